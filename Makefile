@@ -1,0 +1,66 @@
+# Needs make and any Python >= 3.11; everything else is installed into .venv on first use.
+
+VENV ?= .venv
+PY = $(VENV)/bin/python
+STAMP = $(VENV)/.installed
+
+# The newest Python >= 3.11 on this machine: on PATH, or one of pyenv's.
+PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 \
+	"$$HOME"/.pyenv/versions/3.14*/bin/python "$$HOME"/.pyenv/versions/3.13*/bin/python \
+	"$$HOME"/.pyenv/versions/3.12*/bin/python "$$HOME"/.pyenv/versions/3.11*/bin/python python3; do \
+	command -v "$$p" >/dev/null 2>&1 && "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	2>/dev/null && { command -v "$$p"; break; }; done)
+
+.PHONY: help demo test test-wheel faults soak lint bench bench-pii clean
+
+help:  ## Say what each target does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "mnemoscope needs Python 3.11 or newer: install one, or run make PYTHON=/path/to/python"; exit 1; }
+	@echo "==> building $(VENV) with $(PYTHON) (once; about a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all]' --group dev
+	@touch $@
+
+demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory answer the three questions
+	@$(VENV)/bin/mnemoscope demo $(ARGS)
+
+test: $(STAMP)  ## Run the tests, then again against the built wheel in an empty environment
+	@echo "==> tests"
+	@$(PY) -m pytest -n auto $(ARGS)
+	@$(MAKE) --no-print-directory test-wheel
+
+test-wheel: $(STAMP)  ## Build the wheel, install it in an empty environment, run the tests there
+	@echo "==> tests against the built wheel, in an empty environment"
+	@rm -rf dist build .venv-wheel
+	@$(PY) -m build --wheel --outdir dist . >/dev/null
+	@$(PYTHON) -m venv .venv-wheel
+	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
+	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
+	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests examples README.md build/wheel-tests/
+	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n auto -q
+
+faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
+	@$(PY) -m pytest tests/faults -n auto -q --full-faults --fault-table $(ARGS)
+
+soak: $(STAMP)  ## Work for two million operations and see whether memory is flat: make soak ARGS="--operations N"
+	@$(PY) tests/faults/soak.py $(ARGS)
+
+lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
+	@echo "==> ruff"
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+	@echo "==> mypy"
+	@$(VENV)/bin/mypy
+	@echo "==> pyright"
+	@$(VENV)/bin/pyright --pythonpath $(PY)
+
+bench: $(STAMP)  ## Measure what a guarded call costs
+	@$(PY) tests/benchmarks/cost.py $(ARGS)
+
+bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
+	@$(PY) tests/benchmarks/pii.py $(FILE)
+
+clean:  ## Remove what was built
+	rm -rf $(VENV) .venv-wheel build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""What mnemoscope plugs into, one file each. Importing this package imports none of them."""

@@ -1,0 +1,90 @@
+"""The conversation, message by message, through the agent."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from langchain_core._api import LangChainBetaWarning
+from langchain_core.language_models import BaseChatModel
+from langsmith import tracing_context  # pyright: ignore[reportUnknownVariableType] - bare dict
+
+from ...memory import Mnemoscope
+from .agent import Desk, build_agent, reply
+from .conversation import Conversation, Turn
+from .stores import Stores
+from .trouble import Trouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """
+    How the replay went.
+
+    Attributes:
+        seconds: All of it, wall time.
+        failures: Runs that raised, by the type of the exception.
+    """
+
+    seconds: float
+    failures: dict[str, int]
+
+
+def replay(  # noqa: PLR0913 - what the demo is made of
+    conversation: Conversation,
+    *,
+    stores: Stores,
+    model: BaseChatModel,
+    scope: Mnemoscope,
+    trouble: Trouble | None,
+    advance: Callable[[], None],
+) -> Replayed:
+    """Send every message to the agent, with *trouble* from half-way on."""
+    started = time.perf_counter()
+    failures: Counter[str] = Counter()
+    graph = build_agent(stores.store, stores.checkpointer)
+    desks = {
+        name: Desk(
+            customer=customer,
+            known=conversation.speakers,
+            memory=stores.memory,
+            documents=stores.documents,
+            model=model,
+        )
+        for name, customer in conversation.customers.items()
+    }
+    with _plain_langchain():
+        for place, (session, turn) in enumerate(_turns(conversation)):
+            if trouble and place == len(conversation) // 2:
+                trouble.begin(stores.bare[trouble.store])
+            desk = desks[turn.speaker]
+            try:
+                reply(graph, turn.text, desk=desk, thread=f"{desk.customer}-{session}", scope=scope)
+            except Exception as exc:  # noqa: BLE001 - a run that raises is what is to be counted
+                failures[type(exc).__name__] += 1
+            advance()
+    return Replayed(seconds=time.perf_counter() - started, failures=dict(failures))
+
+
+@contextmanager
+def _plain_langchain() -> Generator[None]:
+    """
+    Keep LangChain from saying that its third stream protocol is new, and from tracing.
+
+    Its own tracer, which ``LANGSMITH_TRACING`` switches on, would send every prompt in clear.
+    """
+    with (
+        warnings.catch_warnings(action="ignore", category=LangChainBetaWarning),
+        tracing_context(enabled=False),
+    ):
+        yield
+
+
+def _turns(conversation: Conversation) -> Iterator[tuple[int, Turn]]:
+    for session in conversation.sessions:
+        for turn in session.turns:
+            yield session.number, turn

@@ -1,0 +1,92 @@
+"""
+What the audit trail keeps of a Qdrant request: texts, filters, payloads, ids. No vectors.
+
+The owner's id is left out, since it is verbatim in the arguments: an event names people only by its
+opaque subject.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, cast
+from uuid import UUID
+
+from pydantic import BaseModel
+from qdrant_client.http import models
+
+from ..memory.operation import Arguments
+from .qdrant_owner import Owner
+from .qdrant_redaction import Path
+
+OWNER = "[owner]"
+"""Stands where a filter names the owner."""
+
+_PARAMETERS = frozenset(
+    {
+        "count_filter", "facet_filter", "group_by", "ids", "key", "keys", "metadata", "order_by",
+        "payload", "points", "points_selector", "prefetch", "query", "query_filter", "requests",
+        "scroll_filter", "update_filter", "update_operations",
+    }
+)  # fmt: skip
+_SCALARS = (str, int, float, date, UUID)
+_NOT_VECTORS = frozenset({"any", "except_", "has_id", "ids", "points", "points_selector"})
+"""Fields whose lists may hold numbers that are worth keeping."""
+
+
+def content(owner: Owner | None, arguments: Arguments) -> dict[str, Any]:
+    """Return what is kept of the redacted *arguments*."""
+    kept = {name: value for name, value in arguments.items() if name in _PARAMETERS}
+    return _Teller(owner).fields(kept)
+
+
+class _Teller:
+    def __init__(self, owner: Owner | None) -> None:
+        self._key = owner.key if owner else None
+        self._path: Path = owner.path if owner else ()
+
+    def fields(self, given: dict[str, Any]) -> dict[str, Any]:
+        told = {name: self._told(value, name) for name, value in given.items()}
+        return {name: value for name, value in told.items() if not _is_nothing(value)}
+
+    def _told(self, value: Any, name: str) -> Any:
+        if isinstance(value, _SCALARS):
+            return value
+        if isinstance(value, BaseModel):
+            return self._model(value)
+        if isinstance(value, (list, tuple)):
+            return self._items(cast("list[Any]", value), name)
+        if isinstance(value, dict):
+            given = cast("dict[str, Any]", value)
+            return _without(given, self._path) if name == "payload" else self.fields(given)
+        return None
+
+    def _model(self, value: BaseModel) -> Any:
+        if isinstance(value, models.SparseVector):
+            return None
+        if isinstance(value, models.Document):
+            return value.text
+        if isinstance(value, models.FieldCondition) and value.key == self._key:
+            return {"key": value.key, "match": OWNER}
+        return self.fields({name: vars(value)[name] for name in value.model_fields_set})
+
+    def _items(self, items: list[Any], name: str) -> list[Any]:
+        if name not in _NOT_VECTORS and items and isinstance(items[0], (int, float)):
+            return []
+        of_each = "payload" if name == "payloads" else name
+        told = (self._told(each, of_each) for each in items)
+        return [each for each in told if not _is_nothing(each)]
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value in ([], {})
+
+
+def _without(payload: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return *payload* without what it holds at *path*; the payload itself goes to the store."""
+    if not path or path[0] not in payload:
+        return payload
+    inner = payload[path[0]]
+    others = {key: value for key, value in payload.items() if key != path[0]}
+    if len(path) > 1 and isinstance(inner, dict):
+        others[path[0]] = _without(cast("dict[str, Any]", inner), path[1:])
+    return others

@@ -1,0 +1,301 @@
+"""
+Hybrid search over one Qdrant collection: by meaning and by words, fused by rank.
+
+A vector of raw text gives the text away, so what is encoded is what the guard has redacted: the
+index hands a guarded client the text itself, and encodes it between the guard and the store. What
+guards the client guards the index: one event for each batch and each search, deadlines, breaker,
+tenancy. A client that is not guarded (``MNEMOSCOPE_DISABLED=1``) is given what is passed in, as is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from qdrant_client import AsyncQdrantClient, QdrantClient
+from qdrant_client.http import models
+
+from ..memory.operation import Arguments
+from .proxy import guard_of, inner_of, operation_of
+from .qdrant_encoders import Bm25, DenseEncoder, SparseEncoder, WordLlama
+
+DENSE, SPARSE = "dense", "sparse"
+"""Names of the two vectors of each point."""
+
+TEXT = "text"
+"""Payload key of a document's text."""
+
+BATCH = 64
+"""Documents in one write."""
+
+Id: TypeAlias = int | str | UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """
+    What is stored.
+
+    Attributes:
+        id: An integer or a UUID: Qdrant takes no other.
+        text: What is searched.
+        payload: What is filtered by and given back; ``text`` in it is overwritten.
+    """
+
+    id: Id
+    text: str = field(repr=False)
+    payload: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """
+    What was found.
+
+    Attributes:
+        id: The document's.
+        text: As it was stored: redacted.
+        score: By rank in both searches: comparable within one answer only.
+        payload: Without the text.
+    """
+
+    id: Id
+    text: str = field(repr=False)
+    score: float
+    payload: Mapping[str, Any] = field(repr=False)
+
+
+class HybridIndex:
+    """
+    Documents in one collection, found by meaning and by words.
+
+    Args:
+        client: From ``scope.qdrant(...)``.
+        collection: Its name.
+        dense: Encodes meaning. None: `WordLlama`.
+        sparse: Encodes words. None: `Bm25`.
+
+    Example:
+        >>> index = HybridIndex(scope.qdrant(QdrantClient(":memory:")), "help")
+        >>> index.create()
+        >>> index.upsert([Document(id=1, text="Refunds take five days.")])
+        >>> index.search("When do I get my money back?")
+    """
+
+    def __init__(
+        self,
+        client: QdrantClient,
+        collection: str,
+        *,
+        dense: DenseEncoder | None = None,
+        sparse: SparseEncoder | None = None,
+    ) -> None:
+        self._client = client
+        self._recipe = _Recipe(collection, dense or WordLlama(), sparse or Bm25())
+
+    def create(self) -> bool:
+        """Create the collection. False if there is one."""
+        recipe = self._recipe
+        if self._client.collection_exists(recipe.collection):
+            return False
+        return self._client.create_collection(**recipe.creation())
+
+    def upsert(self, documents: Iterable[Document], *, batch: int = BATCH) -> int:
+        """
+        Store *documents*, pulling *batch* of them at a time.
+
+        Returns:
+            How many the store confirmed.
+        """
+        written = (
+            (len(each["points"]), self._call("upsert", each))
+            for each in self._recipe.writes(documents, batch)
+        )
+        return sum(count for count, result in written if _is_confirmed(result))
+
+    def search(
+        self, query: str, *, limit: int = 10, query_filter: models.Filter | None = None
+    ) -> list[Hit]:
+        """Return the best *limit* documents. Empty when degraded, too: see ``last_outcome``."""
+        asked = self._recipe.asks(query, limit, query_filter)
+        return self._recipe.hits(self._call("query_points", asked))
+
+    def _call(self, name: str, arguments: Arguments) -> Any:
+        target, encoded = _target(self._client, name), self._recipe.encoded
+
+        def invoke(given: Arguments) -> Any:
+            return target(**encoded(given))
+
+        guard = guard_of(self._client)
+        if guard is None:
+            return invoke(arguments)
+        return guard.call(operation_of(self._client, name, arguments), invoke)
+
+
+class AsyncHybridIndex:
+    """
+    `HybridIndex` on an ``AsyncQdrantClient``.
+
+    Args:
+        client: From ``scope.qdrant(...)``.
+        collection: Its name.
+        dense: Encodes meaning. None: `WordLlama`.
+        sparse: Encodes words. None: `Bm25`.
+        executor: Where texts are encoded. None: on the event loop, which the default encoders hold
+            for 0.1 ms a text; a neural model needs an executor.
+    """
+
+    def __init__(
+        self,
+        client: AsyncQdrantClient,
+        collection: str,
+        *,
+        dense: DenseEncoder | None = None,
+        sparse: SparseEncoder | None = None,
+        executor: Executor | None = None,
+    ) -> None:
+        self._client = client
+        self._recipe = _Recipe(collection, dense or WordLlama(), sparse or Bm25())
+        self._executor = executor
+
+    async def create(self) -> bool:
+        """Create the collection. False if there is one."""
+        recipe = self._recipe
+        if await self._client.collection_exists(recipe.collection):
+            return False
+        return await self._client.create_collection(**recipe.creation())
+
+    async def upsert(self, documents: Iterable[Document], *, batch: int = BATCH) -> int:
+        """Store *documents*; see `HybridIndex.upsert`."""
+        confirmed = 0
+        for each in self._recipe.writes(documents, batch):
+            result = await self._call("upsert", each)
+            confirmed += len(each["points"]) if _is_confirmed(result) else 0
+        return confirmed
+
+    async def search(
+        self, query: str, *, limit: int = 10, query_filter: models.Filter | None = None
+    ) -> list[Hit]:
+        """Return the best *limit* documents; see `HybridIndex.search`."""
+        asked = self._recipe.asks(query, limit, query_filter)
+        return self._recipe.hits(await self._call("query_points", asked))
+
+    async def _call(self, name: str, arguments: Arguments) -> Any:
+        target = _target(self._client, name)
+
+        async def invoke(given: Arguments) -> Any:
+            return await target(**await self._encoded(given))
+
+        guard = guard_of(self._client)
+        if guard is None:
+            return await invoke(arguments)
+        return await guard.acall(operation_of(self._client, name, arguments), invoke)
+
+    async def _encoded(self, given: Arguments) -> Arguments:
+        encode = partial(self._recipe.encoded, given)
+        if self._executor is None:
+            return encode()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # the calls of a local client are made on threads
+            return self._executor.submit(encode).result()
+        return await loop.run_in_executor(self._executor, encode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recipe:
+    """What both colours ask of the store. Before `encoded`, texts stand where vectors will."""
+
+    collection: str
+    dense: DenseEncoder
+    sparse: SparseEncoder
+
+    def creation(self) -> Arguments:
+        size, distance = self.dense.size, models.Distance.COSINE
+        return {
+            "collection_name": self.collection,
+            "vectors_config": {DENSE: models.VectorParams(size=size, distance=distance)},
+            "sparse_vectors_config": {
+                SPARSE: models.SparseVectorParams(modifier=models.Modifier.IDF)
+            },
+        }
+
+    def writes(self, documents: Iterable[Document], batch: int) -> Iterator[Arguments]:
+        pulled = iter(documents)
+        while points := [_point(each) for each in islice(pulled, batch)]:
+            yield {"collection_name": self.collection, "points": points}
+
+    def asks(self, query: str, limit: int, query_filter: models.Filter | None) -> Arguments:
+        return {
+            "collection_name": self.collection,
+            "query": _unencoded(query),
+            "query_filter": query_filter,
+            "limit": limit,
+        }
+
+    def encoded(self, given: Arguments) -> Arguments:
+        if "points" in given:
+            return {**given, "points": self._points(given["points"])}
+        return {**given, **self._fusion(given["query"].text, given["query_filter"], given["limit"])}
+
+    def hits(self, response: models.QueryResponse) -> list[Hit]:
+        return [_hit(each) for each in response.points]
+
+    def _points(self, points: list[models.PointStruct]) -> list[models.PointStruct]:
+        texts = [_text_of(point) for point in points]
+        vectors = zip(self.dense.documents(texts), self.sparse.documents(texts), strict=True)
+        return [
+            models.PointStruct(
+                id=point.id,
+                vector={DENSE: dense, SPARSE: sparse},
+                payload={**(point.payload or {}), TEXT: text},
+            )
+            for point, text, (dense, sparse) in zip(points, texts, vectors, strict=True)
+        ]
+
+    def _fusion(self, text: str, query_filter: models.Filter | None, limit: int) -> Arguments:
+        # The filter goes into each prefetch: a server need not apply the root's to them.
+        prefetch = partial(models.Prefetch, filter=query_filter, limit=max(4 * limit, 20))
+        words = self.sparse.query(text)
+        searches = [prefetch(query=self.dense.query(text), using=DENSE)]
+        if words.indices:
+            searches.append(prefetch(query=words, using=SPARSE))
+        return {"prefetch": searches, "query": models.FusionQuery(fusion=models.Fusion.RRF)}
+
+
+def _unencoded(text: str) -> models.Document:
+    return models.Document(text=text, model="mnemoscope")
+
+
+def _point(document: Document) -> models.PointStruct:
+    return models.PointStruct(
+        id=document.id, vector=_unencoded(document.text), payload=dict(document.payload)
+    )
+
+
+def _text_of(point: models.PointStruct) -> str:
+    vector = point.vector
+    if not isinstance(vector, models.Document):
+        raise TypeError(f"a point of the index must hold a text, not a {type(vector).__name__}")
+    return vector.text
+
+
+def _hit(point: models.ScoredPoint) -> Hit:
+    payload = dict(point.payload or {})
+    text = payload.pop(TEXT, "")
+    return Hit(id=point.id, text=text, score=point.score, payload=payload)
+
+
+def _target(client: QdrantClient | AsyncQdrantClient, name: str) -> Callable[..., Any]:
+    target: Callable[..., Any] = getattr(inner_of(client) or client, name)
+    return target
+
+
+def _is_confirmed(result: models.UpdateResult) -> bool:
+    return result.status is models.UpdateStatus.COMPLETED

@@ -1,0 +1,42 @@
+"""
+Guard any function that touches a store, and attribute what it costs to a feature.
+
+Runs offline: the "CRM" is a dictionary that goes down half-way.
+"""
+
+from mnemoscope.memory import configure, context, feature, observe
+
+CONTACTS = {"c-42": ["Prefers e-mail in the morning", "Renews in May"]}
+crm_is_up = True
+
+
+@observe(store="crm", operation="search_memory", neutral=list)
+def contact_facts(contact_id: str) -> list[str]:
+    """Return what the CRM knows about a contact."""
+    if not crm_is_up:
+        raise ConnectionError("crm.internal:5432 refused the connection")
+    return CONTACTS.get(contact_id, [])
+
+
+@feature("reply-draft")
+def draft(contact_id: str) -> str:
+    """Write a reply from what is known."""
+    facts = contact_facts(contact_id)
+    return f"Dear customer, we noted: {'; '.join(facts) or 'nothing yet'}."
+
+
+scope = configure(sinks=[])
+
+with context(tenant="acme", customer="c-42", agent="sales", purpose="reply"):
+    print(draft("c-42"))
+    outcome = scope.last_outcome()
+    assert outcome is not None
+    print(f"{outcome.store}: {outcome.status}, {outcome.hits} hits, feature {outcome.feature}")
+
+    crm_is_up = False
+    print(draft("c-42"))
+    outcome = scope.last_outcome()
+    assert outcome is not None
+    print(f"{outcome.store}: {outcome.status}, neutral answer: {outcome.neutral}")
+
+scope.close()

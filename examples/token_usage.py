@@ -1,0 +1,102 @@
+"""
+Tokens and cost of a LangGraph run, by feature and node.
+
+Runs offline: the model is a script that reports its usage as a provider would.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypedDict
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langgraph.graph import START, StateGraph
+
+from mnemoscope.memory import Mnemoscope, context, feature
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.event import Event
+
+USED: UsageMetadata = {
+    "input_tokens": 1_200,
+    "output_tokens": 300,
+    "total_tokens": 1_500,
+    "input_token_details": {"cache_read": 800},
+    "output_token_details": {"reasoning": 120},
+}
+ABOUT = {"model_name": "gpt-4o-mini", "model_provider": "openai"}
+
+
+class ScriptedModel(BaseChatModel):
+    """Says the same thing every time."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def _generate(self, *_args: Any, **_kwargs: Any) -> ChatResult:
+        said = AIMessage("Dear customer", usage_metadata=USED, response_metadata=ABOUT)
+        return ChatResult(generations=[ChatGeneration(message=said)])
+
+    def _stream(self, *_args: Any, **_kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        yield ChatGenerationChunk(message=AIMessageChunk("Dear ", response_metadata=ABOUT))
+        yield ChatGenerationChunk(message=AIMessageChunk("customer", usage_metadata=USED))
+
+
+class Printed:
+    """A sink: whatever has these three methods and these two attributes."""
+
+    name = "printed"
+    idempotent = False
+
+    def write(self, batch: Sequence[Event], /) -> None:
+        """Print the model calls."""
+        for used in (each for each in batch if each.usage):
+            cost = used.usage.cost_usd
+            print(f"{used.feature} in {used.usage.node}: {used.usage.input_tokens} in, ${cost:.6f}")
+
+    def flush(self, _timeout_s: float, /) -> bool:
+        """Nothing is buffered."""
+        return True
+
+    def close(self, _timeout_s: float, /) -> None:
+        """Nothing is open."""
+
+
+class State(TypedDict, total=False):
+    """What the graph works on."""
+
+    draft: Any
+    checked: Any
+
+
+model = ScriptedModel()
+
+
+@feature("reply-draft")
+def draft(_state: State) -> State:
+    """Write a draft."""
+    return {"draft": model.invoke("Write a reply").content}
+
+
+@feature("spell-check")
+def check(_state: State) -> State:
+    """Check it."""
+    return {"checked": model.invoke("Check the reply").content}
+
+
+scope = Mnemoscope(load_settings(pii_model="none"), sinks=[Printed()])
+
+builder = StateGraph(State)
+builder.add_node("draft", draft)
+builder.add_node("check", check)
+builder.add_edge(START, "draft")
+builder.add_edge("draft", "check")
+
+with context(tenant="acme", customer="c-42"):
+    run = builder.compile().stream_events({}, version="v3", transformers=[scope.usage()])
+    answer = run.output
+
+scope.flush()
+totals = run.extensions["usage"]
+print(f"{totals.calls} calls, {totals.input_tokens} input tokens, ${totals.cost_usd:.6f}")
+scope.close()

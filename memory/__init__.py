@@ -1,0 +1,42 @@
+"""
+The chokepoint in front of an agent's memory, and the front door to it.
+
+``import mnemoscope.memory`` imports no store and no sink; `configure` and the wrappers do.
+"""
+
+from __future__ import annotations
+
+from .context import Scope, context, feature
+from .errors import (
+    ConfigurationError,
+    DeadlineExceededError,
+    MnemoscopeError,
+    RedactionError,
+    ScopeError,
+    StoreUnavailableError,
+    UnsupportedClientError,
+)
+from .front_door import Mnemoscope, configure, observe
+from .health import Check, Health, State
+from .policy import BreakerPolicy, Policy
+
+__all__ = [
+    "BreakerPolicy",
+    "Check",
+    "ConfigurationError",
+    "DeadlineExceededError",
+    "Health",
+    "Mnemoscope",
+    "MnemoscopeError",
+    "Policy",
+    "RedactionError",
+    "Scope",
+    "ScopeError",
+    "State",
+    "StoreUnavailableError",
+    "UnsupportedClientError",
+    "configure",
+    "context",
+    "feature",
+    "observe",
+]

@@ -1,0 +1,231 @@
+"""From settings to a running `Runtime`: which sinks, which keys, which redactor."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..telemetry.drain import Drain
+from ..telemetry.faults import Faults
+from ..telemetry.prices import Prices
+from ..telemetry.prometheus_live import LiveCollector
+from ..telemetry.sink import Sink
+from ..telemetry.subject import SubjectKeys
+from ..telemetry.trace import Tracing
+from .errors import ConfigurationError
+from .journal import Journal
+from .live import LiveFigures
+from .redaction.redactor import Redactor, build_redactor
+from .runtime import Runtime
+from .settings import SINK_NAMES, Settings, SinkName
+
+if TYPE_CHECKING:
+    from ..audit.log import AuditLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """
+    What a scope is made of.
+
+    Attributes:
+        runtime: What its guards share.
+        audit: The audit trail, if that sink is on.
+        live: Keeps the figures that Prometheus reads alive; the collector holds them weakly.
+        prices: What model calls cost.
+    """
+
+    runtime: Runtime
+    audit: AuditLog | None
+    live: LiveFigures | None
+    prices: Prices
+
+
+def assemble(
+    settings: Settings, sinks: Sequence[Sink] | None, redactor: Redactor | None
+) -> Assembled:
+    """
+    Build the runtime that *settings* ask for, with *sinks* and *redactor* in place of theirs.
+
+    Raises:
+        ConfigurationError: A sink, key, model or price file cannot be used as asked.
+    """
+    names = wanted_sinks(settings) if sinks is None else ()
+    faults = Faults()
+    try:
+        keys = SubjectKeys(_secret(settings))
+        audit = _audit_log(settings, keys) if "audit" in names else None
+        chosen = [_sink(name, settings, audit) for name in names] if sinks is None else [*sinks]
+        drain = Drain(chosen, faults=faults)
+        redactor = redactor or build_redactor(model=settings.pii_model, keys=keys)
+        journal = _journal(settings, faults)
+        prices = Prices.load(settings.prices)
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+    runtime = Runtime(
+        redactor=redactor,
+        drain=drain,
+        keys=keys,
+        policy=settings.policy,
+        tracing=_tracing(names),
+        parent_run=_parent_run(names),
+        faults=faults,
+        journal=journal,
+    )
+    return Assembled(runtime=runtime, audit=audit, live=_live(names, runtime), prices=prices)
+
+
+def open_audit_log(settings: Settings) -> AuditLog:
+    """
+    Return the audit trail that *settings* name. Nothing is opened until it is read.
+
+    Raises:
+        ConfigurationError: Its URL or key cannot be used.
+    """
+    try:
+        return _audit_log(settings, SubjectKeys(_secret(settings)))
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+
+
+def wanted_sinks(settings: Settings) -> tuple[SinkName, ...]:
+    """Return the sinks that *settings* name, or all that are configured."""
+    if settings.sinks is not None:
+        return settings.sinks
+    return tuple(name for name in SINK_NAMES if _CONFIGURED.get(name, _always)())
+
+
+def _always() -> bool:
+    return True
+
+
+def _has_otlp() -> bool:
+    signals = ("", "_TRACES", "_METRICS")
+    named = any(os.environ.get(f"OTEL_EXPORTER_OTLP{signal}_ENDPOINT") for signal in signals)
+    return named or _host_has_provider()
+
+
+def _host_has_provider() -> bool:
+    sdk = sys.modules.get("opentelemetry.sdk.trace")
+    if sdk is None:
+        return False  # a host that has an SDK provider has imported the SDK
+    from opentelemetry import trace  # noqa: PLC0415
+
+    return isinstance(trace.get_tracer_provider(), sdk.TracerProvider)
+
+
+def _has_langsmith() -> bool:
+    variables = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
+    return any(os.environ.get(name, "").lower() == "true" for name in variables)
+
+
+_CONFIGURED: dict[str, Callable[[], bool]] = {"otlp": _has_otlp, "langsmith": _has_langsmith}
+
+
+def configured_keys(settings: Settings) -> SubjectKeys | None:
+    """
+    Return the keys that *settings* lead to, or None where there are none yet. Makes none.
+
+    Raises:
+        ConfigurationError: They cannot be used.
+    """
+    if settings.audit_pseudonym_key is None and not settings.key_file.exists():
+        return None
+    try:
+        return SubjectKeys(_secret(settings))
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+
+
+def _secret(settings: Settings) -> bytes:
+    from ..audit.keys import load_secret, parse_secret  # noqa: PLC0415
+
+    given = settings.audit_pseudonym_key
+    if given is not None:
+        return parse_secret(given.get_secret_value())
+    return load_secret(settings.key_file)
+
+
+def _audit_log(settings: Settings, keys: SubjectKeys) -> AuditLog:
+    from ..audit.log import AuditLog  # noqa: PLC0415
+
+    url = settings.audit_url or f"sqlite:///{settings.data_folder / 'audit.db'}"
+    return AuditLog(url, keys)
+
+
+_NEVER_RIGHT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
+def _journal(settings: Settings, faults: Faults) -> Journal | None:
+    if settings.journal is None:
+        return None
+    journal = Journal(settings.journal, faults=faults, max_bytes=settings.journal_max_bytes)
+    try:
+        journal.open()
+    except _NEVER_RIGHT:
+        raise
+    except OSError as exc:
+        faults.note("journal.open", exc)  # a full disk, say: it is tried again
+    return journal
+
+
+def _sink(name: SinkName, settings: Settings, audit: AuditLog | None) -> Sink:
+    content = name in settings.content_sinks
+    if name == "otlp":
+        from ..telemetry.otlp import OtlpSink  # noqa: PLC0415
+
+        return OtlpSink(content=content)
+    if name == "prometheus":
+        from ..telemetry.prometheus import PrometheusSink  # noqa: PLC0415
+
+        return PrometheusSink(port=settings.prometheus_port)
+    if name == "logs":
+        from ..telemetry.logs import LogSink  # noqa: PLC0415
+
+        return LogSink(file=settings.log_file, content=content)
+    if name == "langsmith":
+        return _langsmith(content=content)
+    from ..audit.log import AuditSink  # noqa: PLC0415
+
+    assert audit is not None  # noqa: S101 - made above, whenever the name is wanted
+    return AuditSink(audit)
+
+
+def _langsmith(*, content: bool) -> Sink:
+    try:
+        from ..telemetry.langsmith import LangSmithSink  # noqa: PLC0415
+
+        return LangSmithSink(content=content)
+    except ImportError as exc:
+        raise ConfigurationError(
+            "the langsmith sink needs the langsmith package: pip install 'mnemoscope[langsmith]'"
+        ) from exc
+
+
+def _tracing(names: Iterable[SinkName]) -> Tracing:
+    if "otlp" not in names:
+        return Tracing()
+    from ..telemetry.otlp import host_tracing  # noqa: PLC0415
+
+    return host_tracing()
+
+
+def _parent_run(names: Iterable[SinkName]) -> Callable[[], str | None]:
+    if "langsmith" not in names:
+        return lambda: None
+    from ..telemetry.langsmith import capture_parent  # noqa: PLC0415
+
+    return capture_parent
+
+
+def _live(names: Iterable[SinkName], runtime: Runtime) -> LiveFigures | None:
+    if "prometheus" not in names:
+        return None
+    from prometheus_client import REGISTRY  # noqa: PLC0415
+
+    live = LiveFigures(runtime)
+    LiveCollector.of(REGISTRY).add(live.read)
+    return live

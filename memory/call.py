@@ -1,0 +1,158 @@
+"""One call in flight: what the guard knows of it between admission and event. Colour-free."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..telemetry.event import Event, Journalled, Status
+from ..telemetry.trace import TraceRef
+from .breaker import NORMAL, Admission
+from .context import Scope
+from .operation import Arguments, Method, Summary
+from .redaction.session import Redaction
+
+if TYPE_CHECKING:
+    from .shelf import Entry
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """
+    One call in flight. Never leaves this package.
+
+    Attributes:
+        method: The row of the adapter's table.
+        arguments: What is handed to the store: redacted.
+        scope: For whom.
+        trace: Its span's ids.
+        span: Makes them current around the store's work.
+        started_ns: Wall clock.
+        started: Monotonic seconds.
+        deadline_s: 0: none.
+        nested: Inside another call of ours.
+        private: Nested calls find their arguments redacted already.
+        sheltered: Part of another guarded call, which fails, open or closed, for both.
+        failed_below: Types of what it was given by failing stores that it is built on.
+        inside: The store is at work on it: what is called now, from there, is nested.
+        redacted: `arguments` are, by this call: its event may tell of them.
+        reached_store_at: Monotonic seconds, or None while it has not.
+        admission: The breaker's answer.
+        status: Why it was refused, while `refusal` is set.
+        neutral: The caller gets `answer` in place of the store's.
+        late: The store was still at work as the caller was answered.
+        ended: The store is not at work on it, and will not be.
+        holds: One for each thread of the store's own at work on it, above what ends the call.
+        landed: It answered, if only after the caller was.
+        behind: It must not overtake writes that wait in the journal.
+        write_id: What the write carries into stores that would take it twice, if it does.
+        entry: Where it waits in the journal, if it does.
+        journal: What became of a write that the store did not take.
+        summary: What could be read of the result.
+        redaction: The redactor's session, with its counts.
+        refusal: Why the store is not asked, or None.
+        answer: The neutral value.
+    """
+
+    method: Method
+    arguments: Arguments = field(repr=False)
+    scope: Scope = field(repr=False)
+    trace: TraceRef
+    span: AbstractContextManager[None] = field(repr=False)
+    started_ns: int
+    started: float
+    deadline_s: float
+    nested: bool = False
+    private: bool = False
+    sheltered: bool = False
+    failed_below: tuple[type[BaseException], ...] = ()
+    inside: bool = False
+    redacted: bool = False
+    reached_store_at: float | None = None
+    admission: Admission = NORMAL
+    status: Status = Status.OK
+    neutral: bool = False
+    late: bool = False
+    ended: bool = False
+    holds: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]], repr=False)
+    landed: bool = False
+    behind: bool = False
+    write_id: str | None = None
+    entry: Entry | None = field(default=None, repr=False)
+    journal: Journalled = Journalled.NO
+    summary: Summary = field(default_factory=Summary, repr=False)
+    redaction: Redaction | None = field(default=None, repr=False)
+    refusal: Exception | None = field(default=None, repr=False)
+    answer: Any = field(default=None, repr=False)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether what is called now may come from inside the store."""
+        return self.inside or self.holds[-1:] == [_one_thread_less]
+
+    def hold(self) -> None:
+        """Count in a thread of the store's own, which may outlast the caller."""
+        self.holds.append(_one_thread_less)
+
+    def let_go(self) -> None:
+        """Count out a thread, or the guard; whoever is last ends the call."""
+        self.holds.pop()()  # atomic, as `append` is: no lock
+
+
+def _one_thread_less() -> None:
+    return
+
+
+_innermost: contextvars.ContextVar[Call | None] = contextvars.ContextVar(
+    "mnemoscope_call", default=None
+)
+
+last_event: contextvars.ContextVar[Event | None] = contextvars.ContextVar(
+    "mnemoscope_last_event", default=None
+)
+"""The event of the latest call that ended in this context."""
+
+
+def outer_call() -> Call | None:
+    """
+    Return the call that the code running now is inside of.
+
+    A task that a store started, and that outlives the call, is inside of none.
+    """
+    outer = _innermost.get()
+    return outer if outer is not None and outer.is_at_work else None
+
+
+class inside:  # noqa: N801 - used as a function
+    """
+    Mark what the body calls as nested in *call*.
+
+    The body may be ended from another context, as the collector ends a forgotten coroutine: then
+    there is nothing of ours to take away.
+    """
+
+    __slots__ = ("_call", "_token")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __enter__(self) -> None:
+        self._token = _innermost.set(self._call)
+        self._call.inside = True
+
+    def __exit__(self, *_exc: object) -> None:
+        self._call.inside = False
+        with contextlib.suppress(ValueError):
+            _innermost.reset(self._token)
+
+
+def error_name(exc: BaseException) -> str:
+    """Return the qualified name of the exception's type: all that may be told of it."""
+    kind = type(exc)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"

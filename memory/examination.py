@@ -1,0 +1,255 @@
+"""What is looked at in a scope to tell its health, and what makes each of it well or ill."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from stat import S_IMODE
+
+from ..telemetry.lane import LaneStats, delivering
+from ..telemetry.prices import PriceFileError, Prices
+from ..telemetry.sink import Checkable, DeliveryError, Sink
+from .breaker import BreakerState
+from .guard import Guard
+from .health import Check, Health, Question, State, ask, failed
+from .journal import JournalStats
+from .redaction.model import INSTALLED_MODELS, ModelState
+from .redaction.redactor import Health as RedactorHealth
+from .runtime import Runtime
+from .settings import Settings
+
+DISABLED = Health(
+    checks=(
+        Check(
+            name="mnemoscope",
+            state=State.OFF,
+            detail="MNEMOSCOPE_DISABLED is set: nothing is guarded, redacted or observed",
+        ),
+    )
+)
+
+_FULL = 0.9
+"""Share of the journal's size from which it is worth a warning."""
+
+
+def examine(settings: Settings, runtime: Runtime, timeout_s: float) -> Health:
+    """Look at all that *runtime* and *settings* hold, within *timeout_s* seconds."""
+    questions: dict[str, Question] = {
+        **dict(_about_sinks(runtime, timeout_s)),
+        **dict(_about_stores(runtime)),
+        "journal": lambda: journal(
+            runtime.journal.stats() if runtime.journal else None, runtime.wall_ns()
+        ),
+        "key": lambda: key(settings),
+        "names": lambda: names(runtime.redactor.health()),
+        "prices": lambda: prices(settings.prices),
+        "self-defence": lambda: own_errors(runtime),
+    }
+    return ask(questions, timeout_s)
+
+
+# -- sinks ---------------------------------------------------------------------------------------
+
+
+def _about_sinks(runtime: Runtime, timeout_s: float) -> Iterator[tuple[str, Question]]:
+    drain = runtime.drain
+    for each, books in zip(drain.sinks, drain.stats(), strict=True):
+        yield _name(each), partial(sink, each, books, timeout_s * 0.9)
+
+
+def _name(sink: Sink) -> str:
+    return f"sink.{sink.name}"
+
+
+def sink(asked: Sink, books: LaneStats, timeout_s: float) -> Check:
+    """Look at a sink's back end, and at what its lane has delivered, holds and lost."""
+    name = _name(asked)
+    told = _said(books)
+    try:
+        if isinstance(asked, Checkable):
+            with delivering():
+                told = f"{asked.check(timeout_s)}; {told}"
+    except DeliveryError as exc:
+        return failed(name, f"{' '.join(str(exc).split())}; {told}")
+    if not books.is_up:
+        return failed(name, f"takes nothing just now; {told}")
+    state = State.WARNING if books.dropped else State.OK
+    return Check(name=name, state=state, detail=told)
+
+
+def _said(books: LaneStats) -> str:
+    if not books.offered:
+        return "nothing sent yet"
+    said = [f"{books.delivered:,} delivered"]
+    if books.queued:
+        said.append(f"{books.queued:,} waiting ({books.queued_bytes:,} bytes)")
+    if books.dropped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in books.dropped.items())
+        said.append(f"{sum(books.dropped.values()):,} lost ({reasons})")
+    if books.last_error:
+        said.append(f"last error {books.last_error}")
+    return ", ".join(said)
+
+
+# -- stores --------------------------------------------------------------------------------------
+
+
+def _about_stores(runtime: Runtime) -> Iterator[tuple[str, Question]]:
+    guards: defaultdict[str, list[Guard]] = defaultdict(list)
+    for guard in list(runtime.guards):
+        guards[guard.store].append(guard)
+    if not guards:
+        nothing = Check(name="stores", state=State.OFF, detail="none is guarded yet")
+        yield "stores", lambda: nothing
+    for store, instances in sorted(guards.items()):
+        yield f"store.{store}", partial(_store, f"store.{store}", instances)
+
+
+def _store(name: str, guards: list[Guard]) -> Check:
+    troubles = list(_troubles(guards))
+    worst = max((state for state, _said in troubles), key=_GRAVITY.index, default=State.OK)
+    said = [*(text for _state, text in troubles), _traffic(guards)]
+    return Check(name=name, state=worst, detail="; ".join(said))
+
+
+_GRAVITY = (State.OFF, State.OK, State.WARNING, State.FAILED)
+
+
+def _troubles(guards: list[Guard]) -> Iterator[tuple[State, str]]:
+    if opened := _in_state(guards, BreakerState.OPEN):
+        yield State.FAILED, f"not asked for {opened}: the breaker is open"
+    if tried := _in_state(guards, BreakerState.HALF_OPEN):
+        yield State.WARNING, f"tried again for {tried}: the breaker is half open"
+    if full := _listed(op_class for guard in guards for op_class in _full(guard)):
+        yield State.WARNING, f"no place left for {full}"
+
+
+def _in_state(guards: list[Guard], state: BreakerState) -> str:
+    return _listed(
+        op_class
+        for guard in guards
+        for op_class, breaker in guard.breakers.items()
+        if breaker.state is state
+    )
+
+
+def _full(guard: Guard) -> Iterator[str]:
+    places = guard.runtime.policy.concurrency
+    for op_class, bulkhead in guard.bulkheads.items():
+        if bulkhead.in_flight >= places:
+            yield op_class
+
+
+def _traffic(guards: list[Guard]) -> str:
+    inside = sum(each.in_flight for guard in guards for each in guard.bulkheads.values())
+    late = sum(guard.late_results for guard in guards)
+    instances = f"{len(guards)} instances, " if len(guards) > 1 else ""
+    return f"{instances}{inside:,} in flight, {late:,} late"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
+
+
+# -- the rest ------------------------------------------------------------------------------------
+
+
+def journal(stats: JournalStats | None, now_ns: int) -> Check:
+    """Look at what waits in a journal; None: there is none."""
+    if stats is None:
+        return Check(
+            name="journal",
+            state=State.OFF,
+            detail="MNEMOSCOPE_JOURNAL is not set: writes that a store does not take are lost",
+        )
+    if stats.path is None:
+        return failed("journal", "its file could not be opened: writes are lost meanwhile")
+    troubles = list(_of_journal(stats, now_ns))
+    said = troubles or ["nothing waits"]
+    size = f"{stats.size_bytes:,} of {stats.max_bytes:,} bytes in {stats.path}"
+    state = State.WARNING if troubles else State.OK
+    return Check(name="journal", state=state, detail="; ".join((*said, size)))
+
+
+def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
+    waiting = {key: count for key, count in stats.waiting.items() if count}
+    if waiting:
+        age_s = max(0.0, (now_ns - (stats.oldest_ns or now_ns)) / 1e9)
+        writes = ", ".join(f"{count:,} for {key}" for key, count in sorted(waiting.items()))
+        yield f"writes wait: {writes}, the oldest for {age_s:,.0f} s"
+    if stats.size_bytes >= _FULL * stats.max_bytes:
+        yield "the file is almost full"
+    if stats.quarantined:
+        files = ", ".join(each.name for each in stats.quarantined)
+        yield f"what could not be read was put aside: {files}"
+
+
+def key(settings: Settings) -> Check:
+    """Look at where the secret behind pseudonyms and subject hashes is from."""
+    if settings.audit_pseudonym_key is not None:
+        return Check(name="key", state=State.OK, detail="given by MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
+    path = settings.key_file
+    try:
+        mode = S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return Check(
+            name="key",
+            state=State.WARNING,
+            detail=f"there is no {path}: a new one is made at the next start. If there was one, "
+            "restore it: without it nobody is found who was recorded before",
+        )
+    if mode & 0o077:
+        return failed("key", f"{path} is open to other users (mode {mode:04o}): chmod 600 it")
+    return Check(name="key", state=State.OK, detail=f"from {path}, mode {mode:04o}")
+
+
+def names(health: RedactorHealth) -> Check:
+    """Look at the language model that finds names."""
+    model = health.model or "the best model installed"
+    if health.state is ModelState.OFF:
+        return Check(
+            name="names", state=State.OFF, detail="no language model: context rules find names"
+        )
+    if health.state is ModelState.READY:
+        return Check(name="names", state=State.OK, detail=f"found by {model}, loaded")
+    if health.state is ModelState.IDLE and _is_installed(health.model):
+        return Check(
+            name="names", state=State.OK, detail=f"found by {model}, loaded when first needed"
+        )
+    state = State.FAILED if health.model or health.state is ModelState.FAILED else State.WARNING
+    detail = (
+        f"{health.model or 'no language model'}: {health.error or 'not installed'}; context rules "
+        "alone find names: install mnemoscope[ner], or set MNEMOSCOPE_PII_MODEL"
+    )
+    return Check(name="names", state=state, detail=detail)
+
+
+def _is_installed(model: str | None) -> bool:
+    if model is None:
+        return any(map(find_spec, INSTALLED_MODELS))
+    return Path(model).exists() or (model.isidentifier() and find_spec(model) is not None)
+
+
+def prices(path: Path | None) -> Check:
+    """Look at the price table, with the user's own file at *path* if there is one."""
+    try:
+        table = Prices.load(path)
+    except PriceFileError as exc:
+        return failed("prices", " ".join(str(exc).split()))
+    origin = f", some from {path}" if path else ""
+    return Check(name="prices", state=State.OK, detail=f"{len(table):,} models have one{origin}")
+
+
+def own_errors(runtime: Runtime) -> Check:
+    """Look at errors of our own code, those of sinks apart."""
+    faults = runtime.faults
+    counts = {site: n for site, n in faults.counts.items() if not site.startswith("sink.")}
+    said = ", ".join(f"{count:,} in {site}" for site, count in sorted(counts.items()))
+    if faults.tripped:
+        return failed("self-defence", f"so many errors of its own that it does not report: {said}")
+    if counts:
+        return Check(name="self-defence", state=State.WARNING, detail=f"errors of its own: {said}")
+    return Check(name="self-defence", state=State.OK, detail="no errors of its own")

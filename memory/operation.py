@@ -1,0 +1,114 @@
+"""
+What was asked of a store, raw. Nothing in here may reach a sink.
+
+An adapter describes each method of its client once, as a `Method` in one literal table; a call is
+an `Operation`: that description plus the arguments. The functions of a method are pure and are
+called by the guard, which survives their failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from ..telemetry.event import OperationClass
+from .context import NOBODY, Scope
+from .redaction.session import Redaction
+
+Arguments: TypeAlias = dict[str, Any]
+"""What the caller passed, by parameter name, and nothing that it did not pass."""
+
+
+class Summary(NamedTuple):
+    """
+    What can be said of a result without keeping or consuming it.
+
+    Attributes:
+        hits: Results, or None where the result has no length. 0 makes a recall ``empty``.
+        memory_ids: Their ids, in rank order.
+        scores: Their scores, in the same order, where the store ranks.
+        owners: Whose they are, where the store says: somebody else's are a tripwire.
+    """
+
+    hits: int | None = None
+    memory_ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    owners: tuple[str, ...] = ()
+
+
+def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
+    return arguments
+
+
+def _nobody(_arguments: Arguments) -> Scope:
+    return NOBODY
+
+
+def _nothing(_arguments: Arguments) -> None:
+    return None
+
+
+def _no_summary(_result: Any, _arguments: Arguments) -> Summary:
+    return Summary()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """
+    One method of a wrapped client: a row of an adapter's table.
+
+    Attributes:
+        name: The client's own name for it.
+        operation: The OTel GenAI name: ``search_memory``, ``upsert_memory``, ``delete_memory``…
+        op_class: Decides deadline, breaker, bulkhead and what happens on failure.
+        neutral: Makes the value that a caller gets in place of the store's answer, from the
+            redacted arguments. None where the class fails closed: the error is raised.
+        redact: Returns the arguments with every text redacted, as new objects. Must not consume
+            iterators and must not touch the caller's objects.
+        scope: Whom the arguments name. May raise `ScopeError` for wildcards and ids that are not
+            text: that is the caller's mistake and is raised.
+        collection: The store's own grouping.
+        summary: Reads the result, in place.
+        content: What the audit trail keeps, from the redacted arguments: JSON types.
+        shields: Calls to other guarded stores from inside this one find their arguments redacted
+            already, and keep the scope ids that this one hands on verbatim.
+        needs_owner: Under ``tenancy="enforce"``, refused without a customer.
+        confine: Under ``tenancy="enforce"``, returns the arguments narrowed to what belongs to the
+            customer. May raise `ScopeError`: the call names somebody else.
+        only: Under ``tenancy="enforce"``, returns the result without what is somebody else's; the
+            same object where nothing is.
+        inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
+            own iterators, and so take as long as those have items.
+    """
+
+    name: str
+    operation: str
+    op_class: OperationClass
+    neutral: Callable[[Arguments], Any] | None = None
+    redact: Callable[[Arguments, Redaction], Arguments] = _as_given
+    scope: Callable[[Arguments], Scope] = _nobody
+    collection: Callable[[Arguments], str | None] = _nothing
+    summary: Callable[[Any, Arguments], Summary] = _no_summary
+    content: Callable[[Arguments], Any] = _nothing
+    shields: bool = True
+    needs_owner: bool = False
+    confine: Callable[[Arguments, str], Arguments] | None = None
+    only: Callable[[Any, str], Any] | None = None
+    inline: bool = False
+
+
+@dataclass(slots=True)
+class Operation:
+    """
+    One call of a method, with what the caller passed. Shows nothing of it.
+
+    Attributes:
+        method: The row of the adapter's table.
+        arguments: What the caller passed.
+        behind: Writes that were made before it wait in the journal, and it must not overtake them.
+    """
+
+    method: Method
+    arguments: Arguments = field(repr=False)
+    behind: bool = False

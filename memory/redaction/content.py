@@ -1,0 +1,122 @@
+"""
+Content for sinks: redacted values as JSON types, bounded.
+
+Whatever fails here leaves ``[REDACTED:error]``: a sink gets less, never more.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import uuid
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+from ...telemetry.event import Redacted
+
+FAILED = "[REDACTED:error]"
+TRUNCATED = "[TRUNCATED]"
+DEPTH_LIMIT = 32
+SIZE_LIMIT = 65_536
+"""Characters of all texts in a content; every other value counts as eight."""
+
+_VALUE_SIZE = 8
+_LARGEST_INT = 2**63
+_WRITTEN_OUT = (
+    dt.date,
+    dt.time,
+    dt.timedelta,
+    uuid.UUID,
+    decimal.Decimal,
+    PurePath,
+)
+
+
+def to_content(value: Any) -> Redacted:
+    """Wrap *value*, which has been redacted, as JSON types."""
+    try:
+        return Redacted(_Budget().take(value, 0))
+    except Exception:  # noqa: BLE001 - closed on confidentiality: less, never more
+        return Redacted(FAILED)
+
+
+class _Budget:
+    """Counts what a content has taken of `SIZE_LIMIT`."""
+
+    def __init__(self) -> None:
+        self.left = SIZE_LIMIT
+
+    def take(self, value: Any, depth: int) -> Any:
+        """Return *value* as JSON types, as far as the budget goes."""
+        if self.left <= 0 or depth > DEPTH_LIMIT:
+            return TRUNCATED
+        self.left -= _VALUE_SIZE
+        if isinstance(value, str):
+            return self._text(value.value if isinstance(value, Enum) else value)
+        if value is None or isinstance(value, (bool, int, float)):
+            return _number(value)
+        if isinstance(value, Mapping):
+            return self._mapping(_any(value), depth)
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return self._items(_any(value), depth)
+        return self._other(value, depth)
+
+    def _text(self, text: str) -> str:
+        kept = text if len(text) <= self.left else text[: max(0, self.left)] + TRUNCATED
+        self.left -= len(text)
+        return kept.encode("utf-8", "replace").decode()
+
+    def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, item in value.items():
+            if self.left <= 0:
+                result[TRUNCATED] = len(value) - len(result)
+                break
+            name = self._text(key) if isinstance(key, str) else _name(key)
+            result[name] = self.take(item, depth + 1)
+        return result
+
+    def _items(self, value: Iterable[Any], depth: int) -> list[Any]:
+        result: list[Any] = []
+        for item in value:
+            result.append(self.take(item, depth + 1))
+            if self.left <= 0:
+                result.append(TRUNCATED)
+                break
+        return result
+
+    def _other(self, value: Any, depth: int) -> Any:
+        if isinstance(value, Enum):
+            return self.take(value.value, depth + 1)
+        if isinstance(value, _WRITTEN_OUT):
+            return self._text(str(value))
+        if _is_model(value):
+            held: dict[str, Any] = _any(value).__dict__
+            return self._mapping(held, depth)
+        return _name(value)
+
+
+def _number(value: float | None) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and not -_LARGEST_INT <= value < _LARGEST_INT:
+        return "[int]"
+    return value.value if isinstance(value, Enum) else value
+
+
+def _name(value: Any) -> str:
+    if value is None or isinstance(value, (bool, int)):
+        return str(value)
+    return f"[{type(value).__qualname__}]"
+
+
+def _is_model(value: object) -> bool:
+    return hasattr(type(value), "model_fields")
+
+
+def _any(value: Any) -> Any:
+    """Return *value*: `isinstance` leaves open what a container holds; here it may be anything."""
+    return value

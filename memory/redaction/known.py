@@ -1,0 +1,109 @@
+"""
+What the caller itself said about the data subject: the surest thing to look for, and the first.
+
+An id, name, e-mail address or phone number is searched for as a whole, without regard to case, and
+in parts: the names in a name, the local part of an address. What would hit everything (an ordinary
+word, one or two characters) is not searched for: it identifies nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from .clues import Clues
+from .finding import Finding
+from .words import ORDINARY, listed
+
+WHY = "supplied by the caller for the data subject"
+"""Marks findings that no operator may keep."""
+
+_ROLES = listed("""
+    info support sales contact hello mail office user users test admin root noreply postmaster
+    webmaster help team me
+""")
+_NOBODY = ORDINARY | _ROLES
+_NAME_PART = re.compile(r"[^\W\d_]{3,}")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PHONE = re.compile(r"[+(]?\d[\d\s().\-/]{5,20}\d")
+_BETWEEN_DIGITS = r"[\s().\-/]{0,3}"
+_SHORTEST, _SHORTEST_NUMBER, _SIGNIFICANT_DIGITS = 2, 4, 9
+_LIMIT = 64
+
+
+class Known:
+    """
+    The identifiers of one data subject, ready to be searched for.
+
+    Args:
+        identifiers: As the caller gave them. More than 64 parts are not searched for one by one.
+    """
+
+    def __init__(self, identifiers: Sequence[str]) -> None:
+        terms = dict(_terms(identifiers))
+        self._longest_first = sorted(terms, key=len, reverse=True)[:_LIMIT]
+        self._entities = [terms[pattern] for pattern in self._longest_first]
+        self._words = _clue_words(identifiers)
+        self.key = "\0".join(identifiers)
+
+    def __repr__(self) -> str:
+        """Never the identifiers."""
+        return "Known(...)"
+
+    def find(self, text: str, clues: Clues) -> Iterator[Finding]:
+        """Find the identifiers in *text*."""
+        if not self._entities or (not clues.any_digit and self._words.isdisjoint(clues.words)):
+            return
+        for match in self._pattern.finditer(text):
+            yield Finding(*match.span(), self._entities[(match.lastindex or 1) - 1], 1.0, WHY)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        alternatives = "|".join(f"({pattern})" for pattern in self._longest_first)
+        return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
+
+
+def _terms(identifiers: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield patterns and what they find."""
+    for identifier in identifiers:
+        whole = " ".join(identifier.split())
+        if "@" in whole:
+            yield _literal(whole), "EMAIL_ADDRESS"
+            yield from _parts(whole.partition("@")[0])
+        elif _PHONE.fullmatch(whole):
+            yield _phone(whole), "PHONE_NUMBER"
+        elif _identifies(whole):
+            is_name = any(map(str.isupper, whole)) or " " in whole
+            yield (
+                _literal(whole),
+                "PERSON" if is_name and not any(map(str.isdigit, whole)) else "SUBJECT_ID",
+            )
+            yield from _parts(whole) if is_name else ()
+
+
+def _parts(name: str) -> Iterator[tuple[str, str]]:
+    if _identifies(name) and len(name) > _SHORTEST_NUMBER:
+        yield _literal(name), "SUBJECT_ID" if any(map(str.isdigit, name)) else "PERSON"
+    for part in _NAME_PART.findall(name):
+        if part.lower() not in _NOBODY:
+            yield _literal(part), "PERSON"
+
+
+def _identifies(term: str) -> bool:
+    if term.isdigit():
+        return len(term) >= _SHORTEST_NUMBER
+    return len(term) >= _SHORTEST and term.lower() not in _NOBODY
+
+
+def _literal(term: str) -> str:
+    return r"\s+".join(map(re.escape, term.split()))
+
+
+def _phone(number: str) -> str:
+    significant = "".join(filter(str.isdigit, number))[-_SIGNIFICANT_DIGITS:]
+    return r"\+?(?:\d[\s().\-/]{0,3}){0,6}" + _BETWEEN_DIGITS.join(significant)
+
+
+def _clue_words(identifiers: Iterable[str]) -> frozenset[str]:
+    return frozenset(word.lower() for each in identifiers for word in _LETTERS.findall(each))

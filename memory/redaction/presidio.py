@@ -1,0 +1,145 @@
+"""
+Presidio's analyzer over a registry of our own, offline.
+
+It is asked for what it is best at: the language model's entities and national identity numbers
+with their check digits. What our own patterns find in microseconds is not asked of it, and it is
+not imported before there is something to ask.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+from .clues import clues_of, needs_model
+from .finding import Finding
+from .model import NameModel
+from .national import RECOGNIZERS, believed
+from .ner import OTHER_ENTITIES, refined, truecased
+
+MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
+"""What a language model is asked for, each only if it is to be replaced."""
+
+_ASKED = sorted(MODEL_ENTITIES | OTHER_ENTITIES)
+_PERSONS = frozenset({"PERSON"})
+_CHUNK, _OVERLAP = 2_000, 120
+_MAYBE_NAME = re.compile(r"(?<![\w])[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]+)*")
+
+
+class Presidio:
+    """
+    Presidio's analyzer, made ready on first use.
+
+    Args:
+        model: The language model for names.
+        model_chars: Characters of one text that the model is shown at most.
+    """
+
+    def __init__(self, model: NameModel, *, model_chars: int) -> None:
+        self.model = model
+        self._model_chars = model_chars
+
+    def prepare(self) -> None:
+        """Import and load everything now, so that no call has to wait for it."""
+        _ = self._analyzer
+        with self.model.pipeline():
+            pass
+
+    def identities(self, text: str, names: frozenset[str]) -> Iterator[Finding]:
+        """Find national identity numbers with the recognizers *names*."""
+        analyzer, entities = self._analyzer
+        wanted = [entities[name] for name in sorted(names)]
+        for start, piece in chunks(text):
+            for found in analyzer.analyze(piece, "en", wanted, nlp_artifacts=_nothing_known()):
+                name = found.recognition_metadata["recognizer_name"]
+                if believed(name, piece, found.start, found.end, found.score):
+                    span = start + found.start, start + found.end
+                    yield Finding(*span, "NATIONAL_ID", found.score, f"Presidio's {name}")
+
+    def named(self, text: str, entities: frozenset[str]) -> Iterator[Finding]:
+        """
+        Find what the language model takes for *entities*.
+
+        The model is shown so many characters and no more, since it needs 11 ms for 1,000. Beyond
+        them, whatever could be a name is taken for one.
+        """
+        shown = 0
+        for start, piece in chunks(text):
+            if entities == _PERSONS and not needs_model(piece, clues_of(piece)):
+                continue
+            shown += len(piece)
+            within = shown <= self._model_chars
+            found = self._entities(piece, entities) if within else _possible_names(piece)
+            for each in found:
+                yield each._replace(start=start + each.start, end=start + each.end)
+
+    def _entities(self, text: str, entities: frozenset[str]) -> list[Finding]:
+        analyzer, _ = self._analyzer
+        # A lone surrogate cannot be encoded for the model; "?" is as long.
+        readable = truecased(text.encode("utf-8", "replace").decode())
+        with self.model.pipeline() as pipeline:
+            if pipeline is None:
+                return []
+            engine = analyzer.nlp_engine
+            engine.nlp = {"en": pipeline}
+            known = engine.process_text(readable, "en")
+            results = analyzer.analyze(readable, "en", _ASKED, nlp_artifacts=known)
+            found = [
+                Finding(each.start, each.end, each.entity_type, each.score, "language model")
+                for each in results
+            ]
+        return [each for each in refined(readable, found) if each.entity in entities]
+
+    @cached_property
+    def _analyzer(self) -> tuple[Any, dict[str, str]]:
+        """Return the analyzer and which entity each national recognizer finds."""
+        import presidio_analyzer as library  # noqa: PLC0415 - a second, on first use only
+        from presidio_analyzer import nlp_engine, predefined_recognizers  # noqa: PLC0415
+
+        _stay_offline()
+        national = {
+            name: getattr(predefined_recognizers, name)(supported_language="en")
+            for name in RECOGNIZERS
+        }
+        names = predefined_recognizers.SpacyRecognizer(supported_entities=_ASKED)
+        engine: Any = nlp_engine.SpacyNlpEngine(models=[{"lang_code": "en", "model_name": "none"}])
+        engine.nlp = {"en": None}  # else the analyzer has it load, which is to say download
+        registry = library.RecognizerRegistry(recognizers=[*national.values(), names])
+        analyzer = library.AnalyzerEngine(registry=registry, nlp_engine=engine)
+        return analyzer, {name: each.supported_entities[0] for name, each in national.items()}
+
+
+def chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Yield pieces of *text* that a model or a foreign pattern may take at once, overlapping."""
+    start = 0
+    while len(text) - start > _CHUNK:
+        end = start + _CHUNK
+        space = max(text.rfind(" ", end - _OVERLAP, end), text.rfind("\n", end - _OVERLAP, end))
+        end = space + 1 if space != -1 else end
+        yield start, text[start:end]
+        start = end - _OVERLAP
+    yield start, text[start:]
+
+
+def _possible_names(text: str) -> list[Finding]:
+    matches = _MAYBE_NAME.finditer(text)
+    found = [
+        Finding(*match.span(), "PERSON", 0.5, "beyond what the model is shown") for match in matches
+    ]
+    return list(refined(text, found))
+
+
+def _nothing_known() -> Any:
+    from presidio_analyzer.nlp_engine import NlpArtifacts  # noqa: PLC0415
+
+    nothing: Any = None
+    return NlpArtifacts([], nothing, [], [], nothing, "en")
+
+
+def _stay_offline() -> None:
+    """Keep tldextract, which Presidio's e-mail and URL recognizers use, from fetching its list."""
+    import tldextract.tldextract as library  # noqa: PLC0415
+
+    library.TLD_EXTRACTOR = library.TLDExtract(suffix_list_urls=())

@@ -1,0 +1,136 @@
+"""
+What a text says once its disguises are off, with the way back to the original's offsets.
+
+Full-width letters, invisible characters, percent-, HTML- and JSON-escapes, and ``name at host dot
+com`` hide an identifier from patterns, not from a reader or a browser. Detection looks at a view
+in which they are undone; replacement happens in the original. Plain ASCII text is its own view.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+import unicodedata
+from array import array
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes
+
+_DISGUISE = re.compile(
+    r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
+    r"|(?P<html>&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
+    r"|(?P<json>\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrt\"/\\]))"
+    r"|(?P<at>[ ]?[(\[{][ ]?(?:at|AT|At|@)[ ]?[)\]}][ ]?|(?<=\w)[ ]at[ ](?=[\w-]{1,63}[ ](?:dot"
+    r"|DOT|punkt)[ ]\w))"
+    r"|(?P<dot>[ ]?[(\[{][ ]?(?:dot|DOT|Dot|\.)[ ]?[)\]}][ ]?|(?<=\w)[ ](?:dot|DOT)[ ](?=\w))"
+    r"|(?P<odd>[^\x00-\x7f][\u0300-\u036f]*|[\x00-\x7f][\u0300-\u036f]+)"
+)
+_SUSPICIOUS = re.compile(r"[%&\\]|[(\[{] ?(?:at|AT|At|@|dot|DOT|Dot)\b| (?:dot|DOT) ")
+_JSON_SHORT = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "/": "/", "\\": "\\"}
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{16,4096}={0,2}(?![A-Za-z0-9+/_=-])")
+
+
+class View(NamedTuple):
+    """
+    A text as detectors see it.
+
+    Attributes:
+        text: With disguises undone.
+        starts: For each of its characters, where it starts in the original. None: it is the
+            original.
+        ends: Likewise, where it ends.
+    """
+
+    text: str
+    starts: array[int] | None = None
+    ends: array[int] | None = None
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Map a span of the view, not empty, to the span of the original it stands for."""
+        if self.starts is None or self.ends is None:
+            return start, end
+        return self.starts[start], self.ends[end - 1]
+
+
+def view_of(text: str) -> View:
+    """Return *text* with its disguises undone."""
+    plain = text.isascii() or (unicodedata.is_normalized("NFKC", text) and not _invisible(text))
+    if plain and not _SUSPICIOUS.search(text):
+        return View(text)
+    return _undone(text) if _DISGUISE.search(text) else View(text)
+
+
+def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the readable texts that hide in *text* as base64, decoded once, with their spans."""
+    for match in _BASE64.finditer(text):
+        if decoded := _decoded(match.group()):
+            yield match.start(), match.end(), decoded
+
+
+def _undone(text: str) -> View:
+    pieces: list[str] = []
+    starts, ends = array("l"), array("l")
+
+    def put(piece: str, start: int, end: int) -> None:
+        pieces.append(piece)
+        starts.extend([start] * len(piece))
+        ends.extend([end] * len(piece))
+
+    def copy(start: int, end: int) -> None:
+        pieces.append(text[start:end])
+        starts.extend(range(start, end))
+        ends.extend(range(start + 1, end + 1))
+
+    done = 0
+    for match in _DISGUISE.finditer(text):
+        copy(done, match.start())
+        kind = match.lastgroup or "odd"
+        put(_UNDO[kind](match.group()), match.start(), match.end())
+        done = match.end()
+    copy(done, len(text))
+    return View("".join(pieces), starts, ends)
+
+
+def _invisible(text: str) -> bool:
+    return any(unicodedata.category(char) == "Cf" for char in set(text))
+
+
+def _from_percent(escaped: str) -> str:
+    return unquote_to_bytes(escaped).decode("utf-8", "replace")
+
+
+def _from_json(escaped: str) -> str:
+    short = _JSON_SHORT.get(escaped[1])
+    return short if short is not None else _from_odd(chr(int(escaped.lstrip("\\ux"), base=16)))
+
+
+def _from_odd(char: str) -> str:
+    if unicodedata.category(char[0]) in {"Cf", "Cc"}:
+        return ""
+    return unicodedata.normalize("NFKC", char)
+
+
+_UNDO: dict[str, Callable[[str], str]] = {
+    "percent": _from_percent,
+    "html": html.unescape,
+    "json": _from_json,
+    "at": lambda _: "@",
+    "dot": lambda _: ".",
+    "odd": _from_odd,
+}
+
+
+def _decoded(token: str) -> str | None:
+    if token.isalpha() and (token.islower() or token.isupper()):
+        return None
+    try:
+        raw = base64.b64decode(
+            token.rstrip("=") + "=" * (-len(token.rstrip("=")) % 4),
+            b"-_" if "-" in token or "_" in token else b"+/",
+        )
+        text = raw.decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return text if text.isprintable() or text.replace("\n", "").isprintable() else None

@@ -1,0 +1,100 @@
+"""
+The thread that makes journalled writes again, for clients that are called synchronously.
+
+There is none until something waits, and none once nothing does. It polls: a store does not say
+when it is back.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Protocol
+
+from ..telemetry.faults import Faults
+from ..telemetry.fork import reset_after_fork
+
+POLL_S = 0.25
+
+
+class Replaying(Protocol):
+    """A guard that makes writes again."""
+
+    def replay(self) -> bool:
+        """Make them again, as far as the store takes them. Returns whether none waits any more."""
+        ...
+
+
+class Replayer:
+    """
+    One thread for all guards of a scope.
+
+    Args:
+        faults: Where its own errors are noted.
+        wait: Waits so many seconds, or until it is told to stop. None: an event of its own does.
+    """
+
+    def __init__(self, faults: Faults, wait: Callable[[float], object] | None = None) -> None:
+        self._faults = faults
+        self._given_wait = wait
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Begin anew: the thread is the parent's, and so is what it works at."""
+        self._lock = threading.RLock()
+        self._guards: weakref.WeakSet[Replaying] = weakref.WeakSet()
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._wait = self._given_wait or self._stop.wait
+
+    def watch(self, guard: Replaying) -> None:
+        """Make *guard*'s writes again until none waits."""
+        with self._lock:
+            self._guards.add(guard)
+            if self._thread is None:
+                self._start()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="mnemoscope-replay", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as exc:
+            self._faults.note("journal.thread", exc)  # the next call tries again
+        else:
+            self._thread = thread
+
+    def round(self) -> bool:
+        """Ask every guard once. Returns whether anything still waits."""
+        for guard in list(self._guards):
+            try:
+                done = guard.replay()
+            except Exception as exc:  # noqa: BLE001 - one guard must not keep the others from it
+                self._faults.note("journal.replay", exc)
+            else:
+                if done:
+                    self._guards.discard(guard)
+        return bool(self._guards)
+
+    def close(self, timeout_s: float) -> None:
+        """End the thread, when it has finished what it is at; what waits stays in the journal."""
+        with self._lock:
+            self._stop.set()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while self._goes_on():
+            self._wait(POLL_S)
+
+    def _goes_on(self) -> bool:
+        waits = self.round()
+        with self._lock:
+            # Looked at again: a guard may have been added since.
+            if (waits or self._guards) and not self._stop.is_set():
+                return True
+            self._thread = None
+            self._stop.clear()
+            return False

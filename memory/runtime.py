@@ -1,0 +1,73 @@
+"""What the guards of one scope share: redactor, drain, keys, clocks. Built once, by assembly."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..telemetry.drain import Drain
+from ..telemetry.faults import Faults
+from ..telemetry.subject import SubjectKeys
+from ..telemetry.trace import Tracing
+from .deadline import Workers
+from .policy import Policy
+from .replayer import Replayer
+
+if TYPE_CHECKING:
+    from .guard import Guard
+    from .journal import Journal
+    from .redaction.redactor import Redactor
+
+
+def _no_parent() -> str | None:
+    return None
+
+
+@dataclass(slots=True, kw_only=True)
+class Runtime:
+    """
+    The services behind every guard of a scope.
+
+    Attributes:
+        redactor: Begins the redaction of each call.
+        drain: Takes the events.
+        keys: Turns customers into subjects.
+        policy: What is allowed.
+        tracing: Captures trace ids.
+        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        workers: Threads for calls with a deadline.
+        faults: Our own errors.
+        journal: Keeps writes that a store did not take, if there is one.
+        replayer: Makes them again, and those that a guard itself keeps.
+        guards: The guards that are alive, for live figures and health.
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+    """
+
+    redactor: Redactor
+    drain: Drain
+    keys: SubjectKeys
+    policy: Policy = field(default_factory=Policy)
+    tracing: Tracing = field(default_factory=Tracing)
+    parent_run: Callable[[], str | None] = _no_parent
+    workers: Workers = field(default_factory=Workers)
+    faults: Faults = field(default_factory=Faults)
+    journal: Journal | None = None
+    replayer: Replayer = field(init=False)
+    guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
+    clock: Callable[[], float] = time.perf_counter
+    wall_ns: Callable[[], int] = time.time_ns
+
+    def __post_init__(self) -> None:
+        self.replayer = Replayer(self.faults)
+
+    def close(self, timeout_s: float) -> None:
+        """Deliver what is queued and let go, in *timeout_s* seconds at most."""
+        deadline = time.monotonic() + timeout_s
+        self.replayer.close(timeout_s / 4)
+        if self.journal is not None:
+            self.journal.close(timeout_s / 4)
+        self.drain.close(max(0.0, deadline - time.monotonic()))

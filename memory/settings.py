@@ -1,0 +1,121 @@
+"""
+Settings: from the environment (``MNEMOSCOPE_*``) and keyword arguments, checked when they are read.
+
+The standard ``OTEL_*`` and ``LANGSMITH_*`` variables are read by the libraries they belong to.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from platformdirs import user_data_path
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from ..telemetry.event import OperationClass
+from .errors import ConfigurationError
+from .journal import MAX_BYTES
+from .policy import Policy
+
+SinkName = Literal["otlp", "prometheus", "logs", "langsmith", "audit"]
+SINK_NAMES: tuple[SinkName, ...] = ("otlp", "prometheus", "logs", "langsmith", "audit")
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Settings(BaseSettings):
+    """
+    What can be set, with the environment variable ``MNEMOSCOPE_<NAME>`` for each.
+
+    Attributes:
+        sinks: Which of the five. None: all that are configured.
+        content_sinks: Sinks besides audit that are sent redacted content.
+        audit_url: ``sqlite:///path``. None: a file in the user's data folder.
+        audit_mode: ``fail_open``: the agent never waits for the audit trail.
+        audit_pseudonym_key: Secret behind subject hashes, base64 or hex, at least 16 bytes. None:
+            a file readable by its owner alone, made on first use.
+        log_file: JSON lines to this file, rotated. None: the host's loguru sinks.
+        tenancy: ``enforce`` refuses operations without the scope their store needs.
+        pii_model: spaCy package, path or ``none``. None: the best model installed.
+        deadline_recall_s: Seconds a recall may take; 0 means no deadline. The others likewise.
+        journal: Keeps writes that a store does not take, and makes them again when it is back.
+            None: such writes are counted as lost.
+        journal_max_bytes: How large that file may become.
+        prices: A JSON price file that extends or overrides the shipped one.
+        prometheus_port: Serve ``/metrics`` on this port.
+        disabled: Nothing at all happens; wrappers return the object they were given.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="MNEMOSCOPE_", extra="forbid", frozen=True, hide_input_in_errors=True
+    )
+
+    sinks: Annotated[tuple[SinkName, ...] | None, NoDecode] = None
+    content_sinks: Annotated[tuple[SinkName, ...], NoDecode] = ()
+    audit_url: str | None = None
+    audit_mode: Literal["fail_open"] = "fail_open"
+    audit_pseudonym_key: SecretStr | None = None
+    log_file: Path | None = None
+    tenancy: Literal["observe", "enforce"] = "observe"
+    pii_model: str | None = None
+    deadline_recall_s: Seconds = 2.0
+    deadline_remember_s: Seconds = 10.0
+    deadline_forget_s: Seconds = 30.0
+    deadline_resume_s: Seconds = 10.0
+    deadline_checkpoint_s: Seconds = 10.0
+    journal: Path | None = None
+    journal_max_bytes: Annotated[int, Field(ge=1_024)] = MAX_BYTES
+    prices: Path | None = None
+    prometheus_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    disabled: bool = False
+
+    @field_validator("sinks", "content_sinks", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @property
+    def policy(self) -> Policy:
+        """The guards' policy that these settings ask for."""
+        deadlines_s: dict[OperationClass, float] = {
+            each: getattr(self, f"deadline_{each}_s")
+            for each in OperationClass
+            if each is not OperationClass.MODEL
+        }
+        return Policy(deadlines_s=deadlines_s, enforce_tenancy=self.tenancy == "enforce")
+
+    @property
+    def data_folder(self) -> Path:
+        """Where files go that no setting places elsewhere."""
+        return user_data_path("mnemoscope")
+
+    @property
+    def key_file(self) -> Path:
+        """Where the pseudonym key is, unless a setting gives it."""
+        return self.data_folder / "subject.key"
+
+
+def load_settings(**given: Any) -> Settings:
+    """
+    Read the environment, with *given* on top.
+
+    Raises:
+        ConfigurationError: Names the variable and what is wrong with it, in one line, and never
+            quotes the value: it may be a secret.
+    """
+    try:
+        return Settings(**given)
+    except ValidationError as exc:
+        raise ConfigurationError("; ".join(map(_sentence, exc.errors()))) from None
+
+
+def _sentence(error: Any) -> str:
+    name = str(error["loc"][0]).lower()
+    if error["type"] == "extra_forbidden":
+        known = ", ".join(Settings.model_fields)
+        return f"{name} is not a setting: expected one of {known}"
+    message = str(error["msg"])
+    return f"MNEMOSCOPE_{name.upper()}: {message[:1].lower()}{message[1:]}"

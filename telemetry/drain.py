@@ -1,0 +1,145 @@
+"""
+Between the agent and the sinks: fans each event out to one `Lane` per sink.
+
+A slow or dead sink delays nobody but itself: its lane fills up, drops its oldest events and counts
+them. All lanes together end within one deadline.
+"""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from .event import Event
+from .faults import Faults
+from .fork import reset_after_fork
+from .lane import Lane, LaneLimits, LaneStats, inside_sink
+from .sink import Sink
+
+EXIT_S = 2.0
+"""Seconds that all sinks together may hold the exit of the process."""
+
+_EVENT_BYTES = 1_024
+"""What an event without content weighs in a queue, measured with `tracemalloc`, rounded up."""
+
+_ID_BYTES = 128
+"""What one memory id and its score weigh."""
+
+
+class Drain:
+    """
+    Fans events out to sinks.
+
+    Args:
+        sinks: Where events go. Their names differ.
+        limits: Bounds of each lane.
+        faults: Where errors of sinks are noted.
+        clock: Monotonic seconds.
+
+    Attributes:
+        sinks: Where events go, in the order of `stats`.
+        writer_id: This process incarnation, 16 hex digits. Another one after a fork.
+
+    Raises:
+        ValueError: Two sinks have the same name.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        *,
+        limits: LaneLimits | None = None,
+        faults: Faults | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        names = [sink.name for sink in sinks]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two sinks have the same name: {', '.join(sorted(names))}")
+        self.sinks = tuple(sinks)
+        self._clock = clock
+        faults = faults or Faults()
+        self._lanes = [Lane(sink, limits or LaneLimits(), faults, clock) for sink in sinks]
+        self._begin()
+        weakref.finalize(self, _dismiss, self._lanes, clock)
+        reset_after_fork(self)
+
+    def _begin(self) -> None:
+        self.writer_id = secrets.token_hex(8)
+        self.next_seq = count(1).__next__
+
+    def emit(self, event: Event) -> None:
+        """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""
+        if inside_sink():
+            return
+        size_bytes = _weight(event)
+        for lane in self._lanes:
+            lane.offer(event, size_bytes)
+
+    def flush(self, timeout_s: float) -> bool:
+        """
+        Wait until every sink has everything so far.
+
+        False after *timeout_s*, after a loss since the last flush, and from inside a sink, which
+        would wait for itself.
+        """
+        if inside_sink():
+            return False
+        deadline = self._clock() + timeout_s
+        requests = [lane.flush(deadline) for lane in self._lanes]
+        done = [each.done.wait(max(0.0, deadline - self._clock())) for each in requests]
+        return all(done) and all(each.complete for each in requests)
+
+    def close(self, timeout_s: float = EXIT_S) -> None:
+        """Deliver what is queued and let go, all sinks side by side, within *timeout_s*."""
+        deadline = self._clock() + timeout_s
+        self.begin_close(timeout_s)
+        for lane in self._lanes:
+            lane.join(deadline)
+
+    def begin_close(self, timeout_s: float) -> None:
+        """Take no more events, and let go within *timeout_s*. Does not wait; `close` may follow."""
+        deadline = self._clock() + timeout_s
+        for lane in self._lanes:
+            lane.close(deadline)
+
+    def close_at_exit(self) -> None:
+        """Have this closed at exit, together with all others: `EXIT_S` seconds for all of them."""
+        _closed_at_exit.add(self)
+
+    def stats(self) -> list[LaneStats]:
+        """Return the books of every lane."""
+        return [lane.stats for lane in self._lanes]
+
+    def forked(self) -> None:
+        """Start anew in a forked child, as another writer."""
+        self._begin()
+        for lane in self._lanes:
+            lane.forked()
+
+
+_closed_at_exit: weakref.WeakSet[Drain] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    drains = list(_closed_at_exit)
+    until = time.monotonic() + EXIT_S
+    for drain in drains:
+        drain.begin_close(EXIT_S)
+    for drain in drains:
+        drain.close(max(0.0, until - time.monotonic()))
+
+
+def _weight(event: Event) -> int:
+    return _EVENT_BYTES + (event.size_bytes or 0) + _ID_BYTES * len(event.memory_ids)
+
+
+def _dismiss(lanes: Sequence[Lane], clock: Callable[[], float]) -> None:
+    """Let the threads of a drain that nobody holds any more deliver what they have, and end."""
+    deadline = clock() + EXIT_S
+    for lane in lanes:
+        lane.close(deadline)

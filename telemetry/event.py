@@ -1,0 +1,188 @@
+"""
+What happened in one operation: the record that every sink receives.
+
+An event holds nothing raw. Content reaches it only as `Redacted`, people only as `Subject`, and
+exceptions only as the name of their type. Raw arguments live in `memory.operation`, which this
+package cannot import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, final
+
+from .subject import Subject
+from .trace import TraceRef
+from .usage import Usage
+
+
+class OperationClass(StrEnum):
+    """What an operation does to memory, which decides how it fails (the README has the table)."""
+
+    RECALL = "recall"
+    REMEMBER = "remember"
+    FORGET = "forget"
+    RESUME = "resume"
+    CHECKPOINT = "checkpoint"
+    MODEL = "model"
+
+
+class Status(StrEnum):
+    """
+    How an operation ended. Closed: safe as a metric label.
+
+    Attributes:
+        OK: The store answered.
+        EMPTY: A recall was answered, with nothing in it.
+        DEGRADED: The store failed and the caller was given a neutral value.
+        TIMEOUT: The deadline passed before the store answered.
+        REJECTED: Not attempted: the breaker is open or the bulkhead is full.
+        ERROR: The caller was given the exception.
+        REFUSED: Not attempted: what could not be redacted is not written.
+        DENIED: Not attempted: the scope of the call is missing or not the caller's.
+        CANCELLED: The caller went away.
+    """
+
+    OK = "ok"
+    EMPTY = "empty"
+    DEGRADED = "degraded"
+    TIMEOUT = "timeout"
+    REJECTED = "rejected"
+    ERROR = "error"
+    REFUSED = "refused"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_normal(self) -> bool:
+        """True when the store itself answered."""
+        return self in {Status.OK, Status.EMPTY}
+
+
+class Journalled(StrEnum):
+    """
+    What became of a write that the store did not take when it was asked. Closed, as a label.
+
+    Attributes:
+        NO: It took it, or was asked for something else, or may still be taking it.
+        APPENDED: It waits in the write journal.
+        REPLAYED: It waited there, and the store has it now.
+        LOST: Nothing will bring it there.
+    """
+
+    NO = ""
+    APPENDED = "appended"
+    REPLAYED = "replayed"
+    LOST = "lost"
+
+
+@final
+class Redacted:
+    """
+    Content that has been through the redactor: JSON types only.
+
+    Only `memory.redaction` builds one (a test holds that). It shows nothing of itself, so that a
+    stray `repr` in a log cannot widen who sees it.
+
+    Attributes:
+        value: The content.
+        size_bytes: Its length as JSON in UTF-8.
+    """
+
+    __slots__ = ("size_bytes", "value")
+
+    def __init__(self, value: Any, size_bytes: int = 0) -> None:
+        self.value = value
+        self.size_bytes = size_bytes
+
+    def __repr__(self) -> str:
+        """Never the content."""
+        return "Redacted(...)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """
+    A finished operation, already redacted.
+
+    Attributes:
+        writer_id: The process incarnation that made the event, 16 hex digits.
+        writer_seq: Dense per writer, from 1: a gap is a lost event.
+        started_ns: Wall clock at the start, nanoseconds since 1970 UTC.
+        duration_s: Seconds the caller waited, from a monotonic clock, our own work included.
+        waited_s: Seconds of `duration_s` before the store was called: redaction, queueing.
+        operation: OTel GenAI name: ``search_memory``, ``upsert_memory``, ``chat``… Low cardinality.
+        op_class: What it does to memory.
+        store: ``mem0``, ``qdrant``, ``langgraph.store``, ``langgraph.checkpoint``, or the user's.
+        method: The client's own method: ``search``, ``query_points``. Low cardinality.
+        collection: The store's own grouping, if it has one. Never a label.
+        status: How it ended.
+        neutral: True when the caller was given a neutral value in place of the store's answer.
+        late: True when the store was still at work as the caller was answered.
+        journal: What became of a write that the store did not take.
+        error: Qualified name of the exception's type. Never its message.
+        hits: Results returned. None where the result has no length.
+        foreign_hits: Results that belong to somebody other than the customer: a tripwire.
+        top_score: Score of the first result, in the store's own measure.
+        size_bytes: Size of the redacted content, UTF-8 bytes.
+        memory_ids: Ids read or written, in rank order.
+        scores: One per memory id, where the store ranks.
+        redactions: Entities redacted before the store, by type.
+        subject: The customer, opaque: ask it for a keyed hash.
+        tenant: The organisation the call was made for. Never a label.
+        agent: The agent's name. Never a label.
+        feature: What the call is attributed to, ``outer/inner`` when nested. A capped label.
+        run: Thread, session or run. Never a label.
+        purpose: Why, in the user's words.
+        trace: Ids of the span that stands for this operation.
+        parent_run: LangSmith's dotted order of the enclosing run.
+        nested: True inside another operation of ours, which already counted the wait.
+        usage: Tokens and cost, for model calls.
+        content: What was asked or written, redacted. Audit only, unless a sink is opted in.
+    """
+
+    writer_id: str
+    writer_seq: int
+    started_ns: int
+    duration_s: float
+    operation: str
+    op_class: OperationClass
+    store: str
+    method: str
+    status: Status
+    trace: TraceRef
+    waited_s: float = 0.0
+    collection: str | None = None
+    neutral: bool = False
+    late: bool = False
+    journal: Journalled = Journalled.NO
+    error: str | None = None
+    hits: int | None = None
+    foreign_hits: int = 0
+    top_score: float | None = None
+    size_bytes: int | None = None
+    memory_ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    redactions: Mapping[str, int] = field(default_factory=dict[str, int])
+    subject: Subject | None = None
+    tenant: str | None = None
+    agent: str | None = None
+    feature: str | None = None
+    run: str | None = None
+    purpose: str | None = None
+    parent_run: str | None = None
+    nested: bool = False
+    usage: Usage | None = None
+    content: Redacted | None = None
+
+    @property
+    def event_id(self) -> str:
+        """Unique over all writers: ``<writer_id>-<writer_seq>``."""
+        return f"{self.writer_id}-{self.writer_seq}"
+
+    @property
+    def ended_ns(self) -> int:
+        """Wall clock at the end, nanoseconds since 1970 UTC."""
+        return self.started_ns + round(self.duration_s * 1e9)

@@ -1,0 +1,366 @@
+"""
+The way to one sink: a bounded queue and a daemon thread of its own.
+
+The caller's part, `Lane.offer`, appends to a deque and, when the lane sleeps, releases a lock: no
+I/O, no wait, no foreign code. ``queue.Queue.put`` and ``Event.set`` are not used there: both take a
+lock that a signal handler or finaliser on the same thread would wait for for ever. The lane's own
+lock is re-entrant and held for a few instructions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from opentelemetry.context import (
+    _SUPPRESS_INSTRUMENTATION_KEY as SUPPRESS,  # pyright: ignore[reportPrivateUsage] - no other
+)
+from opentelemetry.context import attach, detach, set_value
+
+from .delivery import DELIVERED, Delivery
+from .event import Event
+from .faults import Faults
+from .sink import Sink
+
+_inside = threading.local()
+
+
+def inside_sink() -> bool:
+    """Return whether this thread is delivering events: what it does is not observed in turn."""
+    return getattr(_inside, "active", False)
+
+
+@contextlib.contextmanager
+def delivering() -> Generator[None]:
+    """Mark the body, on this thread, as part of delivering: it is not observed, by anybody."""
+    _inside.active = True
+    token = attach(set_value(SUPPRESS, True))
+    try:
+        yield
+    finally:
+        detach(token)
+        _inside.active = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneLimits:
+    """
+    Bounds of one lane.
+
+    Attributes:
+        items: Events held while the sink is slow.
+        size_bytes: And their weight, content and what is being written included.
+        batch: Most events in one `Sink.write`; a quarter of `size_bytes` ends it as well.
+        linger_s: Seconds to gather a batch after the first event.
+        attempts: Writes of one batch to an idempotent sink before it is given up. As many as it
+            takes where the sink raises `UnavailableError`.
+        backoff_s: Seconds before the second attempt; doubles for each further one.
+        backoff_most_s: And up to this.
+    """
+
+    items: int = 8_192
+    size_bytes: int = 3 * 1024 * 1024
+    batch: int = 512
+    linger_s: float = 0.05
+    attempts: int = 3
+    backoff_s: float = 0.2
+    backoff_most_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStats:
+    """
+    One lane's books, always balanced: ``offered == delivered + sum(dropped.values()) + queued``.
+
+    Attributes:
+        sink: The sink's name.
+        offered: Events handed in.
+        delivered: Events that a `Sink.write` returned for.
+        dropped: Events lost, by reason: ``overflow``, ``refused``, ``error``, ``closed``, ``exit``,
+            ``thread``.
+        queued: Events waiting or being written.
+        queued_bytes: Their weight.
+        last_error: Type of the sink's last exception, or None.
+        is_up: False while the sink's back end takes nothing.
+    """
+
+    sink: str
+    offered: int
+    delivered: int
+    dropped: dict[str, int]
+    queued: int
+    queued_bytes: int
+    last_error: str | None
+    is_up: bool = True
+
+
+@dataclass(slots=True)
+class FlushRequest:
+    """
+    Somebody waits until everything up to *target* is settled.
+
+    Attributes:
+        target: Events offered when it was asked.
+        deadline: Monotonic seconds when nobody waits any more.
+        done: Set when it is answered.
+        complete: The answer: everything was delivered, nothing lost since the last request.
+    """
+
+    target: int
+    deadline: float
+    done: threading.Event
+    complete: bool = False
+
+
+class Lane:
+    """
+    The queue and thread of one sink.
+
+    Args:
+        sink: Where the events go.
+        limits: Bounds.
+        faults: Where the sink's errors are noted.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        limits: LaneLimits,
+        faults: Faults,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sink = sink
+        self._limits = limits
+        self._faults = faults
+        self._clock = clock
+        self.forked()
+
+    def forked(self) -> None:
+        """Start anew, also in a forked child: the parent delivers what was queued before."""
+        self._lock = threading.RLock()
+        self._wake = threading.Lock()
+        self._wake.acquire()
+        self._hurry = threading.Event()
+        self._queue: deque[tuple[Event, int]] = deque()
+        self._bytes = 0
+        self._writing = self._writing_bytes = 0
+        self._offered = 0
+        self._delivered = 0
+        self._dropped: Counter[str] = Counter()
+        self._lost_before_flush = 0
+        self._flushes: deque[FlushRequest] = deque()
+        self._thread: threading.Thread | None = None
+        self._closing_at: float | None = None
+        self._last_error: str | None = None
+        self._delivery = Delivery(
+            self._sink,
+            self._limits,
+            attempt=self._attempt,
+            pause=self._pause,
+            is_closing=lambda: self._closing_at is not None,
+        )
+
+    @property
+    def stats(self) -> LaneStats:
+        """The books, as of now."""
+        with self._lock:
+            return LaneStats(
+                self._sink.name,
+                self._offered,
+                self._delivered,
+                dict(self._dropped),
+                len(self._queue) + self._writing,
+                self._bytes,
+                self._last_error,
+                self._delivery.is_up,
+            )
+
+    def offer(self, event: Event, size_bytes: int) -> None:
+        """Take *event* for the sink. O(1); drops the oldest where the lane is full."""
+        with self._lock:
+            self._offered += 1
+            if self._closing_at is not None:
+                self._dropped["closed"] += 1
+                return
+            self._queue.append((event, size_bytes))
+            self._bytes += size_bytes
+            self._shed()
+            if self._thread is None:
+                self._start()
+        self._rouse()
+
+    def flush(self, deadline: float) -> FlushRequest:
+        """Ask for everything so far to be delivered; the request's event is set when it is."""
+        with self._lock:
+            request = FlushRequest(self._offered, deadline, threading.Event())
+            if self._thread is None:
+                self._answer(request, complete=True)
+                return request
+            while self._flushes and self._flushes[0].deadline < self._clock():
+                self._flushes.popleft()  # nobody waits for it any more
+            self._flushes.append(request)
+        self._hurry.set()
+        self._rouse()
+        return request
+
+    def close(self, deadline: float) -> None:
+        """Take no more events and let the thread end by *deadline*. Does not wait."""
+        with self._lock:
+            if self._closing_at is not None:
+                return
+            self._closing_at = deadline
+        self._hurry.set()
+        self._rouse()
+
+    def join(self, deadline: float) -> None:
+        """Wait for the thread until *deadline*; what still waits then is counted as lost."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            # Not yet started where a signal handler closes in the middle of `_start`.
+            with contextlib.suppress(RuntimeError):
+                thread.join(max(0.0, deadline - self._clock()))
+        self._drop_all("exit")
+
+    # -- on the caller's thread ------------------------------------------------------------------
+
+    def _shed(self) -> None:
+        limits = self._limits
+        while self._queue and (len(self._queue) > limits.items or self._bytes > limits.size_bytes):
+            self._drop_oldest("overflow")
+
+    def _drop_oldest(self, reason: str) -> None:
+        _event, size = self._queue.popleft()
+        self._bytes -= size
+        self._dropped[reason] += 1
+
+    def _drop_all(self, reason: str) -> None:
+        with self._lock:
+            while self._queue:
+                self._drop_oldest(reason)
+
+    def _start(self) -> None:
+        name = f"mnemoscope-{self._sink.name}"
+        # Noted before it starts: a signal handler that offers meanwhile must not start a second.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as exc:
+            # No thread to be had (limits, or the interpreter is on its way out): shed what is
+            # there and try again with the next event.
+            self._thread = None
+            self._faults.note("lane.start", exc)
+            self._drop_all("thread")
+
+    def _rouse(self) -> None:
+        # A lock as a binary semaphore: unlike Event.set, release() takes no second lock.
+        if self._wake.locked():
+            with contextlib.suppress(RuntimeError):
+                self._wake.release()
+
+    # -- on the lane's thread --------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with delivering():
+                self._serve()
+        except Exception as exc:  # noqa: BLE001 - out of memory, say: the next event starts anew
+            self._faults.note("lane.run", exc)
+        finally:
+            self._leave()
+
+    def _serve(self) -> None:
+        closing = False
+        while not closing:
+            self._wake.acquire()
+            self._hurry.wait(self._limits.linger_s)
+            # Read before emptying: what was offered before the end was known is delivered.
+            closing = self._closing_at is not None
+            self._empty()
+        self._end()
+
+    def _end(self) -> None:
+        self._attempt(lambda: self._sink.close(self._left_s(self._closing_at)))
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._thread = None
+            if self._writing:
+                self._dropped["error"] += self._writing
+                self._settle()
+            while self._flushes:
+                self._answer(self._flushes.popleft(), complete=not self._queue)
+
+    def _empty(self) -> None:
+        while batch := self._take():
+            self._deliver(batch)
+            self._answer_flushes()
+        self._hurry.clear()
+        self._answer_flushes()
+
+    def _take(self) -> list[Event]:
+        limits, batch = self._limits, list[Event]()
+        with self._lock:
+            while self._queue and len(batch) < limits.batch:
+                event, size = self._queue[0]
+                if batch and self._writing_bytes + size > limits.size_bytes // 4:
+                    break
+                self._queue.popleft()
+                batch.append(event)
+                self._writing += 1
+                self._writing_bytes += size
+        return batch
+
+    def _deliver(self, batch: Sequence[Event]) -> None:
+        outcome = self._delivery.hand_over(batch)
+        with self._lock:
+            self._delivered += outcome.pop(DELIVERED, 0)
+            self._dropped.update(outcome)
+            self._settle()
+
+    def _settle(self) -> None:
+        self._bytes -= self._writing_bytes
+        self._writing = self._writing_bytes = 0
+
+    def _pause(self, seconds: float) -> None:
+        self._hurry.wait(seconds)
+        # Else the pauses after it would be none at all.
+        self._hurry.clear()
+
+    def _answer_flushes(self) -> None:
+        while self._flushes and self._settled() >= self._flushes[0].target:
+            request = self._flushes.popleft()
+            flush = partial(self._sink.flush, self._left_s(request.deadline))
+            self._answer(request, complete=self._succeeds(flush))
+
+    def _answer(self, request: FlushRequest, *, complete: bool) -> None:
+        with self._lock:
+            lost = sum(self._dropped.values())
+            request.complete = complete and lost == self._lost_before_flush
+            self._lost_before_flush = lost
+        request.done.set()
+
+    def _settled(self) -> int:
+        with self._lock:
+            return self._delivered + sum(self._dropped.values())
+
+    def _left_s(self, deadline: float | None) -> float:
+        return max(0.0, (deadline or 0.0) - self._clock())
+
+    def _succeeds(self, step: Callable[[], bool]) -> bool:
+        results: list[bool] = []
+        return self._attempt(lambda: results.append(step())) is None and results[0]
+
+    def _attempt(self, step: Callable[[], object]) -> BaseException | None:
+        try:
+            step()
+        except BaseException as exc:  # noqa: BLE001 - this thread is ours: nobody is above to be told
+            self._last_error = type(exc).__qualname__
+            self._faults.note(f"sink.{self._sink.name}", exc)
+            return exc
+        return None

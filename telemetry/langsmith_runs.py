@@ -1,0 +1,167 @@
+"""Events as LangSmith runs: their place in the tree, their type, and what LangSmith may know."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from .event import Event, OperationClass
+from .otlp_spans import error_type
+from .usage import Usage
+
+SINK: Final = "langsmith"
+"""The sink's name, and so the key under which its subject hashes are made."""
+
+_RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")
+"""Namespace of run ids: the same event has the same run, however often it is sent."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_UUID_LENGTH: Final = 36
+
+
+def runs_of(batch: Sequence[Event], project: str, *, content: bool) -> list[dict[str, Any]]:
+    """Return the batch as finished runs of *project*. Content is in them only if asked for."""
+    by_span = {event.trace.span_id: event for event in batch}
+    return [
+        _run(event, _order(event, by_span), content=content) | {"session_name": project}
+        for event in batch
+    ]
+
+
+def _order(event: Event, by_span: Mapping[int, Event]) -> str:
+    """
+    Return the run's dotted order: when and who, from the root of its trace down.
+
+    A nested operation hangs below the one it is nested in where both are in one batch; both began
+    under the same run of the host's.
+    """
+    start = _time(event.started_ns)
+    above = _order_above(event, by_span)
+    if above is not None:
+        # LangSmith refuses a child that began before its parent, as a clock set back has it.
+        start = max(start, _started(above))
+    own = f"{start:%Y%m%dT%H%M%S%f}Z{_run_id(event)}"
+    return f"{above}.{own}" if above else own
+
+
+def _order_above(event: Event, by_span: Mapping[int, Event]) -> str | None:
+    around = by_span.get(event.trace.parent_span_id or 0)
+    if event.nested and around is not None and around is not event:
+        return _order(around, by_span)
+    return event.parent_run
+
+
+def _started(order: str) -> datetime:
+    last = order.rpartition(".")[2][:-_UUID_LENGTH]
+    return datetime.strptime(last, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
+
+
+def _run_id(event: Event) -> uuid.UUID:
+    return uuid.uuid5(_RUNS, event.event_id)
+
+
+def _time(ns: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=ns // 1_000)
+
+
+def _run(event: Event, order: str, *, content: bool) -> dict[str, Any]:
+    path = [each[-_UUID_LENGTH:] for each in order.split(".")]
+    usage = event.usage
+    return {
+        "id": path[-1],
+        "trace_id": path[0],
+        "parent_run_id": path[-2] if len(path) > 1 else None,
+        "dotted_order": order,
+        "name": usage.model if usage else f"{event.operation} {event.store}",
+        "run_type": _run_type(event),
+        "start_time": _time(event.started_ns).isoformat(),
+        "end_time": _time(event.ended_ns).isoformat(),
+        "inputs": _inputs(event) if content else {},
+        "outputs": _outputs(event),
+        "error": error_type(event),
+        "events": _first_token(event, usage) if usage else [],
+        "extra": {"metadata": _metadata(event)},
+    }
+
+
+def _run_type(event: Event) -> str:
+    if event.usage is not None:
+        return "llm"
+    if event.op_class is OperationClass.MODEL:
+        return "chain"
+    return "retriever" if event.op_class is OperationClass.RECALL else "tool"
+
+
+def _inputs(event: Event) -> dict[str, Any]:
+    if event.content is None:
+        return {}
+    value = event.content.value
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {"content": value}
+
+
+def _outputs(event: Event) -> dict[str, Any]:
+    return _present({"hits": event.hits, "top_score": event.top_score})
+
+
+def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]]:
+    if usage.time_to_first_token_s is None:
+        return []
+    at = _time(event.started_ns + round(usage.time_to_first_token_s * 1e9))
+    return [{"name": "new_token", "time": at.isoformat()}]
+
+
+def _metadata(event: Event) -> dict[str, Any]:
+    return _present(
+        {
+            "status": event.status.value,
+            "store": event.store,
+            "method": event.method,
+            "class": event.op_class.value,
+            "neutral": event.neutral or None,
+            "late": event.late or None,
+            "journal": event.journal.value or None,
+            "nested": event.nested or None,
+            "subject": event.subject.hashed(SINK) if event.subject else None,
+            "tenant": event.tenant,
+            "agent": event.agent,
+            "feature": event.feature,
+            "thread_id": event.run,
+            "redactions": dict(event.redactions) or None,
+            "event_id": event.event_id,
+            "otel_trace_id": event.trace.trace_hex,
+            "otel_span_id": event.trace.span_hex,
+        }
+    ) | (_model(event.usage) if event.usage else {})
+
+
+def _model(usage: Usage) -> dict[str, Any]:
+    return _present(
+        {
+            "ls_model_type": "chat",
+            "ls_model_name": usage.model,
+            "ls_provider": usage.provider,
+            "langgraph_node": usage.node,
+            "namespace": "/".join(usage.namespace) or None,
+            "usage_metadata": _usage(usage),
+        }
+    )
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    read, written = usage.cached_tokens, usage.cache_write_tokens
+    return _present(
+        {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "total_tokens": usage.input_tokens + usage.output_tokens,
+            "input_token_details": {"cache_read": read, "cache_creation": written},
+            "output_token_details": {"reasoning": usage.reasoning_tokens},
+            "total_cost": usage.cost_usd,
+        }
+    )
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value is not None}

@@ -1,0 +1,230 @@
+"""
+The OTLP sink: a span for each operation, and the metrics of the GenAI conventions.
+
+Spans are built here, on the lane's thread, with the ids and times that `Event.trace` captured on
+the caller's: the host's processors, sampler and exporters get spans as if they had been started
+there, and spans of instrumented clients below are children of ours. Where the host has no SDK set
+up, we export ourselves (`otlp_export`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from .event import Event
+from .faults import Faults
+from .fork import reset_after_fork
+from .otlp_host import host_meter_provider, host_tracer_provider, host_tracing
+from .otlp_metrics import Instruments
+from .otlp_reach import collectors
+from .otlp_settings import Signal, is_wanted, protocol, setting
+from .otlp_spans import SCOPE, SINK, DeferredSpans, own_context
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+
+    from .otlp_export import OwnMetrics, OwnTraces
+
+
+__all__ = ["OtlpSink", "host_tracing"]
+
+
+class Outlets:
+    """
+    What a sink writes to once it knows its host.
+
+    Args:
+        host: The host's tracer provider, or None to export spans ourselves.
+        host_metrics: The host's meter provider, or None to export metrics ourselves.
+        resource: What to attribute our own exports to.
+        content: Whether redacted content goes onto spans.
+
+    Attributes:
+        own_metrics: Our own metrics, where we export them.
+    """
+
+    def __init__(
+        self,
+        host: TracerProvider | None,
+        host_metrics: MeterProvider | None,
+        *,
+        resource: Resource | None,
+        content: bool,
+    ) -> None:
+        self._own_traces = None if host else own_traces(resource)
+        self.own_metrics = None if host_metrics else own_metrics(resource, alone=host is None)
+        self._spans = self._deferred(host, content=content)
+        self._instruments = self._measuring(host_metrics)
+        self._measured: set[str] = set()
+
+    def _deferred(self, host: TracerProvider | None, *, content: bool) -> DeferredSpans | None:
+        provider = host or (self._own_traces.provider if self._own_traces else None)
+        return DeferredSpans(provider, content=content) if provider else None
+
+    def _measuring(self, host: MeterProvider | None) -> Instruments | None:
+        provider = host or (self.own_metrics.provider if self.own_metrics else None)
+        return Instruments(provider.get_meter(SCOPE, version("mnemoscope"))) if provider else None
+
+    def measure(self, batch: Sequence[Event]) -> None:
+        """Record the batch's metrics, once: what failed comes again, whole or in parts."""
+        fresh = [event for event in batch if event.event_id not in self._measured]
+        if self._instruments is None or not fresh:
+            return
+        self._measured = {event.event_id for event in fresh}
+        for event in fresh:
+            self._instruments.record(event, own_context(event.trace))
+
+    def write_spans(self, batch: Sequence[Event]) -> None:
+        """Build the batch's spans, and export them where that is ours to do, or raise."""
+        if self._spans is None:
+            return
+        for event in batch:
+            self._spans.write(event)
+        if self._own_traces is not None:
+            self._own_traces.deliver()
+
+    def close(self) -> None:
+        """Close what is ours."""
+        for own in (self._own_traces, self.own_metrics):
+            if own is not None:
+                own.close()
+
+
+def own_traces(resource: Resource | None) -> OwnTraces | None:
+    """Return our own export of spans, unless the environment wants none."""
+    if not is_wanted("TRACES"):
+        return None
+    from .otlp_export import OwnTraces  # noqa: PLC0415 - the SDK, only where the host has none
+
+    return OwnTraces(resource)
+
+
+def exports_metrics(*, alone: bool) -> bool:
+    """
+    Return whether metrics are ours to export, where the host has no provider for them.
+
+    A host that has set up traces in code, and named no endpoint, has not asked for metrics.
+    """
+    return is_wanted("METRICS") and (alone or bool(setting("METRICS", "ENDPOINT")))
+
+
+def own_metrics(resource: Resource | None, *, alone: bool) -> OwnMetrics | None:
+    """Return our own export of metrics, unless nobody wants one."""
+    if not exports_metrics(alone=alone):
+        return None
+    from .otlp_export import OwnMetrics  # noqa: PLC0415 - see above
+
+    return OwnMetrics(resource)
+
+
+class OtlpSink:
+    """
+    Spans and metrics, through the host's providers if there are any, else to a collector.
+
+    Args:
+        content: Put the redacted content on spans.
+        resource: What to attribute to where the host has no provider. None: the environment's.
+        provider: Instead of the host's global tracer provider.
+        meter_provider: Instead of the host's global meter provider.
+
+    Attributes:
+        faults: Failed exports of metrics. They lose no event: the next export has the same sums.
+
+    Raises:
+        ValueError: The environment asks for a protocol that there is no exporter for.
+    """
+
+    name = SINK
+    idempotent = True
+
+    def __init__(
+        self,
+        *,
+        content: bool = False,
+        resource: Resource | None = None,
+        provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        protocol("TRACES")
+        protocol("METRICS")
+        self.faults = Faults()
+        self._content = content
+        self._resource = resource
+        self._provider = provider
+        self._meter_provider = meter_provider
+        self._out: Outlets | None = None
+        self._inherited: list[Outlets] = []
+        reset_after_fork(self)
+
+    def write(self, batch: Sequence[Event], /) -> None:
+        """Deliver the batch's spans, and its metrics if their interval is over."""
+        out = self._opened()
+        out.measure(batch)
+        out.write_spans(batch)
+        if out.own_metrics is not None and out.own_metrics.is_due:
+            self._deliver_metrics(out.own_metrics)
+
+    def flush(self, timeout_s: float, /) -> bool:
+        """
+        Export the metrics. True when the collector took them.
+
+        Spans never wait here. What the host's own processors hold is theirs to flush: doing it for
+        them would hold this lane for as long as their exporter takes.
+        """
+        del timeout_s
+        if self._out is None or self._out.own_metrics is None:
+            return True
+        return self._deliver_metrics(self._out.own_metrics)
+
+    def check(self, timeout_s: float, /) -> str:
+        """Find out whether the collector can be reached, where it is ours to reach."""
+        host = self._provider or host_tracer_provider()
+        host_metrics = self._meter_provider or host_meter_provider()
+        own: list[Signal] = []
+        if host is None and is_wanted("TRACES"):
+            own.append("TRACES")
+        if host_metrics is None and exports_metrics(alone=host is None):
+            own.append("METRICS")
+        if own:
+            return collectors(own, timeout_s)
+        if host or host_metrics:
+            return "goes through your application's OpenTelemetry SDK"
+        return "is switched off by OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER"
+
+    def close(self, timeout_s: float, /) -> None:
+        """Export the metrics once more and close the connections. The host's are left alone."""
+        out, self._out = self._out, None
+        if out is None:
+            return
+        if out.own_metrics is not None and timeout_s > 0:
+            self._deliver_metrics(out.own_metrics)
+        out.close()
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: connections carried over belong to the parent."""
+        if self._out is not None:
+            # Kept, not dropped: collecting a gRPC channel would close the parent's connection.
+            self._inherited.append(self._out)
+        self._out = None
+
+    def _deliver_metrics(self, own: OwnMetrics) -> bool:
+        try:
+            own.deliver()
+        except Exception as exc:  # noqa: BLE001 - an exporter may fail in any way
+            self.faults.note("sink.otlp.metrics", exc)
+            return False
+        return True
+
+    def _opened(self) -> Outlets:
+        if self._out is None:
+            self._out = Outlets(
+                self._provider or host_tracer_provider(),
+                self._meter_provider or host_meter_provider(),
+                resource=self._resource,
+                content=self._content,
+            )
+        return self._out

@@ -1,0 +1,164 @@
+"""
+Our own way to a collector, for hosts that have no OpenTelemetry SDK set up.
+
+The SDK's batch processor and periodic reader bring threads, locks on the caller's path and an exit
+that waits 10 s and more for a dead collector. A lane already has the queue and the thread, so here
+the providers only build, memory collects, and the exporters are called by the lane itself.
+
+The exporters read ``OTEL_EXPORTER_OTLP_*``, ``OTEL_RESOURCE_ATTRIBUTES``, ``OTEL_SERVICE_NAME`` and
+``OTEL_TRACES_SAMPLER`` themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, Final
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    InMemoryMetricReader,
+    MetricExporter,
+    MetricExportResult,
+)
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from .otlp_settings import GRPC, Signal, metrics_every_s, protocol, timeout_s
+from .outbound import failure, hushed, said, within
+from .outbound_http import BoundedSession
+from .sink import DeliveryError, UnacceptableError, UnavailableError
+
+_COLLECTOR: Final = "the OTLP collector"
+_LOGGERS: Final = (
+    "opentelemetry.exporter.otlp.proto.grpc.exporter",
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "opentelemetry.exporter.otlp.proto.http.metric_exporter",
+)
+
+
+class OwnTraces:
+    """
+    Spans built by a provider of ours, and handed to an exporter by `deliver`.
+
+    Args:
+        resource: What the spans are attributed to. None: what the environment says.
+    """
+
+    def __init__(self, resource: Resource | None = None) -> None:
+        self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._built = InMemorySpanExporter()
+        self.provider.add_span_processor(SimpleSpanProcessor(self._built))
+        self._timeout_s = timeout_s("TRACES")
+        self._exporter = _span_exporter(self._timeout_s)
+
+    def deliver(self) -> None:
+        """Export what was built since, or raise."""
+        spans = self._built.get_finished_spans()
+        self._built.clear()
+        if not spans:
+            return
+        with hushed(*_LOGGERS), within(self._timeout_s):
+            result = self._exporter.export(spans)
+        if result is not SpanExportResult.SUCCESS:
+            raise _failure("TRACES")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with hushed(*_LOGGERS):
+            self._exporter.shutdown()
+
+
+class OwnMetrics:
+    """
+    Metrics collected by a provider of ours, and exported by `deliver` on the lane's own thread.
+
+    Args:
+        resource: What the metrics are attributed to. None: what the environment says.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self, resource: Resource | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._timeout_s = timeout_s("METRICS")
+        self._exporter = _metric_exporter(self._timeout_s)
+        self._reader = InMemoryMetricReader(**_preferences(self._exporter))
+        self.provider = MeterProvider([self._reader], resource, shutdown_on_exit=False)
+        self._every_s = metrics_every_s()
+        self._clock = clock
+        self._next_at = float("-inf")
+
+    @property
+    def is_due(self) -> bool:
+        """True when the last export is an interval ago."""
+        return self._clock() >= self._next_at
+
+    def deliver(self) -> None:
+        """Export the current state of all metrics, or raise."""
+        self._next_at = self._clock() + self._every_s
+        metrics = self._reader.get_metrics_data()
+        if metrics is None or not metrics.resource_metrics:
+            return
+        with hushed(*_LOGGERS), within(self._timeout_s):
+            result = self._exporter.export(metrics)  # pyright: ignore[reportUnknownMemberType] - unannotated **kwargs
+        if result is not MetricExportResult.SUCCESS:
+            raise _failure("METRICS")
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        with hushed(*_LOGGERS):
+            self._exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - see above
+
+
+def _failure(signal: Signal) -> DeliveryError:
+    if protocol(signal) != GRPC:
+        return failure(_COLLECTOR)
+    # The exporter keeps the status to itself; but it is an argument of what it logs.
+    name = next((each.name for each in reversed(said()) if isinstance(each, Enum)), None)
+    if name is None:
+        return DeliveryError(f"{_COLLECTOR} did not take the batch")
+    too_large = any("larger than max" in each for each in said() if isinstance(each, str))
+    if name == "INVALID_ARGUMENT" or too_large:
+        return UnacceptableError(f"{_COLLECTOR} refused the batch: {name}")
+    return UnavailableError(f"{_COLLECTOR} answered {name}")
+
+
+def _span_exporter(timeout: float) -> SpanExporter:
+    # Imported one by one: grpc alone costs 60 ms, and hosts often block it or lack it.
+    if protocol("TRACES") == GRPC:
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (  # noqa: PLC0415
+            OTLPSpanExporter as OverGrpc,
+        )
+
+        return OverGrpc(timeout=timeout)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
+        OTLPSpanExporter as OverHttp,
+    )
+
+    return OverHttp(timeout=timeout, session=BoundedSession())
+
+
+def _metric_exporter(timeout: float) -> MetricExporter:
+    if protocol("METRICS") == GRPC:
+        from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import (  # noqa: PLC0415
+            OTLPMetricExporter as OverGrpc,
+        )
+
+        return OverGrpc(timeout=timeout)
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import (  # noqa: PLC0415
+        OTLPMetricExporter as OverHttp,
+    )
+
+    return OverHttp(timeout=timeout, session=BoundedSession())
+
+
+def _preferences(exporter: MetricExporter) -> dict[str, Any]:
+    # Private by name, but the only way to ask: the SDK's own periodic reader does the same.
+    return {
+        "preferred_temporality": getattr(exporter, "_preferred_temporality", None),
+        "preferred_aggregation": getattr(exporter, "_preferred_aggregation", None),
+    }

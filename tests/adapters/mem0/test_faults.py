@@ -1,0 +1,238 @@
+"""Slow, dying and exiting stores, and what mem0 does to the process that imports it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from mem0 import AsyncMemory, Memory
+
+from mnemoscope.adapters import mem0_threads
+from mnemoscope.adapters.mem0 import guarded
+from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.memory.errors import DeadlineExceededError
+from mnemoscope.telemetry.event import OperationClass, Status
+
+USER = {"user_id": "u-17"}
+
+
+@pytest.fixture
+def hasty(runtime):
+    """Return a runtime whose deadlines are over before anything is."""
+    deadlines_s = dict.fromkeys(OperationClass, 0.02)
+    return replace(runtime, policy=replace(runtime.policy, deadlines_s=deadlines_s))
+
+
+@pytest.fixture
+def hung(monkeypatch):
+    """Return a function that makes a memory's embedder and store wait until the test is over."""
+    gate = threading.Event()
+
+    def hang(memory):
+        def wait(*_args, **_kwargs):
+            gate.wait(10)
+            raise ConnectionError
+
+        monkeypatch.setattr(memory.embedding_model, "embed", wait)
+        monkeypatch.setattr(memory.vector_store, "list", wait)
+        return memory
+
+    hang.gate = gate
+    yield hang
+    gate.set()
+
+
+async def test_a_hung_store_does_not_hold_the_agent(kind, make_memory, hung, hasty, events, done):
+    """Recall and remember get the neutral value when the deadline is over."""
+    memory = guarded(hung(make_memory(kind)), hasty)
+
+    assert await done(memory.search("tea", filters=USER)) == {"results": []}
+    assert await done(memory.add("tea", user_id="u-17", infer=False)) == {"results": []}
+    assert [(each.status, each.neutral, each.late) for each in events()] == [
+        (Status.TIMEOUT, True, True)
+    ] * 2
+
+
+async def test_a_hung_forget_is_never_taken_for_done(kind, make_memory, hung, hasty, events, done):
+    """A deletion that does not end in time is an error."""
+    memory = guarded(hung(make_memory(kind)), hasty)
+    with pytest.raises(DeadlineExceededError):
+        await done(memory.delete_all(user_id="u-17"))
+
+    assert [(each.status, each.neutral) for each in events()] == [(Status.TIMEOUT, False)]
+
+
+async def test_hung_calls_do_not_hold_the_hosts_threads(make_memory, hung, hasty):
+    """Many hung calls leave asyncio's few threads to the host, and its exit undelayed."""
+    memory = guarded(hung(make_memory(AsyncMemory)), hasty)
+    await asyncio.gather(*(memory.search("tea", filters=USER) for _ in range(40)))
+    async with asyncio.timeout(5):
+        assert await asyncio.to_thread(lambda: "free") == "free"
+        await asyncio.get_running_loop().shutdown_default_executor()
+
+
+async def test_a_hung_call_keeps_its_place(make_memory, hung, hasty, eventually):
+    """What a thread is still at is in flight, with or without its caller, and then was late."""
+    memory = guarded(hung(make_memory(AsyncMemory)), hasty)
+    await asyncio.gather(*(memory.search("tea", filters=USER) for _ in range(3)))
+    guard = guard_of(memory)
+    places = guard.bulkheads[OperationClass.RECALL]
+    held = places.in_flight
+    hung.gate.set()
+
+    assert held == 3
+    assert eventually(lambda: (places.in_flight, guard.late_results) == (0, 3))
+
+
+async def test_outside_our_calls_mem0_has_the_hosts_threads(make_memory, runtime):
+    """A bare memory beside a guarded one works as it did: same pool, context and errors."""
+    guarded(make_memory(AsyncMemory), runtime)
+    bare = make_memory(AsyncMemory)
+    names = []
+    bare.embedding_model.embed = lambda *_: names.append(threading.current_thread().name)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - there is no vector
+        await bare.add("tea", user_id="u-17", infer=False)
+
+    assert [each.startswith("asyncio_") for each in names] == [True]
+
+
+def test_threads_are_used_again_and_go(monkeypatch):
+    """One after another, calls need one thread; it goes when it was idle for long."""
+    monkeypatch.setattr(mem0_threads, "IDLE_S", 0.5)
+    threads, seen, done = mem0_threads.Threads(), [], threading.Semaphore(0)
+
+    def job():
+        seen.append(threading.current_thread())
+        done.release()
+
+    def submit():
+        threads.submit(job)
+        assert done.acquire(timeout=5)
+
+    for _ in range(3):
+        submit()
+        while not threads._idle._value:
+            time.sleep(0.001)
+    seen[0].join(5)
+    submit()
+
+    assert seen[:3] == [seen[0]] * 3
+    assert not seen[0].is_alive()
+    assert seen[3] is not seen[0]
+
+
+async def test_a_store_that_wants_to_exit_has_failed(
+    kind, make_memory, runtime, events, done, monkeypatch
+):
+    """``SystemExit`` out of mem0 ends neither the agent nor its call."""
+    bare = make_memory(kind)
+
+    def leave(*_args, **_kwargs):
+        sys.exit(1)
+
+    monkeypatch.setattr(bare.embedding_model, "embed", leave)
+    memory = guarded(bare, runtime)
+
+    assert await done(memory.search("tea", filters=USER)) == {"results": []}
+    assert [(each.status, each.error) for each in events()] == [(Status.DEGRADED, "SystemExit")]
+
+
+async def test_an_interrupt_is_not_swallowed(kind, make_memory, runtime, done, monkeypatch):
+    """Control-C inside a call ends it, in every class."""
+    bare = make_memory(kind)
+
+    class Interrupt(BaseException):
+        """As KeyboardInterrupt, which pytest would take for its own."""
+
+    def interrupt(*_args, **_kwargs):
+        raise Interrupt
+
+    monkeypatch.setattr(bare.embedding_model, "embed", interrupt)
+
+    with pytest.raises(Interrupt):
+        await done(guarded(bare, runtime).search("tea", filters=USER))
+
+
+def test_threads_do_not_lose_rows_in_a_local_qdrant(make_memory, runtime, tmp_path):
+    """Writes from many threads take turns: an embedded Qdrant loses some otherwise."""
+    memory = guarded(make_memory(Memory, path=str(tmp_path)), runtime)
+    with ThreadPoolExecutor(8) as pool:
+        futures = [
+            pool.submit(memory.add, f"tea {n}", user_id="u-17", infer=False) for n in range(64)
+        ]
+        added = [each.result() for each in futures]
+
+    assert all(len(each["results"]) == 1 for each in added)
+    assert len(memory.get_all(filters=USER, top_k=100)["results"]) == 64
+
+
+def in_a_process_of_its_own(tmp_path, code: str, **environment: str) -> str:
+    """Run *code* after the bare import of mem0 that it starts with, and return what it prints."""
+    removed = {"MEM0_TELEMETRY", *environment}
+    inherited = {name: value for name, value in os.environ.items() if name not in removed}
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", "-c", textwrap.dedent(code)],
+        env={**inherited, "MEM0_DIR": str(tmp_path), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+KEEPS_IN_HOUSE = """
+    import types
+    from mnemoscope.adapters import mem0
+    mem0._keep_in_house()
+    from mem0.memory import telemetry
+    from mem0.utils import spacy_models
+    spacy_models._ensure_model_available = lambda: print("asked for a model")
+    print(telemetry.MEM0_TELEMETRY, spacy_models.get_nlp_full(), spacy_models.get_nlp_lemma())
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_to", "stays_on"), [({}, "False"), ({"MEM0_TELEMETRY": "true"}, "True")]
+)
+def test_mem0_is_kept_from_calling_home_and_from_downloading(tmp_path, set_to, stays_on):
+    """Its telemetry is off unless the environment says otherwise; no model is fetched in a call."""
+    # posthog's thread would wait for the network at exit
+    printed = in_a_process_of_its_own(
+        tmp_path, KEEPS_IN_HOUSE + "    import os; print(flush=True); os._exit(0)", **set_to
+    )
+
+    assert printed == [stays_on, "None", "None"]
+
+
+def test_telemetry_is_switched_off_after_the_import_too(monkeypatch, make_memory, runtime):
+    """A host that imported mem0 before us is kept in house from the first wrapped client on."""
+    from mem0.memory import telemetry
+
+    from mnemoscope.adapters import mem0
+
+    bare = make_memory(Memory)
+    monkeypatch.setattr(telemetry, "MEM0_TELEMETRY", True)
+    monkeypatch.setattr(mem0, "_host_decides", False)
+    guarded(bare, runtime)
+
+    assert telemetry.MEM0_TELEMETRY is False
+
+
+def test_a_model_that_is_loaded_stays(monkeypatch, make_memory, runtime):
+    """Only what would be downloaded is given up."""
+    from mem0.utils import spacy_models
+
+    monkeypatch.setattr(spacy_models, "_nlp_full", model := object())
+    monkeypatch.setattr(spacy_models, "_load_failed_full", False)
+    guarded(make_memory(AsyncMemory), runtime)
+
+    assert spacy_models.get_nlp_full() is model

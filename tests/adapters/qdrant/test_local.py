@@ -1,0 +1,236 @@
+"""Local clients: they are not thread-safe, so calls take turns."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sqlite3
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+from qdrant_client import AsyncQdrantClient, QdrantClient, models
+
+from mnemoscope.adapters import qdrant
+from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.qdrant import Turns
+from mnemoscope.telemetry.event import OperationClass, Status
+
+from .conftest import COLLECTION, filled
+
+LOCAL = {
+    "memory": lambda _folder: QdrantClient(":memory:"),
+    # Asked to find out itself, the client leaves a connection open.
+    "path": lambda folder: QdrantClient(path=folder, force_disable_check_same_thread=True),
+}
+
+
+@pytest.fixture(params=["memory", "path"])
+async def local(request, tmp_path):
+    """Return a filled client, in memory and in a folder."""
+    client = LOCAL[request.param](tmp_path)
+    await filled(client)
+    yield client
+    client.close()
+
+
+async def test_threads_lose_nothing(local, runtime, events):
+    """Writes and reads from many threads, through two guards of one client: all are there."""
+    guards = [qdrant.guarded(local, runtime) for _ in range(2)]
+
+    def write(number: int) -> None:
+        point = models.PointStruct(id=100 + number, vector=[1.0, 0.0], payload={"n": number})
+        guards[number % 2].upsert(COLLECTION, points=[point])
+        guards[number % 2].query_points(COLLECTION, query=[1.0, 0.0], limit=3)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(80)))
+
+    assert local.count(COLLECTION).count == 84
+    assert {each.status for each in events()} == {Status.OK}
+
+
+async def test_an_uploads_iterator_may_use_the_client(local, runtime, events):
+    """A call from inside another takes part in its turn and waits for nobody."""
+    client = qdrant.guarded(local, runtime)
+
+    def points():
+        for number in (10, 11):
+            found = client.retrieve(COLLECTION, ids=[1])
+            yield models.PointStruct(
+                id=number, vector=[1.0, 0.0], payload={"first": found[0].payload}
+            )
+
+    client.upload_points(COLLECTION, points=points(), batch_size=1)
+
+    assert local.count(COLLECTION).count == 6
+    assert {each.status for each in events()} == {Status.OK}
+    assert [each.nested for each in events()].count(True) == 2
+
+
+async def test_what_is_uploaded_while_nested_is_redacted(local, runtime):
+    """An upload does not vouch for the calls that its iterator makes."""
+    client = qdrant.guarded(local, runtime)
+
+    def points():
+        inner = models.PointStruct(id=11, vector=[1.0, 0.0], payload={"n": "mail ada@example.com"})
+        client.upsert(COLLECTION, points=[inner])
+        yield models.PointStruct(id=10, vector=[1.0, 0.0])
+
+    client.upload_points(COLLECTION, points=points())
+
+    assert local.retrieve(COLLECTION, ids=[11])[0].payload == {"n": "mail <EMAIL_ADDRESS>"}
+
+
+def test_turns_exclude_each_other():
+    """A second thread waits until the first has left."""
+    turns, order, inside = Turns(), [], threading.Event()
+
+    def second() -> None:
+        inside.wait(5)
+        with turns:
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with turns:
+        inside.set()
+        with turns:
+            order.append("first")
+        order.append("still first")
+    thread.join(5)
+
+    assert order == ["first", "still first", "second"]
+
+
+def test_turns_are_free_again_after_an_error():
+    """An exception inside leaves nobody waiting."""
+    turns = Turns()
+    with pytest.raises(KeyError), turns, turns:
+        raise KeyError
+
+    with ThreadPoolExecutor(1) as pool:
+        assert (
+            pool.submit(lambda: turns.__enter__() or turns.__exit__(None, None, None)).result(5)
+            is None
+        )
+
+
+async def test_a_guarded_client_keeps_nothing_alive(runtime):
+    """The registry of turns forgets a client with its last reference."""
+    inner = QdrantClient(":memory:")
+    client = qdrant.guarded(inner, runtime)
+    seen = weakref.ref(inner._client)
+    inner.close()
+    del inner, client
+    gc.collect()
+
+    assert seen() is None
+
+
+async def test_the_async_local_client_works_in_one_loop(runtime):
+    """Its calls run one after the other, as without guard."""
+    inner = AsyncQdrantClient(":memory:")
+    client = qdrant.guarded(inner, runtime)
+    await filled(client)
+
+    assert (await client.count(COLLECTION)).count == 4
+    await inner.close()
+
+
+@pytest.fixture
+async def stuck(runtime, monkeypatch):
+    """Return a guarded async local client, its wrapped one, and the event that lets it answer."""
+    inner, gate = AsyncQdrantClient(":memory:"), threading.Event()
+    client = qdrant.guarded(inner, runtime)
+    await filled(client)
+    count = inner._client.count
+
+    async def wait(*args, **kwargs):
+        gate.wait(10)
+        return await count(*args, **kwargs)
+
+    monkeypatch.setattr(inner._client, "count", wait)
+    yield client, inner, gate
+    gate.set()
+    await inner.close()
+
+
+async def test_the_async_local_client_does_not_block_its_loop(stuck):
+    """While it works on an answer, other tasks go on."""
+    client, _inner, gate = stuck
+    asked = asyncio.create_task(client.count(COLLECTION))
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+    waited = not asked.done()
+    gate.set()
+
+    assert waited
+    assert (await asked).count == 4
+
+
+async def test_a_deadline_holds_for_the_async_local_client(stuck, runtime, events, eventually):
+    """The agent goes on without the answer; the call keeps its place until it ends, once."""
+    client, inner, gate = stuck
+    deadlines_s = dict.fromkeys(OperationClass, 0.05)
+    hasty = replace(runtime, policy=replace(runtime.policy, deadlines_s=deadlines_s))
+    client = qdrant.guarded(inner, hasty)
+    answer = await client.count(COLLECTION)
+    guard = guard_of(client)
+    places = guard.bulkheads[OperationClass.RECALL]
+    held = places.in_flight
+    gate.set()
+
+    assert answer.count == 0
+    assert [(each.status, each.late) for each in events()][-1] == (Status.TIMEOUT, True)
+    assert held == 1
+    assert eventually(lambda: (places.in_flight, guard.late_results) == (0, 1))
+
+
+async def test_a_cancelled_call_of_the_async_local_client_is_late(stuck, events, eventually):
+    """Its task ends at once; what the thread brings is given to nobody."""
+    client, _inner, gate = stuck
+    asked = asyncio.create_task(client.count(COLLECTION))
+    await asyncio.sleep(0.05)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    gate.set()
+
+    assert (events()[-1].status, events()[-1].late) == (Status.CANCELLED, True)
+    assert eventually(lambda: guard_of(client).late_results == 1)
+
+
+async def test_tasks_lose_nothing(runtime, events):
+    """Writes and reads from many tasks take turns on their threads: all are there."""
+    inner = AsyncQdrantClient(":memory:")
+    client = qdrant.guarded(inner, runtime)
+    await filled(client)
+
+    async def write(number: int) -> None:
+        point = models.PointStruct(id=100 + number, vector=[1.0, 0.0], payload={"n": number})
+        await client.upsert(COLLECTION, points=[point])
+        await client.query_points(COLLECTION, query=[1.0, 0.0], limit=3)
+
+    await asyncio.gather(*map(write, range(40)))
+
+    assert (await inner.count(COLLECTION)).count == 44
+    assert {each.status for each in events()} == {Status.OK}
+    await inner.close()
+
+
+async def test_a_client_bound_to_its_thread_is_called_on_it(runtime, tmp_path, monkeypatch):
+    """Where SQLite was compiled to refuse other threads, no deadline thread is used."""
+    inner = QdrantClient(path=tmp_path, force_disable_check_same_thread=True)
+    await filled(inner)
+    inner._client.force_disable_check_same_thread = False
+    monkeypatch.setattr(sqlite3, "threadsafety", 1)
+    client = qdrant.guarded(inner, runtime)
+    seen = []
+    monkeypatch.setattr(inner, "count", lambda **_: seen.append(threading.get_ident()))
+    client.count(collection_name=COLLECTION)
+    inner.close()
+
+    assert seen == [threading.get_ident()]

@@ -1,0 +1,66 @@
+"""The table of methods against the installed client: nothing is forgotten, nothing is made up."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from qdrant_client import AsyncQdrantClient, QdrantClient
+
+from mnemoscope.adapters.qdrant_methods import METHODS, UNGUARDED, table
+from mnemoscope.memory.operation import Method
+from mnemoscope.telemetry.event import OperationClass
+
+
+@pytest.mark.parametrize("client", [QdrantClient, AsyncQdrantClient])
+def test_every_public_method_is_guarded_or_left_alone_for_a_reason(client):
+    """A method that a newer client adds belongs into the table, or is named with a reason."""
+    public = {
+        name
+        for owner in client.__mro__[:-1]
+        for name, member in vars(owner).items()
+        if inspect.isfunction(member) and not name.startswith("_")
+    }
+
+    assert public - METHODS.keys() - UNGUARDED.keys() == set()
+
+
+@pytest.mark.parametrize("client", [QdrantClient, AsyncQdrantClient])
+@pytest.mark.parametrize("name", sorted(METHODS.keys() | UNGUARDED.keys()))
+def test_every_named_method_exists(client, name):
+    """A method that a newer client removes or renames is noticed."""
+    assert callable(getattr(client, name))
+
+
+def test_no_method_is_named_twice():
+    """Guarded, or left alone: not both."""
+    assert METHODS.keys().isdisjoint(UNGUARDED)
+    assert all(UNGUARDED.values())
+
+
+def test_deleting_is_never_neutral():
+    """Whatever removes something fails closed."""
+    removing = [each for name, each in METHODS.items() if "delete" in name or "clear" in name]
+
+    assert len(removing) == 7
+    assert {each.op_class for each in removing} == {OperationClass.FORGET}
+    assert {each.neutral for each in removing} == {None}
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_methods_that_touch_points_need_an_owner_once_there_is_one(name):
+    """With an owner key each of them is confined, and knows whom it is for."""
+    row = table("user_id")[name]
+    method = row if isinstance(row, Method) else row({})
+    whole = name.endswith(("_collection", "_vector_name", "_shard_key"))
+    whole = whole and name != "upload_collection"
+
+    assert method.needs_owner is not whole
+    assert (method.confine is None) is whole
+
+
+def test_without_an_owner_key_there_is_no_owner_to_need():
+    """Documents that belong to nobody stay usable while tenancy is enforced."""
+    rows = [row for row in table(None).values() if isinstance(row, Method)]
+
+    assert not any(each.needs_owner or each.confine or each.only for each in rows)

@@ -1,0 +1,148 @@
+"""mem0 on a guarded Qdrant client: accepted, redacted, and blamed on the right store."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from qdrant_client import QdrantClient
+
+from mnemoscope.adapters import mem0, qdrant
+from mnemoscope.telemetry.event import Status
+
+from .conftest import ADA
+
+DIMENSIONS = 16
+NOTE = f"I prefer tea, write to {ADA}"
+
+
+class Hashed:
+    """An embedder that needs no model."""
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = config
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        digest = hashlib.sha256(text.encode()).digest()
+        return [byte / 255 for byte in digest[:DIMENSIONS]]
+
+    def embed_batch(self, texts: list[str], memory_action: str = "add") -> list[list[float]]:
+        return [self.embed(each) for each in texts]
+
+
+class Silent:
+    """A model that is never asked."""
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = config
+
+
+@pytest.fixture
+def make_memory(monkeypatch):
+    """Return a factory of ``mem0.Memory`` on a given client."""
+    from mem0 import Memory
+    from mem0.configs.llms.base import BaseLlmConfig
+    from mem0.utils.factory import EmbedderFactory, LlmFactory
+
+    # mem0 finds its parts by the path of a module, which a test has not.
+    module = ModuleType("mnemoscope_test_parts")
+    module.Hashed, module.Silent = Hashed, Silent
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    parts = (EmbedderFactory.provider_to_class, LlmFactory.provider_to_class)
+    monkeypatch.setitem(parts[0], "lmstudio", f"{module.__name__}.Hashed")
+    monkeypatch.setitem(parts[1], "vllm", (f"{module.__name__}.Silent", BaseLlmConfig))
+    made = []
+
+    def make(client: QdrantClient) -> Memory:
+        store = {"client": client, "collection_name": "m", "embedding_model_dims": DIMENSIONS}
+        memory = Memory.from_config(
+            {
+                "vector_store": {"provider": "qdrant", "config": store},
+                "llm": {"provider": "vllm", "config": {}},
+                "embedder": {"provider": "lmstudio", "config": {}},
+                "history_db_path": ":memory:",
+            }
+        )
+        made.append(memory)
+        return memory
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def inner():
+    """Return the client below."""
+    client = QdrantClient(":memory:")
+    yield client
+    client.close()
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Payload indexes have no effect:UserWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+
+def stored(client: QdrantClient) -> str:
+    return str(client.scroll("m", limit=99)[0])
+
+
+@pytest.mark.parametrize("owner_key", [None, "user_id"])
+def test_mem0_runs_on_a_guarded_client(make_memory, inner, runtime, events, owner_key):
+    """Its settings accept it, and what was added is found for its user alone."""
+    memory = make_memory(qdrant.guarded(inner, runtime, owner_key=owner_key))
+    memory.add(NOTE, user_id=ADA, infer=False)
+    memory.add("I prefer rum", user_id="bob", infer=False)
+    found = memory.get_all(filters={"user_id": ADA})["results"]
+
+    assert [each["memory"] for each in found] == ["I prefer tea, write to <EMAIL_ADDRESS>"]
+    assert (ADA in stored(inner)) is (owner_key is not None)
+    assert {each.store for each in events()} == {"qdrant"}
+
+
+def test_a_guarded_mem0_marks_what_it_asks_of_qdrant(make_memory, inner, runtime, events):
+    """Qdrant's events are nested, inside one event of mem0's that is not."""
+    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    before = len(events())
+    memory.add(NOTE, user_id=ADA, infer=False)
+    made = events()[before:]
+
+    assert [each.store for each in made if not each.nested] == ["mem0"]
+    assert {each.store for each in made if each.nested} == {"qdrant"}
+    assert {each.status for each in made} <= {Status.OK, Status.EMPTY}
+
+
+def test_no_event_of_the_two_holds_the_user_id(make_memory, inner, runtime, events):
+    """mem0 hands the id on verbatim, as a key of the store: it stays out of what is told."""
+    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    memory.add(NOTE, user_id=ADA, infer=False)
+    memory.get_all(filters={"user_id": ADA})
+
+    assert ADA not in repr([(each, each.content and each.content.value) for each in events()])
+
+
+def test_a_failing_qdrant_is_blamed_and_not_mem0_alone(make_memory, inner, runtime, events):
+    """The nested event says which store it was; mem0, which was called, degrades for both."""
+    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    inner.close()
+    answer = memory.get_all(filters={"user_id": ADA})
+    told = [(each.store, each.status) for each in events() if each.op_class == "recall"]
+
+    assert answer == {"results": []}
+    assert told[-2:] == [("qdrant", Status.ERROR), ("mem0", Status.DEGRADED)]
+
+
+def test_a_write_lost_below_is_not_taken_for_written(make_memory, inner, runtime, events):
+    """A neutral value inside mem0 would make it report an id for what was never stored."""
+    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    inner.close()
+    answer = memory.add(NOTE, user_id=ADA, infer=False)
+    outer = [each for each in events() if each.store == "mem0"][-1]
+
+    assert answer == {"results": []}
+    assert (outer.status, outer.neutral) == (Status.DEGRADED, True)

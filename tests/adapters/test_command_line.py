@@ -1,0 +1,113 @@
+"""The command line: exit codes, one-line mistakes, and the export of one customer's history."""
+
+import json
+
+import pytest
+
+from mnemoscope.adapters.command_line import run
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.telemetry.subject import Subject, SubjectKeys
+
+SECRET = bytes(range(32))
+
+
+@pytest.fixture
+def trail(tmp_path, monkeypatch, event_factory):
+    """An audit trail that holds one write for ada and one for bob, and is the configured one."""
+    keys = SubjectKeys(SECRET)
+    log = AuditLog(f"sqlite:///{tmp_path}/audit.db", keys)
+    people = {name: Subject(name, tenant="acme", keys=keys) for name in ("ada", "bob")}
+    log.append(
+        [
+            event_factory(writer_seq=n, subject=people[name], tenant="acme")
+            for n, name in enumerate(("ada", "bob"), start=1)
+        ]
+    )
+    log.close()
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_URL", f"sqlite:///{tmp_path}/audit.db")
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", SECRET.hex())
+    return tmp_path
+
+
+def test_export_writes_one_customers_history_as_json_lines(trail, capfdbinary):
+    """Standard output holds the customer's operations and nobody else's, one JSON object a line."""
+    code = run(["audit", "export", "--customer", "ada", "--tenant", "acme"])
+
+    printed = capfdbinary.readouterr()
+    lines = [json.loads(line) for line in printed.out.splitlines()]
+    assert code == 0
+    assert [line["event_id"].rpartition("-")[2] for line in lines] == ["1"]
+    assert b"1 operations" in printed.err
+
+
+def test_export_says_that_the_stores_were_not_asked(trail, capfd):
+    """What the log alone can tell is not presented as the whole answer."""
+    run(["audit", "export", "--customer", "ada", "--tenant", "acme"])
+
+    assert "the stores themselves were not asked" in capfd.readouterr().err
+
+
+def test_export_writes_to_a_file(trail, capfd):
+    """``--out`` names the file; standard output stays empty."""
+    out = trail / "ada.jsonl"
+
+    code = run(["audit", "export", "--customer", "ada", "--tenant", "acme", "--out", str(out)])
+
+    assert code == 0
+    assert len(out.read_bytes().splitlines()) == 1
+    assert capfd.readouterr().out == ""
+
+
+def test_an_unknown_customer_is_no_error(trail, capfd):
+    """Nobody of that name: it says that no data is held, and exits with 0."""
+    code = run(["audit", "export", "--customer", "nobody", "--tenant", "acme"])
+
+    assert code == 0
+    assert "no data held" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["audit", "export"], 4, "Missing option '--customer'"),
+        (["frobnicate"], 4, "No such command"),
+        (["audit", "export", "--customer", "x", "--audit-url", "nonsense"], 4, "must begin with"),
+        (
+            ["audit", "export", "--customer", "x", "--audit-url", "sqlite:////no/where"],
+            2,
+            "there is no",
+        ),
+        (["audit", "export", "--customer", "x", "--out", "/no/such/folder/x"], 2, "No such file"),
+    ],
+    ids=["option missing", "unknown command", "bad URL", "no database", "no folder"],
+)
+def test_a_mistake_ends_in_one_line(trail, capfd, arguments, code, said):
+    """A user's mistake gives one line on standard error and the documented exit code."""
+    ended = run(arguments)
+
+    error = capfd.readouterr().err
+    assert ended == code
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert "Traceback" not in error
+
+
+def test_a_conversation_that_is_none_ends_in_one_line(tmp_path, capfd):
+    """A file that is no conversation: one line that says what is wrong, and exit code 2."""
+    file = tmp_path / "shopping.txt"
+    file.write_text("milk, eggs")
+
+    code = run(["demo", "--conversation", str(file)])
+
+    error = capfd.readouterr().err
+    assert code == 2
+    assert len(error.splitlines()) == 1
+    assert "milk" not in error
+
+
+def test_help_exits_with_zero(capfd):
+    """``--help`` is an answer, not a mistake."""
+    code = run(["--help"])
+
+    assert code == 0
+    assert "audit" in capfd.readouterr().out

@@ -1,0 +1,266 @@
+"""What is timed: each function returns cases that belong side by side, the bare one first."""
+
+from __future__ import annotations
+
+import random
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import cycle
+from pathlib import Path
+from typing import Any, TypedDict
+
+from rounds import Case
+
+from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory.redaction.redactor import build_redactor
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.subject import SubjectKeys
+
+SINKS = ("otlp", "prometheus", "logs", "langsmith", "audit")
+ALL = ",".join(SINKS)
+BARE = "bare"
+CUSTOMER = "c-4711"
+QUERY = "which kind of tea does she like best in the morning"
+
+_WORDS = """
+the customer prefers green tea over coffee in morning and asked for quiet table near window when
+she comes with two friends please remember that they like to sit outside if weather is good their
+order should be ready before noon because it takes a while from office we also talked about new
+plan which they want see again next week after holiday report was late but nobody minded
+""".split()
+_PEOPLE = ("Ada Lovelace", "Grace Hopper", "Alan Turing", "Katherine Johnson", "Edsger Dijkstra")
+
+
+class Scopes:
+    """
+    Scopes with sinks of their own, as an application would configure them.
+
+    Args:
+        folder: Where their files go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open = ExitStack()
+        self._count = 0
+
+    def make(self, sinks: str, *, deadline_s: float = 0.0) -> Mnemoscope:
+        """Return a scope with *sinks*; a deadline of 0 is none."""
+        self._count += 1
+        home = self._folder / str(self._count)
+        home.mkdir()
+        settings = load_settings(
+            sinks=sinks,
+            audit_url=f"sqlite:///{home / 'audit.db'}",
+            audit_pseudonym_key="ab" * 32,
+            log_file=home / "events.jsonl",
+            pii_model="none",
+            deadline_recall_s=deadline_s,
+            deadline_remember_s=deadline_s,
+        )
+        scope = Mnemoscope(settings)
+        self._open.callback(scope.close)
+        return scope
+
+    def close(self) -> None:
+        """Close them all."""
+        self._open.close()
+
+
+def settled(scope: Mnemoscope) -> Callable[[], None]:
+    """Return what waits until the sinks of *scope* have everything, and fails if they never do."""
+
+    def wait() -> None:
+        if not scope.flush(60):
+            raise RuntimeError(f"events were lost while measuring: {scope.health(1)}")
+
+    return wait
+
+
+def clean_texts(chars: int, count: int) -> list[str]:
+    """Return *count* different texts of about *chars* characters without personal data."""
+    chosen = random.Random(chars)  # noqa: S311 - the same texts in every run
+    return [
+        " ".join(chosen.choices(_WORDS, k=max(1, chars * 10 // 57))).capitalize()
+        for _ in range(count)
+    ]
+
+
+def dirty_texts(chars: int, count: int) -> list[str]:
+    """Return *count* different texts with a name, an e-mail address and a telephone number."""
+    chosen = random.Random(chars)  # noqa: S311
+    return [
+        f"My name is {chosen.choice(_PEOPLE)}, mail me at user{number}@example.com or call "
+        f"+1 212 555 {number % 10_000:04}. {text}"
+        for number, text in enumerate(clean_texts(max(10, chars - 90), count))
+    ]
+
+
+def _memories(fresh: bool) -> Iterator[dict[str, Any]]:
+    """Yield answers of mem0 with three memories, of ids seen before or not."""
+    return cycle(
+        {
+            "results": [
+                {"id": str(uuid.uuid4()), "memory": "likes tea", "score": 0.9, "user_id": CUSTOMER}
+                for _ in range(3)
+            ]
+        }
+        for _ in range(5_000 if fresh else 1)
+    )
+
+
+def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
+    """``Memory.search`` with nothing in its body, so that all that is left is what we add."""
+    from mem0 import Memory
+
+    answers = _memories(fresh=True)
+
+    def stub() -> Any:
+        memory = Memory.__new__(Memory)
+        memory.search = lambda query, *, filters: next(answers)
+        return memory
+
+    def case(
+        name: str, memory: Any, scope: Mnemoscope | None, queries: Sequence[str] = (QUERY,)
+    ) -> Case:
+        query = cycle(queries)
+        return Case(
+            name=name,
+            call=lambda: memory.search(next(query), filters={"user_id": CUSTOMER}),
+            settle=settled(scope) if scope else lambda: None,
+            has_sinks=scope is not None,
+        )
+
+    def ours(name: str, sinks: str, queries: Sequence[str] = (QUERY,), **given: float) -> Case:
+        scope = scopes.make(sinks, **given)
+        return case(name, scope.mem0(stub()), scope, queries)
+
+    return [
+        case(BARE, stub(), None),
+        ours("no sink", ""),
+        *(ours(f"{each} alone", each) for each in SINKS),
+        ours("all five", ALL),
+        ours("all five, deadline", ALL, deadline_s=5.0),
+        ours("all five, new clean text each call", ALL, clean_texts(100, texts)),
+        ours("all five, new text with personal data", ALL, dirty_texts(100, texts)),
+    ]
+
+
+def qdrant_query(scopes: Scopes, dims: int) -> list[Case]:
+    """``query_points`` of a Qdrant in memory, 100 points of *dims* dimensions."""
+    from qdrant_client import QdrantClient
+    from qdrant_client.models import Distance, PointStruct, VectorParams
+
+    def filled() -> QdrantClient:
+        client = QdrantClient(":memory:")
+        client.create_collection("facts", VectorParams(size=dims, distance=Distance.COSINE))
+        numbers = random.Random(dims)  # noqa: S311
+        points = [
+            PointStruct(id=n, vector=[numbers.random() for _ in range(dims)], payload={"n": n})
+            for n in range(100)
+        ]
+        client.upsert("facts", points)
+        return client
+
+    numbers = random.Random(1)  # noqa: S311
+    vector = [numbers.random() for _ in range(dims)]
+
+    def case(name: str, client: QdrantClient, scope: Mnemoscope | None) -> Case:
+        return Case(
+            name=name,
+            call=lambda: client.query_points("facts", query=vector, limit=3),
+            settle=settled(scope) if scope else lambda: None,
+            has_sinks=scope is not None,
+        )
+
+    def ours(name: str, **given: float) -> Case:
+        scope = scopes.make(ALL, **given)
+        return case(name, scope.qdrant(filled()), scope)
+
+    return [
+        case(BARE, filled(), None),
+        ours("all five"),
+        ours("all five, deadline", deadline_s=5.0),
+    ]
+
+
+def store_calls(scopes: Scopes) -> dict[str, list[Case]]:
+    """``get`` and ``put`` of LangGraph's store in memory."""
+    from langgraph.store.memory import InMemoryStore
+
+    namespace, value = ("memories", CUSTOMER), {"likes": "green tea", "since": 2019}
+
+    def cases(call: Callable[[Any], Callable[[], object]]) -> list[Case]:
+        bare = InMemoryStore()
+        bare.put(namespace, "taste", value)
+        found = [Case(name=BARE, call=call(bare))]
+        for name, deadline_s in (("all five", 0.0), ("all five, deadline", 5.0)):
+            scope = scopes.make(ALL, deadline_s=deadline_s)
+            store = scope.store(InMemoryStore())
+            store.put(namespace, "taste", value)
+            settle = settled(scope)
+            found.append(Case(name=name, call=call(store), settle=settle, has_sinks=True))
+        return found
+
+    return {
+        "LangGraph store, get": cases(lambda store: lambda: store.get(namespace, "taste")),
+        "LangGraph store, put": cases(lambda store: lambda: store.put(namespace, "taste", value)),
+    }
+
+
+def redaction(texts: int) -> list[Case]:
+    """One text of its own each call, patterns only; and the same text again."""
+    redactor = build_redactor(model="none", keys=SubjectKeys(b"sixteen bytes or more"))
+
+    def case(name: str, given: Sequence[str]) -> Case:
+        text = cycle(given)
+        return Case(name=name, call=lambda: redactor.begin(known=(CUSTOMER,)).text(next(text)))
+
+    return [
+        case("100 characters, clean, seen before", clean_texts(100, 1)),
+        case("100 characters, clean", clean_texts(100, texts)),
+        case("1,000 characters, clean", clean_texts(1_000, texts)),
+        case("150 characters, name, e-mail and phone", dirty_texts(150, texts)),
+    ]
+
+
+class Stream(TypedDict):
+    """The state of the graph whose stream is read."""
+
+    said: str
+
+
+def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int]:
+    """Read a v3 stream of one model call of *chunks* chunks; also return how many events it has."""
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+    from langchain_core.tracers import context as tracers
+    from langgraph.graph import START, StateGraph
+
+    warnings.filterwarnings("ignore", message="The v3 streaming protocol")
+    said = AIMessage(" ".join(f"w{n}" for n in range(chunks // 2)))
+    model = GenericFakeChatModel(messages=cycle([said]))
+    builder = StateGraph(Stream)
+    builder.add_node("draft", lambda _state: {"said": model.invoke("hi").content})
+    builder.add_edge(START, "draft")
+    graph = builder.compile()
+
+    def read(*transformers: Any) -> int:
+        return sum(1 for _ in graph.stream_events({"said": ""}, version="v3", transformers=transformers))
+
+    def bare() -> int:
+        # LangChain tells our handler of every model call in the process, once there is one.
+        hooks, tracers._configure_hooks = tracers._configure_hooks, []
+        try:
+            return read()
+        finally:
+            tracers._configure_hooks = hooks
+
+    scope = scopes.make(ALL)
+    factory = scope.usage()
+    observed = Case(
+        name="all five", call=lambda: read(factory), settle=settled(scope), has_sinks=True
+    )
+    return [Case(name=BARE, call=bare), observed], bare()

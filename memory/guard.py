@@ -25,7 +25,8 @@ from ..telemetry.fork_guard import ForkGuard
 from ..telemetry.trace import TraceRef, entered
 from .breaker import Breaker
 from .bulkhead import Bulkhead
-from .call import Call, error_name, inside, outer_call
+from .call import Call, inside, outer_call
+from .confidentiality import Confidentiality
 from .context import current
 from .deadline import Expired, driven
 from .errors import DeadlineExceededError, RedactionError, ScopeError, StoreUnavailableError
@@ -88,6 +89,7 @@ class Guard:
         self._serialise = serialise or nullcontext()
         self._blocks = blocks
         self._tenancy = Tenancy(store, runtime)
+        self._confidentiality = Confidentiality(store, runtime)
         self._report = Reporter(store, runtime)
         runtime.guards.add(self)
 
@@ -144,10 +146,10 @@ class Guard:
             self._tenancy.name_owner(call)
             self._tenancy.confine(call)
         except ScopeError as exc:
-            self._begin_redaction(call)  # for the labels of the event
+            self._confidentiality.begin(call)  # for the labels of the event
             self._report.ended(call, Status.DENIED, exc)
             raise
-        if self._begin_redaction(call) and self._redact(call):
+        if self._confidentiality.begin(call) and self._confidentiality.redact(call):
             self._take_place(call)
         return call
 
@@ -176,38 +178,6 @@ class Guard:
         except Exception as exc:  # noqa: BLE001 - the host's id generator or span may be broken
             self.runtime.faults.note("guard.trace", exc)
             return UNTRACED, nullcontext()
-
-    def _begin_redaction(self, call: Call) -> bool:
-        scope = call.scope
-        known = (*scope.known, scope.customer) if scope.customer else scope.known
-        try:
-            call.redaction = self.runtime.redactor.begin(tenant=scope.tenant, known=known)
-        except Exception as exc:  # noqa: BLE001 - closed on confidentiality
-            self._refuse(call, exc)
-            return False
-        return True
-
-    def _redact(self, call: Call) -> bool:
-        if call.private:
-            # The outer call's event tells of the content; in here the scope ids are verbatim.
-            return True
-        try:
-            if call.redaction is not None:
-                call.arguments = call.method.redact(call.arguments, call.redaction)
-                call.private = call.method.shields
-        except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
-            self._refuse(call, exc)
-            return False
-        call.redacted = True
-        return True
-
-    def _refuse(self, call: Call, exc: Exception) -> None:
-        self.runtime.faults.note("guard.redact", exc)
-        call.status = Status.REFUSED
-        call.refusal = RedactionError(
-            f"{self.store}.{call.method.name}: the content could not be redacted, so the "
-            f"store was not asked ({error_name(exc)})"
-        )
 
     def _take_place(self, call: Call) -> None:
         op_class = call.method.op_class

@@ -38,13 +38,19 @@ class JournalledGuard(ReplayingGuard):
     def call(self, operation: Operation, invoke: Invoke, *, inline: bool = False) -> Any:
         """Make one synchronous call: see `Guard.call`."""
         if self._kept is not None:
-            self._look_after(self._kept, operation)
+            try:
+                self._look_after(self._kept, operation)
+            except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
+                self._not_looked_after(operation, exc)
         return super().call(operation, invoke, inline=inline)
 
     async def acall(self, operation: Operation, invoke: AsyncInvoke) -> Any:
         """Make one asynchronous call: see `Guard.acall`."""
         if self._kept is not None:
-            await self._alook_after(self._kept, operation)
+            try:
+                await self._alook_after(self._kept, operation)
+            except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
+                self._not_looked_after(operation, exc)
         return await super().acall(operation, invoke)
 
     # -- before the call ---------------------------------------------------------------------------
@@ -76,6 +82,10 @@ class JournalledGuard(ReplayingGuard):
         if forgets and not operation.behind:
             look = partial(journal.waits_elsewhere, kept.queue)
             operation.behind = await workers.arun(look, KEEP_S)
+
+    def _not_looked_after(self, operation: Operation, exc: Exception) -> None:
+        self.runtime.faults.note("journal.look", exc)
+        operation.behind = True
 
     def _must_catch_up(self, kept: Kept, method: Method) -> bool:
         """Tell a call that may neither overtake the writes that wait nor be kept behind them."""

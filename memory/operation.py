@@ -22,7 +22,7 @@ Arguments: TypeAlias = dict[str, Any]
 
 class Summary(NamedTuple):
     """
-    What can be said of a result without keeping or consuming it.
+    What can be said of a result without keeping or consuming it. Shows how much it was, not whose.
 
     Attributes:
         hits: Results, or None where the result has no length. 0 makes a recall ``empty``.
@@ -35,6 +35,10 @@ class Summary(NamedTuple):
     memory_ids: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
     owners: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Never an id: a store's keys may be addresses of people."""
+        return f"Summary(hits={self.hits}, {len(self.memory_ids)} ids, {len(self.owners)} owners)"
 
 
 def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:

@@ -81,7 +81,7 @@ class Policy:
         enforce_tenancy: Refuse operations without the scope their store needs.
     """
 
-    deadlines_s: Mapping[OperationClass, float] = DEADLINES_S
+    deadlines_s: Mapping[OperationClass, float] = field(default_factory=lambda: DEADLINES_S)
     concurrency: int = 64
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     checkpoint_pauses_s: tuple[float, ...] = (0.05, 0.25)

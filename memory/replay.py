@@ -85,7 +85,7 @@ class ReplayingGuard(Guard):
         writes: What the adapter says of its writes. None: they are not kept.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only, but for what every guard has
         self,
         store: str,
         runtime: Runtime,
@@ -119,6 +119,8 @@ class ReplayingGuard(Guard):
             while self._has_time(until) and (script := self._next_script(self._kept)):
                 if not self._driven(script):
                     break
+        except Exception as exc:  # noqa: BLE001 - an error of ours, and what waits still waits
+            self.runtime.faults.note("journal.replay", exc)
         finally:
             self._kept.queue.busy.release()
         return self._waits_none()
@@ -131,6 +133,8 @@ class ReplayingGuard(Guard):
             while self._has_time(until) and (script := self._next_script(self._kept)):
                 if not await self._adriven(script):
                     break
+        except Exception as exc:  # noqa: BLE001 - an error of ours, and what waits still waits
+            self.runtime.faults.note("journal.replay", exc)
         finally:
             self._kept.queue.busy.release()
         return self._waits_none()

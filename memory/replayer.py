@@ -57,6 +57,7 @@ class Replayer:
                 self._start()
 
     def _start(self) -> None:
+        self._stop.clear()
         thread = threading.Thread(target=self._run, name="mnemoscope-replay", daemon=True)
         try:
             thread.start()
@@ -68,13 +69,8 @@ class Replayer:
     def round(self) -> bool:
         """Ask every guard once. Returns whether anything still waits."""
         for guard in list(self._guards):
-            try:
-                done = guard.replay()
-            except Exception as exc:  # noqa: BLE001 - one guard must not keep the others from it
-                self._faults.note("journal.replay", exc)
-            else:
-                if done:
-                    self._guards.discard(guard)
+            if guard.replay():
+                self._guards.discard(guard)
         return bool(self._guards)
 
     def close(self, timeout_s: float) -> None:

@@ -12,6 +12,7 @@ from ..telemetry.drain import Drain
 from ..telemetry.faults import Faults
 from ..telemetry.subject import SubjectKeys
 from ..telemetry.trace import Tracing
+from .context import Scope
 from .deadline import Workers
 from .policy import Policy
 from .replayer import Replayer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .guard import Guard
     from .journal import Journal
     from .redaction.redactor import Redactor
+    from .vault import Pocket, Vault
 
 
 def _no_parent() -> str | None:
@@ -41,6 +43,7 @@ class Runtime:
         workers: Threads for calls with a deadline.
         faults: Our own errors.
         journal: Keeps writes that a store did not take, if there is one.
+        vault: Keeps what pseudonyms stand for, if there is one.
         replayer: Makes them again, and those that a guard itself keeps.
         guards: The guards that are alive, for live figures and health.
         clock: Monotonic seconds.
@@ -56,6 +59,7 @@ class Runtime:
     workers: Workers = field(default_factory=Workers)
     faults: Faults = field(default_factory=Faults)
     journal: Journal | None = None
+    vault: Vault | None = None
     replayer: Replayer = field(init=False)
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
     clock: Callable[[], float] = time.perf_counter
@@ -64,10 +68,18 @@ class Runtime:
     def __post_init__(self) -> None:
         self.replayer = Replayer(self.faults)
 
+    def pocket(self, scope: Scope) -> Pocket | None:
+        """Return who keeps what pseudonyms stand for in a call of *scope*; None: nobody."""
+        if self.vault is None or scope.customer is None:
+            return None
+        return self.vault.pocket(scope.customer, scope.tenant)
+
     def close(self, timeout_s: float) -> None:
         """Deliver what is queued and let go, in *timeout_s* seconds at most."""
         deadline = time.monotonic() + timeout_s
         self.replayer.close(timeout_s / 4)
         if self.journal is not None:
             self.journal.close(timeout_s / 4)
+        if self.vault is not None:
+            self.vault.close(timeout_s / 4)
         self.drain.close(max(0.0, deadline - time.monotonic()))

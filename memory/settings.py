@@ -37,7 +37,13 @@ class Settings(BaseSettings):
             a file readable by its owner alone, made on first use.
         log_file: JSON lines to this file, rotated. None: the host's loguru sinks.
         tenancy: ``enforce`` refuses operations without the scope their store needs.
-        pii_model: spaCy package, path or ``none``. None: the best model installed.
+        pii_model: What finds names: a spaCy package or path, ``gliner:`` or ``transformers:`` and
+            a model on this machine, or ``none``. None: the best spaCy model installed.
+        pii_operators: What stands where personal data stood, by entity, for example
+            ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations, dates,
+            ages and nationalities are kept unless they have an operator here.
+        vault: Keeps what pseudonyms stand for in this file, encrypted for each customer, so that
+            `Mnemoscope.reveal` can put it back. None: nothing is kept.
         deadline_recall_s: Seconds a recall may take; 0 means no deadline. The others likewise.
         journal: Keeps writes that a store does not take, and makes them again when it is back.
             None: such writes are counted as lost.
@@ -59,6 +65,8 @@ class Settings(BaseSettings):
     log_file: Path | None = None
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None
+    pii_operators: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
+    vault: Path | None = None
     deadline_recall_s: Seconds = 2.0
     deadline_remember_s: Seconds = 10.0
     deadline_forget_s: Seconds = 30.0
@@ -76,6 +84,16 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("pii_operators", mode="before")
+    @classmethod
+    def _paired(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+        if not all(name.strip() and operator.strip() for name, _, operator in pairs):
+            raise ValueError("expected ENTITY=operator, and commas between such pairs")
+        return {name.strip(): operator.strip() for name, _, operator in pairs}
 
     @property
     def policy(self) -> Policy:

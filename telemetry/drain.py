@@ -64,7 +64,7 @@ class Drain:
         faults = faults or Faults()
         self._lanes = [Lane(sink, limits or LaneLimits(), faults, clock) for sink in sinks]
         self._begin()
-        weakref.finalize(self, _dismiss, self._lanes, clock)
+        self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
         reset_after_fork(self)
 
     def _begin(self) -> None:
@@ -105,6 +105,7 @@ class Drain:
         deadline = self._clock() + timeout_s
         for lane in self._lanes:
             lane.close(deadline)
+        self._dismissal.detach()  # it holds the sinks, which may hold whoever holds this
 
     def close_at_exit(self) -> None:
         """Have this closed at exit, together with all others: `EXIT_S` seconds for all of them."""

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,24 +28,25 @@ from .event import Event
 from .faults import Faults
 from .sink import Sink
 
-_inside = threading.local()
+_inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
+# Not a `threading.local`: where gevent comes late, all its greenlets share one.
 
 
 def inside_sink() -> bool:
     """Return whether this thread is delivering events: what it does is not observed in turn."""
-    return getattr(_inside, "active", False)
+    return _inside.get()
 
 
 @contextlib.contextmanager
 def delivering() -> Generator[None]:
     """Mark the body, on this thread, as part of delivering: it is not observed, by anybody."""
-    _inside.active = True
+    outer = _inside.set(True)
     token = attach(set_value(SUPPRESS, True))
     try:
         yield
     finally:
         detach(token)
-        _inside.active = False
+        _inside.reset(outer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
+from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -18,10 +19,12 @@ class Cached(NamedTuple):
     Attributes:
         text: Redacted.
         counts: Replacements by entity.
+        pseudonyms: Those among the replacements.
     """
 
     text: str
     counts: tuple[tuple[str, int], ...]
+    pseudonyms: tuple[str, ...] = ()
 
 
 class Cache:
@@ -34,7 +37,7 @@ class Cache:
     """
 
     def __init__(self, *, entries: int = 4_096, chars: int = 4_000_000) -> None:
-        self._key = secrets.token_bytes(32)
+        self._begun = lru_cache(maxsize=1_024)(partial(_begun, secrets.token_bytes(32)))
         self._entries, self._chars = entries, chars
         self.forked()
         reset_after_fork(self)
@@ -47,12 +50,9 @@ class Cache:
         self._size = 0
 
     def key_of(self, *parts: str) -> bytes:
-        """Return a hash that only this process can compute."""
-        hashed = blake2b(key=self._key, digest_size=16)
-        for part in parts:
-            encoded = part.encode("utf-8", "surrogatepass")
-            hashed.update(len(encoded).to_bytes(8, "big"))
-            hashed.update(encoded)
+        """Return a hash that only this process can compute; of the last part, nothing is kept."""
+        hashed = self._begun(parts[:-1]).copy()
+        hashed.update(parts[-1].encode("utf-8", "surrogatepass"))
         return hashed.digest()
 
     def get(self, key: bytes) -> Cached | None:
@@ -72,3 +72,13 @@ class Cache:
             while self._size > self._chars or len(self._held) > self._entries:
                 _, oldest = self._held.popitem(last=False)
                 self._size -= len(oldest.text)
+
+
+def _begun(key: bytes, parts: tuple[str, ...]) -> blake2b:
+    """Return the hash of all parts but the last, which is the rest: so only it needs no length."""
+    hashed = blake2b(key=key, digest_size=16)
+    for part in parts:
+        encoded = part.encode("utf-8", "surrogatepass")
+        hashed.update(len(encoded).to_bytes(8, "big"))
+        hashed.update(encoded)
+    return hashed

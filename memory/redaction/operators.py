@@ -18,13 +18,16 @@ from enum import StrEnum
 
 from ...telemetry.subject import SubjectKeys
 from ..errors import ConfigurationError
-from .finding import DIRECT
+from .finding import DIRECT, QUASI
 
 MASK = "********"
 OVERSIZE = "<OVERSIZE>"
 """Stands where text was longer than what is searched."""
 
 PSEUDONYM_BYTES = 8
+PSEUDONYM = re.compile(r"<\w{1,64}_[0-9a-f]{16}>")
+"""The shape of a pseudonym of any entity."""
+
 _SEPARATORS = re.compile(r"[\s().\-/]+")
 
 
@@ -45,12 +48,16 @@ class Operators:
         chosen: Operator by entity; ``*`` stands for every entity that is replaced by default.
         keys: Where tenants' pseudonym keys are derived.
         entities: Entities beyond our own, replaced by default: those of the user's recognizers.
+
+    Raises:
+        ConfigurationError: An entity or an operator does not exist.
     """
 
     def __init__(
         self, chosen: Mapping[str, str], *, keys: SubjectKeys, entities: Iterable[str] = ()
     ) -> None:
         self._keys = keys
+        _refuse_unknown(chosen, DIRECT.union(QUASI, entities))
         default = _operator("*", chosen.get("*", Operator.TAG))
         self._by_entity = dict.fromkeys(DIRECT.union(entities), default)
         self._by_entity |= {
@@ -91,6 +98,15 @@ def _canonical(found: str, entity: str) -> str:
     if entity in {"PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "US_SSN"}:
         return _SEPARATORS.sub("", found).casefold()
     return " ".join(found.split()).casefold()
+
+
+def _refuse_unknown(chosen: Iterable[str], known: frozenset[str]) -> None:
+    unknown = next((each for each in chosen if each not in known and each != "*"), None)
+    if unknown is not None:
+        raise ConfigurationError(
+            f"{unknown} has an operator and is no entity: expected * or one of "
+            f"{', '.join(sorted(known))}"
+        )
 
 
 def _operator(entity: str, name: str) -> Operator:

@@ -16,9 +16,9 @@ from .engine import Engine
 from .finding import Finding
 from .known import Known
 from .model import ModelState, NameModel
-from .operators import OVERSIZE, Operators
+from .operators import OVERSIZE, PSEUDONYM, Operators
 from .presidio import Presidio
-from .session import Form, Redaction
+from .session import Form, Keeper, Redaction
 from .walk import Rebuild
 from .words import ORDINARY
 
@@ -96,10 +96,29 @@ class Redactor:
         self._cache = Cache(entries=self._limits.cached)
         self._known = lru_cache(maxsize=256)(Known)
 
-    def begin(self, *, tenant: str | None = None, known: Sequence[str] = ()) -> Redaction:
-        """Begin the redaction of one call, for *tenant*, about the person with the ids *known*."""
+    def begin(
+        self,
+        *,
+        tenant: str | None = None,
+        known: Sequence[str] = (),
+        keeper: Keeper | None = None,
+    ) -> Redaction:
+        """
+        Begin the redaction of one call.
+
+        Args:
+            tenant: Whose pseudonyms to use.
+            known: Ids of the person that it is about.
+            keeper: Is told what the pseudonyms of this call stand for.
+        """
         identifiers = tuple(dict.fromkeys(each for each in known if each))
-        return Redaction(self, tenant=tenant, known=self._known(identifiers), rebuild=self._rebuild)
+        return Redaction(
+            self,
+            tenant=tenant,
+            known=self._known(identifiers),
+            rebuild=self._rebuild,
+            keeper=keeper,
+        )
 
     def health(self) -> Health:
         """Return what the redactor can do just now."""
@@ -110,19 +129,28 @@ class Redactor:
         """Load the model and Presidio now, so that no call has to wait for them."""
         self._engine.presidio.prepare()
 
-    def redacted(self, text: str, *, known: Known, tenant: str | None, form: Form) -> Cached:
+    def redacted(
+        self,
+        text: str,
+        *,
+        known: Known,
+        tenant: str | None,
+        form: Form,
+        keeper: Keeper | None = None,
+    ) -> Cached:
         """
         Return *text* redacted, with what was replaced.
 
         Raises:
             RedactionError: It could not be redacted.
         """
-        if text in ORDINARY:
+        if text in ORDINARY or self._engine.passes(text, known):
             return Cached(text, ())
         key = self._cache.key_of(form, tenant or "", known.key, text)
-        if (held := self._cache.get(key)) is not None:
+        held = self._cache.get(key)
+        if held is not None and (keeper is None or keeper.holds(held.pseudonyms)):
             return held
-        result = self._computed(text, known, tenant, form)
+        result = self._computed(text, known, tenant, form, keeper)
         self._cache.put(key, result)
         if result.text != text:
             self._remember(result.text, known, tenant)
@@ -132,7 +160,9 @@ class Redactor:
         """Return what would be replaced in *text*, where, how surely and why."""
         return self._engine.find(text[: self._limits.max_chars], self._known(tuple(known)))
 
-    def _computed(self, text: str, known: Known, tenant: str | None, form: Form) -> Cached:
+    def _computed(
+        self, text: str, known: Known, tenant: str | None, form: Form, keeper: Keeper | None
+    ) -> Cached:
         body, rest = self._within_limit(text)
         findings = self._engine.find(body, known)
         if not findings and not rest:
@@ -142,12 +172,19 @@ class Redactor:
             counts["OVERSIZE"] += 1
         stand_in = self._stand_in(body, findings, form)
         pieces: list[str] = []
+        pseudonyms: list[str] = []
         done = 0
         for each in findings:
             found = body[each.start : each.end]
-            pieces += (body[done : each.start], stand_in(found, each.entity, tenant=tenant))
+            placed = stand_in(found, each.entity, tenant=tenant)
+            pieces += (body[done : each.start], placed)
             done = each.end
-        return Cached("".join((*pieces, body[done:], rest)), tuple(counts.items()))
+            if PSEUDONYM.fullmatch(placed):
+                pseudonyms.append(placed)
+                if keeper is not None:
+                    keeper.keep(placed, found, each.entity)
+        redacted = "".join((*pieces, body[done:], rest))
+        return Cached(redacted, tuple(counts.items()), tuple(pseudonyms))
 
     def _stand_in(self, text: str, findings: list[Finding], form: Form) -> Callable[..., str]:
         whole = len(findings) == 1 and text[findings[0].start : findings[0].end] == text.strip()

@@ -34,10 +34,30 @@ class Form(StrEnum):
     KEY = "key"
 
 
+class Keeper(Protocol):
+    """Who keeps what pseudonyms stand for, for one customer. Neither method waits or fails."""
+
+    def keep(self, pseudonym: str, original: str, entity: str) -> None:
+        """Keep that *pseudonym* stands for *original*."""
+        ...
+
+    def holds(self, pseudonyms: Iterable[str]) -> bool:
+        """Tell whether all of *pseudonyms* were handed over lately."""
+        ...
+
+
 class Source(Protocol):
     """What redacts one string: the process's `Redactor`."""
 
-    def redacted(self, text: str, *, known: Known, tenant: str | None, form: Form) -> Cached:
+    def redacted(
+        self,
+        text: str,
+        *,
+        known: Known,
+        tenant: str | None,
+        form: Form,
+        keeper: Keeper | None = None,
+    ) -> Cached:
         """Return *text* redacted, with what was replaced."""
         ...
 
@@ -50,7 +70,7 @@ class Redaction:
         counts: Replacements so far, by entity type (``EMAIL_ADDRESS``, ``PERSON``…).
     """
 
-    __slots__ = ("_known", "_source", "_tenant", "_walker", "counts")
+    __slots__ = ("_keeper", "_known", "_source", "_tenant", "_walker", "counts")
 
     def __init__(
         self,
@@ -59,11 +79,13 @@ class Redaction:
         tenant: str | None,
         known: Known,
         rebuild: Mapping[type, Rebuild],
+        keeper: Keeper | None = None,
     ) -> None:
         self.counts: dict[str, int] = {}
         self._source = source
         self._tenant = tenant
         self._known = known
+        self._keeper = keeper
         self._walker = Walker(text=self._value, key=self._key, rebuild=rebuild)
 
     def text(self, text: str, /) -> str:
@@ -104,7 +126,9 @@ class Redaction:
     def _replaced(self, text: Any, form: Form) -> str:
         if not isinstance(text, str):
             raise RedactionError(f"expected text, not a {type(text).__qualname__}")
-        result = self._source.redacted(text, known=self._known, tenant=self._tenant, form=form)
+        result = self._source.redacted(
+            text, known=self._known, tenant=self._tenant, form=form, keeper=self._keeper
+        )
         for entity, count in result.counts:
             self.counts[entity] = self.counts.get(entity, 0) + count
         return result.text

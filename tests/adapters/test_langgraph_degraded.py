@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import operator
 import sqlite3
-import threading
 from dataclasses import replace
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, TypedDict
 
 import pytest
-from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
@@ -136,7 +135,7 @@ def back(saver, plug, eventually):
 async def aback(saver, plug):
     plug.out, plug.pulled_at = False, 0
     async with asyncio.timeout(10):
-        while guard_of(saver).waits:
+        while guard_of(saver).waits:  # noqa: ASYNC110 - a task of the guard's ends it
             await asyncio.sleep(0.005)
 
 
@@ -210,7 +209,7 @@ def test_a_run_survives_a_database_that_dies_at_any_write(
     for at in range(1, writes):
         bare = Memory()
         saver = degraded(bare)
-        asked, done, ran, pulled = run_with_pull(saver, bare.plug, at, durability)
+        asked, done, ran, _pulled = run_with_pull(saver, bare.plug, at, durability)
         came_back = back(saver, bare.plug, eventually)
         graph, _ = approving(bare)
         stored = graph.get_state(thread())
@@ -282,7 +281,7 @@ def test_what_waits_is_redacted(degraded, eventually):
 
 
 def test_an_unknown_thread_raises(degraded):
-    """A thread that this process has not begun may have a past: nobody may make up that it has none."""
+    """A thread that this process has not begun may have a past, which nobody may deny it."""
     bare = Memory()
     saver = degraded(bare)
     bare.plug.out = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -13,23 +14,28 @@ from typing import Any, TypedDict
 
 from rounds import Case
 
+from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.redaction.redactor import build_redactor
 from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
+from mnemoscope.telemetry.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.trace import TraceRef
 
 SINKS = ("otlp", "prometheus", "logs", "langsmith", "audit")
 ALL = ",".join(SINKS)
 BARE = "bare"
+SHORT, LONG = "100 characters, clean", "1,000 characters, clean"
 CUSTOMER = "c-4711"
 QUERY = "which kind of tea does she like best in the morning"
 
-_WORDS = """
+_TEXT = """
 the customer prefers green tea over coffee in morning and asked for quiet table near window when
 she comes with two friends please remember that they like to sit outside if weather is good their
 order should be ready before noon because it takes a while from office we also talked about new
 plan which they want see again next week after holiday report was late but nobody minded
-""".split()
+"""
+_WORDS = _TEXT.split()
 _PEOPLE = ("Ada Lovelace", "Grace Hopper", "Alan Turing", "Katherine Johnson", "Edsger Dijkstra")
 
 
@@ -98,24 +104,20 @@ def dirty_texts(chars: int, count: int) -> list[str]:
     ]
 
 
-def _memories(fresh: bool) -> Iterator[dict[str, Any]]:
-    """Yield answers of mem0 with three memories, of ids seen before or not."""
-    return cycle(
-        {
-            "results": [
-                {"id": str(uuid.uuid4()), "memory": "likes tea", "score": 0.9, "user_id": CUSTOMER}
-                for _ in range(3)
-            ]
-        }
-        for _ in range(5_000 if fresh else 1)
-    )
+def _memories() -> Iterator[dict[str, Any]]:
+    """Yield answers of mem0 with three memories, more than the redactor's cache holds."""
+    return cycle([{"results": [_memory() for _ in range(3)]} for _ in range(5_000)])
+
+
+def _memory() -> dict[str, Any]:
+    return {"id": str(uuid.uuid4()), "memory": "likes tea", "score": 0.9, "user_id": CUSTOMER}
 
 
 def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
     """``Memory.search`` with nothing in its body, so that all that is left is what we add."""
     from mem0 import Memory
 
-    answers = _memories(fresh=True)
+    answers = _memories()
 
     def stub() -> Any:
         memory = Memory.__new__(Memory)
@@ -130,7 +132,6 @@ def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
             name=name,
             call=lambda: memory.search(next(query), filters={"user_id": CUSTOMER}),
             settle=settled(scope) if scope else lambda: None,
-            has_sinks=scope is not None,
         )
 
     def ours(name: str, sinks: str, queries: Sequence[str] = (QUERY,), **given: float) -> Case:
@@ -172,7 +173,6 @@ def qdrant_query(scopes: Scopes, dims: int) -> list[Case]:
             name=name,
             call=lambda: client.query_points("facts", query=vector, limit=3),
             settle=settled(scope) if scope else lambda: None,
-            has_sinks=scope is not None,
         )
 
     def ours(name: str, **given: float) -> Case:
@@ -201,7 +201,7 @@ def store_calls(scopes: Scopes) -> dict[str, list[Case]]:
             store = scope.store(InMemoryStore())
             store.put(namespace, "taste", value)
             settle = settled(scope)
-            found.append(Case(name=name, call=call(store), settle=settle, has_sinks=True))
+            found.append(Case(name=name, call=call(store), settle=settle))
         return found
 
     return {
@@ -220,8 +220,8 @@ def redaction(texts: int) -> list[Case]:
 
     return [
         case("100 characters, clean, seen before", clean_texts(100, 1)),
-        case("100 characters, clean", clean_texts(100, texts)),
-        case("1,000 characters, clean", clean_texts(1_000, texts)),
+        case(SHORT, clean_texts(100, texts)),
+        case(LONG, clean_texts(1_000, texts)),
         case("150 characters, name, e-mail and phone", dirty_texts(150, texts)),
     ]
 
@@ -232,8 +232,14 @@ class Stream(TypedDict):
     said: str
 
 
-def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int]:
-    """Read a v3 stream of one model call of *chunks* chunks; also return how many events it has."""
+def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int, Callable[[], float]]:
+    """
+    Read a v3 stream of one model call of *chunks* chunks.
+
+    Returns:
+        The cases, how many events they see, and what feeds these to the bridge alone and returns
+        the seconds it took.
+    """
     from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
     from langchain_core.messages import AIMessage
     from langchain_core.tracers import context as tracers
@@ -247,10 +253,10 @@ def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int]:
     builder.add_edge(START, "draft")
     graph = builder.compile()
 
-    def read(*transformers: Any) -> int:
-        return sum(1 for _ in graph.stream_events({"said": ""}, version="v3", transformers=transformers))
+    def read(*transformers: Any) -> list[Any]:
+        return list(graph.stream_events({"said": ""}, version="v3", transformers=transformers))
 
-    def bare() -> int:
+    def bare() -> list[Any]:
         # LangChain tells our handler of every model call in the process, once there is one.
         hooks, tracers._configure_hooks = tracers._configure_hooks, []
         try:
@@ -259,8 +265,50 @@ def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int]:
             tracers._configure_hooks = hooks
 
     scope = scopes.make(ALL)
-    factory = scope.usage()
-    observed = Case(
-        name="all five", call=lambda: read(factory), settle=settled(scope), has_sinks=True
-    )
-    return [Case(name=BARE, call=bare), observed], bare()
+    factory, events = scope.usage(), bare()
+
+    def feed() -> float:
+        process = factory(()).process
+        began = time.perf_counter()
+        for event in events:
+            process(event)
+        return time.perf_counter() - began
+
+    observed = Case(name="all five", call=lambda: read(factory), settle=settled(scope))
+    return [Case(name=BARE, call=bare), observed], len(events), feed
+
+
+def audit_rate(folder: Path, events: Sequence[Event]) -> float:
+    """Append *events* in durable batches of 64; return how many a second."""
+    log = AuditLog(f"sqlite:///{folder / 'rate.db'}", SubjectKeys(b"sixteen bytes or more"))
+    log.append(events[:1])
+    began = time.perf_counter()
+    for first in range(1, len(events), 64):
+        log.append(events[first : first + 64])
+    taken = time.perf_counter() - began
+    log.close()
+    return (len(events) - 1) / taken
+
+
+def recalls(count: int) -> list[Event]:
+    """Return *count* events of recalls by a hundred customers."""
+    keys = SubjectKeys(b"sixteen bytes or more")
+    people = [Subject(f"c-{n}", tenant="acme", keys=keys) for n in range(100)]
+    return [
+        Event(
+            writer_id="00000000000000aa",
+            writer_seq=number + 1,
+            started_ns=1_700_000_000_000_000_000 + number * 1_000,
+            duration_s=0.01,
+            operation="search_memory",
+            op_class=OperationClass.RECALL,
+            store="mem0",
+            method="search",
+            status=Status.OK,
+            trace=TraceRef(number + 1, number + 1),
+            subject=people[number % len(people)],
+            tenant="acme",
+            content=Redacted({"query": QUERY}),
+        )
+        for number in range(count)
+    ]

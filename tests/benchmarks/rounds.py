@@ -14,6 +14,7 @@ import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import sub
 from statistics import median
 
 
@@ -30,13 +31,11 @@ class Case:
         name: As the table shows it.
         call: What is timed.
         settle: Waits until the sinks have what the calls left behind.
-        has_sinks: Whether work is done elsewhere for each call.
     """
 
     name: str
     call: Callable[[], object]
     settle: Callable[[], object] = _at_once
-    has_sinks: bool = False
 
 
 @dataclass(slots=True)
@@ -47,11 +46,14 @@ class Figures:
     Attributes:
         medians_us: Of each round.
         singles_us: Every single call.
-        elsewhere_us: CPU time of other threads per call, by round.
+        here_us: CPU time of the calling thread per call, by round: what is left of a call where
+            others keep the machine busy.
+        elsewhere_us: CPU time of the other threads per call, by round.
     """
 
     medians_us: list[float] = field(default_factory=list[float])
     singles_us: list[float] = field(default_factory=list[float])
+    here_us: list[float] = field(default_factory=list[float])
     elsewhere_us: list[float] = field(default_factory=list[float])
 
     @property
@@ -64,10 +66,14 @@ class Figures:
         """The 99th percentile of single calls."""
         return sorted(self.singles_us)[int(len(self.singles_us) * 0.99)]
 
+    @property
+    def cpu_us(self) -> float:
+        """CPU time per call, on all threads."""
+        return median(map(sum, zip(self.here_us, self.elsewhere_us, strict=True)))
+
     def above_us(self, bare: Figures) -> float:
         """Return the median of what each round took above the same round of *bare*."""
-        pairs = zip(self.medians_us, bare.medians_us, strict=True)
-        return median(own - other for own, other in pairs)
+        return median(map(sub, self.medians_us, bare.medians_us))
 
 
 def side_by_side(cases: Sequence[Case], *, rounds: int, calls: int) -> dict[str, Figures]:
@@ -92,10 +98,12 @@ def _block(case: Case, seen: Figures, calls: int) -> None:
         began = clock()
         call()
         taken[index] = clock() - began
+    in_here = time.thread_time_ns() - in_here
     case.settle()
-    in_all, in_here = time.process_time_ns() - in_all, time.thread_time_ns() - in_here
+    in_all = time.process_time_ns() - in_all
     gc.enable()
     singles = [each / 1e3 for each in taken]
     seen.medians_us.append(median(singles))
     seen.singles_us += singles
+    seen.here_us.append(in_here / calls / 1e3)
     seen.elsewhere_us.append((in_all - in_here) / calls / 1e3)

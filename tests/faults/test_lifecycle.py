@@ -216,6 +216,7 @@ def test_fork_with_connections(otlp_http, otlp_at, run_host, tmp_path, seen):
         """
 scope = configure(sinks="otlp,logs,audit")
 assert recall("before") and scope.flush(10)
+log = os.stat("audit.db-wal").st_ino
 for leaves in (os._exit, sys.exit):
     pid = os.fork()
     if pid == 0:
@@ -223,6 +224,8 @@ for leaves in (os._exit, sys.exit):
         leaves(0)
     assert os.waitpid(pid, 0)[1] == 0
 assert recall("after") and scope.flush(10)
+# Closing the parent's connection in a child would have taken the write-ahead log away.
+assert os.stat("audit.db-wal").st_ino == log
 """
     )
     ids = audited(tmp_path)
@@ -371,7 +374,7 @@ def test_signals(start_host, seen):
 numbers = [getattr(signal, name) for name in {SIGNALS}]
 before = [signal.getsignal(number) for number in numbers]
 scope = configure()
-recall("x")
+assert recall("x") and scope.flush(20)
 assert [signal.getsignal(number) for number in numbers] == before
 hangs = scope.observe(store="slow", operation="search_memory", neutral=list)(
     lambda: print("hanging", flush=True) or time.sleep(60))

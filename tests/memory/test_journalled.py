@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -618,6 +617,30 @@ async def test_nothing_is_forgotten_while_another_process_has_writes_that_wait(
     assert first.store.log == ["put k=1", "forget k"]
 
 
+async def test_an_error_of_ours_forgets_nothing_and_is_not_the_callers(rig, monkeypatch):
+    """Closed, in our words; it is counted."""
+    monkeypatch.setattr(Journal, "waits_elsewhere", _raising(RuntimeError()))
+
+    with pytest.raises(StoreUnavailableError):
+        await rig.do("forget", key="k")
+    assert rig.store.log == []
+    assert rig.guard.runtime.faults.counts["journal.look"] == 1
+
+
+async def test_an_error_of_ours_in_making_again_leaves_what_waits(rig, monkeypatch):
+    """It is counted, and tried again."""
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down = None
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "head", _raising(RuntimeError()))
+        assert not await rig.replay()
+
+    assert await rig.replay()
+    assert rig.store.items == {"k": 1}
+    assert rig.guard.runtime.faults.counts["journal.replay"] == 1
+
+
 async def test_a_write_that_cannot_be_kept_waits_for_those_that_are(rig):
     """It may neither overtake them nor be kept behind them."""
     rig.store.down = ConnectionError()
@@ -641,9 +664,7 @@ async def test_reads_do_not_wait(rig):
 # -- nested ----------------------------------------------------------------------------------------
 
 
-async def test_a_part_of_a_call_is_not_kept_by_itself(
-    make_runtime, journals, colour
-):
+async def test_a_part_of_a_call_is_not_kept_by_itself(make_runtime, journals, colour):
     """The whole is: kept twice, it would be written twice. Even if the whole was given up."""
     if colour == "async":
         pytest.skip("a coroutine is cancelled, its parts with it")
@@ -777,27 +798,3 @@ async def test_the_books_balance(make_rig, journals, outcomes):
     assert stored + count[Journalled.APPENDED] + count[Journalled.LOST] == 40
     assert count[Journalled.APPENDED] == count[Journalled.REPLAYED]
     assert len(rig.store.items) == stored + count[Journalled.REPLAYED]
-
-
-def test_closing_leaves_what_waits_to_the_next_scope(tmp_path: Path):
-    """The guarded client stays usable meanwhile."""
-    from langgraph.store.memory import InMemoryStore
-
-    from mnemoscope.memory.testing import breaking, scope_for_tests
-
-    class Plain(InMemoryStore):
-        """With attributes of its own, so that it can be broken."""
-
-    inner = Plain()
-    with scope_for_tests(journal=tmp_path / "journal") as (scope, _sink):
-        store = scope.store(inner)
-        with breaking(store, "put", ConnectionError):
-            store.put(("a",), "k", {"v": 1})
-            scope.close()
-    with scope_for_tests(journal=tmp_path / "journal") as (scope, sink):
-        store = scope.store(inner)
-        store.delete(("a",), "other")
-        scope.flush()
-
-        assert inner.get(("a",), "k").value == {"v": 1}
-        assert sink.events[0].journal is Journalled.REPLAYED

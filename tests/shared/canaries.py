@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -70,12 +71,18 @@ _BARE = ("EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "US_SSN", "IP_ADDRESS", "C
 
 def email(place: str) -> str:
     """Return a canary that names its place: one identifier, as a whole."""
-    return f"zqx.{place}@canary.example"
+    return f"zqx{_one_word(place)}@canary.example"
 
 
 def key(place: str) -> str:
     """Return a key that names its place."""
-    return f"zqk.{place}@keys.example"
+    return f"zqk{_one_word(place)}@keys.example"
+
+
+def _one_word(place: str) -> str:
+    # The parts of an address that the caller supplied are redacted one by one: with a dot or dash
+    # in it, the marks of all others would be redacted along with it.
+    return re.sub(r"[^a-z]", "", place)
 
 
 def text(place: str) -> str:
@@ -107,7 +114,38 @@ class Opaque:
 
 def places(planted: Any) -> set[str]:
     """Return the places of all canaries in *planted*."""
-    return set(re.findall(r"zqx\.([\w-]+)@", repr(planted)))
+    return set(re.findall(r"zqx([a-z]+)@", repr(planted)))
+
+
+@dataclass(frozen=True)
+class Case:
+    """
+    A call with something planted wherever it takes text.
+
+    Attributes:
+        method: Of a client's.
+        given: Makes its arguments, anew for each call.
+        note: Tells it from other cases of the method.
+        works: The store at hand can do it. None: it depends.
+    """
+
+    method: str
+    given: Callable[..., dict[str, Any]]
+    note: str = ""
+    works: bool | None = True
+
+    def __str__(self) -> str:
+        return f"{self.method}-{self.note}" if self.note else self.method
+
+    def planted(self, *given: Any) -> set[str]:
+        """Return the places of its canaries."""
+        return places(self.given(*given))
+
+
+def parameters(method: Callable[..., Any]) -> set[str]:
+    """Return the names that *method* takes, without ``self`` and ``**kwargs``."""
+    named = list(inspect.signature(method).parameters.values())[1:]
+    return {each.name for each in named if each.kind is not each.VAR_KEYWORD}
 
 
 # -- looking ---------------------------------------------------------------------------------------
@@ -130,8 +168,8 @@ def leaks(held: bytes, *, keys: bool = False) -> list[str]:
 
 
 def _places(held: bytes, mark: bytes) -> Iterator[str]:
-    for match in re.finditer(mark + rb"(?:\.|%2e)([\w-]+)", held, re.IGNORECASE):
-        yield match[1].decode()
+    for match in re.finditer(mark + rb"([a-z]+)", held, re.IGNORECASE):
+        yield match[1].decode().lower()
 
 
 @cache

@@ -97,42 +97,35 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Print the table, where it is asked for."""
     if not config.getoption("--fault-table"):
         return
-    rows = [
-        _row(record, outcome)
-        for outcome in ("passed", "failed", "skipped")
-        for report in terminalreporter.stats.get(outcome, ())
-        if report.when == "call" or outcome == "skipped"
-        for name, record in getattr(report, "user_properties", ())
-        if name == "fault"
-    ]
-    told = {record[0] for record in rows}
-    rows += [
-        (_first(numbers), numbers, "[yellow]-", name, expected, where, "")
-        for numbers, (name, expected, where) in WAITING.items()
-        if _first(numbers) not in told
-    ]
-    _print(sorted(rows, key=lambda row: row[0]))
+    rows: dict[tuple[int, str], tuple[str, ...]] = {}
+    for outcome in ("passed", "skipped", "failed"):
+        for report in terminalreporter.stats.get(outcome, ()):
+            if report.when == "call" or outcome == "skipped":
+                for record in (each for name, each in report.user_properties if name == "fault"):
+                    key = (record["number"], record["name"])
+                    rows[key] = _row(record, outcome, rows.get(key))
+    told = {number for number, _name in rows}
+    for numbers, (name, expected, where) in WAITING.items():
+        if _first(numbers) not in told:
+            rows[_first(numbers), name] = (numbers, "[yellow]-", name, expected, where, "")
+    _print([row for _key, row in sorted(rows.items())])
 
 
 def _first(numbers: str) -> int:
     return int(numbers.partition("-")[0])
 
 
-def _row(record: dict[str, Any], outcome: str) -> tuple[Any, ...]:
+def _row(record: dict[str, Any], outcome: str, before: tuple[str, ...] | None) -> tuple[str, ...]:
+    """Return the row of a fault, with what its earlier variants saw."""
     sign = {"passed": "[green]✓", "failed": "[red]✗"}.get(outcome, "[yellow]skipped")
-    number = record["number"]
-    return (
-        number,
-        str(number),
-        sign,
-        record["name"],
-        record["expected"],
-        record["seen"],
-        record["added"],
-    )
+    seen, added = record["seen"], record["added"]
+    if before is not None:
+        seen = "\n".join(filter(None, [before[4], seen]))
+        added = "\n".join(filter(None, [before[5], added]))
+    return (str(record["number"]), sign, record["name"], record["expected"], seen, added)
 
 
-def _print(rows: list[tuple[Any, ...]]) -> None:
+def _print(rows: list[tuple[str, ...]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -144,6 +137,6 @@ def _print(rows: list[tuple[Any, ...]]) -> None:
     table.add_column("seen", ratio=5)
     table.add_column("added p50 / p99", justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(*row[1:])
+        table.add_row(*row)
     console = Console()
     Console(width=None if console.is_terminal else 170).print(table)

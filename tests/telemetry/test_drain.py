@@ -19,6 +19,7 @@ from mnemoscope.telemetry.drain import Drain
 from mnemoscope.telemetry.event import Event
 from mnemoscope.telemetry.faults import Faults
 from mnemoscope.telemetry.lane import Lane, LaneLimits, inside_sink
+from mnemoscope.telemetry.sink import UnavailableError
 
 QUICK = LaneLimits(linger_s=0.001, backoff_s=0.001)
 
@@ -90,6 +91,19 @@ def make_drain():
         drain.close(5)
 
 
+@pytest.fixture
+def eventually():
+    """Return a function that waits, for 5 seconds at most, until something is so."""
+
+    def wait(is_so):
+        until = time.monotonic() + 5
+        while not is_so() and time.monotonic() < until:
+            time.sleep(0.001)
+        return is_so()
+
+    return wait
+
+
 def assert_balanced(drain):
     for books in drain.stats():
         assert books.offered == books.delivered + sum(books.dropped.values()) + books.queued, books
@@ -121,6 +135,16 @@ class TestDelivery:
 
         assert drain.flush(5)
         assert sink.batches == 3
+
+    def test_large_events_make_small_batches(self, make_drain, sink, event_factory):
+        """A quarter of the bound at once, or a single event that is larger."""
+        drain = make_drain(sink, limits=LaneLimits(size_bytes=1_000_000, linger_s=0.2))
+        for size_bytes in (*[30_000] * 9, 300_000):
+            drain.emit(event_factory(size_bytes=size_bytes))
+
+        assert drain.flush(5)
+        assert (len(sink.events), sink.batches) == (10, 3)
+        assert drain.stats()[0].queued_bytes == 0
 
     def test_no_thread_starts_before_the_first_event(self, make_drain, sink):
         """A process that never remembers anything does not pay for a sink."""
@@ -259,6 +283,34 @@ class TestSinksThatFail:
 
         assert drain.flush(5)
         assert (len(sink.events), sink.batches) == (1, 3)
+
+    def test_a_back_end_that_is_away_costs_nothing(self, make_drain, event_factory, eventually):
+        """However long: events wait, the books say so, and all arrive once it is up."""
+        sink = ListSink(idempotent=True)
+        sink.errors = [UnavailableError("away") for _ in range(50)]
+        limits = LaneLimits(linger_s=0.001, backoff_s=0.001, backoff_most_s=0.002)
+        drain = make_drain(sink, limits=limits)
+        for _ in range(100):
+            drain.emit(event_factory())
+        down = eventually(lambda: not drain.stats()[0].is_up)
+
+        assert down
+        assert eventually(lambda: len(sink.events) == 100)
+        assert drain.stats()[0].is_up
+        assert drain.stats()[0].dropped == {}
+
+    def test_closing_does_not_wait_for_it(self, make_drain, event_factory):
+        """One attempt more, without a pause, and what it does not take is counted."""
+        sink = ListSink(idempotent=True)
+        sink.errors = [UnavailableError("away", 3_600.0) for _ in range(99)]
+        drain = make_drain(sink)
+        drain.emit(event_factory())
+        assert sink.writing.wait(5)
+        started = time.monotonic()
+        drain.close(5)
+
+        assert time.monotonic() - started < 2
+        assert drain.stats()[0].dropped == {"error": 1}
 
     def test_it_is_given_up_after_so_many_attempts(self, make_drain, event_factory):
         """And the loss counted, with the type of the error."""

@@ -228,7 +228,7 @@ def test_a_failed_append_leaves_nothing_behind(open_file, monkeypatch):
     file.append([b"before"])
     monkeypatch.setattr(framed_file, "_sync", _no_space)
     with pytest.raises(OSError, match="space"):
-        file.append([b"refused"])
+        file.append([b"first", b"refused too"])
     monkeypatch.undo()
 
     file.append([b"after"])

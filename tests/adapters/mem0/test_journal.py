@@ -6,8 +6,9 @@ import sqlite3
 from typing import Any
 
 import pytest
-from mem0 import AsyncMemory, AsyncMemoryClient, MemoryClient
+from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 
+from mnemoscope.adapters import qdrant
 from mnemoscope.adapters.mem0 import guarded
 from mnemoscope.adapters.mem0_journal import MARK, Once
 from mnemoscope.memory.context import context
@@ -181,6 +182,31 @@ async def test_the_replay_is_somebodys(rig, outage, events):
     assert made.journal is Journalled.REPLAYED
     assert made.subject.hashed("audit") == kept.subject.hashed("audit")
     assert made.hits == 1
+
+
+@pytest.mark.parametrize("kind", [Memory])
+async def test_on_a_guarded_qdrant_a_write_waits_once(rig, runtime, events):
+    """In mem0's queue, which knows what it was for; it is remembered once."""
+    bare = rig.bare.vector_store.client
+    rig.bare.vector_store.client = qdrant.guarded(bare, runtime)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bare, "upsert", _refused)
+        await rig.do("add", messages="I like tea", user_id=ADA, infer=False)
+    waiting = runtime.journal.stats().waiting
+    await rig.replay()
+    found = await rig.do("get_all", filters={"user_id": ADA})
+
+    assert waiting == {"mem0": 1, "qdrant": 0}
+    assert [each["memory"] for each in found["results"]] == ["I like tea"]
+    written = [each for each in events() if each.journal]
+    assert [(each.store, each.journal.value) for each in written] == [
+        ("mem0", "appended"),
+        ("mem0", "replayed"),
+    ]
+
+
+def _refused(*_: Any, **__: Any) -> None:
+    raise ConnectionError
 
 
 @pytest.mark.parametrize("kind", [MemoryClient, AsyncMemoryClient])

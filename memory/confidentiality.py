@@ -1,0 +1,56 @@
+"""The step of a guard that fails closed: content that cannot be redacted goes nowhere."""
+
+from __future__ import annotations
+
+from ..telemetry.event import Status
+from .call import Call, error_name
+from .errors import RedactionError
+from .runtime import Runtime
+
+
+class Confidentiality:
+    """
+    Redacts what a call carries, or refuses the call.
+
+    Args:
+        store: The guard's store.
+        runtime: Holds the redactor.
+    """
+
+    def __init__(self, store: str, runtime: Runtime) -> None:
+        self._store = store
+        self._runtime = runtime
+
+    def begin(self, call: Call) -> bool:
+        """Open the call's redaction, whose labels the event needs. False: it is refused."""
+        scope = call.scope
+        known = (*scope.known, scope.customer) if scope.customer else scope.known
+        try:
+            call.redaction = self._runtime.redactor.begin(tenant=scope.tenant, known=known)
+        except Exception as exc:  # noqa: BLE001 - closed on confidentiality
+            self._refuse(call, exc)
+            return False
+        return True
+
+    def redact(self, call: Call) -> bool:
+        """Replace the call's arguments by redacted ones. False: it is refused."""
+        if call.private:
+            # The outer call's event tells of the content; in here the scope ids are verbatim.
+            return True
+        try:
+            if call.redaction is not None:
+                call.arguments = call.method.redact(call.arguments, call.redaction)
+                call.private = call.method.shields
+        except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
+            self._refuse(call, exc)
+            return False
+        call.redacted = True
+        return True
+
+    def _refuse(self, call: Call, exc: Exception) -> None:
+        self._runtime.faults.note("guard.redact", exc)
+        call.status = Status.REFUSED
+        call.refusal = RedactionError(
+            f"{self._store}.{call.method.name}: the content could not be redacted, so the "
+            f"store was not asked ({error_name(exc)})"
+        )

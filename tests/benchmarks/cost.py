@@ -1,0 +1,348 @@
+"""
+Measures what mnemoscope costs, beside the bare client and beside others, and writes docs/cost.md.
+
+    python tests/benchmarks/cost.py [--rounds N] [--calls N] [--out FILE] [--no-peers]
+
+All five sinks are real up to the socket: OTLP and LangSmith are sent to a process of our own that
+takes everything. Peers are installed in an environment of their own, never in ours; where that
+cannot be done their rows say so. Calls come in bursts, after each of which the sinks get the time
+they need; a row says what a call adds for its caller, and what other threads did for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import cases
+import rounds
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+PEERS_ENV = ROOT / ".venv-peers"
+PEERS = ("traceloop", "openlit")
+PEER_PACKAGES = (
+    "openlit",
+    "opentelemetry-instrumentation-qdrant",
+    "opentelemetry-sdk",
+    "qdrant-client",
+)
+VERSIONS = (
+    "mnemoscope",
+    "mem0ai",
+    "qdrant-client",
+    "langgraph",
+    "opentelemetry-sdk",
+    "prometheus-client",
+    "loguru",
+    "langsmith",
+)
+CHUNKS = 200
+
+
+class Goal(NamedTuple):
+    """
+    One line of the summary.
+
+    Attributes:
+        what: What is measured.
+        goal: The figure wanted.
+        figure: The figure seen.
+        unit: Of both.
+        at_least: More is better.
+    """
+
+    what: str
+    goal: float
+    figure: float
+    unit: str
+    at_least: bool = False
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the figure is at least as good as the goal."""
+        return self.figure >= self.goal if self.at_least else self.figure <= self.goal
+
+    def row(self) -> list[str]:
+        """Return the cells of its line."""
+        sign = "≥" if self.at_least else "≤"
+        distance = "met" if self.is_met else f"missed: {self._ratio():.1f} times"
+        return [
+            self.what,
+            f"{sign} {_figure(self.goal)} {self.unit}",
+            _figure(self.figure),
+            distance,
+        ]
+
+    def _ratio(self) -> float:
+        return self.goal / self.figure if self.at_least else self.figure / self.goal
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table: a heading, a line about it, a header and rows."""
+
+    title: str
+    about: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """Return it as Markdown."""
+        lines = [f"## {self.title}", "", *([self.about, ""] if self.about else [])]
+        lines.append("| " + " | ".join(self.header) + " |")
+        lines.append("|" + "|".join(["---", *["---:"] * (len(self.header) - 1)]) + "|")
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
+        return "\n".join(lines)
+
+
+HEADER = ("", "median", "added", "p99", "caller's CPU", "other threads' CPU")
+
+
+class Bench:
+    """
+    One run: what was seen so far.
+
+    Args:
+        scopes: Makes the scopes that are measured.
+        number: Rounds.
+        calls: Calls of a case in one round.
+    """
+
+    def __init__(self, scopes: cases.Scopes, number: int, calls: int) -> None:
+        self.sections: list[Section] = []
+        self._scopes = scopes
+        self._rounds = number
+        self._calls = calls
+
+    def all(self) -> Iterator[Goal]:
+        """Measure everything; yield the figures that have a goal."""
+        yield from self.memory()
+        yield from self.qdrant()
+        for title, store in cases.store_calls(self._scopes).items():
+            self.table(title, store)
+        yield from self.redaction()
+        yield from self.stream()
+        yield from self.audit()
+
+    def memory(self) -> Iterator[Goal]:
+        """Measure a call with nothing in it."""
+        # Each round, and the one that does not count, sees texts that it has not seen before.
+        texts = self._calls * (self._rounds + 1)
+        seen = self.table(
+            "mem0, `search` with an empty body", cases.mem0_search(self._scopes, texts)
+        )
+        five, bare = seen["all five"], seen[cases.BARE]
+        yield Goal("guarded call, five sinks, no deadline, median", 25, five.above_us(bare), "µs")
+        yield Goal("the same, 99th percentile", 60, five.p99_us - bare.median_us, "µs")
+        limited = seen["all five, deadline"].above_us(bare)
+        yield Goal("the same with a deadline, median", 50, limited, "µs")
+
+    def qdrant(self) -> Iterator[Goal]:
+        """Measure queries of two sizes."""
+        added: list[float] = []
+        for dims in (64, 1_536):
+            found = cases.qdrant_query(self._scopes, dims)
+            seen = self.table(f"Qdrant in memory, `query_points`, {dims:,} dimensions", found)
+            added.append(seen["all five"].above_us(seen[cases.BARE]))
+        yield Goal("query of 1,536 dimensions: cost ÷ that of 64", 1.25, added[1] / added[0], "")
+
+    def redaction(self) -> Iterator[Goal]:
+        """Measure the redactor alone."""
+        texts = self._calls * (self._rounds + 1)
+        seen = self.table("Redaction of one text, patterns only", cases.redaction(texts))
+        yield Goal("redaction, clean, 100 characters", 20, seen[cases.SHORT].median_us, "µs")
+        yield Goal("redaction, clean, 1,000 characters", 200, seen[cases.LONG].median_us, "µs")
+
+    def stream(self) -> Iterator[Goal]:
+        """Measure a run whose stream is read, and the bridge on its events alone."""
+        found, events, feed = cases.v3_stream(self._scopes, CHUNKS)
+        calls = max(2, self._calls // 40)
+        self.table(f"LangGraph v3 stream, a model call of {events} events", found, calls=calls)
+        taken = [feed() / events * 1e6 for _ in range(self._rounds)]
+        yield Goal("v3 bridge, one event", 2, median(taken), "µs")
+
+    def audit(self) -> Iterator[Goal]:
+        """Measure the audit table alone."""
+        events = cases.recalls(20_000)
+        with tempfile.TemporaryDirectory() as folder:
+            rate = cases.audit_rate(Path(folder), events)
+        what = "audit append, SQLite, durable batches of 64"
+        yield Goal(what, 60_000, rate, "events/s", at_least=True)
+
+    def table(
+        self, title: str, found: Sequence[rounds.Case], *, calls: int = 0
+    ) -> dict[str, rounds.Figures]:
+        """Measure *found*, keep the table and show it."""
+        seen = rounds.side_by_side(found, rounds=self._rounds, calls=calls or self._calls)
+        bare = seen.get(cases.BARE)
+        rows = [_row(name, each, bare) for name, each in seen.items()]
+        self.keep(Section(title, "Microseconds for one call.", HEADER, rows))
+        return seen
+
+    def keep(self, section: Section) -> None:
+        """Add *section*, and show it."""
+        self.sections.append(section)
+        show(section)
+
+
+def _row(name: str, seen: rounds.Figures, bare: rounds.Figures | None) -> list[str]:
+    figures = (seen.p99_us, median(seen.here_us), median(seen.elsewhere_us))
+    added = _figure(seen.above_us(bare)) if bare is not None and bare is not seen else ""
+    return [name, _figure(seen.median_us), added, *map(_figure, figures)]
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
+
+
+def show(section: Section) -> None:
+    """Print *section* with its columns under one another."""
+    table = [list(section.header), *map(list, section.rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    say(f"\n{section.title}")
+    for first, *rest in table:
+        cells = [each.rjust(width) for each, width in zip(rest, widths[1:], strict=True)]
+        say("  ".join(["", first.ljust(widths[0]), *cells]))
+
+
+def say(line: str) -> None:
+    """Print *line* now: the next takes a while."""
+    print(line, flush=True)  # noqa: T201 - what it is for
+
+
+def peers(number: int, calls: int, *, install: bool) -> Section:
+    """Measure others on the same query, each in a process of its own."""
+    header = ("", "64: added", "p99", "1,536: added", "p99", "1,536 ÷ 64")
+    about = "Microseconds that one query costs above its own bare one. One sink, no metrics."
+    missing = None if not install else _install_peers()
+    rows = [_peer(each, number, calls, missing) for each in PEERS]
+    return Section("Others on the same Qdrant query", about, header, rows)
+
+
+def _install_peers() -> str | None:
+    """Build the environment of the peers, once; return why it cannot be done."""
+    python = PEERS_ENV / "bin" / "python"
+    commands = (
+        [sys.executable, "-m", "venv", str(PEERS_ENV)],
+        [str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES],
+    )
+    if not python.exists():
+        for command in commands:
+            done = subprocess.run(command, capture_output=True, check=False)
+            if done.returncode:
+                return f"not installed: {command[2]} failed"
+    return None
+
+
+def _peer(name: str, number: int, calls: int, missing: str | None) -> list[str]:
+    python = PEERS_ENV / "bin" / "python"
+    if missing or not python.exists():
+        return [name, missing or "not installed", "", "", "", ""]
+    command = [str(python), str(HERE / "peers.py"), name, str(number), str(calls)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return [name, "failed", "", "", "", ""]
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    if "missing" in found:
+        return [name, "not installed", "", "", "", ""]
+    small, large = found["64"], found["1536"]
+    figures = (small["above_us"], small["p99_us"], large["above_us"], large["p99_us"])
+    ratio = large["above_us"] / small["above_us"]
+    return [f"{name} {found['version']}", *map(_figure, figures), _figure(ratio)]
+
+
+@contextmanager
+def back_end() -> Iterator[None]:
+    """Point OTLP and LangSmith at a process that takes everything."""
+    command = [sys.executable, str(HERE / "back_end.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        os.environ |= {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": url,
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "LANGSMITH_ENDPOINT": url,
+            "LANGSMITH_API_KEY": "bench",
+        }
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def about(args: argparse.Namespace) -> str:
+    """Return what was measured with what, and where."""
+    packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
+    method = (
+        f"`make bench`, {time.strftime('%Y-%m-%d')}: {args.rounds} rounds of {args.calls} calls of "
+        "each case, interleaved, the order reversed every other round, garbage collection off "
+        "inside a round. Medians of rounds; the 99th percentile is of all single calls. *Added* is "
+        "the median of what each round took above the bare round beside it. CPU times are per "
+        "call, and hold on a busy machine too."
+    )
+    machine = (
+        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}, Python "
+        f"{platform.python_version()}, load {os.getloadavg()[0]:.1f} at the end"
+    )
+    return f"# What it costs\n\n{method}\n\nMachine: {machine}. {packages}."
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line."""
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=200)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "cost.md")
+    parser.add_argument("--no-peers", action="store_true", help="do not install or measure others")
+    return parser.parse_args(arguments)
+
+
+def environment(folder: Path) -> Mapping[str, str]:
+    """Return what keeps mem0 from calling home and from writing outside of *folder*."""
+    return {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder)}
+
+
+def main() -> None:
+    """Measure, print and write."""
+    args = parsed()
+    with tempfile.TemporaryDirectory() as folder, back_end():
+        os.environ |= environment(Path(folder))
+        scopes = cases.Scopes(Path(folder))
+        bench = Bench(scopes, args.rounds, args.calls)
+        goals = list(bench.all())
+        scopes.close()
+    bench.keep(peers(args.rounds, args.calls, install=not args.no_peers))
+    header = ("", "goal", "figure", "")
+    summary = Section("Goals", "", header, [each.row() for each in goals])
+    show(summary)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    pages = [about(args), *(each.markdown() for each in (summary, *bench.sections))]
+    args.out.write_text("\n\n".join(pages) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

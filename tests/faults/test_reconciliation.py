@@ -1,0 +1,126 @@
+"""An agent whose stores die in the middle, one at a time: what it did adds up afterwards."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+
+import pytest
+
+from mnemoscope.memory.testing import CapturingSink
+from mnemoscope.telemetry.event import Journalled, OperationClass, Status
+
+# mem0 reads both as it is imported, and makes the folder.
+os.environ["MEM0_TELEMETRY"] = "False"
+if "MEM0_DIR" not in os.environ:
+    os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="mem0-")
+    atexit.register(shutil.rmtree, os.environ["MEM0_DIR"], ignore_errors=True)
+
+TURNS = 9
+DEAD = range(3, 6)
+"""The turns in which the store is down."""
+
+WRITES = {OperationClass.REMEMBER, OperationClass.CHECKPOINT}
+STORES = {
+    "mem0": "mem0",
+    "qdrant": "qdrant",
+    "store": "langgraph.store",
+    "checkpointer": "langgraph.checkpoint",
+}
+
+
+def said(turn):
+    return f"In message {turn} I ask for tea number {turn}."
+
+
+@pytest.fixture
+def kill():
+    """Return a function that takes a bare client away, and returns how to give it back."""
+    from mnemoscope.adapters.demo.trouble import BREAKABLE
+
+    def begin(name, client):
+        methods, error = BREAKABLE[name]
+
+        def fail(*_args, **_kwargs):
+            raise error()
+
+        for each in methods:
+            setattr(client, each, fail)
+        return lambda: [delattr(client, each) for each in methods]
+
+    return begin
+
+
+@pytest.mark.parametrize("journal", [True, False], ids=["journal", "no journal"])
+@pytest.mark.parametrize("broken", STORES)
+@pytest.mark.fault(
+    53, "each store in turn dies under an agent", expected="every turn answered; writes add up"
+)
+def test_reconciliation(make_scope, tmp_path, kill, eventually, seen, broken, journal):
+    """Every write is in its store, or was in the journal and is there now, or is counted as lost."""
+    pytest.importorskip("wordllama", reason="needs mnemoscope[qdrant]")
+    from mnemoscope.adapters.demo.agent import Desk, build_agent, reply
+    from mnemoscope.adapters.demo.scripted_model import ScriptedModel
+    from mnemoscope.adapters.demo.stores import open_stores
+
+    sink, folder, answers = CapturingSink(), tmp_path / "stores", []
+    scope = make_scope(sink, journal=tmp_path / "journal" if journal else None)
+    folder.mkdir()
+
+    def fates(store):
+        assert scope.flush(5)
+        own = [each for each in sink.events if each.store == store and not each.nested]
+        return Counter(each.journal or each.status for each in own if each.op_class in WRITES)
+
+    def settled():
+        found = [fates(store) for store in STORES.values()]
+        return all(each[Journalled.APPENDED] == each[Journalled.REPLAYED] for each in found)
+
+    with warnings.catch_warnings(action="ignore"), open_stores(folder, scope) as stores:
+        bare = stores.bare
+        saver = scope.checkpointer(bare["checkpointer"], degraded=True)
+        graph = build_agent(stores.store, saver)
+        desk = Desk(
+            customer="c-1",
+            known=(),
+            memory=stores.memory,
+            documents=stores.documents,
+            model=ScriptedModel(),
+        )
+        for turn in range(TURNS):
+            if turn == DEAD.start:
+                # A checkpointer that is away before a run begins stops it, as it must.
+                later = broken == "checkpointer"
+                end = kill(broken, bare[broken]) if not later else None
+            if turn == DEAD.stop and end:
+                end()
+            answers.append(reply(graph, said(turn), desk=desk, thread="t-1", scope=scope))
+        came_back = eventually(settled, 30)
+        found = {name: fates(store) for name, store in STORES.items()}
+        memories = Counter(
+            each["memory"]
+            for each in bare["mem0"].get_all(filters={"user_id": "c-1"}, top_k=100)["results"]
+        )
+        last = bare["store"].get(("customers", "c-1"), "last-message")
+        state = build_agent(bare["store"], bare["checkpointer"]).get_state(
+            {"configurable": {"thread_id": "t-1"}}
+        )
+    fate = found[broken]
+    seen(f"{broken}: {dict(fate)}")
+
+    assert all(answers)
+    assert len(answers) == TURNS
+    assert came_back
+    for name in ("mem0", "store"):
+        each = found[name]
+        written = each[Status.OK] + each[Journalled.APPENDED] + each[Journalled.LOST]
+        assert written == TURNS
+        assert each[Journalled.LOST] == (0 if journal or name != broken else len(DEAD))
+    assert set(memories.values()) == {1}
+    assert len(memories) + found["mem0"][Journalled.LOST] == TURNS
+    assert last.value["text"] == said(TURNS - 1)
+    assert len(state.values["messages"]) == 2 * TURNS

@@ -1,0 +1,149 @@
+"""The journal of a scope: set by a name, seen in the metrics, left behind at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.live import LiveFigures
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory.testing import breaking, scope_for_tests
+from mnemoscope.telemetry.event import Journalled
+
+
+class Plain(InMemoryStore):
+    """With attributes of its own, so that it can be broken."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "folder" / "journal"
+
+
+def figures(scope: Mnemoscope) -> dict[tuple[str, ...], float]:
+    assert scope._runtime is not None
+    samples = LiveFigures(scope._runtime).read()
+    return {(each.name, *each.labels.values()): each.value for each in samples}
+
+
+def test_a_scope_writes_what_it_could_not_when_the_store_is_back(path, eventually):
+    """Without anybody calling it again."""
+    bare = Plain()
+    with scope_for_tests(journal=path) as (scope, sink):
+        store = scope.store(bare)
+        with breaking(store, "put", ConnectionError):
+            store.put(("a",), "k", {"v": 1})
+        there = eventually(lambda: bare.get(("a",), "k") is not None)
+        empty = eventually(
+            lambda: figures(scope)["mnemoscope_journal_waiting", "langgraph.store"] == 0
+        )
+        scope.flush()
+
+        assert there
+        assert empty
+        assert [each.journal for each in sink.events] == [Journalled.APPENDED, Journalled.REPLAYED]
+
+
+def test_closing_leaves_what_waits_to_the_next_scope(path):
+    """It is written before the next one deletes anything."""
+    bare = Plain()
+    with scope_for_tests(journal=path) as (scope, _sink):
+        store = scope.store(bare)
+        with breaking(store, "put", ConnectionError):
+            store.put(("a",), "k", {"v": 1})
+            scope.close()
+    with scope_for_tests(journal=path) as (scope, sink):
+        store = scope.store(bare)
+        store.delete(("a",), "other")
+        scope.flush()
+
+        assert bare.get(("a",), "k").value == {"v": 1}
+        assert sink.events[0].journal is Journalled.REPLAYED
+
+
+def test_a_scope_tells_how_much_waits_and_for_how_long(path):
+    """For alerts: before the journal is full, and when it cannot be written."""
+    with scope_for_tests(journal=path, journal_max_bytes=5_000) as (scope, _sink):
+        store = scope.store(Plain())
+        before = figures(scope)
+        with breaking(store, "put", ConnectionError):
+            store.put(("a",), "k", {"v": 1})
+            scope._runtime.replayer.close(5)
+            after = figures(scope)
+
+    waiting = ("mnemoscope_journal_waiting", "langgraph.store")
+    assert (before[waiting], after[waiting]) == (0, 1)
+    assert after["mnemoscope_journal_bytes",] > before["mnemoscope_journal_bytes",]
+    assert after["mnemoscope_journal_limit_bytes",] == 5_000
+    assert (
+        before["mnemoscope_journal_oldest_seconds",]
+        == 0
+        < after["mnemoscope_journal_oldest_seconds",]
+    )
+    assert (after["mnemoscope_journal_open",], after["mnemoscope_journal_quarantined_total",]) == (
+        1,
+        0,
+    )
+
+
+def test_without_a_setting_there_is_no_journal(tmp_path):
+    """And no figures of one."""
+    with scope_for_tests() as (scope, _sink):
+        names = {name for name, *_ in figures(scope)}
+
+    assert not any(name.startswith("mnemoscope_journal") for name in names)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_environment_names_the_journal(path, monkeypatch):
+    """As every other setting."""
+    monkeypatch.setenv("MNEMOSCOPE_JOURNAL", str(path))
+    monkeypatch.setenv("MNEMOSCOPE_JOURNAL_MAX_BYTES", "4096")
+
+    settings = load_settings()
+
+    assert (settings.journal, settings.journal_max_bytes) == (path, 4096)
+
+
+@pytest.mark.parametrize("mistake", ["a folder", "below a file"])
+def test_a_path_that_can_never_be_a_journal_is_refused_at_once(tmp_path, mistake):
+    """By name, as the scope is made."""
+    path = tmp_path / "here"
+    if mistake == "a folder":
+        path.mkdir()
+    else:
+        path.touch()
+        path /= "journal"
+
+    with pytest.raises(ConfigurationError, match="here"), scope_for_tests(journal=path):
+        pass
+
+
+def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch):
+    """The journal is tried again; meanwhile writes are lost, and counted."""
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "no space left on device")
+
+    monkeypatch.setattr("mnemoscope.telemetry.framed_file._write", full)
+    with scope_for_tests(journal=path) as (scope, sink):
+        store = scope.store(Plain())
+        with breaking(store, "put", ConnectionError):
+            store.put(("a",), "k", {"v": 1})
+        scope.flush()
+
+        assert [each.journal for each in sink.events] == [Journalled.LOST]
+        assert scope._runtime.faults.counts["journal.open"] > 0
+
+
+def test_a_disabled_scope_makes_no_file(path):
+    """Nothing at all happens."""
+    with scope_for_tests(journal=path, disabled=True):
+        pass
+
+    assert not path.parent.exists()

@@ -97,7 +97,7 @@ class Addresses:
     def label(self, label: Any, redaction: Redaction) -> Any:
         """Return a label or key, or what stands for it."""
         if not isinstance(label, str):
-            return label
+            return self._redactor.begin().value(label)  # the store says what is wrong with it
         redacted, counts = self._judged(label)
         for entity, count in counts:
             redaction.counts[entity] = redaction.counts.get(entity, 0) + count
@@ -180,6 +180,14 @@ def _text(_self: Addresses, text: Any, redaction: Redaction) -> Any:
     return redaction.text(text) if isinstance(text, str) else text
 
 
+def _index(_self: Addresses, paths: Any, redaction: Redaction) -> Any:
+    """Return the paths of what is to be embedded, redacted as the keys of values are."""
+    if not isinstance(paths, (list, tuple)):
+        return redaction.value(paths)
+    given: list[Any] = list(cast("Any", paths))
+    return [redaction.label(p) if isinstance(p, str) else redaction.value(p) for p in given]
+
+
 def is_labels(value: Any) -> TypeGuard[Labels]:
     """Tell a namespace from what cannot be one."""
     return isinstance(value, (tuple, list))
@@ -213,6 +221,7 @@ _KINDS: dict[str, Callable[[Addresses, Any, Redaction], Any]] = {
     "key": Addresses.label,
     "value": _value,
     "filter": _value,
+    "index": _index,
     "query": _text,
     "ops": Addresses.ops,
 }

@@ -117,7 +117,9 @@ class DegradedGuard(LazyGuard):
             return False
         try:
             if call.method.op_class is OperationClass.CHECKPOINT:
-                call.answer = self._overlay.keep(call.method.name, call.arguments)
+                call.answer, given_up = self._overlay.keep(call.method.name, call.arguments)
+                for each in given_up:
+                    each.context.copy().run(self._gave_up, each)
             elif call.method.name == "get_tuple":
                 call.answer = self._overlay.find(call.arguments)
             else:
@@ -128,6 +130,14 @@ class DegradedGuard(LazyGuard):
             self.runtime.faults.note("checkpoint.overlay", exc)
             return False
         return True
+
+    def _gave_up(self, waiting: Waiting) -> None:
+        """Tell of a step that the saver will never have: a later one has its channels."""
+        call = self._begun(_Again(self._rows[waiting.method], waiting.arguments))
+        self._tenancy.name_owner(call)
+        call.redacted = self._confidentiality.begin(call)
+        call.journal = Journalled.LOST
+        self._report.ended(call, Status.DEGRADED)
 
     def _classified(self, call: Call, exc: BaseException) -> Status:
         status = super()._classified(call, exc)
@@ -216,8 +226,8 @@ class DegradedGuard(LazyGuard):
             self._task = loop.create_task(self._areplays(), context=Context())
 
     async def _areplays(self) -> None:
-        while not await self.areplay():
-            await asyncio.sleep(POLL_S)  # noqa: ASYNC110 - a database does not say when it is back
+        while not await self.areplay():  # noqa: ASYNC110 - a database does not say when it is back
+            await asyncio.sleep(POLL_S)
 
 
 class _Again(Operation):

@@ -12,7 +12,7 @@ import contextvars
 import copy
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -32,7 +32,7 @@ FOLLOWED = 256
 WAITING = 4_096
 """Writes that may wait, of all threads."""
 
-WAITING_OF_ONE = 64
+WAITING_OF_ONE = 256
 """Writes of one thread, above which steps that were superseded are given up."""
 
 PLACES = 64
@@ -163,9 +163,9 @@ class Overlay:
 
     # -- what it has not ---------------------------------------------------------------------------
 
-    def keep(self, method: str, arguments: Arguments) -> Any:
+    def keep(self, method: str, arguments: Arguments) -> tuple[Any, list[Waiting]]:
         """
-        Have a write wait, and return what the saver would.
+        Have a write wait, and return what the saver would, and what is given up for it.
 
         Raises:
             OverlayFullError: It cannot.
@@ -177,9 +177,9 @@ class Overlay:
             answer, thread = self._take(method, stored), self._thread(arguments)
             thread.waiting.append(Waiting(method, stored))
             self._count += 1
-            if len(thread.waiting) > WAITING_OF_ONE:
-                self._supersede(thread)
-            return answer
+            if len(thread.waiting) <= WAITING_OF_ONE:
+                return answer, []
+            return answer, self._superseded(thread)
 
     def dirty(self) -> Iterator[_Thread]:
         """Yield the threads of which something waits."""
@@ -202,17 +202,18 @@ class Overlay:
             for place in list(thread.places):
                 thread.settle(place)
 
-    def _supersede(self, thread: _Thread) -> None:
+    def _superseded(self, thread: _Thread) -> list[Waiting]:
         """Give up the oldest step that a later one carries; not the first, which may be at work."""
-        for index in range(1, len(thread.waiting)):
-            old = thread.waiting[index]
-            later = deque(list(thread.waiting)[index + 1 :])
-            if old.method == "put" and _carry(old, later):
-                given_up = {id(old), *(id(each) for each in later if _is_on(each, old))}
-                left = [each for each in thread.waiting if id(each) not in given_up]
-                self._count -= len(thread.waiting) - len(left)
-                thread.waiting = deque(left)
-                return
+        waiting = list(thread.waiting)
+        for index, old in enumerate(waiting[1:], 1):
+            later = waiting[index + 1 :]
+            if _carry(old, later):
+                given_up = [old, *(each for each in later if _is_on(each, old))]
+                # By identity, which is how they compare: what a write holds may not be comparable.
+                thread.waiting = deque(each for each in waiting if each not in given_up)
+                self._count -= len(given_up)
+                return given_up
+        return []
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -320,7 +321,7 @@ def _is_new(thread: _Thread, place: str, ids: dict[str, Any]) -> bool:
     Tell whether nobody can have written at *place* before.
 
     It is a task's own, and the task was made of a checkpoint that this process made: nobody else
-    has run it. That checkpoint may still be on its way to us; then it is later than what we know of.
+    has run it. That checkpoint may still be on its way to us; it is later than what we know then.
     """
     outside, _, inmost = place.rpartition("|")
     if ":" not in inmost:
@@ -342,7 +343,7 @@ def _is_on(waiting: Waiting, step: Waiting) -> bool:
     )
 
 
-def _carry(old: Waiting, later: deque[Waiting]) -> bool:
+def _carry(old: Waiting, later: Iterable[Waiting]) -> bool:
     """
     Have the next checkpoint of the same namespace store what *old* would have stored.
 

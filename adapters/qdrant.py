@@ -71,7 +71,7 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
             runtime,
             failed=store_failed,
             serialise=turns,
-            blocks=isinstance(local, AsyncQdrantLocal) and not inline,
+            blocks=isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None,
             writes=kept,
         )
         inner = client

@@ -1,8 +1,8 @@
 """
 What the audit trail keeps of a Qdrant request: texts, filters, payloads, ids. No vectors.
 
-The owner's id is left out, since it is verbatim in the arguments: an event names people only by its
-opaque subject.
+The owner's id is left out, and so are names that the store gives meaning to (a shard key may be a
+tenant): they are verbatim in the arguments, and an event names people only by its opaque subject.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qdrant_client.http import models
 
 from ..memory.operation import Arguments
 from .qdrant_owner import Owner
-from .qdrant_redaction import Path
+from .qdrant_redaction import Path, told_fields
 
 OWNER = "[owner]"
 """Stands where a filter names the owner."""
@@ -67,7 +67,8 @@ class _Teller:
             return value.text
         if isinstance(value, models.FieldCondition) and value.key == self._key:
             return {"key": value.key, "match": OWNER}
-        return self.fields({name: vars(value)[name] for name in value.model_fields_set})
+        given = value.model_fields_set
+        return self.fields({n: vars(value)[n] for n in told_fields(type(value)) if n in given})
 
     def _items(self, items: list[Any], name: str) -> list[Any]:
         if name not in _NOT_VECTORS and items and isinstance(items[0], (int, float)):

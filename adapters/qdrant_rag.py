@@ -212,7 +212,7 @@ class AsyncHybridIndex:
 class _Recipe:
     """What both colours ask of the store. Before `encoded`, texts stand where vectors will."""
 
-    collection: str
+    collection: str = field(repr=False)
     dense: DenseEncoder
     sparse: SparseEncoder
 

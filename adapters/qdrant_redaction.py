@@ -273,6 +273,16 @@ def _plan(model: type[BaseModel]) -> tuple[tuple[str, Rule], ...]:
     return tuple((name, how) for name, how in planned if how is not Walker.keep)
 
 
+@lru_cache(maxsize=256)
+def told_fields(model: type[BaseModel]) -> tuple[str, ...]:
+    """
+    Return the fields of *model* that are redacted, and may be told of.
+
+    Names that the store gives meaning to are not: a shard key may be a tenant.
+    """
+    return tuple(name for name, _how in _plan(model))
+
+
 def _alike(value: Any, items: Iterable[Any]) -> Any:
     """Return *items* as *value* holds them: *value* itself where they are the same."""
     redacted = tuple(items)

@@ -67,7 +67,7 @@ class Again:
             deadline_s=runtime.policy.deadline_s(method.op_class),
             private=True,
             redacted=True,
-            redaction=runtime.redactor.begin(tenant=scope.tenant),
+            redaction=runtime.redactor.begin(tenant=scope.tenant, known=scope.identifiers),
         )
 
     def _named(self, method: Method, arguments: Arguments) -> Scope:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from .live import LiveFigures
 from .redaction.redactor import Redactor, build_redactor
 from .runtime import Runtime
 from .settings import SINK_NAMES, Settings, SinkName
+from .vault import Vault
 
 if TYPE_CHECKING:
     from ..audit.log import AuditLog
@@ -60,8 +62,11 @@ def assemble(
         audit = _audit_log(settings, keys) if "audit" in names else None
         chosen = [_sink(name, settings, audit) for name in names] if sinks is None else [*sinks]
         drain = Drain(chosen, faults=faults)
-        redactor = redactor or build_redactor(model=settings.pii_model, keys=keys)
+        redactor = redactor or build_redactor(
+            model=settings.pii_model, keys=keys, operators=settings.pii_operators
+        )
         journal = _journal(settings, faults)
+        vault = _vault(settings, keys, faults)
         prices = Prices.load(settings.prices)
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from exc
@@ -74,6 +79,7 @@ def assemble(
         parent_run=_parent_run(names),
         faults=faults,
         journal=journal,
+        vault=vault,
     )
     return Assembled(runtime=runtime, audit=audit, live=_live(names, runtime), prices=prices)
 
@@ -170,6 +176,23 @@ def _journal(settings: Settings, faults: Faults) -> Journal | None:
     except OSError as exc:
         faults.note("journal.open", exc)  # a full disk, say: it is tried again
     return journal
+
+
+def _vault(settings: Settings, keys: SubjectKeys, faults: Faults) -> Vault | None:
+    if settings.vault is None:
+        return None
+    vault = Vault(settings.vault, keys=keys, faults=faults)
+    try:
+        vault.file.open()
+    except _NEVER_RIGHT:
+        raise
+    except sqlite3.DatabaseError as exc:
+        if not isinstance(exc, sqlite3.OperationalError):
+            raise ConfigurationError(f"{settings.vault} is no vault") from exc
+        faults.note("vault.open", exc)  # locked, say: it is tried again
+    except OSError as exc:
+        faults.note("vault.open", exc)
+    return vault
 
 
 def _sink(name: SinkName, settings: Settings, audit: AuditLog | None) -> Sink:

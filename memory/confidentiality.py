@@ -24,9 +24,10 @@ class Confidentiality:
     def begin(self, call: Call) -> bool:
         """Open the call's redaction, whose labels the event needs. False: it is refused."""
         scope = call.scope
-        known = (*scope.known, scope.customer) if scope.customer else scope.known
         try:
-            call.redaction = self._runtime.redactor.begin(tenant=scope.tenant, known=known)
+            call.redaction = self._runtime.redactor.begin(
+                tenant=scope.tenant, known=scope.identifiers, keeper=self._runtime.pocket(scope)
+            )
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality
             self._refuse(call, exc)
             return False

@@ -23,7 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """
-    Who and what an operation is for. Any of it may be unknown. Shows which of it is known, not what.
+    Who and what an operation is for. Any of it may be unknown, and none is shown.
 
     Attributes:
         tenant: The organisation, for example one customer company of a SaaS.
@@ -48,6 +48,11 @@ class Scope:
         told = (each.name for each in fields(self) if getattr(self, each.name))
         return f"Scope({', '.join(told)})"
 
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """All that is known to identify the customer: to be redacted wherever it turns up."""
+        return (*self.known, self.customer) if self.customer else self.known
+
     def filled(self, other: Scope) -> Scope:
         """
         Return this scope with what it does not know taken from *other*.
@@ -55,6 +60,8 @@ class Scope:
         Whoever *other* names is known from then on, even where this scope names somebody else: both
         ids were supplied by the caller, and both are redacted.
         """
+        if other is NOBODY:
+            return self
         missing: dict[str, Any] = {
             name: value
             for name in _NAMES

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from stat import S_IMODE
 
@@ -16,7 +15,7 @@ from .breaker import BreakerState
 from .guard import Guard
 from .health import Check, Health, Question, State, ask, failed
 from .journal import JournalStats
-from .redaction.model import INSTALLED_MODELS, ModelState
+from .redaction.model import ModelState, is_installed
 from .redaction.redactor import Health as RedactorHealth
 from .runtime import Runtime
 from .settings import Settings
@@ -215,7 +214,7 @@ def names(health: RedactorHealth) -> Check:
         )
     if health.state is ModelState.READY:
         return Check(name="names", state=State.OK, detail=f"found by {model}, loaded")
-    if health.state is ModelState.IDLE and _is_installed(health.model):
+    if health.state is ModelState.IDLE and is_installed(health.model):
         return Check(
             name="names", state=State.OK, detail=f"found by {model}, loaded when first needed"
         )
@@ -225,12 +224,6 @@ def names(health: RedactorHealth) -> Check:
         "alone find names: install mnemoscope[ner], or set MNEMOSCOPE_PII_MODEL"
     )
     return Check(name="names", state=state, detail=detail)
-
-
-def _is_installed(model: str | None) -> bool:
-    if model is None:
-        return any(map(find_spec, INSTALLED_MODELS))
-    return Path(model).exists() or (model.isidentifier() and find_spec(model) is not None)
 
 
 def prices(path: Path | None) -> Check:

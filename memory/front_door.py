@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..telemetry.prices import Prices
     from .live import LiveFigures
     from .redaction.redactor import Redactor
+    from .revealing import GuardedVault
     from .settings import Settings
 
 C = TypeVar("C")
@@ -63,6 +64,7 @@ class Mnemoscope:
         self._audit: AuditLog | None = None
         self._live: LiveFigures | None = None
         self._prices: Prices | None = None
+        self._vault: GuardedVault | None = None
         if self._settings.disabled:
             return
         from . import assembly  # noqa: PLC0415 - the sinks cost time to import
@@ -71,6 +73,10 @@ class Mnemoscope:
         self._runtime, self._audit = assembled.runtime, assembled.audit
         self._live, self._prices = assembled.live, assembled.prices
         self._runtime.drain.close_at_exit()
+        if self._runtime.vault is not None:
+            from .revealing import GuardedVault  # noqa: PLC0415 - only where it is wanted
+
+            self._vault = GuardedVault(self._runtime, self._runtime.vault)
 
     def mem0(self, client: C) -> C:
         """
@@ -165,6 +171,39 @@ class Mnemoscope:
             self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
         )
 
+    def reveal(self, text: str, *, customer: str | None = None, tenant: str | None = None) -> str:
+        """
+        Return *text* with what *customer*'s own pseudonyms stand for in their place.
+
+        For what is shown to that customer. A pseudonym of somebody else's, or one that is not in
+        the vault, stays as it is, as all do while there is no vault or it cannot be read.
+
+        Args:
+            text: For example an agent's answer.
+            customer: To whom it is shown. None: the customer of the context.
+            tenant: Whose customer. None: the tenant of the context.
+
+        Raises:
+            ScopeError: There is no customer, or tenancy is enforced and the context has another.
+        """
+        if self._vault is None:
+            return text
+        return self._vault.reveal(text, customer=customer, tenant=tenant)
+
+    @property
+    def vault(self) -> GuardedVault:
+        """
+        What pseudonyms stand for, for erasing.
+
+        Raises:
+            ConfigurationError: There is no vault.
+        """
+        from .errors import ConfigurationError  # noqa: PLC0415
+
+        if self._vault is None:
+            raise ConfigurationError("there is no vault: set MNEMOSCOPE_VAULT")
+        return self._vault
+
     def prepare(self) -> None:
         """Load now what the first guarded call would wait for: the model that finds names."""
         if self._runtime is not None:
@@ -193,7 +232,7 @@ class Mnemoscope:
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""
-        return self._runtime is None or self._runtime.drain.flush(timeout_s)
+        return self._runtime is None or self._runtime.flush(timeout_s)
 
     def close(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is queued, in *timeout_s* seconds at most. Wrapped clients stay usable."""

@@ -97,6 +97,8 @@ class Values:
             return self._plain_numpy(value)
         name = kind.__name__
         if self._models.get(name) is not kind:
+            if isinstance(value, str) and not isinstance(value, Enum):
+                return str.__str__(value)  # LangChain's messages have texts of a class of their own
             raise UnkeepableError(f"a {kind.__module__}.{kind.__qualname__} cannot be kept")
         if isinstance(value, Enum):
             return {_TAG: "enum", "n": name, "v": self._plain(value.value)}

@@ -22,7 +22,7 @@ from .redaction.session import Redaction
 from .runtime import Runtime
 from .vault import Vault
 
-_FLUSH_S = 0.5
+_FLUSH_S = 1.0
 """Seconds that a reveal waits for pseudonyms that are still on their way to the vault."""
 
 

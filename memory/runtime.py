@@ -74,6 +74,12 @@ class Runtime:
             return None
         return self.vault.pocket(scope.customer, scope.tenant)
 
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until vault and sinks have everything so far. False after *timeout_s*, or a loss."""
+        deadline = time.monotonic() + timeout_s
+        written = self.vault is None or self.vault.flush(timeout_s)
+        return self.drain.flush(max(0.0, deadline - time.monotonic())) and written
+
     def close(self, timeout_s: float) -> None:
         """Deliver what is queued and let go, in *timeout_s* seconds at most."""
         deadline = time.monotonic() + timeout_s

@@ -40,8 +40,8 @@ class Settings(BaseSettings):
         pii_model: What finds names: a spaCy package or path, ``gliner:`` or ``transformers:`` and
             a model on this machine, or ``none``. None: the best spaCy model installed.
         pii_operators: What stands where personal data stood, by entity, for example
-            ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations, dates,
-            ages and nationalities are kept unless they have an operator here.
+            ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations,
+            dates, ages and nationalities are kept unless they have an operator here.
         vault: Keeps what pseudonyms stand for in this file, encrypted for each customer, so that
             `Mnemoscope.reveal` can put it back. None: nothing is kept.
         deadline_recall_s: Seconds a recall may take; 0 means no deadline. The others likewise.

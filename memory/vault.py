@@ -238,18 +238,18 @@ class Vault:
 
     def _write_out(self, batch: list[Entry | _Mark]) -> None:
         entries = [each for each in batch if isinstance(each, Entry)]
+        marks = [each for each in batch if isinstance(each, _Mark)]
         try:
             if entries:
                 self.file.keep(entries)
         except BaseException as exc:  # noqa: BLE001 - this thread has nobody else to tell
-            for each in entries:
-                self._known.pop((each.subject, each.pseudonym), None)  # kept when it is met again
+            for lost in entries:
+                self._known.pop((lost.subject, lost.pseudonym), None)  # kept when it is met again
                 self._faults.count(_CANNOT_KEEP)
             self._faults.note("vault.write", exc)
         finally:
-            for each in batch:
-                if isinstance(each, _Mark):
-                    each.met.set()
+            for mark in marks:
+                mark.met.set()
 
 
 def _next_batch(queue: SimpleQueue[Entry | _Mark]) -> list[Entry | _Mark]:

@@ -28,7 +28,7 @@ from .errors import ConfigurationError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-BUSY_S = 1.0
+BUSY_S = 5.0
 """Seconds to wait for another process that writes."""
 
 _VERSION = 1
@@ -43,8 +43,10 @@ _PRAGMAS = (
 )
 _SCHEMA = (
     "CREATE TABLE vault_key (subject TEXT PRIMARY KEY, wrapped BLOB NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE vault_entry (subject TEXT NOT NULL, pseudonym TEXT NOT NULL, "
-    "sealed BLOB NOT NULL, PRIMARY KEY (subject, pseudonym)) WITHOUT ROWID",
+    """CREATE TABLE vault_entry (
+        subject TEXT NOT NULL, pseudonym TEXT NOT NULL, sealed BLOB NOT NULL,
+        PRIMARY KEY (subject, pseudonym)
+    ) WITHOUT ROWID""",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )

@@ -178,7 +178,7 @@ _ENDINGS = tuple(_COMPOUNDS.split("|"))
 def addresses(text: str, clues: Clues) -> Iterator[Finding]:
     """Find postal addresses."""
     lower = text.islower()
-    cores = (*_streets(text, clues), *_compounds(text), *_announced(text, clues))
+    cores = (*_streets(text, clues), *_compounds(text, clues), *_announced(text, clues))
     for start, end, score, why in cores:
         yield Finding(start, _tail(text, end, lower=lower), "STREET_ADDRESS", score, why)
 
@@ -195,8 +195,10 @@ def _streets(text: str, clues: Clues) -> Iterator[_Core]:
             yield match.start(), match.end("core"), 0.75, "a corner of two streets"
 
 
-def _compounds(text: str) -> Iterator[_Core]:
+def _compounds(text: str, clues: Clues) -> Iterator[_Core]:
     """Find streets whose name ends in what a street is: ``Hauptstraße 5``, ``Puruntie 82``."""
+    if not any(word.endswith(_ENDINGS) for word in clues.words):
+        return
     for match in _BEFORE_NUMBER.finditer(text):
         if not match["street"].lower().endswith(_ENDINGS):
             continue

@@ -26,6 +26,10 @@ class Cached(NamedTuple):
     counts: tuple[tuple[str, int], ...]
     pseudonyms: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """Never the text: what nothing was found in is as it was given."""
+        return f"Cached({len(self.text)} characters)"
+
 
 class Cache:
     """

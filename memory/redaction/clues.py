@@ -35,6 +35,10 @@ class Clues(NamedTuple):
     any_digit: bool
     has_long_word: bool
 
+    def __repr__(self) -> str:
+        """Never the words: they are as they were given."""
+        return f"Clues({len(self.words)} words)"
+
 
 def clues_of(text: str) -> Clues:
     """Look at *text* once."""

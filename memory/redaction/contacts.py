@@ -154,15 +154,16 @@ def _phone_verdict(
     before = text[max(0, match.start() - 60) : match.start()]
     if number.startswith(("+", "(+")) or (number.startswith("00") and _GROUPED.search(number)):
         return (0.95, "international number") if len(digits) > _SHORTEST else None
-    if _NOT_PHONE_BEFORE.search(before):
-        return None
     if not clues.words.isdisjoint(PHONE_CLUES) and _phone_in_context(text, match, digits, before):
-        return 0.85, "a run of digits beside a word for telephone"
-    if _NORTH_AMERICAN.fullmatch(number):
-        return 0.75, "North American grouping"
-    if number.startswith(("0", "(0")) and _GROUPED.search(number) and _is_valid_somewhere(digits):
-        return 0.7, "national number with trunk prefix"
-    return None
+        verdict = 0.85, "a run of digits beside a word for telephone"
+    elif _NORTH_AMERICAN.fullmatch(number):
+        verdict = 0.75, "North American grouping"
+    elif number.startswith(("0", "(0")) and _GROUPED.search(number) and _is_valid_somewhere(digits):
+        verdict = 0.7, "national number with trunk prefix"
+    else:
+        return None
+    # Last, since it takes longest, and most runs of digits are out already.
+    return None if _NOT_PHONE_BEFORE.search(before) else verdict
 
 
 def _phone_in_context(text: str, match: re.Match[str], digits: str, before: str) -> bool:

@@ -67,7 +67,7 @@ class _Budget:
     def _text(self, text: str) -> str:
         kept = text if len(text) <= self.left else text[: max(0, self.left)] + TRUNCATED
         self.left -= len(text)
-        return kept.encode("utf-8", "replace").decode()
+        return kept if kept.isascii() else kept.encode("utf-8", "replace").decode()
 
     def _mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ..errors import RedactionError
 from .finding import Finding
-from .presidio import chunks
+from .pieces import chunks
 
 STUCK_LIMIT = 4
 

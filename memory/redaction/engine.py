@@ -71,7 +71,7 @@ ON_DEMAND: tuple[tuple[str, Gate, Detector], ...] = (
 
 _PERSONS = frozenset({"PERSON"})
 _UUID = re.compile(
-    r"(?=[\d-]*[a-f])[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}",
+    r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}",
     re.IGNORECASE | re.ASCII,
 )
 _UUID_LENGTH = 36

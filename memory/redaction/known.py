@@ -30,6 +30,7 @@ _PHONE = re.compile(r"[+(]?\d[\d\s().\-/]{5,20}\d")
 _BETWEEN_DIGITS = r"[\s().\-/]{0,3}"
 _SHORTEST, _SHORTEST_NUMBER, _SIGNIFICANT_DIGITS = 2, 4, 9
 _LIMIT = 64
+_LABELS, _LABEL_CHARS = 64, 64
 
 
 class Known:
@@ -38,6 +39,10 @@ class Known:
 
     Args:
         identifiers: As the caller gave them. More than 64 parts are not searched for one by one.
+
+    Attributes:
+        clean: Short texts, as names of collections and features are, in which neither these nor
+            any other personal data was found: the only ones that may be kept as they are.
     """
 
     def __init__(self, identifiers: Sequence[str]) -> None:
@@ -46,10 +51,19 @@ class Known:
         self._entities = [terms[pattern] for pattern in self._longest_first]
         self._words = _clue_words(identifiers)
         self.key = "\0".join(identifiers)
+        self.clean: set[str] = set()
 
     def __repr__(self) -> str:
         """Never the identifiers."""
         return "Known(...)"
+
+    def found_clean(self, text: str) -> None:
+        """Take note that there is nothing in *text*. A few are kept, and then others."""
+        if len(text) > _LABEL_CHARS:
+            return
+        if len(self.clean) >= _LABELS:
+            self.clean = set()
+        self.clean.add(text)
 
     def find(self, text: str, clues: Clues) -> Iterator[Finding]:
         """Find the identifiers in *text*."""

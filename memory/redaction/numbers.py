@@ -48,6 +48,9 @@ _IPV6 = re.compile(
 _MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
 
 _DOTS, _COLONS, _MAC_MARKS, _SHORTEST_IPV6 = 3, 2, 5, 7
+_FULL_IPV6 = 6
+"""Colons in an IPv6 address that ends as an IPv4 address does; others have seven, or ``::``."""
+
 _WALLET = re.compile(
     r"(?<!\w)(?:0x[0-9a-fA-F]{40}|bc1[a-z0-9]{25,62}|[13][1-9A-HJ-NP-Za-km-z]{25,34}"
     r"|[LM][1-9A-HJ-NP-Za-km-z]{26,33})(?!\w)"
@@ -108,8 +111,10 @@ def _ipv4(text: str) -> Iterator[Finding]:
 def _ipv6(text: str) -> Iterator[Finding]:
     for match in _IPV6.finditer(text):
         address = match.group()
+        # A time has colons too, and to find that it is no address takes the library long.
         if (
             len(address) >= _SHORTEST_IPV6
+            and ("::" in address or address.count(":") >= _FULL_IPV6)
             and any(map(str.isdigit, address))
             and _names_a_machine(address)
         ):

@@ -143,7 +143,7 @@ def _said(text: str, clues: Clues) -> Iterator[Finding]:
     if text.islower() and not clues.words.isdisjoint(TITLES):
         for match in _TITLED.finditer(text):
             yield from named_at(text, match.end(), "a title", any_case=True)
-    if ":" in text or "=" in text:
+    if (":" in text or "=" in text) and "name" in text.lower():
         for match in _LABEL.finditer(text):
             yield from _labelled(text, match)
 

@@ -18,13 +18,14 @@ from .finding import Finding
 from .model import NameModel
 from .national import RECOGNIZERS, believed
 from .ner import OTHER_ENTITIES, refined, truecased
+from .pieces import chunks
+from .spans import SpanModel
 
 MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
 """What a language model is asked for, each only if it is to be replaced."""
 
 _ASKED = sorted(MODEL_ENTITIES | OTHER_ENTITIES)
 _PERSONS = frozenset({"PERSON"})
-_CHUNK, _OVERLAP = 2_000, 120
 _MAYBE_NAME = re.compile(r"(?<![\w])[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]+)*")
 
 
@@ -76,21 +77,28 @@ class Presidio:
                 yield each._replace(start=start + each.start, end=start + each.end)
 
     def _entities(self, text: str, entities: frozenset[str]) -> list[Finding]:
-        analyzer, _ = self._analyzer
         # A lone surrogate cannot be encoded for the model; "?" is as long.
         readable = truecased(text.encode("utf-8", "replace").decode())
         with self.model.pipeline() as pipeline:
             if pipeline is None:
                 return []
-            engine = analyzer.nlp_engine
-            engine.nlp = {"en": pipeline}
-            known = engine.process_text(readable, "en")
-            results = analyzer.analyze(readable, "en", _ASKED, nlp_artifacts=known)
-            found = [
-                Finding(each.start, each.end, each.entity_type, each.score, "language model")
-                for each in results
-            ]
+            if isinstance(pipeline, SpanModel):
+                found = list(pipeline.find(readable))
+            else:
+                found = self._analyzed(readable, pipeline)
         return [each for each in refined(readable, found) if each.entity in entities]
+
+    def _analyzed(self, text: str, pipeline: Any) -> list[Finding]:
+        """Return what Presidio finds in *text* with a spaCy *pipeline*."""
+        analyzer, _ = self._analyzer
+        engine = analyzer.nlp_engine
+        engine.nlp = {"en": pipeline}
+        known = engine.process_text(text, "en")
+        results = analyzer.analyze(text, "en", _ASKED, nlp_artifacts=known)
+        return [
+            Finding(each.start, each.end, each.entity_type, each.score, "language model")
+            for each in results
+        ]
 
     @cached_property
     def _analyzer(self) -> tuple[Any, dict[str, str]]:
@@ -109,18 +117,6 @@ class Presidio:
         registry = library.RecognizerRegistry(recognizers=[*national.values(), names])
         analyzer = library.AnalyzerEngine(registry=registry, nlp_engine=engine)
         return analyzer, {name: each.supported_entities[0] for name, each in national.items()}
-
-
-def chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Yield pieces of *text* that a model or a foreign pattern may take at once, overlapping."""
-    start = 0
-    while len(text) - start > _CHUNK:
-        end = start + _CHUNK
-        space = max(text.rfind(" ", end - _OVERLAP, end), text.rfind("\n", end - _OVERLAP, end))
-        end = space + 1 if space != -1 else end
-        yield start, text[start:end]
-        start = end - _OVERLAP
-    yield start, text[start:]
 
 
 def _possible_names(text: str) -> list[Finding]:

@@ -144,7 +144,7 @@ class Redactor:
         Raises:
             RedactionError: It could not be redacted.
         """
-        if text in ORDINARY or self._engine.passes(text, known):
+        if text in ORDINARY or text in known.clean or self._engine.passes(text, known):
             return Cached(text, ())
         key = self._cache.key_of(form, tenant or "", known.key, text)
         held = self._cache.get(key)
@@ -154,6 +154,8 @@ class Redactor:
         self._cache.put(key, result)
         if result.text != text:
             self._remember(result.text, known, tenant)
+        elif not result.counts:
+            known.found_clean(text)
         return result
 
     def explain(self, text: str, *, known: Sequence[str] = ()) -> list[Finding]:

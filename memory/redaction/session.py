@@ -70,7 +70,7 @@ class Redaction:
         counts: Replacements so far, by entity type (``EMAIL_ADDRESS``, ``PERSON``…).
     """
 
-    __slots__ = ("_keeper", "_known", "_source", "_tenant", "_walker", "counts")
+    __slots__ = ("_keeper", "_known", "_rebuild", "_source", "_tenant", "counts")
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Redaction:
         self._tenant = tenant
         self._known = known
         self._keeper = keeper
-        self._walker = Walker(text=self._value, key=self._key, rebuild=rebuild)
+        self._rebuild = rebuild
 
     def text(self, text: str, /) -> str:
         """Return *text* with personal data replaced. Free text: messages, queries, documents."""
@@ -103,11 +103,11 @@ class Redaction:
         pseudonym, stable within the tenant, rather than a tag: equality filters and dict keys keep
         their meaning and two customers never fall together.
         """
-        return self._walker.walk(value)
+        return self._walker().walk(value)
 
     def iterate(self, items: Iterable[Any], /) -> Iterator[Any]:
         """Redact the items of a lazy iterable one by one, as the store pulls them."""
-        return map(self._walker.walk, items)
+        return map(self._walker().walk, items)
 
     def label(self, text: str, /) -> str:
         """Return a name or id (collection, key, thread, agent) for use in sinks; see `value`."""
@@ -116,6 +116,10 @@ class Redaction:
     def content(self, value: Any, /) -> Redacted:
         """Wrap *value*, redacted already, for sinks: JSON types, bounded in depth and size."""
         return to_content(value)
+
+    def _walker(self) -> Walker:
+        # Not kept: it holds us, and every call would leave a cycle for the collector to find.
+        return Walker(text=self._value, key=self._key, rebuild=self._rebuild)
 
     def _value(self, text: str) -> str:
         return self._replaced(text, Form.VALUE)

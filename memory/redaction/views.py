@@ -47,6 +47,10 @@ class View(NamedTuple):
     starts: array[int] | None = None
     ends: array[int] | None = None
 
+    def __repr__(self) -> str:
+        """Never the text: it is as it was given."""
+        return f"View({len(self.text)} characters)"
+
     def original(self, start: int, end: int) -> tuple[int, int]:
         """Map a span of the view, not empty, to the span of the original it stands for."""
         if self.starts is None or self.ends is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 import sqlite3
+from collections import Counter
 from dataclasses import replace
 from typing import Annotated, TypedDict
 
@@ -377,7 +378,7 @@ def test_the_graph_cannot_change_what_waits(degraded, eventually):
     assert bare.get_tuple(config).checkpoint["channel_values"]["notes"] == ["first"]
 
 
-def test_a_long_outage_is_bounded(degraded, eventually, monkeypatch):
+def test_a_long_outage_is_bounded(degraded, events, eventually, monkeypatch):
     """Steps that were superseded are given up; the latest has every channel all the same."""
     monkeypatch.setattr(langgraph_overlay, "WAITING_OF_ONE", 6)
     bare = Memory()
@@ -401,8 +402,12 @@ def test_a_long_outage_is_bounded(degraded, eventually, monkeypatch):
     came_back = back(saver, bare.plug, eventually)
     after = builder.compile(checkpointer=bare).get_state(thread()).values
 
+    fates = Counter(each.journal for each in events())
+
     assert most <= 6
     assert came_back
+    assert fates[Journalled.APPENDED] == fates[Journalled.REPLAYED] + fates[Journalled.LOST]
+    assert fates[Journalled.LOST] > 10
     assert during == after == {"turn": 19, "once": "kept too", "early": "kept"}
 
 

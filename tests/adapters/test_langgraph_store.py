@@ -223,6 +223,14 @@ class TestPrivacy:
         assert value == {"fact": f"mail {MAIL}", "deep": [{"who": MAIL}]}
         assert contents(bare)["k"] is not value
 
+    def test_a_key_that_is_no_text_is_looked_into(self, runtime):
+        """A store in memory takes any key that can be hashed."""
+        bare = InMemoryStore()
+        guarded(bare, runtime).put(("a",), ("ada@example.com",), {})
+        (item,) = bare.search(("a",))
+
+        assert "ada" not in str(item.key)
+
     def test_the_embedder_never_sees_it(self, runtime):
         """Neither what is put nor what is asked reaches the embedding model as it was."""
         seen = []

@@ -68,6 +68,18 @@ async def test_what_was_put_while_the_store_was_down_is_there_afterwards(rig, ev
     assert told == [("put", "appended")] * 2 + [("put", "replayed")] * 2
 
 
+async def test_whose_a_replayed_write_is_stays_unsaid(rig, events):
+    """The customer's id, a label of the namespace, is redacted in the second event, too."""
+    rig.bare.down = True
+    await rig.do("put", NAMESPACE, "k", {"n": 1})
+    rig.bare.down = False
+    await rig.replay()
+    appended, replayed = [each.collection for each in events()]
+
+    assert NAMESPACE[1] not in replayed
+    assert replayed == appended
+
+
 async def test_of_a_batch_only_what_it_writes_is_kept(rig, events):
     """Nobody waits for the rest any more; each operation is told of by itself."""
     rig.bare.down = True

@@ -166,7 +166,7 @@ except AuditError as exc:
 
 def test_a_read_only_database_is_one_clear_error(path):
     """Without the right to write, the error names the file in one line."""
-    ran = subprocess.run(  # noqa: S603 - a script of this file
+    ran = subprocess.run(
         [sys.executable, "-c", _READ_ONLY, str(path)],
         capture_output=True,
         text=True,

@@ -106,7 +106,7 @@ class TestFile:
             "sys.stdin.read(); print(load_secret(pathlib.Path(sys.argv[1])).hex())"
         )
         racers = [
-            subprocess.Popen(  # noqa: S603 - a script of this file
+            subprocess.Popen(
                 [sys.executable, "-c", script, str(path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

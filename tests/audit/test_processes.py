@@ -41,7 +41,7 @@ log.close()
 
 
 def start_writer(path, writer, batches):
-    return subprocess.Popen(  # noqa: S603 - a script of this file
+    return subprocess.Popen(
         [sys.executable, "-c", _WRITER, str(path), writer, str(batches)], stdout=subprocess.PIPE
     )
 

@@ -146,7 +146,21 @@ def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
         ours("all five, deadline", ALL, deadline_s=5.0),
         ours("all five, new clean text each call", ALL, clean_texts(100, texts)),
         ours("all five, new text with personal data", ALL, dirty_texts(100, texts)),
+        Case(name="for scale: an OpenTelemetry span alone", call=_one_span()),
     ]
+
+
+def _one_span() -> Callable[[], object]:
+    from opentelemetry.sdk.trace import TracerProvider
+
+    tracer = TracerProvider().get_tracer("bench")
+    attributes = {"db.system.name": "qdrant", "db.operation.name": "query", "hits": 3}
+
+    def call() -> None:
+        with tracer.start_as_current_span("search_memory", attributes=attributes):
+            pass
+
+    return call
 
 
 def qdrant_query(scopes: Scopes, dims: int) -> list[Case]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import gc
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -140,6 +142,19 @@ def eventually() -> Callable[..., bool]:
         return so
 
     return wait
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Callable[[], list[str]]:
+    """Return a function that returns the ids of all events in the audit trail of ended hosts."""
+
+    def ids() -> list[str]:
+        with closing(sqlite3.connect(tmp_path / "audit.db")) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            rows = database.execute("SELECT writer_id, writer_seq FROM audit_event")
+            return [f"{writer}-{number}" for writer, number in rows]
+
+    return ids
 
 
 @dataclass(frozen=True)

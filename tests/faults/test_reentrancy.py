@@ -84,7 +84,7 @@ def test_signal(make_scope, recall_of, seen):
 
 @pytest.mark.fault(40, "the garbage collector calls the store", expected="as 39")
 def test_collector(make_scope, recall_of, seen):
-    """A collection may begin at any allocation of ours, and its callbacks and finalisers run then."""
+    """A collection may begin at any allocation of ours, and runs callbacks and finalisers then."""
     sink = CapturingSink()
     scope = make_scope(sink)
     recall, answers = recall_of(scope), []
@@ -276,7 +276,7 @@ class Stop(BaseException):
     """Of the host's own."""
 
 
-class Mute(ConnectionError):
+class MuteError(ConnectionError):
     """Cannot be shown."""
 
     def __str__(self):
@@ -288,7 +288,7 @@ class Mute(ConnectionError):
 @pytest.mark.parametrize("trouble", ["raises", "wrong type", "hangs", "calls back", "not callable"])
 @pytest.mark.fault(51, "a hook of the user's misbehaves", expected="isolated; the agent answers")
 def test_hooks(make_scope, recall_of, books_of, seen, trouble):
-    """A sink of the host's own may do anything: answers, other sinks and the end stay as they were."""
+    """A sink of the host's own may do anything: answers, other sinks and the exit stay the same."""
     gate = threading.Event()
 
     def misbehave():
@@ -331,7 +331,7 @@ def test_hooks(make_scope, recall_of, books_of, seen, trouble):
         partial(ExceptionGroup, "two", [ValueError(), KeyError()]),
         partial(BaseExceptionGroup, "two", [Stop()]),
         partial(StopIteration, 7),
-        Mute,
+        MuteError,
         RecursionError,
         MemoryError,
     ],
@@ -356,7 +356,7 @@ def test_errors(make_scope, seen, make_error):
     except BaseException as exc:  # noqa: BLE001 - compared
         answer = exc
     flushed = scope.flush(5)
-    is_stores = isinstance(error, (Mute, StopIteration, MemoryError, RecursionError))
+    is_stores = isinstance(error, (MuteError, StopIteration, MemoryError, RecursionError))
     seen(type(error).__name__)
 
     assert raised.value is error

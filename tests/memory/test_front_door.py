@@ -84,6 +84,38 @@ class TestSettings:
         assert settings.policy.enforce_tenancy
         assert settings.disabled
 
+    def test_operators_are_read_as_pairs(self, monkeypatch):
+        """By entity, with commas between them; as a mapping from code."""
+        monkeypatch.setenv("MNEMOSCOPE_PII_OPERATORS", "PERSON=pseudonym, LOCATION = tag,*=mask,")
+        expected = {"PERSON": "pseudonym", "LOCATION": "tag", "*": "mask"}
+
+        assert load_settings().pii_operators == expected
+        assert load_settings(pii_operators=expected).pii_operators == expected
+
+    @pytest.mark.parametrize(
+        ("operators", "told"),
+        [
+            ("PERSON=hash", "operator of PERSON must be one of tag, pseudonym, mask, keep"),
+            ("NAME=tag", "NAME has an operator and is no entity"),
+            ("PERSON", "MNEMOSCOPE_PII_OPERATORS: .*expected ENTITY=operator"),
+            ("=tag", "MNEMOSCOPE_PII_OPERATORS: .*expected ENTITY=operator"),
+            ("PERSON=", "MNEMOSCOPE_PII_OPERATORS: .*expected ENTITY=operator"),
+        ],
+    )
+    def test_operators_are_checked_when_configured(self, configured, operators, told):
+        """Which entity, or which operator, is said at the start and not in a call."""
+        with pytest.raises(ConfigurationError, match=told):
+            configured(pii_operators=operators)
+
+    def test_operators_are_used(self, configured):
+        """In every call of the scope."""
+        scope = configured(pii_operators="DATE_TIME=tag,EMAIL_ADDRESS=mask,PERSON=keep")
+        redaction = scope._runtime.redactor.begin()
+
+        assert redaction.text("Ada Lovelace, ada@example.com, on 2024-05-17") == (
+            "Ada Lovelace, ********, on <DATE_TIME>"
+        )
+
     def test_arguments_override_the_environment(self, monkeypatch):
         """As keyword arguments of `configure`."""
         monkeypatch.setenv("MNEMOSCOPE_SINKS", "logs")

@@ -104,6 +104,15 @@ def test_classes_that_the_adapter_names_come_back(value):
     assert getattr(back, "model_fields_set", None) == getattr(value, "model_fields_set", None)
 
 
+def test_a_text_of_a_class_of_its_own_comes_back_as_text():
+    """As LangChain's messages have them: what the store would have kept of it is the text."""
+    accessor = type("TextAccessor", (str,), {"__str__": lambda _: "called"})
+    back = VALUES.value(VALUES.text({accessor("key"): [accessor("tea")]}))
+
+    assert back == {"key": ["tea"]}
+    assert {type(each) for each in (*back, *back["key"])} == {str}
+
+
 def test_a_number_that_is_none_comes_back():
     """JSON has no word for it; Python's has."""
     assert math.isnan(VALUES.value(VALUES.text(float("nan"))))
@@ -140,7 +149,7 @@ def _holding_itself() -> list[Any]:
         iter([1]),
         range(3),
         np.array(["a"]),
-        type("Word", (str,), {})("not the one that is meant"),
+        type("Word", (), {"__str__": lambda _: "not the one that is meant"})(),
         {"deep": [(lambda: None,)]},
         1j,
         _holding_itself(),

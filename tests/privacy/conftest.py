@@ -75,7 +75,7 @@ class Exits:
         self._folder = folder
         self._sinks = sinks
         self._others = others
-        self._shown: list[str] = []
+        self._shown: dict[str, set[str]] = {}
 
     async def each_ending(self, client: Any, case: Case, *given: Any) -> Event | None:
         """
@@ -84,9 +84,10 @@ class Exits:
         Returns:
             The event of the first of them.
         """
+        method = getattr(client, case.method)
 
         def called(**instead: Any) -> Any:
-            return getattr(client, case.method)(**{**case.given(*given), **instead})
+            return _called(method, {**case.given(*given), **instead})
 
         await self.given(called)
         event = self.event
@@ -112,7 +113,9 @@ class Exits:
         def fail(*args: Any, **given: Any) -> Any:
             self.look()
             drawn = [list(each) if inspect.isgenerator(each) else each for each in given.values()]
-            raise ConnectionError(f"could not {method}: {args!r} {given!r} {drawn!r}")
+            handed = f"{args!r} {given!r} {drawn!r}"
+            self.sent.append(handed.encode())
+            raise ConnectionError(f"could not {method}: {handed}")
 
         async def afail(*args: Any, **given: Any) -> Any:
             fail(*args, **given)
@@ -123,7 +126,9 @@ class Exits:
 
     def look(self) -> None:
         """Have every object of ours show itself, as a debugger or a careless log line would."""
-        self._shown += [repr(each) for each in gc.get_objects() if _is_ours(type(each))]
+        for each in gc.get_objects():
+            if _is_ours(type(each).__module__):
+                self._shown.setdefault(type(each).__qualname__, set()).add(repr(each))
 
     @property
     def event(self) -> Event | None:
@@ -155,8 +160,11 @@ class Exits:
     def _outside(self) -> dict[str, Held]:
         """Return what may hold neither canaries nor keys."""
         ours = [each for each in self.raised if isinstance(each, MnemoscopeError)]
-        return self._sinks | {
-            "repr": lambda: "\n".join(self._shown).encode(),
+        shown = {
+            f"repr of {kind}": lambda each=reprs: "\n".join(each).encode("utf-8", "replace")
+            for kind, reprs in self._shown.items()
+        }
+        return (self._sinks | shown) | {
             "our errors": lambda: _told(ours),
             "data folder": lambda: _files(self._folder / "data"),
         }
@@ -173,6 +181,14 @@ class Exits:
         }
 
 
+def _called(method: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Call *method*, by position where it takes no names."""
+    taken = inspect.signature(method).parameters.values()
+    nameless = [each.name for each in taken if each.kind is each.POSITIONAL_ONLY]
+    named = {name: each for name, each in given.items() if name not in nameless}
+    return method(*(given[name] for name in nameless), **named)
+
+
 async def _settled(result: Any) -> Any:
     """Wait for what is awaitable, and take all that is lazy."""
     if inspect.isawaitable(result):
@@ -182,8 +198,7 @@ async def _settled(result: Any) -> Any:
     return list(result) if isinstance(result, Iterator) else result
 
 
-def _is_ours(kind: type) -> bool:
-    module = kind.__module__
+def _is_ours(module: Any) -> bool:
     return isinstance(module, str) and module.startswith("mnemoscope.")
 
 
@@ -247,7 +262,15 @@ def warned() -> Iterator[list[warnings.WarningMessage]]:
 
 
 @pytest.fixture
-def make_exits(  # noqa: PLR0915 - as many exits as there are
+def only_new_objects() -> Iterator[None]:
+    """Have `Exits.look` see what is made from now on: a control run leaves objects of its own."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def make_exits(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     otlp_grpc: Any,
@@ -257,6 +280,7 @@ def make_exits(  # noqa: PLR0915 - as many exits as there are
     loguru_lines: io.StringIO,
     warned: list[warnings.WarningMessage],
     capfd: pytest.CaptureFixture[str],
+    only_new_objects: None,
 ) -> Iterator[Callable[..., Exits]]:
     """Return a factory of exits: one for each test, redacting or, as a control, not."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -281,7 +305,7 @@ def make_exits(  # noqa: PLR0915 - as many exits as there are
     sinks = {
         "otlp": otlp,
         "prometheus": _metrics,
-        "logs": lambda: (tmp_path / "log.jsonl").read_bytes(),
+        "logs": (tmp_path / "log.jsonl").read_bytes,
         "langsmith": langsmith,
         "audit": audit,
         "output": printed,

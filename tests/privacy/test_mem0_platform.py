@@ -73,8 +73,8 @@ CASES = [
     Case("delete_users", lambda: {"agent_id": key("agent_id")}, "agent"),
     Case("delete_users", lambda: {"app_id": key("app_id")}, "app"),
     Case("delete_users", lambda: {"run_id": key("run_id")}, "run"),
-    Case("reset", lambda: {}),
-    Case("users", lambda: {}),
+    Case("reset", dict),
+    Case("users", dict),
     Case("get_profile", lambda: {"entity_id": key("entity_id")}),
     Case("get_summary", lambda: {"filters": sought("filters")}),
     Case("create_memory_export", lambda: {"schema": text("schema"), **ENTITIES,
@@ -94,6 +94,10 @@ CASES = [
 
 HARMLESS = {"delete_linked", "multilingual"}
 """Parameters that take no text: switches."""
+
+
+ALWAYS = {"name"}
+"""Redacted even by a redactor that keeps all: whoever speaks is a known identifier."""
 
 
 @pytest.fixture
@@ -148,4 +152,4 @@ async def test_all_of_it_comes_out_unredacted(case, make_exits, make_client):
     exits = make_exits(redacts=False)
     await exits.each_ending(exits.scope.mem0(make_client(KINDS[0], exits)), case)
 
-    assert case.planted() <= exits.leaked_places()
+    assert case.planted() - ALWAYS <= exits.leaked_places()

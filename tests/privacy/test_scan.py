@@ -5,11 +5,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
+import warnings
 from urllib.parse import quote
 
 import pytest
 from canaries import CANARIES, SUBJECT, email, key, leaks, places, text, value
+from langgraph.store.memory import InMemoryStore
+from loguru import logger
+from prometheus_client import REGISTRY, Counter
 
+from mnemoscope.memory.errors import RedactionError
 from mnemoscope.memory.redaction.finding import DIRECT
 from mnemoscope.memory.redaction.redactor import build_redactor
 from mnemoscope.telemetry.subject import SubjectKeys
@@ -63,6 +69,43 @@ def test_a_key_is_a_leak_only_where_it_may_not_be():
 
     assert leaks(held) == []
     assert leaks(held, keys=True) == ["key from user"]
+
+
+class Shown:
+    """Shows what it holds, as a dataclass does; it is passed off as ours."""
+
+    __module__ = "mnemoscope.memory.shown"
+
+    def __init__(self) -> None:
+        self.held = [text("shown")]
+
+    def __repr__(self) -> str:
+        return str(self.held)
+
+
+async def test_every_exit_is_looked_at(make_exits):
+    """The control of the suite: with nothing redacted, or planted there, each exit is a leak."""
+    exits = make_exits(redacts=False)
+    shown = Shown()
+    counter = Counter("planted", email("metric"))
+    await exits.given(lambda: exits.scope.store(InMemoryStore()).put(("a",), "k", value("value")))
+    print(email("output"))  # noqa: T201 - looked for
+    warnings.warn(email("warning"), stacklevel=1)
+    logging.getLogger("mnemoscope").debug(email("log"))
+    logging.getLogger("mem0").info(email("their-log"))
+    logger.debug(email("loguru"))
+    exits.sent.append(email("wire").encode())
+    exits.raised += (RedactionError(email("ours")), ValueError(email("theirs")))
+    (exits.stores / "pages").write_text(email("store"))
+    found = {each.partition(": ")[0] for each in exits.leaks()}
+    REGISTRY.unregister(counter)
+
+    assert "shown" in str(shown)
+    assert found >= {
+        *("otlp", "prometheus", "logs", "langsmith", "audit", "output", "warnings"),
+        *("our log records", "loguru", "repr of Shown", "our errors"),
+        *("their log records", "stores", "wire", "their errors"),
+    }
 
 
 def test_nothing_is_found_where_nothing_is():

@@ -71,12 +71,12 @@ _BARE = ("EMAIL_ADDRESS", "CREDIT_CARD", "IBAN_CODE", "US_SSN", "IP_ADDRESS", "C
 
 def email(place: str) -> str:
     """Return a canary that names its place: one identifier, as a whole."""
-    return f"zqx{_one_word(place)}@canary.example"
+    return f"zqxcanary{_one_word(place)}@canary.example"
 
 
 def key(place: str) -> str:
     """Return a key that names its place."""
-    return f"zqk{_one_word(place)}@keys.example"
+    return f"zqkhandle{_one_word(place)}@keys.example"
 
 
 def _one_word(place: str) -> str:
@@ -114,7 +114,7 @@ class Opaque:
 
 def places(planted: Any) -> set[str]:
     """Return the places of all canaries in *planted*."""
-    return set(re.findall(r"zqx([a-z]+)@", repr(planted)))
+    return set(re.findall(r"zqxcanary([a-z]+)@", repr(planted)))
 
 
 @dataclass(frozen=True)
@@ -159,9 +159,9 @@ def leaks(held: bytes, *, keys: bool = False) -> list[str]:
         held: All bytes of a place.
         keys: Look for keys as well.
     """
-    found = [f"canary from {place}" for place in sorted(set(_places(held, b"zqx")))]
+    found = [f"canary from {place}" for place in sorted(set(_places(held, b"zqxcanary")))]
     if keys:
-        found += [f"key from {place}" for place in sorted(set(_places(held, b"zqk")))]
+        found += [f"key from {place}" for place in sorted(set(_places(held, b"zqkhandle")))]
     lowered = held.lower()
     found += [what for what, needle in _needles() if needle in held]
     return found + [what for what, needle in _folded_needles() if needle in lowered]

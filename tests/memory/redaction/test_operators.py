@@ -75,3 +75,35 @@ def test_only_our_own_placeholders_are_exempt(keys):
 
     assert operators.placeholders("<PERSON> <PERSON_0123456789abcdef> <OVERSIZE>") != []
     assert operators.placeholders("<ADA@EXAMPLE> <PERSON_ada> <JOHN>") == []
+
+
+@pytest.mark.parametrize("entity", ["PERSONS", "person", "", "EMAIL"])
+def test_unknown_entities_are_refused_when_configured(make, entity):
+    """Else the operator of a misspelt kind would never be used, and nobody would know."""
+    with pytest.raises(ConfigurationError, match="is no entity: expected"):
+        make(operators={entity: "tag"})
+
+
+def test_entities_of_the_users_recognizers_may_have_operators(make):
+    """They exist because a recognizer says so."""
+
+    class Badges:
+        supported_entities = ("BADGE",)
+
+        def analyze(self, text, entities, nlp_artifacts):
+            return []
+
+    assert make(operators={"BADGE": "mask"}, recognizers=[Badges()])
+
+
+@pytest.mark.parametrize(
+    ("entity", "text", "expected"),
+    [
+        ("DATE_TIME", "paid on 2024-05-17", "paid on <DATE_TIME>"),
+        ("AGE", "a 43-year-old driver", "a <AGE>-year-old driver"),
+    ],
+)
+def test_what_is_kept_by_default_can_be_switched_on(make, entity, text, expected):
+    """Quasi-identifiers stay unless they have an operator."""
+    assert make().begin().text(text) == text
+    assert make(operators={entity: "tag"}).begin().text(text) == expected

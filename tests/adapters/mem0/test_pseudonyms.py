@@ -1,0 +1,80 @@
+"""A name recalled in March is the name written in January: pseudonyms in mem0, across processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemoscope.memory import Mnemoscope, context
+from mnemoscope.memory.testing import scope_for_tests
+
+WRITTEN = "My name is Jennifer Smith and I like tea"
+OTHER = "My name is Maria Garcia and I like tea"
+ASKED = "JENNIFER  SMITH"
+
+
+@pytest.fixture
+def scopes(tmp_path: Path) -> Iterator[list[Mnemoscope]]:
+    """Return two scopes with one key and vault, and redactors of their own."""
+    settings = {
+        "pii_operators": "*=pseudonym",
+        "vault": tmp_path / "vault.db",
+        "deadline_recall_s": 0,
+        "deadline_remember_s": 0,
+    }
+    with scope_for_tests(**settings) as (january, _), scope_for_tests(**settings) as (march, _):
+        yield [january, march]
+
+
+def test_a_search_for_a_redacted_name_finds_the_redacted_memory(
+    scopes: list[Mnemoscope], make_memory: Any
+) -> None:
+    """Written by one redactor, found by another, and ahead of one about somebody else."""
+    january, march = scopes
+    bare = make_memory()
+    with context(tenant="acme"):
+        written = january.mem0(bare)
+        written.add(OTHER, user_id="c-1", infer=False)
+        written.add(WRITTEN, user_id="c-1", infer=False)
+        found = march.mem0(bare).search(ASKED, filters={"user_id": "c-1"})["results"]
+        shown = march.reveal(found[0]["memory"], customer="c-1")
+
+    assert "Jennifer" not in found[0]["memory"]
+    assert found[0]["score"] > found[1]["score"]
+    assert shown == WRITTEN
+
+
+def test_the_name_is_the_same_in_every_process(
+    scopes: list[Mnemoscope], make_memory: Any, tmp_path: Path
+) -> None:
+    """Whatever the seed of its hashes: all they share is the key."""
+    code = (
+        "from mnemoscope.memory.testing import scope_for_tests\n"
+        "with scope_for_tests(pii_operators='*=pseudonym') as (scope, _):\n"
+        "    redaction = scope._runtime.redactor.begin(tenant='acme', known=['c-1'])\n"
+        f"    print(redaction.text({WRITTEN!r}))\n"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout.strip()
+        for seed in ("1", "2")
+    ]
+    memory = scopes[0].mem0(make_memory())
+    with context(tenant="acme"):
+        memory.add(WRITTEN, user_id="c-1", infer=False)
+        kept = memory.get_all(filters={"user_id": "c-1"})["results"][0]["memory"]
+
+    assert told == [kept, kept]
+    assert "<PERSON_" in kept

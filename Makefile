@@ -5,16 +5,15 @@ PY = $(VENV)/bin/python
 STAMP = $(VENV)/.installed
 
 # The newest Python >= 3.11 on this machine: on PATH, or one of pyenv's.
-PYTHON ?= $(shell for p in python3.14 python3.13 python3.12 python3.11 \
-	"$$HOME"/.pyenv/versions/3.14*/bin/python "$$HOME"/.pyenv/versions/3.13*/bin/python \
-	"$$HOME"/.pyenv/versions/3.12*/bin/python "$$HOME"/.pyenv/versions/3.11*/bin/python python3; do \
-	command -v "$$p" >/dev/null 2>&1 && "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	2>/dev/null && { command -v "$$p"; break; }; done)
+PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
+	for p in "python$$v" "$$HOME"/.pyenv/versions/$$v*/bin/python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py
 
-.PHONY: help demo test test-wheel faults soak lint bench bench-pii clean
+.PHONY: help demo test test-wheel faults soak lint bench bench-pii picture clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20

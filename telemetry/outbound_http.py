@@ -11,7 +11,6 @@ from __future__ import annotations
 import http.client
 import io
 import socket
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
@@ -77,7 +76,10 @@ class _SecurePool(HTTPSConnectionPool):
     ConnectionCls = _SecureConnection  # pyright: ignore[reportAssignmentType] - see above
 
 
-_POOLS: Final = {"http": _PlainPool, "https": _SecurePool}
+_POOLS: Final[dict[str, type[HTTPConnectionPool | HTTPSConnectionPool]]] = {
+    "http": _PlainPool,
+    "https": _SecurePool,
+}
 
 
 class _BoundedAdapter(HTTPAdapter):
@@ -104,7 +106,7 @@ class _BoundedAdapter(HTTPAdapter):
         timeout: Any = None,
         verify: bool | str = True,  # noqa: FBT001, FBT002
         cert: Any = None,
-        proxies: Mapping[str, str] | None = None,
+        proxies: dict[str, str] | None = None,
     ) -> requests.Response:
         del timeout
         try:

@@ -292,8 +292,8 @@ def about(args: argparse.Namespace) -> str:
     packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     method = (
         f"`make bench`, {time.strftime('%Y-%m-%d')}: {args.rounds} rounds of {args.calls} calls of "
-        "each case, interleaved, the order reversed every other round, garbage collection off "
-        "inside a round. Medians of rounds; the 99th percentile is of all single calls. *Added* is "
+        "each case (fewer of what is slow), interleaved, the order reversed every other round, "
+        "garbage collection off inside a round. Medians of rounds; the 99th percentile is of all single calls. *Added* is "
         "the median of what each round took above the bare round beside it. CPU times are per "
         "call, and hold on a busy machine too."
     )

@@ -198,9 +198,17 @@ def _spellings(each: str) -> Iterator[tuple[str, bytes]]:
 
 @cache
 def _needles() -> tuple[tuple[str, bytes], ...]:
-    """Return the base64 of each canary, wherever in three bytes it begins."""
+    """Return the base64 digits that are each canary's alone, wherever in three bytes it begins."""
     return tuple(
-        (f"{name} (base64)", base64.b64encode(b" " * shift + one.text.encode())[4:-4])
+        (f"{name} (base64)", _own_digits(one.text.encode(), shift))
         for name, one in CANARIES.items()
         for shift in range(3)
     )
+
+
+def _own_digits(text: bytes, shift: int) -> bytes:
+    first, last = -(-8 * shift // 6), 8 * (shift + len(text)) // 6
+    digits = base64.b64encode(b" " * shift + text)[first:last]
+    # With fewer than 60 bits, a match in a file of some size would be chance.
+    assert len(digits) >= 10
+    return digits

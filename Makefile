@@ -68,4 +68,4 @@ picture: $(STAMP)  ## Draw the README's picture of the demo anew
 	@$(PY) docs/picture.py
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) .venv-wheel build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-wheel .venv-peers build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

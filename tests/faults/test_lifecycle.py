@@ -132,6 +132,8 @@ def test_signals(start_host, seen):
     """No handler is ours, and a call that hangs ends with the first Ctrl-C."""
     host = start_host(
         f"""
+# A test run in the background of a shell inherits an ignored SIGINT, and hands it down.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 numbers = [getattr(signal, name) for name in {SIGNALS}]
 before = [signal.getsignal(number) for number in numbers]
 scope = configure()

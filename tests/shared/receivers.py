@@ -305,9 +305,10 @@ def langsmith_server(
     http_receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> LangSmithReceiver:
     """Return a LangSmith that the environment points to."""
-    from langsmith.utils import get_env_var
+    from langsmith.utils import get_env_var, get_tracer_project
 
     get_env_var.cache_clear()
+    get_tracer_project.cache_clear()
     monkeypatch.setenv("LANGSMITH_ENDPOINT", http_receiver.url)
     monkeypatch.setenv("LANGSMITH_API_KEY", "ls-test-key")
     monkeypatch.setenv("LANGSMITH_PROJECT", "tests")

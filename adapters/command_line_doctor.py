@@ -24,7 +24,7 @@ from ..memory.assembly import configured_keys
 from ..memory.errors import ConfigurationError
 from ..memory.front_door import Mnemoscope
 from ..memory.health import Check, Health, State, ask, failed
-from ..memory.journal_files import look
+from ..memory.journal.files import look
 from ..memory.settings import Settings, load_settings
 from ..telemetry.reach import status_of
 from .command_line_scope import scope_at

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..memory.call import Call
-from ..memory.journalled import JournalledGuard
+from ..memory.journal.journalled import JournalledGuard
+from ..memory.journal.writes import Writes
 from ..memory.operation import Arguments, Method, Summary
 from ..memory.report import Reporter
 from ..memory.runtime import Runtime
-from ..memory.writes import Writes
 from ..telemetry.event import OperationClass, Status
 
 Rows: TypeAlias = Callable[[Any], Method | None]

@@ -7,9 +7,9 @@ from typing import Any
 
 from langgraph.store.base import PutOp
 
-from ..memory.kept_values import Values
+from ..memory.journal.values import Values
+from ..memory.journal.writes import Writes
 from ..memory.operation import Arguments, Method
-from ..memory.writes import Writes
 from .proxy import Row
 
 _METHODS = frozenset({"put", "batch"})

@@ -18,7 +18,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, TypeVar
 
 from ..memory.errors import UnsupportedClientError
-from ..memory.journalled import JournalledGuard
+from ..memory.journal.journalled import JournalledGuard
 from ..memory.operation import Method
 from ..memory.runtime import Runtime
 from ..telemetry.event import OperationClass

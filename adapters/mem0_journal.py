@@ -15,9 +15,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ..memory.kept_values import Values
+from ..memory.journal.values import Values
+from ..memory.journal.writes import Question, Writes
 from ..memory.operation import Arguments, Method
-from ..memory.writes import Question, Writes
 from .mem0_scope import ENTITIES, given, is_dict, is_list
 
 MARK = "mnemoscope_write"

@@ -28,7 +28,7 @@ from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from qdrant_client.local.qdrant_local import QdrantLocal
 
 from ..memory.errors import UnsupportedClientError
-from ..memory.journalled import JournalledGuard
+from ..memory.journal.journalled import JournalledGuard
 from ..memory.runtime import Runtime
 from .proxy import guard_of, guarded_class, inner_of, wrap
 from .qdrant_journal import writes

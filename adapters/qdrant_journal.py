@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 from qdrant_client.http import models
 
-from ..memory.kept_values import Values
+from ..memory.journal.values import Values
+from ..memory.journal.writes import Writes
 from ..memory.operation import Arguments, Method
-from ..memory.writes import Writes
 from .proxy import Row
 
 METHODS = frozenset(

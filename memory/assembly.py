@@ -17,12 +17,12 @@ from ..telemetry.sink import Sink
 from ..telemetry.subject import SubjectKeys
 from ..telemetry.trace import Tracing
 from .errors import ConfigurationError
-from .journal import Journal
+from .journal.journal import Journal
 from .live import LiveFigures
 from .redaction.redactor import Redactor, build_redactor
 from .runtime import Runtime
 from .settings import SINK_NAMES, Settings, SinkName
-from .vault import Vault
+from .vault.vault import Vault
 
 if TYPE_CHECKING:
     from ..audit.log import AuditLog

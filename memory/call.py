@@ -17,7 +17,7 @@ from .operation import Arguments, Method, Summary
 from .redaction.session import Redaction
 
 if TYPE_CHECKING:
-    from .shelf import Entry
+    from .journal.shelf import Entry
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from ..telemetry.sink import Checkable, DeliveryError, Sink
 from .breaker import BreakerState
 from .guard import Guard
 from .health import Check, Health, Question, State, ask, failed
-from .journal import JournalStats
+from .journal.journal import JournalStats
 from .redaction.model import ModelState, is_installed
 from .redaction.redactor import Health as RedactorHealth
 from .runtime import Runtime

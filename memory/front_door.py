@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ..telemetry.prices import Prices
     from .live import LiveFigures
     from .redaction.redactor import Redactor
-    from .revealing import GuardedVault
     from .settings import Settings
+    from .vault.revealing import GuardedVault
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +74,7 @@ class Mnemoscope:
         self._live, self._prices = assembled.live, assembled.prices
         self._runtime.drain.close_at_exit()
         if self._runtime.vault is not None:
-            from .revealing import GuardedVault  # noqa: PLC0415 - only where it is wanted
+            from .vault.revealing import GuardedVault  # noqa: PLC0415 - only where it is wanted
 
             self._vault = GuardedVault(self._runtime, self._runtime.vault)
 

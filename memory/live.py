@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..telemetry.prometheus_live import Sample
 from .breaker import BreakerState
 from .guard import Guard
-from .journal import JournalStats
+from .journal.journal import JournalStats
 from .runtime import Runtime
 
 _STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}

@@ -14,14 +14,14 @@ from ..telemetry.subject import SubjectKeys
 from ..telemetry.trace import Tracing
 from .context import Scope
 from .deadline import Workers
+from .journal.replayer import Replayer
 from .policy import Policy
-from .replayer import Replayer
 
 if TYPE_CHECKING:
     from .guard import Guard
-    from .journal import Journal
+    from .journal.journal import Journal
     from .redaction.redactor import Redactor
-    from .vault import Pocket, Vault
+    from .vault.vault import Pocket, Vault
 
 
 def _no_parent() -> str | None:

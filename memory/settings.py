@@ -15,7 +15,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from ..telemetry.event import OperationClass
 from .errors import ConfigurationError
-from .journal import MAX_BYTES
+from .journal.journal import MAX_BYTES
 from .policy import Policy
 
 SinkName = Literal["otlp", "prometheus", "logs", "langsmith", "audit"]

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from mnemoscope.adapters.proxy import guard_of
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.journalled import JournalledGuard
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.journalled import JournalledGuard
 from mnemoscope.memory.redaction.redactor import Redactor, build_redactor
 from mnemoscope.memory.runtime import Runtime
 from mnemoscope.telemetry.drain import Drain

@@ -11,8 +11,8 @@ from textwrap import dedent
 import pytest
 
 from mnemoscope.adapters.command_line import run
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.kept_writes import Write
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.records import Write
 from mnemoscope.telemetry.faults import Faults
 
 KEY = "00112233445566778899aabbccddeeff"

@@ -20,8 +20,8 @@ from langgraph.types import Command, interrupt
 from mnemoscope.adapters import langgraph_degraded, langgraph_overlay
 from mnemoscope.adapters.langgraph_checkpoint import guarded
 from mnemoscope.adapters.proxy import guard_of
-from mnemoscope.memory import replayer
 from mnemoscope.memory.errors import ConfigurationError, StoreUnavailableError
+from mnemoscope.memory.journal import replayer
 from mnemoscope.memory.policy import BreakerPolicy, Policy
 from mnemoscope.telemetry.event import Journalled, OperationClass, Status
 

@@ -14,7 +14,7 @@ from mnemoscope.memory import examination as look
 from mnemoscope.memory.breaker import BreakerState
 from mnemoscope.memory.guard import Guard
 from mnemoscope.memory.health import ask, failed
-from mnemoscope.memory.journal import JournalStats
+from mnemoscope.memory.journal.journal import JournalStats
 from mnemoscope.memory.redaction.model import ModelState
 from mnemoscope.memory.redaction.redactor import Health as RedactorHealth
 from mnemoscope.memory.settings import load_settings

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..telemetry.claim import Claim
-from ..telemetry.framed_file import FramedFile
-from ..telemetry.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
-from .call import Call
-from .kept_writes import Waiting, Write, attempted, kept, struck, waiting, write_in
+from ...telemetry.claim import Claim
+from ...telemetry.framed_file import FramedFile
+from ...telemetry.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
+from ..call import Call
+from .records import Waiting, Write, attempted, kept, struck, waiting, write_in
 
 KIND = b"journal"
 

@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-from ..telemetry.faults import Faults
-from ..telemetry.fork import reset_after_fork
+from ...telemetry.faults import Faults
+from ...telemetry.fork import reset_after_fork
 
 POLL_S = 0.25
 

@@ -12,14 +12,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.journalled import JournalledGuard
-from mnemoscope.memory.kept_values import Values
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.journalled import JournalledGuard
+from mnemoscope.memory.journal.values import Values
+from mnemoscope.memory.journal.writes import Question, Writes
 from mnemoscope.memory.operation import Method, Operation
 from mnemoscope.memory.redaction.redactor import Redactor, build_redactor
 from mnemoscope.memory.runtime import Runtime
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.memory.writes import Question, Writes
 from mnemoscope.telemetry import framed_file
 from mnemoscope.telemetry.drain import Drain
 from mnemoscope.telemetry.event import Journalled, OperationClass

@@ -16,16 +16,16 @@ from functools import partial
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
-from ..telemetry.event import Journalled, Status
+from ...telemetry.event import Journalled, Status
+from ..call import Call
+from ..context import context
+from ..deadline import Expired
+from ..guard import Guard, store_failed
+from ..policy import LONGEST_S
+from ..runtime import Runtime
 from .again import Again
-from .call import Call
-from .context import context
-from .deadline import Expired
-from .guard import Guard, store_failed
 from .journal import Journal
-from .kept_writes import Write
-from .policy import LONGEST_S
-from .runtime import Runtime
+from .records import Write
 from .shelf import Entry, Queue
 from .writes import Writes
 

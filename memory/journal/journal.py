@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from ..telemetry.claim import Claim, claim, claim_exactly, claimable
-from ..telemetry.faults import Faults
-from ..telemetry.fork import reset_after_fork
-from .call import Call
-from .kept_writes import Placed, Waiting, Write
+from ...telemetry.claim import Claim, claim, claim_exactly, claimable
+from ...telemetry.faults import Faults
+from ...telemetry.fork import reset_after_fork
+from ..call import Call
+from .records import Placed, Waiting, Write
 from .shelf import Entry, Queue, Shelf, holds
 
 MAX_BYTES = 64 * 1024 * 1024

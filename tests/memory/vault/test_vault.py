@@ -18,8 +18,8 @@ from mnemoscope.memory.guard import Guard
 from mnemoscope.memory.operation import Method, Operation
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.memory.vault import LONGEST, MOST_WAITING, Vault
-from mnemoscope.memory.vault_file import Entry
+from mnemoscope.memory.vault.file import Entry
+from mnemoscope.memory.vault.vault import LONGEST, MOST_WAITING, Vault
 from mnemoscope.telemetry.event import OperationClass, Status
 from mnemoscope.telemetry.faults import Faults
 from mnemoscope.telemetry.subject import SubjectKeys
@@ -337,7 +337,7 @@ def test_processes_share_the_file(host, tmp_path):
         f"""
         import sys
         from pathlib import Path
-        from mnemoscope.memory.vault import Vault
+        from mnemoscope.memory.vault.vault import Vault
         from mnemoscope.telemetry.faults import Faults
         from mnemoscope.telemetry.subject import SubjectKeys
         faults = Faults()
@@ -364,7 +364,7 @@ def test_it_is_written_at_exit(tmp_path):
     code = dedent(
         f"""
         from pathlib import Path
-        from mnemoscope.memory.vault import Vault
+        from mnemoscope.memory.vault.vault import Vault
         from mnemoscope.telemetry.faults import Faults
         from mnemoscope.telemetry.subject import SubjectKeys
         vault = Vault(Path({str(path)!r}), keys=SubjectKeys(bytes(32)), faults=Faults())

@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from ..telemetry.event import Journalled, OperationClass, Status
-from .breaker import BreakerState
-from .call import Call
-from .errors import StoreUnavailableError
-from .guard import AsyncInvoke, Invoke
-from .kept_writes import Write
-from .operation import Method, Operation
-from .policy import LONGEST_S
+from ...telemetry.event import Journalled, OperationClass, Status
+from ..breaker import BreakerState
+from ..call import Call
+from ..errors import StoreUnavailableError
+from ..guard import AsyncInvoke, Invoke
+from ..operation import Method, Operation
+from ..policy import LONGEST_S
+from .records import Write
 from .replay import KEEP_S, Kept, ReplayingGuard
 from .shelf import Entry
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..telemetry.event import OperationClass
-from ..telemetry.trace import TraceRef, entered
-from .call import Call
-from .context import NOBODY, Scope
-from .kept_writes import Write
-from .operation import Arguments, Method
-from .runtime import Runtime
+from ...telemetry.event import OperationClass
+from ...telemetry.trace import TraceRef, entered
+from ..call import Call
+from ..context import NOBODY, Scope
+from ..operation import Arguments, Method
+from ..runtime import Runtime
+from .records import Write
 from .writes import Writes
 
 _UNREAD = Method(name="unknown", operation="update_memory", op_class=OperationClass.REMEMBER)

@@ -12,14 +12,14 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
-from ..telemetry.event import OperationClass
-from .context import context, current
-from .errors import ScopeError
-from .guard import Guard
-from .operation import Arguments, Method, Operation, Summary
-from .redaction.operators import PSEUDONYM
-from .redaction.session import Redaction
-from .runtime import Runtime
+from ...telemetry.event import OperationClass
+from ..context import context, current
+from ..errors import ScopeError
+from ..guard import Guard
+from ..operation import Arguments, Method, Operation, Summary
+from ..redaction.operators import PSEUDONYM
+from ..redaction.session import Redaction
+from ..runtime import Runtime
 from .vault import Vault
 
 _FLUSH_S = 1.0

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..telemetry.fork_guard import ForkGuard
-from .errors import ConfigurationError
+from ...telemetry.fork_guard import ForkGuard
+from ..errors import ConfigurationError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM

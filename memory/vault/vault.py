@@ -2,7 +2,7 @@
 The vault: what pseudonyms stand for, so that a customer can be shown their own name again.
 
 Opt-in. What a call replaces by a pseudonym is handed to a thread of the vault's own, which encrypts
-and writes it (`vault_file`): the caller never waits for a disk, and what could not be kept is
+and writes it (`file`): the caller never waits for a disk, and what could not be kept is
 counted and stays a pseudonym. Between the two it is held in memory, and nowhere else.
 """
 
@@ -17,10 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from ..telemetry.faults import Faults
-from ..telemetry.fork import reset_after_fork
-from ..telemetry.subject import Subject, SubjectKeys
-from .vault_file import Entry, VaultFile
+from ...telemetry.faults import Faults
+from ...telemetry.fork import reset_after_fork
+from ...telemetry.subject import Subject, SubjectKeys
+from .file import Entry, VaultFile
 
 MOST_WAITING = 10_000
 """Pseudonyms that wait to be written at most; beyond them they are counted as lost."""

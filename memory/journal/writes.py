@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from .kept_values import Values
-from .operation import Arguments, Method
+from ..operation import Arguments, Method
+from .values import Values
 
 
 class Question(NamedTuple):

@@ -13,13 +13,13 @@ import pytest
 from mnemoscope.memory.context import context
 from mnemoscope.memory.deadline import Expired
 from mnemoscope.memory.errors import StoreUnavailableError
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.journalled import JournalledGuard
-from mnemoscope.memory.kept_values import Values
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.journalled import JournalledGuard
+from mnemoscope.memory.journal.replay import HUNG_S
+from mnemoscope.memory.journal.values import Values
+from mnemoscope.memory.journal.writes import Question, Writes
 from mnemoscope.memory.operation import Method, Operation, Summary
 from mnemoscope.memory.policy import BreakerPolicy
-from mnemoscope.memory.replay import HUNG_S
-from mnemoscope.memory.writes import Question, Writes
 from mnemoscope.telemetry.event import Event, Journalled, OperationClass, Status
 from mnemoscope.telemetry.faults import Faults
 
@@ -464,7 +464,7 @@ async def test_nothing_is_made_again_while_the_store_may_be_at_it(hung):
 async def test_a_store_that_never_answers_does_not_hold_up_the_rest_for_ever(hung, monkeypatch):
     """After a minute it is given up."""
     await hung.do("put", key="k", value=1)
-    monkeypatch.setattr("mnemoscope.memory.replay.HUNG_S", 0.0)
+    monkeypatch.setattr("mnemoscope.memory.journal.replay.HUNG_S", 0.0)
     gate, hung.store.gate = hung.store.gate, None
     done = await hung.replay()
     gate.set()

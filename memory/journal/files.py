@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..telemetry.claim import claimable
-from ..telemetry.framing import RECORD_BYTES, scan
-from ..telemetry.reach import may_write
+from ...telemetry.claim import claimable
+from ...telemetry.framing import RECORD_BYTES, scan
+from ...telemetry.reach import may_write
 from .journal import JournalStats
-from .kept_writes import Write, waiting
+from .records import Write, waiting
 from .shelf import KIND
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.kept_writes import Write
-from mnemoscope.memory.shelf import Entry, Queue
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.records import Write
+from mnemoscope.memory.journal.shelf import Entry, Queue
 from mnemoscope.telemetry import framed_file
 from mnemoscope.telemetry.faults import Faults
 from mnemoscope.telemetry.framed_file import FileFullError
@@ -318,8 +318,8 @@ def test_only_writes_for_the_same_queue_wait_elsewhere(journal, open_journal):
 _FORKING = """
 import os, sys
 from pathlib import Path
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.kept_writes import Write
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.records import Write
 from mnemoscope.telemetry.claim import claim_exactly
 from mnemoscope.telemetry.faults import Faults
 
@@ -357,8 +357,8 @@ def test_a_child_leaves_the_parents_writes_and_its_file_to_it(path, open_journal
 _WRITER = """
 import sys
 from pathlib import Path
-from mnemoscope.memory.journal import Journal
-from mnemoscope.memory.kept_writes import Write
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.records import Write
 from mnemoscope.telemetry.faults import Faults
 
 def say(*words):

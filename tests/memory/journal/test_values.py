@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mnemoscope.memory.kept_values import UnkeepableError, Values
+from mnemoscope.memory.journal.values import UnkeepableError, Values
 
 
 class Colour(Enum):

@@ -1,0 +1,6 @@
+"""
+The write journal: what a store did not take is kept, redacted, and made again.
+
+A guard with a journal is a `journalled.JournalledGuard`; `journal` keeps the writes, `replay` makes
+them again. Outside, an adapter says by `writes` which of its client's calls can be kept.
+"""

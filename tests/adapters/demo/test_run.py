@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemoscope.adapters import command_line
+from mnemoscope.adapters.command_line import root as command_line
 from mnemoscope.adapters.demo.recorder import Recorder
 from mnemoscope.adapters.demo.trouble import BREAKABLE, How
 from mnemoscope.memory import ConfigurationError, Mnemoscope

@@ -19,15 +19,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..memory import examination
-from ..memory.assembly import configured_keys
-from ..memory.errors import ConfigurationError
-from ..memory.front_door import Mnemoscope
-from ..memory.health import Check, Health, State, ask, failed
-from ..memory.journal.files import look
-from ..memory.settings import Settings, load_settings
-from ..telemetry.reach import status_of
-from .command_line_scope import scope_at
+from ...memory import examination
+from ...memory.assembly import configured_keys
+from ...memory.errors import ConfigurationError
+from ...memory.front_door import Mnemoscope
+from ...memory.health import Check, Health, State, ask, failed
+from ...memory.journal.files import look
+from ...memory.settings import Settings, load_settings
+from ...telemetry.reach import status_of
+from .scope import scope_at
 
 _LOOKS = {
     State.OK: ("✓ ok", "green"),

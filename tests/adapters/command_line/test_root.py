@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mnemoscope.adapters.command_line import run
+from mnemoscope.adapters.command_line.root import run
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.telemetry.subject import Subject, SubjectKeys
 

@@ -18,11 +18,11 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from ..memory.assembly import configured_keys
-from ..memory.errors import ConfigurationError
-from ..memory.redaction.redactor import Limits, Redactor, build_redactor
-from ..memory.settings import load_settings
-from ..telemetry.subject import SubjectKeys
+from ...memory.assembly import configured_keys
+from ...memory.errors import ConfigurationError
+from ...memory.redaction.redactor import Limits, Redactor, build_redactor
+from ...memory.settings import load_settings
+from ...telemetry.subject import SubjectKeys
 
 PIECE_CHARS = Limits().model_chars
 LINE_CHARS = 2 * Limits().max_chars

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from mnemoscope.adapters import command_line_redact as subject
-from mnemoscope.adapters.command_line import run
+from mnemoscope.adapters.command_line import redaction as subject
+from mnemoscope.adapters.command_line.root import run
 from mnemoscope.memory.errors import RedactionError
 from mnemoscope.memory.redaction.redactor import Redactor
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any
 
-from ..memory.errors import ConfigurationError
-from ..memory.front_door import Mnemoscope
+from ...memory.errors import ConfigurationError
+from ...memory.front_door import Mnemoscope
 
 VARIABLE = "MNEMOSCOPE_SCOPE"
 

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from mnemoscope.adapters.command_line import run
+from mnemoscope.adapters.command_line.root import run
 from mnemoscope.memory.journal.journal import Journal
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.telemetry.faults import Faults

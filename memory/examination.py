@@ -124,6 +124,8 @@ def _troubles(guards: list[Guard]) -> Iterator[tuple[State, str]]:
         yield State.WARNING, f"tried again for {tried}: the breaker is half open"
     if full := _listed(op_class for guard in guards for op_class in _full(guard)):
         yield State.WARNING, f"no place left for {full}"
+    if waits := sum(guard.waits for guard in guards):
+        yield State.WARNING, f"{waits:,} writes wait in this process, and would end with it"
 
 
 def _in_state(guards: list[Guard], state: BreakerState) -> str:

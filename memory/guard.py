@@ -93,6 +93,11 @@ class Guard:
         self._report = Reporter(store, runtime)
         runtime.guards.add(self)
 
+    @property
+    def waits(self) -> int:
+        """How many writes the guard itself keeps, in this process, until the store takes them."""
+        return 0
+
     def call(self, operation: Operation, invoke: Invoke, *, inline: bool = False) -> Any:
         """
         Make one synchronous call.

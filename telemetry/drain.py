@@ -18,10 +18,11 @@ from .event import Event
 from .faults import Faults
 from .fork import reset_after_fork
 from .lane import Lane, LaneLimits, LaneStats, inside_sink
+from .leaving import left_s
 from .sink import Sink
 
 EXIT_S = 2.0
-"""Seconds that all sinks together may hold the exit of the process."""
+"""Seconds that all sinks together may hold whoever closes them."""
 
 _EVENT_BYTES = 1_024
 """What an event without content weighs in a queue, measured with `tracemalloc`, rounded up."""
@@ -108,7 +109,7 @@ class Drain:
         self._dismissal.detach()  # it holds the sinks, which may hold whoever holds this
 
     def close_at_exit(self) -> None:
-        """Have this closed at exit, together with all others: `EXIT_S` seconds for all of them."""
+        """Have this closed at exit, together with all others, in the time that `leaving` gives."""
         _closed_at_exit.add(self)
 
     def stats(self) -> list[LaneStats]:
@@ -128,11 +129,10 @@ _closed_at_exit: weakref.WeakSet[Drain] = weakref.WeakSet()
 @atexit.register
 def _close_all() -> None:
     drains = list(_closed_at_exit)
-    until = time.monotonic() + EXIT_S
     for drain in drains:
-        drain.begin_close(EXIT_S)
+        drain.begin_close(left_s())
     for drain in drains:
-        drain.close(max(0.0, until - time.monotonic()))
+        drain.close(left_s())
 
 
 def _weight(event: Event) -> int:

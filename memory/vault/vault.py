@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 
 from ...telemetry.faults import Faults
 from ...telemetry.fork import reset_after_fork
+from ...telemetry.leaving import left_s
 from ...telemetry.subject import Subject, SubjectKeys
 from .file import Entry, VaultFile
 
@@ -267,6 +268,6 @@ _living: weakref.WeakSet[Vault] = weakref.WeakSet()
 
 @atexit.register
 def _write_at_exit() -> None:
-    until = time.monotonic() + _EXIT_S
+    until = time.monotonic() + min(_EXIT_S, left_s())
     for vault in list(_living):
         vault.close(max(0.0, until - time.monotonic()))

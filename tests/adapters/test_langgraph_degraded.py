@@ -21,8 +21,11 @@ from mnemoscope.adapters import langgraph_degraded, langgraph_overlay
 from mnemoscope.adapters.langgraph_checkpoint import guarded
 from mnemoscope.adapters.proxy import guard_of
 from mnemoscope.memory.errors import ConfigurationError, StoreUnavailableError
+from mnemoscope.memory.examination import examine
+from mnemoscope.memory.health import State as HealthState
 from mnemoscope.memory.journal import replayer
 from mnemoscope.memory.policy import BreakerPolicy, Policy
+from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event import Journalled, OperationClass, Status
 
 MAIL = "ada@example.com"
@@ -131,6 +134,12 @@ def back(saver, plug, eventually):
     """Plug the database in, and tell whether it was given all that waited."""
     plug.out, plug.pulled_at = False, 0
     return eventually(lambda: guard_of(saver).waits == 0)
+
+
+def checked(runtime):
+    """Return what health says of the checkpointer."""
+    health = examine(load_settings(), runtime, 2.0)
+    return next(each for each in health.checks if each.name == "store.langgraph.checkpoint")
 
 
 async def aback(saver, plug):
@@ -266,6 +275,22 @@ def test_says_so(degraded, events, eventually):
     assert {each.status for each in again} == {Status.OK}
     assert {each.run for each in waited} == {each.run for each in again} == {"t-1"}
     assert reads
+
+
+def test_health_counts_what_waits(degraded, patient, eventually):
+    """Whoever looks sees that writes are in this process alone, until the saver has them."""
+    bare = Memory()
+    saver = degraded(bare)
+    run_with_pull(saver, bare.plug, 5)
+    waits = guard_of(saver).waits
+    meanwhile = checked(patient)
+    back(saver, bare.plug, eventually)
+    afterwards = checked(patient)
+
+    assert waits > 0
+    assert meanwhile.state is HealthState.WARNING
+    assert f"{waits} writes wait in this process" in meanwhile.detail
+    assert afterwards.state is HealthState.OK
 
 
 def test_what_waits_is_redacted(degraded, eventually):

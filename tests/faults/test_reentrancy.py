@@ -256,7 +256,6 @@ leaving()
 @pytest.mark.fault(45, "gevent, patched before or after import", expected="no hub freeze")
 def test_gevent(run_host, seen, when):
     """Greenlets get their answers, the hub goes on beating, and the process ends."""
-    pytest.importorskip("gevent", reason="needs gevent")
     patch = "from gevent import monkey; monkey.patch_all()"
     lines = {"before": "", "after": ""} | {when: patch}
     ended = run_host(

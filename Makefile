@@ -11,9 +11,9 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/grafana
 
-.PHONY: help demo test test-wheel faults soak lint bench bench-pii picture clean
+.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture clean
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -41,7 +41,7 @@ test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against
 	@$(PYTHON) -m venv .venv-wheel
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
 	@.venv-wheel/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "$$(ls dist/*.whl)[all]" --group test
-	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests examples README.md build/wheel-tests/
+	@mkdir -p build/wheel-tests && cp -r pyproject.toml tests examples docs README.md build/wheel-tests/
 	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n auto -q -m "not fault" $(NOT_OF_THE_WHEEL)
 
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
@@ -54,7 +54,7 @@ lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 	@echo "==> ruff"
 	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
 	@echo "==> mypy"
-	@$(VENV)/bin/mypy
+	@$(VENV)/bin/mypy && MYPYPATH=grafana $(VENV)/bin/mypy grafana/*.py
 	@echo "==> pyright"
 	@$(VENV)/bin/pyright --pythonpath $(PY)
 
@@ -64,8 +64,32 @@ bench: $(STAMP)  ## Measure what a guarded call costs
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) tests/benchmarks/pii.py $(FILE)
 
+phoenix: $(STAMP)  ## Run the demo against Arize Phoenix and check its traces: make phoenix ARGS=--keep
+	@test -d .venv-phoenix || { echo "==> building .venv-phoenix (once; a few minutes)"; $(PYTHON) -m venv .venv-phoenix; }
+	@.venv-phoenix/bin/python -m pip install --quiet --disable-pip-version-check "arize-phoenix>=8"
+	@$(PY) tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix $(ARGS)
+
+docs:  ## Build the documentation as a site, into build/site
+	@test -n "$(PYTHON)" || { echo "the docs need Python 3.11 or newer"; exit 1; }
+	@test -d .venv-docs || { $(PYTHON) -m venv .venv-docs && .venv-docs/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"; }
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group docs
+	@.venv-docs/bin/zensical build --clean --strict
+	@echo "open build/site/index.html"
+
+dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/*.py
+	@$(PY) grafana/build.py
+
+dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards show (needs Prometheus)
+	@$(PY) docs/dashboard_pictures.py
+
+audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
+	@PYTHONPATH=tests/shared $(PY) tests/shared/audit_kills.py $(ARGS)
+
+bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up: ARGS="--rows 10000000"
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/audit.py $(ARGS)
+
 picture: $(STAMP)  ## Draw the README's picture of the demo anew
 	@$(PY) docs/picture.py
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) .venv-wheel .venv-peers build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-wheel .venv-peers .venv-docs .venv-phoenix build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

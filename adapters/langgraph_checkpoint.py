@@ -26,6 +26,7 @@ from ..memory.runtime import Runtime
 from ..telemetry.event import OperationClass
 from .langgraph_backends import in_own_loop, is_thread_bound, store_failed
 from .langgraph_checkpoint_arguments import configurable, redact_list, redact_put, scope, verbatim
+from .langgraph_checkpoint_holding import CheckpointHolding
 from .langgraph_degraded import DegradedGuard
 from .proxy import GUARD, INNER, guard_of, guarded_class, operation_of, wrap
 
@@ -154,7 +155,9 @@ def guarded(
     if degraded and bound:
         raise ConfigurationError("degraded=True: this saver's connection is bound to its thread")
     kind = partial(DegradedGuard, saver=client, rows=_AGAIN) if degraded else LazyGuard
-    return wrap(client, kind(STORE, runtime, failed=store_failed), guarded_type)
+    guard = kind(STORE, runtime, failed=store_failed)
+    runtime.holdings.add(CheckpointHolding(client), guard)
+    return wrap(client, guard, guarded_type)
 
 
 @lru_cache(maxsize=64)

@@ -27,7 +27,9 @@ _STRUCTURE: Final = frozenset(
 )
 """Keys of metadata and config that LangGraph finds its checkpoints by."""
 
-_OWNERS = ("user_id", "customer_id")
+OWNERS = ("user_id", "customer_id")
+"""Keys of a config that name the customer."""
+
 _TENANTS = ("tenant", "tenant_id")
 _AGENTS = ("agent_id", "assistant_id")
 
@@ -126,7 +128,7 @@ def scope(arguments: Arguments) -> Scope:
         if name in arguments:
             ids["thread_id"] = arguments[name]
     return Scope(
-        customer=_id(ids, _OWNERS),
+        customer=_id(ids, OWNERS),
         tenant=_id(ids, _TENANTS),
         agent=_id(ids, _AGENTS),
         run=_id(ids, ("thread_id",)),

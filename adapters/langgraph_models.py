@@ -1,160 +1,173 @@
-"""
-When a model call began, first spoke and ended, and on whose behalf: told by LangChain's callbacks.
-
-A LangGraph stream is driven by whoever reads it, so its timestamps are the reader's, and it does
-not say in which context a node called a model. Callbacks run where and when the call is made. They
-are joined to the stream by the id of the run.
-"""
+"""What a model call used, read from what LangChain tells of it."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections import OrderedDict
-from collections.abc import Callable
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
-from uuid import UUID
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeGuard
 
-from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.tracers.context import register_configure_hook
+from ..telemetry.thawed import thawed
+from ..telemetry.usage import Usage
 
-from ..memory.call import error_name
-from ..memory.context import Scope, current
-
-HELD = 4_096
-"""Calls that are remembered until the stream tells of them."""
+_COUNTS: Final = ("input_tokens", "output_tokens")
+_DETAILS: Final = {
+    "cached_tokens": ("input_token_details", "cache_read"),
+    "cache_write_tokens": ("input_token_details", "cache_creation"),
+    "reasoning_tokens": ("output_token_details", "reasoning"),
+}
 
 
-@dataclass(slots=True)
-class ModelCall:
+class Spoken:
     """
-    One model call, as its callbacks told it.
+    What a model said of itself while it answered, chunk by chunk.
+
+    Providers report usage in pieces, to be summed, or again and again, as the total so far.
+    LangChain sums in both cases. No provider asks for the same input twice within one answer, so
+    input that is reported again, with nothing less than before, is a total.
 
     Attributes:
-        scope: For whom and for which feature it was made.
-        started_ns: Wall clock.
-        started: Monotonic seconds, as are the next two.
-        first: When the first chunk came, or None where nothing was streamed.
-        ended: When it ended, or None while it has not.
-        error: Qualified name of the exception's type, if it failed.
+        first: When the first chunk came, monotonic seconds.
+        message: The latest chunk that tells of its model.
+        is_cumulative: Whether each report was the total so far.
     """
 
-    scope: Scope = field(repr=False)
-    started_ns: int
-    started: float
-    first: float | None = None
-    ended: float | None = None
-    error: str | None = None
+    __slots__ = ("__weakref__", "_last", "_sum", "first", "is_cumulative", "message")
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.message: Any = None
+        self.is_cumulative = False
+        self._last: dict[str, int] = {}
+        self._sum: dict[str, int] = {}
+
+    def heard(self, message: Any) -> None:
+        """Take a chunk."""
+        if message.usage_metadata:
+            self._used(counts_of(message.usage_metadata))
+        if message.response_metadata:
+            self.message = message
+
+    def _used(self, counts: dict[str, int]) -> None:
+        last, alone = self._last, self._last == self._sum
+        grows = counts["input_tokens"] > 0 and all(counts[name] >= last[name] for name in last)
+        self.is_cumulative = bool(last) and grows and (alone or self.is_cumulative)
+        self._last = counts
+        self._sum = {name: self._sum.get(name, 0) + count for name, count in counts.items()}
+
+    def usage(self, reported: dict[str, int]) -> dict[str, int]:
+        """Return what was used, given what LangChain made of the chunks."""
+        if self.is_cumulative:
+            return self._last
+        # Where it made less of them, it has let a later detail replace an earlier one.
+        return {name: max(count, self._sum.get(name, 0)) for name, count in reported.items()}
 
 
-class ModelCalls(BaseCallbackHandler):
+def counts_of(reported: Any) -> dict[str, int]:
+    """Return the five numbers of a ``usage_metadata``; what makes no sense counts for nothing."""
+    used = _dict(reported)
+    if used.get("total_cost") == 0:
+        used = {}  # LangChain's own cache answered, and says so like this
+    counts = {name: _count(used.get(name)) for name in _COUNTS}
+    for name, (group, key) in _DETAILS.items():
+        counts[name] = _count(_dict(used.get(group)).get(key))
+    return counts
+
+
+_new_usage = thawed(Usage)
+
+
+def with_cost(usage: Usage, cost_usd: float | None) -> Usage:
+    """Return *usage* with its cost. As `replace` does, for a third."""
+    return _new_usage(
+        model=usage.model,
+        provider=usage.provider,
+        node=usage.node,
+        namespace=usage.namespace,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        time_to_first_token_s=usage.time_to_first_token_s,
+        cost_usd=cost_usd,
+        reported=usage.reported,
+    )
+
+
+def usage_in(reported: Any) -> Usage:
+    """Return a ``usage_metadata`` as tokens of a model that is not named."""
+    counts = counts_of(reported)
+    return Usage(
+        model="unknown",
+        input_tokens=counts["input_tokens"],
+        output_tokens=counts["output_tokens"],
+        cached_tokens=counts["cached_tokens"],
+        cache_write_tokens=counts["cache_write_tokens"],
+        reasoning_tokens=counts["reasoning_tokens"],
+    )
+
+
+def message_of(response: Any) -> Any:
+    """Return the message of an ``LLMResult``, or its first generation, or None."""
+    rows = getattr(response, "generations", None) or ()
+    for generation in (each for row in rows for each in row):
+        return getattr(generation, "message", generation)
+    return None
+
+
+def usage_of(
+    message: Any,
+    spoken: Spoken,
+    *,
+    metadata: Mapping[str, Any],
+    path: Sequence[str],
+    first_s: float | None,
+) -> Usage:
     """
-    Remembers the latest model calls of the process, by run id and by the ids of their messages.
+    Return what a call used.
 
     Args:
-        clock: Monotonic seconds.
-        wall_ns: Nanoseconds since 1970 UTC.
+        message: The answer, whole or as far as it came. None: there is none.
+        spoken: What was said of it on the way.
+        metadata: Of the call, which names the model where the answer does not.
+        path: Names of the nodes around the call, outermost first.
+        first_s: Seconds to the first chunk.
     """
-
-    run_inline = True  # in the caller's own thread and context, in both colours
-
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.perf_counter,
-        wall_ns: Callable[[], int] = time.time_ns,
-    ) -> None:
-        self.clock = clock
-        self._wall_ns = wall_ns
-        self._lock = threading.RLock()
-        self._calls: OrderedDict[str, ModelCall] = OrderedDict()
-        self._runs: OrderedDict[str, str] = OrderedDict()
-
-    @property
-    def ignore_chain(self) -> bool:
-        """Chains are not model calls, and there are many of them."""
-        return True
-
-    @property
-    def ignore_agent(self) -> bool:
-        """As `ignore_chain`; tools count as agents."""
-        return True
-
-    @property
-    def ignore_retriever(self) -> bool:
-        """As `ignore_chain`."""
-        return True
-
-    def of(self, run_id: str) -> ModelCall | None:
-        """Return the call with that run id, if it is remembered."""
-        return self._calls.get(run_id)
-
-    def run_of(self, message_id: str) -> str | None:
-        """Return the run id of the call that made a message, if it is remembered."""
-        return self._runs.get(message_id)
-
-    def on_chat_model_start(
-        self,
-        serialized: Any,  # noqa: ARG002 - LangChain's signature, here and below
-        messages: Any,  # noqa: ARG002
-        *,
-        run_id: UUID,
-        **kwargs: Any,  # noqa: ARG002
-    ) -> None:
-        """Remember who asks, and when."""
-        self._put(self._calls, str(run_id), ModelCall(current(), self._wall_ns(), self.clock()))
-
-    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
-        """As `on_chat_model_start`, for models that complete text."""
-        self.on_chat_model_start(serialized, prompts, run_id=run_id)
-
-    def on_llm_new_token(self, token: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
-        """Remember when the first chunk came."""
-        self._spoke(run_id)
-
-    def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
-        """As `on_llm_new_token`, for the third version of streaming."""
-        self._spoke(run_id)
-
-    def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
-        """Remember when it ended, and by which ids its messages will be known."""
-        call = self._calls.get(str(run_id))
-        if call is None:
-            return
-        call.ended = self.clock()
-        for generation in (each for row in response.generations for each in row):
-            message_id = getattr(getattr(generation, "message", None), "id", None)
-            if isinstance(message_id, str):
-                self._put(self._runs, message_id, str(run_id))
-
-    def on_llm_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
-        """Remember when it failed, and by which type of error."""
-        if call := self._calls.get(str(run_id)):
-            call.ended, call.error = self.clock(), error_name(error)
-
-    def _spoke(self, run_id: UUID) -> None:
-        call = self._calls.get(str(run_id))
-        if call is not None and call.first is None:
-            call.first = self.clock()
-
-    def _put(self, held: OrderedDict[str, Any], key: str, value: Any) -> None:
-        with self._lock:
-            held[key] = value
-            if len(held) > HELD:
-                held.popitem(last=False)
+    reported = getattr(message, "usage_metadata", None)
+    about = _dict(getattr(message, "response_metadata", None))
+    begun = _dict(getattr(spoken.message, "response_metadata", None))
+    counts = spoken.usage(counts_of(reported))
+    return _new_usage(
+        model=text_of(about, "model_name", "model")
+        or text_of(begun, "model_name", "model")
+        or text_of(metadata, "ls_model_name")
+        or "unknown",
+        provider=text_of(about, "model_provider")
+        or text_of(begun, "model_provider")
+        or text_of(metadata, "ls_provider"),
+        node=path[-1] if path else None,
+        namespace=tuple(path[:-1]),
+        time_to_first_token_s=first_s,
+        reported=any(counts.values()) or _is_dict(reported),
+        **counts,
+    )
 
 
-@cache
-def watched_models() -> ModelCalls:
-    """
-    Return the one that remembers, and have LangChain tell it of every model call from now on.
+def _count(value: Any) -> int:
+    """Return a number of tokens; what is no such number counts for nothing."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
-    By the default of a ContextVar: what is set for one context would be lost to a stream that is
-    read in another, and would stay set for whatever else the context runs.
-    """
-    calls = ModelCalls()
-    hook: ContextVar[Any] = ContextVar("mnemoscope_models", default=calls)
-    register_configure_hook(hook, inheritable=True)
-    return calls
+
+def text_of(about: Any, *names: str) -> str | None:
+    """Return the first of *names* that is text in *about*, or None."""
+    known = _dict(about)
+    return next(
+        (value for name in names if isinstance(value := known.get(name), str) and value), None
+    )
+
+
+def _is_dict(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if _is_dict(value) else {}

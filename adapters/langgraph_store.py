@@ -23,6 +23,7 @@ from ..telemetry.event import OperationClass
 from .langgraph_addresses import Addresses, is_labels
 from .langgraph_backends import in_own_loop, is_thread_bound, store_failed
 from .langgraph_batch import BatchGuard
+from .langgraph_store_holding import StoreHolding
 from .langgraph_store_journal import writes
 from .proxy import INNER, Row, guard_of, guarded_class, wrap
 
@@ -176,6 +177,7 @@ def guarded(client: StoreT, runtime: Runtime, *, customer_at: int | None = None)
         # A write can be made again on another thread only.
         writes=None if thread_bound else writes(client, rows_of(addresses)),
     )
+    runtime.holdings.add(StoreHolding(client, customer_at), guard)
     return wrap(client, guard, guarded_type)
 
 

@@ -22,16 +22,19 @@ from ..memory.journal.journalled import JournalledGuard
 from ..memory.operation import Method
 from ..memory.runtime import Runtime
 from ..telemetry.event import OperationClass
+from ..telemetry.prices import Prices
 from . import mem0_answers as answers
 from . import mem0_arguments as carries
 from . import mem0_platform as platform
 from . import mem0_scope as about
 from . import mem0_tenancy as keeping
 from .mem0_failures import store_failed
+from .mem0_holding import HostedHolding, MemoryHolding
 from .mem0_journal import writes
+from .mem0_spend import Spending
 from .mem0_tenancy import AsksOwner
 from .mem0_threads import GuardedAsyncio
-from .proxy import guard_of, guarded_class, wrap
+from .proxy import bare, guard_of, guarded_class, wrap
 
 _TELEMETRY = "MEM0_TELEMETRY"
 _host_decides = _TELEMETRY in os.environ
@@ -150,8 +153,10 @@ _TABLES: dict[type, dict[str, Method]] = {
     _mem0.AsyncMemoryClient: platform.PLATFORM,
 }
 
+WANTED: tuple[type, ...] = tuple(_TABLES)
 
-def guarded(client: T, runtime: Runtime) -> T:
+
+def guarded(client: T, runtime: Runtime, *, prices: Prices | None = None) -> T:
     """
     Return *client* behind the chokepoint: an instance of its own class.
 
@@ -159,6 +164,7 @@ def guarded(client: T, runtime: Runtime) -> T:
         client: A ``Memory``, ``AsyncMemory``, ``MemoryClient`` or ``AsyncMemoryClient``. One that
             *runtime* guards already is returned as it is.
         runtime: What the guards of a scope share.
+        prices: For what its own models cost. None: their calls are not told.
 
     Raises:
         UnsupportedClientError: It is none of these.
@@ -166,19 +172,26 @@ def guarded(client: T, runtime: Runtime) -> T:
     guard = guard_of(client)
     if guard is not None and guard.runtime is runtime:
         return client
-    if not isinstance(client, tuple(_TABLES)):
-        raise UnsupportedClientError(type(client), tuple(each.__name__ for each in _TABLES))
+    if not isinstance(client, WANTED):
+        raise UnsupportedClientError(type(client), tuple(each.__name__ for each in WANTED))
+    client = bare(client, runtime)
     _keep_in_house()
     base: Any = type(client)
     guarded_type: type[T] = _guarded_class(base)
     inner: Any = AsksOwner(client) if runtime.policy.enforce_tenancy else client
+    hosted = _table(base) is platform.PLATFORM
+    if prices is not None and not hosted:
+        Spending(runtime, prices).watch(client)
+    turns = _one_at_a_time(client)
     guard = JournalledGuard(
         STORE,
         runtime,
         failed=store_failed,
-        serialise=_one_at_a_time(client),
-        writes=writes(inner, _table(base), hosted=_table(base) is platform.PLATFORM),
+        serialise=turns,
+        writes=writes(inner, _table(base), hosted=hosted),
     )
+    holding = HostedHolding(client) if hosted else MemoryHolding(client, turns)
+    runtime.holdings.add(holding, guard)
     proxy: T = wrap(inner, guard, guarded_type)
     return proxy
 

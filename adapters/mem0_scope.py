@@ -9,6 +9,7 @@ where a dot is resolved away: ``delete(".")`` would ask for the collection inste
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 from pydantic import BaseModel
@@ -47,6 +48,8 @@ def scope(arguments: Arguments) -> Scope:
     Raises:
         ScopeError: An id is a wildcard or is not text.
     """
+    if (user := _plain_user(arguments)) is not None:
+        return _of_user(user)
     asked = given(arguments)
     filters = asked.get("filters")
     for key in ENTITIES:
@@ -59,6 +62,30 @@ def scope(arguments: Arguments) -> Scope:
         run=_only(_values(asked.get("run_id")) | _named(filters, "run_id")),
         known=(*users, *_speakers(asked.get("messages")), *_actors(filters)),
     )
+
+
+_SHAPED = frozenset({*ENTITIES, "filters", "options", "messages"})
+"""Arguments that may name somebody."""
+
+
+def _plain_user(arguments: Arguments) -> str | None:
+    """Return the user, where one is all that *arguments* name, as in most calls."""
+    shaped = _SHAPED.intersection(arguments)
+    if isinstance(arguments.get("messages"), str):
+        shaped -= {"messages"}
+    if len(shaped) != 1:
+        return None
+    holder: Any = arguments["filters"] if "filters" in shaped else arguments
+    if holder is not arguments and not (is_dict(holder) and len(holder) == 1):
+        return None
+    user = holder.get("user_id")
+    plain = isinstance(user, str) and user == user.strip() and user not in {"", "*"}
+    return user if plain else None
+
+
+@lru_cache(maxsize=1_024)
+def _of_user(user: str) -> Scope:
+    return Scope(customer=user, known=(user,))
 
 
 def users_of(arguments: Arguments) -> frozenset[str]:

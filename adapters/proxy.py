@@ -17,12 +17,15 @@ from typing import Any, NoReturn, TypeAlias, TypeVar, cast
 
 from ..memory.guard import Guard
 from ..memory.operation import Arguments, Method, Operation
+from ..memory.runtime import Runtime
 
 T = TypeVar("T")
 
 INNER = "_mnemoscope_inner"
 GUARD = "_mnemoscope_guard"
 TABLE = "_mnemoscope_table"
+INSTRUMENTED = "_mnemoscope_instrumented"
+"""In the ``__dict__`` of clients that became guarded as they were made: see `instrument`."""
 
 Row: TypeAlias = Method | Callable[[Arguments], Method]
 """What a call of one method is, or a function, never raising, that tells by its arguments."""
@@ -69,6 +72,14 @@ def guard_of(client: object) -> Guard | None:
     """Return the guard of a wrapped *client*, or None if it is not one of ours."""
     found: Guard | None = getattr(client, "__dict__", {}).get(GUARD)
     return found
+
+
+def bare(client: T, runtime: Runtime) -> T:
+    """Return what an instrumented *client* was, so that it is guarded once; others as they are."""
+    guard, inner = guard_of(client), inner_of(client)
+    if guard is None or inner is None or guard.runtime is runtime:
+        return client
+    return inner if INSTRUMENTED in vars(client) else client
 
 
 def operation_of(client: object, name: str, arguments: Arguments) -> Operation:
@@ -131,17 +142,14 @@ def _guarded(
 
     @wraps(member)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        inner = self.__dict__[INNER]
+        held = self.__dict__
+        inner, guard = held[INNER], held[GUARD]
         target = getattr(inner, name)
         arguments = _bind(names, args, kwargs)
-        if arguments is None or any(each in kwargs for each in nameless):
+        if arguments is None or (nameless and not kwargs.keys().isdisjoint(nameless)):
             return target(*args, **kwargs)  # raises the client's own TypeError
-        guard: Guard = self.__dict__[GUARD]
-        return guard.call(
-            _operation(row, arguments),
-            lambda given: _apply(target, nameless, given),
-            inline=inline(inner),
-        )
+        operation, invoke = _operation(row, arguments), _invoke(target, nameless)
+        return guard.call(operation, invoke, inline=inline is not _never and inline(inner))
 
     return called
 
@@ -151,14 +159,12 @@ def _async_guarded(name: str, member: Callable[..., Any], row: Row) -> Callable[
 
     @wraps(member)
     async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
-        target = getattr(self.__dict__[INNER], name)
+        held = self.__dict__
+        target, guard = getattr(held[INNER], name), held[GUARD]
         arguments = _bind(names, args, kwargs)
-        if arguments is None or any(each in kwargs for each in nameless):
+        if arguments is None or (nameless and not kwargs.keys().isdisjoint(nameless)):
             return await target(*args, **kwargs)  # raises the client's own TypeError
-        guard: Guard = self.__dict__[GUARD]
-        return await guard.acall(
-            _operation(row, arguments), lambda given: _apply(target, nameless, given)
-        )
+        return await guard.acall(_operation(row, arguments), _invoke(target, nameless))
 
     return awaited
 
@@ -170,9 +176,14 @@ def _parameters(member: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str,
     return (*nameless, *named), nameless
 
 
+def _invoke(target: Callable[..., Any], nameless: tuple[str, ...]) -> Callable[[Arguments], Any]:
+    """Return what calls *target* with arguments by name, as far as they have one."""
+    if nameless:
+        return lambda given: _apply(target, nameless, given)
+    return lambda given: target(**given)
+
+
 def _apply(target: Callable[..., Any], nameless: tuple[str, ...], given: Arguments) -> Any:
-    if not nameless:
-        return target(**given)
     named = {name: value for name, value in given.items() if name not in nameless}
     return target(*(given[name] for name in nameless if name in given), **named)
 
@@ -185,10 +196,8 @@ def _bind(
     if len(args) > len(names):
         return None
     arguments = dict(zip(names, args, strict=False))
-    if not kwargs.keys().isdisjoint(arguments):
-        return None
     arguments.update(kwargs)
-    return arguments
+    return arguments if len(arguments) == len(args) + len(kwargs) else None
 
 
 def _getattr(self: Any, name: str) -> Any:

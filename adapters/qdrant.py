@@ -28,9 +28,11 @@ from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from qdrant_client.local.qdrant_local import QdrantLocal
 
 from ..memory.errors import UnsupportedClientError
+from ..memory.guard import Guard
 from ..memory.journal.journalled import JournalledGuard
 from ..memory.runtime import Runtime
-from .proxy import guard_of, guarded_class, inner_of, wrap
+from .proxy import bare, guard_of, guarded_class, inner_of, wrap
+from .qdrant_holding import QdrantHolding
 from .qdrant_journal import writes
 from .qdrant_methods import table
 
@@ -60,6 +62,7 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
     """
     if not isinstance(client, WANTED):
         raise UnsupportedClientError(type(client), tuple(each.__name__ for each in WANTED))
+    client = bare(client, runtime)
     guard, inner, local = guard_of(client), inner_of(client), _local(client)
     inline = local is not None and _is_bound(local)
     if guard is None or inner is None or guard.runtime is not runtime:
@@ -75,10 +78,19 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
             writes=kept,
         )
         inner = client
+        runtime.holdings.add(QdrantHolding(client, turns=turns), guard)
     elif owner_key is None:
         return client
+    if owner_key is not None:
+        _is_held(runtime, guard, owner_key)
     kind = _class_for(cast("Any", type(inner)), owner_key, inline=inline)
     return client if type(client) is kind else cast("T", wrap(inner, guard, kind))
+
+
+def _is_held(runtime: Runtime, guard: Guard, owner_key: str) -> None:
+    holding = runtime.holdings.of(guard)
+    if isinstance(holding, QdrantHolding):
+        holding.owner_keys.add(owner_key)
 
 
 @lru_cache(maxsize=32)

@@ -35,8 +35,12 @@ _NOT_VECTORS = frozenset({"any", "except_", "has_id", "ids", "points", "points_s
 
 def content(owner: Owner | None, arguments: Arguments) -> dict[str, Any]:
     """Return what is kept of the redacted *arguments*."""
-    kept = {name: value for name, value in arguments.items() if name in _PARAMETERS}
-    return _Teller(owner).fields(kept)
+    kept = {
+        name: value
+        for name, value in arguments.items()
+        if name in _PARAMETERS and not _is_vector(name, value)
+    }
+    return _Teller(owner).fields(kept) if kept else kept
 
 
 class _Teller:
@@ -71,11 +75,17 @@ class _Teller:
         return self.fields({n: vars(value)[n] for n in told_fields(type(value)) if n in given})
 
     def _items(self, items: list[Any], name: str) -> list[Any]:
-        if name not in _NOT_VECTORS and items and isinstance(items[0], (int, float)):
+        if _is_vector(name, items):
             return []
         of_each = "payload" if name == "payloads" else name
         told = (self._told(each, of_each) for each in items)
         return [each for each in told if not _is_nothing(each)]
+
+
+def _is_vector(name: str, value: Any) -> bool:
+    if not isinstance(value, (list, tuple)) or not value or name in _NOT_VECTORS:
+        return False
+    return isinstance(cast("list[Any]", value)[0], (int, float))
 
 
 def _is_nothing(value: Any) -> bool:

@@ -8,11 +8,13 @@ used.
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -175,11 +177,24 @@ class _Once:
 
 
 def _wordllama() -> Any:
-    import wordllama  # type: ignore[import-untyped]  # noqa: PLC0415 - loads numpy and a tokenizer
+    with _own_log_setup():
+        import wordllama  # type: ignore[import-untyped]  # noqa: PLC0415 - numpy and a tokenizer
 
     # Without cache_dir it looks outside its own wheel, and then for the network.
     folder = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
+
+
+@contextmanager
+def _own_log_setup() -> Generator[None]:
+    """Leave logging to the host: wordllama has all that is logged from INFO up go to stderr."""
+    # `logging.basicConfig` does nothing where the root logger has a handler.
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
 
 
 def _fastembed(kind: str, model: str) -> Any:

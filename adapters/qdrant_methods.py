@@ -285,8 +285,9 @@ def _answered(name: str, owner: Owner | None, result: Any, arguments: Arguments)
         records = _RECORDS[name](result)
         return Summary(
             hits=len(records),
-            memory_ids=tuple(str(each.id) for each in records),
-            scores=tuple(each.score for each in records if isinstance(each, models.ScoredPoint)),
+            # Lists first: a tuple of a generator costs twice as much, in every recall.
+            memory_ids=tuple([str(each.id) for each in records]),
+            scores=tuple([each.score for each in records if isinstance(each, models.ScoredPoint)]),
             owners=owner.owners(records) if owner else (),
         )
     if name in _SIZES:

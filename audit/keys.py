@@ -2,7 +2,10 @@
 The secret behind the pseudonyms: from the environment, or a key file made at first use.
 
 Without it nobody can be found in the audit trail again, so losing it must be an error that is seen,
-and making one is said once.
+and making one is said once. From the secret come, by HKDF, the keys of pseudonyms, the key that
+wraps other keys ("audit/kek"), and the one that signs checkpoints ("audit/sign"). It is rotated by
+naming the new one among the previous keys of every process first, and making it the current one
+afterwards: a process that does not know a key cannot read what was written with it.
 """
 
 from __future__ import annotations
@@ -13,13 +16,15 @@ import logging
 import os
 import secrets
 import stat
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from ..telemetry.subject import SubjectKeys
-from .errors import reason_of
+from .errors import KeyMissingError, reason_of
 
 SECRET_BYTES = 32
+NONCE_BYTES = 12
 _LEAST_BYTES = 16
 
 logger = logging.getLogger("mnemoscope.audit")
@@ -119,3 +124,81 @@ def _write_durably(path: Path, text: str) -> None:
 def key_id_of(keys: SubjectKeys) -> str:
     """Return a name for *keys* that tells them apart and nothing about them."""
     return keys.key("audit/key-id")[:8].hex()
+
+
+class Keyring:
+    """
+    The keys of the current secret, and of those before it.
+
+    Args:
+        current: What is written with.
+        previous: What is read with besides.
+    """
+
+    def __init__(self, current: SubjectKeys, previous: Sequence[SubjectKeys] = ()) -> None:
+        self.current = current
+        self.current_id = key_id_of(current)
+        self._by_id = {key_id_of(keys): keys for keys in (current, *previous)}
+
+    def __iter__(self) -> Iterator[tuple[str, SubjectKeys]]:
+        return iter(self._by_id.items())
+
+    def __contains__(self, key_id: str) -> bool:
+        return key_id in self._by_id
+
+    def get(self, key_id: str) -> SubjectKeys | None:
+        """Return the keys of a secret, if they are here."""
+        return self._by_id.get(key_id)
+
+    def wrap(self, key: bytes, bound_to: str) -> bytes:
+        """Encrypt *key* with the current secret, for one place alone."""
+        return encrypted(self.current.key("audit/kek"), key, bound_to.encode())
+
+    def unwrap(self, wrapped: bytes, key_id: str, bound_to: str) -> bytes:
+        """
+        Return what was wrapped with the secret *key_id*.
+
+        Raises:
+            KeyMissingError: That secret is not here, or the key was exchanged.
+        """
+        keys = self._by_id.get(key_id)
+        if keys is None:
+            raise KeyMissingError(f"the secret {key_id} is missing: {_RESTORE}")
+        return decrypted(keys.key("audit/kek"), wrapped, bound_to.encode())
+
+
+_RESTORE = (
+    "no customer can be looked up without it. Restore the key file, or set "
+    "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY, or name it in MNEMOSCOPE_AUDIT_PREVIOUS_KEYS"
+)
+
+
+def missing(label: str) -> KeyMissingError:
+    """Return the error that says that *label* was written with other secrets."""
+    return KeyMissingError(f"{label} was written with another pseudonym key: {_RESTORE}")
+
+
+def encrypted(key: bytes, plaintext: bytes, bound_to: bytes) -> bytes:
+    """Return nonce and AES-256-GCM ciphertext."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
+
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, plaintext, bound_to)
+
+
+def decrypted(key: bytes, sealed: bytes, bound_to: bytes) -> bytes:
+    """
+    Return what `encrypted` was given.
+
+    Raises:
+        KeyMissingError: It was encrypted with another key, or for another place, or changed.
+    """
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see above
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+    try:
+        return AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
+    except InvalidTag:
+        raise KeyMissingError(
+            "what was encrypted does not open: it was changed, or its key is another one"
+        ) from None

@@ -1,63 +1,57 @@
 """
 The audit trail: what was done to a customer's memory, and when. The fifth sink writes it.
 
-This is the whole of what other packages see of it. Today an SQLite table is behind it.
+This is the whole of what other packages see of it. One log holds all tenants: a writer's counter
+runs over all of them, so that one sequence makes every lost event visible. A database is behind it,
+SQLite or PostgreSQL.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..telemetry.event import Event, OperationClass
 from ..telemetry.fork import reset_after_fork
 from ..telemetry.fork_guard import ForkGuard
-from ..telemetry.subject import Subject, SubjectKeys
-from . import reading
-from .errors import AuditError
-from .keys import key_id_of
+from ..telemetry.subject import SubjectKeys
+from . import checkpoints, reading
+from .checkpoints import Announce
+from .dialect import Writing, open_database
+from .keys import Keyring
+from .people import People
 from .reading import By, Remembered, Spend, StoreLatency
-from .rows import AuditRow, encode
-from .sqlite import SqliteWriter, writable
-from .sqlite import reading as opened
+from .rows import AuditRow
+from .sealing import Draft, draft
+from .snapshot import Snapshot
+from .tree import StoredHashes
+from .writer import Head, Writer
 
-_SQLITE = "sqlite:///"
+RETENTION_DAYS = 400
+"""After which events may be removed, unless a setting says otherwise."""
 
-logger = logging.getLogger("mnemoscope.audit")
-
-
-def path_of(url: str | Path) -> Path:
-    """
-    Return the file that an audit URL names: ``sqlite:///relative`` or ``sqlite:////absolute``.
-
-    Raises:
-        ValueError: It names none. Does not quote the URL, which may hold a password.
-    """
-    if isinstance(url, Path):
-        return url
-    scheme, separator, _rest = url.partition("://")
-    if not separator:
-        raise ValueError("the audit URL must begin with sqlite:///")
-    if scheme.startswith("postgres"):
-        raise ValueError(
-            "the audit trail cannot be kept in PostgreSQL in this version: use sqlite:///path"
-        )
-    path = url.removeprefix(_SQLITE)
-    if scheme != "sqlite" or path == url or not path or path == ":memory:":
-        raise ValueError("the audit URL must be sqlite:///path, with the path of a file")
-    return Path(path).expanduser()
+_DAY_US = 86_400_000_000
+_NEVER_US = 2**62
 
 
 class AuditLog:
     """
-    The audit trail in one database. Opens nothing until it is first written or read.
+    The audit trail in one database. Opens nothing until it is first written or read. Thread-safe.
 
     Args:
-        url: ``sqlite:///path``, or the path.
+        url: ``sqlite:///path``, the path, or ``postgresql://…``.
         keys: What turns customers into the aliases that are stored.
+        previous: Keys before those, which the log may have been written with.
         clock_ns: Wall clock.
+        retention_days: After which events may be removed; 0: never.
+
+    Attributes:
+        path: The file, where it is one.
+        label: What errors call it.
+        ring: All its keys.
 
     Raises:
         ValueError: The URL is not one.
@@ -68,14 +62,26 @@ class AuditLog:
         url: str | Path,
         keys: SubjectKeys,
         *,
+        previous: Sequence[SubjectKeys] = (),
         clock_ns: Callable[[], int] = time.time_ns,
+        retention_days: int = RETENTION_DAYS,
     ) -> None:
-        self.path = path_of(url)
-        self._keys = keys
+        self._database = open_database(url)
+        self.path = self._database.path
+        self.label = self._database.label
+        self.ring = Keyring(keys, previous)
+        self.retention_days = retention_days
         self._clock_ns = clock_ns
-        self._writer: SqliteWriter | None = None
+        self._writer = Writer(
+            self._database,
+            self.ring,
+            clock_ns=clock_ns,
+            retention_us=retention_days * _DAY_US or _NEVER_US,
+        )
         self._guard = ForkGuard()
         reset_after_fork(self)
+
+    # -- writing -----------------------------------------------------------------------------------
 
     def append(self, events: Sequence[Event]) -> int:
         """
@@ -85,22 +91,108 @@ class AuditLog:
             How many were new.
 
         Raises:
-            AuditError: None of them was recorded.
+            AuditError: None of them was recorded, as far as can be known: it is safe to ask again.
         """
-        recorded_us = self._clock_ns() // 1_000
-        rows = [encode(event, recorded_us) for event in events]
-        with self._guard:
-            try:
-                return self._current_writer().append(rows)
-            except BaseException:
-                # Whatever it was, the next attempt begins with a fresh connection.
-                self._close_writer()
-                raise
+        drafts = [draft(event) for event in events]
+        with self._guard, self._fresh_after_failure():
+            return self._writer.append(drafts).added
+
+    def record(self, drafts: Sequence[Draft]) -> int:
+        """
+        Record what was drafted before, as `append` does, and return the size of the log.
+
+        Raises:
+            AuditError: None of it was recorded, as far as can be known.
+        """
+        with self._guard, self._fresh_after_failure():
+            return self._writer.append(drafts).size
+
+    def append_log_event(self, name: str, data: Mapping[str, Any]) -> int:
+        """
+        Record an event about the log itself, and return its number.
+
+        Args:
+            name: What happened, dotted: ``verify.ran``.
+            data: More about it: JSON without fractions, about nobody. It can never be erased.
+
+        Raises:
+            AuditError: It was not recorded.
+        """
+        with self.writing() as (connection, head):
+            return self._writer.note(connection, head, name, dict(data)).size - 1
+
+    @contextmanager
+    def writing(self) -> Generator[tuple[Writing, Head]]:
+        """
+        Return a transaction that holds the end of the log, for the modules of this package.
+
+        Raises:
+            AuditError: Nothing of it was stored, as far as can be known.
+        """
+        with (
+            self._guard,
+            self._fresh_after_failure(),
+            self._writer.transaction() as (connection, head),
+        ):
+            yield connection, head
+
+    def note(self, connection: Writing, head: Head, name: str, data: Mapping[str, Any]) -> Head:
+        """Record an event about the log itself as a part of `writing`; return its new end."""
+        return self._writer.note(connection, head, name, dict(data))
+
+    def checkpoint_now(self) -> str:
+        """
+        Sign the log as it is, keep the note and return it: C2SP checkpoint.
+
+        Raises:
+            AuditError: It was not kept.
+        """
+        return checkpoints.sign(self)[0]
+
+    def checkpoint(self, announce: Announce) -> tuple[str, int]:
+        """
+        Sign the log as it is, and keep the note once *announce* has sent it elsewhere.
+
+        Returns:
+            The note, and the size of the log.
+
+        Raises:
+            AuditError: It was not kept.
+        """
+        return checkpoints.sign(self, announce)
+
+    def scrub(self) -> None:
+        """
+        See that what was deleted is in no file: write-ahead log, free pages, dead rows.
+
+        Raises:
+            AuditError: It could not be done just now: somebody reads. What was deleted is gone for
+                every reader that begins now.
+        """
+        with self._guard, self._fresh_after_failure():
+            self._database.scrub()
+
+    def now_us(self) -> int:
+        """Return the time, microseconds since 1970 UTC."""
+        return self._clock_ns() // 1_000
 
     def close(self) -> None:
         """Close the database. A later `append` opens it again."""
         with self._guard:
             self._close_writer()
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self) -> Generator[Snapshot]:
+        """
+        Return one moment of the log, for queries of one's own.
+
+        Raises:
+            AuditError: There is no such database, or it cannot be read.
+        """
+        with self._database.reading() as connection:
+            yield Snapshot(connection, self.ring, self.label)
 
     def history(self, customer: str, tenant: str | None = None) -> Iterator[AuditRow]:
         """
@@ -113,30 +205,70 @@ class AuditLog:
             AuditError: There is no such database, or other keys were used to write it: then
                 nobody can be found in it, which is not the same as nobody being in it.
         """
-        with opened(self.path) as connection:
-            self._check_keys(reading.key_ids(connection))
-            yield from reading.history(connection, self._alias(customer, tenant))
+        with self.reading() as snapshot:
+            yield from reading.history(snapshot, customer, tenant)
+
+    def rows(
+        self,
+        *,
+        since_us: int | None = None,
+        until_us: int | None = None,
+        run: str | None = None,
+        memory_id: str | None = None,
+        subject_uid: str | None = None,
+    ) -> Iterator[AuditRow]:
+        """
+        Yield the operations that fit everything given, in order of recording. Streams.
+
+        Args:
+            since_us: Happened then or later; microseconds since 1970 UTC.
+            until_us: Happened before.
+            run: Part of this run.
+            memory_id: Read or wrote this memory.
+            subject_uid: In this customer's name: see `People.resolve`.
+
+        Raises:
+            AuditError: There is no such database, or it cannot be read.
+        """
+        with self.reading() as snapshot:
+            yield from reading.rows(
+                snapshot,
+                since_us=since_us,
+                until_us=until_us,
+                run=run,
+                memory_id=memory_id,
+                subject_uid=subject_uid,
+            )
 
     def memories(self, customer: str, tenant: str | None = None) -> list[Remembered]:
         """Return the memories in a customer's `history`: when written, read and forgotten."""
-        with opened(self.path) as connection:
-            self._check_keys(reading.key_ids(connection))
-            return reading.memories(connection, self._alias(customer, tenant))
+        return reading.memories(self.history(customer, tenant))
 
     def latency(self, op_class: OperationClass | None = None) -> list[StoreLatency]:
         """Return how long each store took, for one class of operations or all; no model calls."""
-        with opened(self.path) as connection:
-            return reading.latency(connection, op_class)
+        with self.reading() as snapshot:
+            return reading.latency(snapshot, op_class)
 
     def spend(self, by: By = "feature") -> list[Spend]:
         """Return tokens and cost by feature, node or model, dearest first."""
-        with opened(self.path) as connection:
-            return reading.spend(connection, by)
+        with self.reading() as snapshot:
+            return reading.spend(snapshot, by)
 
     def count(self) -> int:
-        """Return how many events are recorded."""
-        with opened(self.path) as connection:
-            return reading.count(connection)
+        """Return how many operations are recorded."""
+        with self.reading() as snapshot:
+            return snapshot.operations
+
+    @property
+    def subjects(self) -> People:
+        """The customers in the log."""
+        return People(self)
+
+    @contextmanager
+    def hashes(self) -> Generator[StoredHashes]:
+        """Return the log's Merkle tree at one moment, for proofs."""
+        with self.reading() as snapshot:
+            yield StoredHashes(snapshot)
 
     def check(self) -> str:
         """
@@ -145,72 +277,28 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read or written, or was written with other keys.
         """
-        writable(self.path)
-        if not self.path.exists():
-            return f"{self.path} is made with the first event"
-        with opened(self.path) as connection:
-            self._check_keys(reading.key_ids(connection))
-            return f"{reading.newest(connection):,} events in {self.path}"
+        self._database.check_writable()
+        if not self._database.exists():
+            return f"{self.path or self.label} is made with the first event"
+        with self.reading() as snapshot:
+            snapshot.check_keys()
+            return f"{snapshot.operations:,} events in {self.path or self.label}"
 
-    def _alias(self, customer: str, tenant: str | None) -> str:
-        return Subject(customer, tenant=tenant, keys=self._keys).hashed("audit")
+    # -- the connection ----------------------------------------------------------------------------
 
-    def _check_keys(self, used: frozenset[str]) -> None:
-        if used and key_id_of(self._keys) not in used:
-            raise AuditError(
-                f"the audit database {self.path} was written with another pseudonym key: no "
-                "customer can be looked up without it. Restore the key file, or set "
-                "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY"
-            )
-
-    def _current_writer(self) -> SqliteWriter:
-        writer = self._writer
-        if writer is not None and not writer.is_current():
-            logger.error(
-                "the audit database %s was deleted or replaced while in use: what it held is no "
-                "longer there, and recording goes on with what is there now",
-                self.path,
-            )
+    @contextmanager
+    def _fresh_after_failure(self) -> Generator[None]:
+        try:
+            yield
+        except BaseException:
+            # Whatever it was, the next attempt begins with a fresh connection.
             self._close_writer()
-            writer = None
-        if writer is None:
-            writer = SqliteWriter(self.path, key_id_of(self._keys), self._clock_ns)
-            self._writer = writer
-        return writer
+            raise
 
     def _close_writer(self) -> None:
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
+        self._database.close()
 
     def forked(self) -> None:
-        """Let go of the parent's connection in a child; see `SqliteWriter.abandon`."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.abandon()
-
-
-class AuditSink:
-    """Writes every batch to an audit log, in one durable transaction; raises if it cannot."""
-
-    name = "audit"
-    idempotent = True
-
-    def __init__(self, log: AuditLog) -> None:
-        self._log = log
-
-    def write(self, batch: Sequence[Event], /) -> None:
-        """Record *batch*."""
-        self._log.append(batch)
-
-    def flush(self, _timeout_s: float, /) -> bool:
-        """Return True: what is written is committed."""
-        return True
-
-    def check(self, _timeout_s: float, /) -> str:
-        """Open the database and see."""
-        return self._log.check()
-
-    def close(self, _timeout_s: float, /) -> None:
-        """Close the database."""
-        self._log.close()
+        """Let go of the parent's connection in a child, and be another writer."""
+        self._database.abandon()
+        self._writer.forked()

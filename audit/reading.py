@@ -9,14 +9,18 @@ that several people share (a document, a key like ``profile``) brings nothing of
 from __future__ import annotations
 
 import heapq
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..telemetry.event import OperationClass
-from .rows import EVENT_COLUMNS, USAGE_COLUMNS, AuditRow, MemoryRef, decode
+from .dialect import Value, marks
+from .rows import AuditRow, row_from
+from .snapshot import SELECT, Snapshot, first_at
 
 By = Literal["feature", "node", "model"]
+
+SKEW_US = 3_600_000_000
+"""How much later than it was recorded an event may claim to have happened: clocks differ."""
 
 
 class StoreLatency(NamedTuple):
@@ -73,75 +77,115 @@ class Remembered(NamedTuple):
     forgotten_us: int | None
 
 
-_COLUMNS = ", ".join(
-    ["e.seq", *(f"e.{name}" for name in EVENT_COLUMNS), *(f"u.{name}" for name in USAGE_COLUMNS)]
+_OF_DETAILS = (
+    "SELECT e.seq, e.header, e.leaf, d.subject_uid, d.salt, d.sealed "
+    "FROM audit_detail d JOIN audit_event e ON e.seq = d.seq"
 )
-_SELECT = f"SELECT {_COLUMNS} FROM audit_event e LEFT JOIN audit_usage u ON u.seq = e.seq"  # noqa: S608 - literals
-_BY_SUBJECT = f"{_SELECT} WHERE e.subject = ? ORDER BY e.occurred_us, e.seq"
-_BY_ID_ALONE = f"""
-    WITH mine AS (
-      SELECT DISTINCT e.store, e.collection, e.tenant, m.memory_id
-      FROM audit_event e JOIN audit_memory m ON m.seq = e.seq WHERE e.subject = :subject),
-    own AS (
-      SELECT * FROM mine k WHERE NOT EXISTS (
-        SELECT 1 FROM audit_memory m JOIN audit_event e ON e.seq = m.seq
-        WHERE m.memory_id = k.memory_id AND e.store = k.store AND e.collection IS k.collection
-          AND e.subject <> :subject))
-    {_SELECT} WHERE e.seq IN (
-      SELECT n.seq FROM own k JOIN audit_memory n ON n.memory_id = k.memory_id
-      JOIN audit_event f ON f.seq = n.seq
-      WHERE f.subject IS NULL AND f.store = k.store AND f.collection IS k.collection
-        AND (f.tenant IS NULL OR f.tenant IS k.tenant))
-    ORDER BY e.occurred_us, e.seq
-"""  # noqa: S608 - literals
-_MEMORIES = "SELECT memory_id, rank, score FROM audit_memory WHERE seq = ? ORDER BY rank"
-_LATENCY = """
-    WITH ranked AS (
-      SELECT store, nested, duration_us,
-        row_number() OVER (PARTITION BY store ORDER BY duration_us) AS place,
-        count(*) OVER (PARTITION BY store) AS total
-      FROM audit_event WHERE op_class <> 'model' AND (:op_class IS NULL OR op_class = :op_class))
-    SELECT store, count(*), sum(nested),
-      min(CASE WHEN place * 100 >= total * 50 THEN duration_us END) / 1e3,
-      min(CASE WHEN place * 100 >= total * 95 THEN duration_us END) / 1e3,
-      max(duration_us) / 1e3, sum(duration_us) / 1e6
-    FROM ranked GROUP BY store ORDER BY store
-"""
-_STATUSES = """
-    SELECT store, status, count(*) FROM audit_event
-    WHERE op_class <> 'model' AND (:op_class IS NULL OR op_class = :op_class)
-    GROUP BY store, status ORDER BY store, status
-"""
-_SPEND = """
-    SELECT {by} AS name, count(*), sum(u.input_tokens), sum(u.output_tokens), sum(u.cached_tokens),
-      sum(u.reasoning_tokens), total(u.cost_usd) AS cost,
-      sum(CASE WHEN u.cost_usd IS NULL THEN u.input_tokens + u.output_tokens ELSE 0 END)
-    FROM audit_usage u JOIN audit_event e ON e.seq = u.seq
-    GROUP BY name ORDER BY cost DESC, sum(u.input_tokens + u.output_tokens) DESC, name
-"""
-_SPEND_COLUMNS: dict[By, str] = {"feature": "e.feature", "node": "u.node", "model": "u.model"}
+BY_SUBJECT = f"{_OF_DETAILS} WHERE d.subject_uid = ? ORDER BY d.occurred_us, d.seq"
 
 
-def history(connection: sqlite3.Connection, subject: str) -> Iterator[AuditRow]:
-    """Yield everything recorded about the customer with the alias *subject*, oldest first."""
-    named = _rows(connection, _BY_SUBJECT, (subject,))
-    by_id = _rows(connection, _BY_ID_ALONE, {"subject": subject})
-    return heapq.merge(named, by_id, key=lambda row: (row.occurred_us, row.seq))
+def _by_id_alone(uids: int, nobodies: int) -> str:
+    """Return what finds the numbers of events on memories that are theirs, in nobody's name."""
+    return f"""
+        WITH mine AS (
+          SELECT DISTINCT d.place_ref, m.memory_ref
+          FROM audit_detail d JOIN audit_memory m ON m.seq = d.seq
+          WHERE d.subject_uid IN ({marks(uids)})),
+        own AS (
+          SELECT * FROM mine k WHERE NOT EXISTS (
+            SELECT 1 FROM audit_memory m
+            JOIN audit_detail d ON d.seq = m.seq
+            JOIN audit_subject s ON s.subject_uid = d.subject_uid
+            WHERE m.memory_ref = k.memory_ref AND d.place_ref = k.place_ref
+              AND s.kind = 'customer' AND d.subject_uid NOT IN ({marks(uids)})))
+        SELECT DISTINCT n.seq FROM own k
+        JOIN audit_memory n ON n.memory_ref = k.memory_ref
+        JOIN audit_detail f ON f.seq = n.seq
+        WHERE f.place_ref = k.place_ref AND f.subject_uid IN ({marks(nobodies)})
+    """  # noqa: S608 - marks
 
 
-def _rows(connection: sqlite3.Connection, statement: str, values: Any) -> Iterator[AuditRow]:
-    width = 1 + len(EVENT_COLUMNS)
-    for found in connection.execute(statement, values):
-        event = dict(zip(EVENT_COLUMNS, found[1:width], strict=True))
-        usage = dict(zip(USAGE_COLUMNS, found[width:], strict=True))
-        memories = tuple(MemoryRef(*each) for each in connection.execute(_MEMORIES, found[:1]))
-        yield decode(found[0], event, memories, usage if usage["model"] is not None else None)
+def seqs_by_id_alone(snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence[str]) -> list[int]:
+    """Return the events that name nobody, on memories that are those of *uids* alone."""
+    if not uids or not nobodies:
+        return []
+    statement = _by_id_alone(len(uids), len(nobodies))
+    found = snapshot.execute(statement, (*uids, *uids, *nobodies))
+    return sorted(seq for (seq,) in found.fetchall())
 
 
-def memories(connection: sqlite3.Connection, subject: str) -> list[Remembered]:
+def history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[AuditRow]:
+    """Yield everything recorded about a customer, oldest first."""
+    snapshot.check_keys()
+    uids = snapshot.family(snapshot.uids(customer, tenant))
+    named = [_rows(snapshot, BY_SUBJECT, (uid,)) for uid in uids]
+    unnamed = seqs_by_id_alone(snapshot, uids, snapshot.nobodies(tenant))
+    by_id = [] if not unnamed else [_by_seqs(snapshot, unnamed)]
+    return heapq.merge(*named, *by_id, key=lambda row: (row.occurred_us, row.seq))
+
+
+def _by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[AuditRow]:
+    rows: list[AuditRow] = []
+    for start in range(0, len(seqs), 500):
+        part = tuple(seqs[start : start + 500])
+        rows += _rows(snapshot, f"{SELECT} WHERE e.seq IN ({marks(len(part))})", part)
+    return iter(sorted(rows, key=lambda row: (row.occurred_us, row.seq)))
+
+
+def _rows(snapshot: Snapshot, statement: str, values: Sequence[Value]) -> Iterator[AuditRow]:
+    return map(row_from, snapshot.found(statement, values))
+
+
+def rows(snapshot: Snapshot, **chosen: Any) -> Iterator[AuditRow]:
+    """Yield the operations that fit all that is *chosen*, in order of recording; see `AuditLog`."""
+    conditions, values = ["e.kind = 'operation'"], list[Value]()
+    for name, value in chosen.items():
+        if value is not None:
+            condition, wanted = _CONDITIONS[name](snapshot, value)
+            conditions.append(condition)
+            values += wanted
+    where = " AND ".join(conditions)
+    return _rows(snapshot, f"{SELECT} WHERE {where} ORDER BY e.seq", values)
+
+
+Condition = Callable[[Snapshot, Any], tuple[str, list[Value]]]
+
+
+def _since(snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
+    return "e.occurred_us >= ? AND e.seq >= ?", [moment_us, first_at(snapshot, moment_us - SKEW_US)]
+
+
+def _until(_snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
+    return "e.occurred_us < ?", [moment_us]
+
+
+def _run(snapshot: Snapshot, run: str) -> tuple[str, list[Value]]:
+    return "d.run_ref = ?", [snapshot.references.run(run)]
+
+
+def _memory(snapshot: Snapshot, memory_id: str) -> tuple[str, list[Value]]:
+    found = "e.seq IN (SELECT seq FROM audit_memory WHERE memory_ref = ?)"
+    return found, [snapshot.references.memory(memory_id)]
+
+
+def _subject(snapshot: Snapshot, uid: str) -> tuple[str, list[Value]]:
+    uids = snapshot.family([uid])
+    return f"d.subject_uid IN ({marks(len(uids))})", [*uids]
+
+
+_CONDITIONS: dict[str, Condition] = {
+    "since_us": _since,
+    "until_us": _until,
+    "run": _run,
+    "memory_id": _memory,
+    "subject_uid": _subject,
+}
+
+
+def memories(history_of: Iterator[AuditRow]) -> list[Remembered]:
     """Return the memories that a customer's history names, in order of their first mention."""
     known: dict[tuple[str, str | None, str], Remembered] = {}
-    for row in history(connection, subject):
+    for row in history_of:
         for memory_id, _rank, _score in row.memories if row.status.is_normal else ():
             key = (row.store, row.collection, memory_id)
             before = known.get(key) or Remembered(*key, None, (), 0, None, None)
@@ -158,34 +202,60 @@ def _after(memory: Remembered, row: AuditRow) -> Remembered:
     return memory._replace(reads=memory.reads + 1, last_read_us=row.occurred_us)
 
 
-def latency(connection: sqlite3.Connection, op_class: OperationClass | None) -> list[StoreLatency]:
+_LATENCY = """
+    WITH ranked AS (
+      SELECT store, nested, duration_us,
+        row_number() OVER (PARTITION BY store ORDER BY duration_us) AS place,
+        count(*) OVER (PARTITION BY store) AS total
+      FROM audit_event WHERE {chosen})
+    SELECT store, count(*), sum(nested),
+      min(CASE WHEN place * 100 >= total * 50 THEN duration_us END),
+      min(CASE WHEN place * 100 >= total * 95 THEN duration_us END),
+      max(duration_us), sum(duration_us)
+    FROM ranked GROUP BY store ORDER BY store
+"""
+_STATUSES = """
+    SELECT store, status, count(*) FROM audit_event WHERE {chosen}
+    GROUP BY store, status ORDER BY store, status
+"""
+
+
+def latency(snapshot: Snapshot, op_class: OperationClass | None) -> list[StoreLatency]:
     """Return how long each store took, model calls left out."""
-    chosen = {"op_class": op_class.value if op_class else None}
+    chosen, values = "kind = 'operation' AND op_class <> 'model'", list[Value]()
+    if op_class is not None:
+        chosen, values = f"{chosen} AND op_class = ?", [op_class.value]
     statuses: dict[str, dict[str, int]] = {}
-    for store, status, count in connection.execute(_STATUSES, chosen):
+    counted: list[Any] = snapshot.execute(_STATUSES.format(chosen=chosen), values).fetchall()
+    for store, status, count in counted:
         statuses.setdefault(store, {})[status] = count
-    found: list[Any] = connection.execute(_LATENCY, chosen).fetchall()
-    return [StoreLatency._make((*each, statuses[each[0]])) for each in found]
+    found: list[Any] = snapshot.execute(_LATENCY.format(chosen=chosen), values).fetchall()
+    return [_latency(*each, statuses=statuses[each[0]]) for each in found]
 
 
-def spend(connection: sqlite3.Connection, by: By) -> list[Spend]:
+def _latency(
+    store: str, operations: int, nested: int, *micros: int, statuses: dict[str, int]
+) -> StoreLatency:
+    p50, p95, most, total = (int(each) for each in micros)
+    return StoreLatency(
+        store, operations, int(nested), p50 / 1e3, p95 / 1e3, most / 1e3, total / 1e6, statuses
+    )
+
+
+_SPEND = """
+    SELECT {by} AS name, count(*), sum(u.input_tokens), sum(u.output_tokens), sum(u.cached_tokens),
+      sum(u.reasoning_tokens), coalesce(sum(u.cost_usd), 0.0) AS cost,
+      sum(CASE WHEN u.cost_usd IS NULL THEN u.input_tokens + u.output_tokens ELSE 0 END)
+    FROM audit_usage u JOIN audit_event e ON e.seq = u.seq
+    GROUP BY {by} ORDER BY cost DESC, sum(u.input_tokens + u.output_tokens) DESC, name
+"""
+_SPEND_COLUMNS: dict[By, str] = {"feature": "e.feature", "node": "u.node", "model": "u.model"}
+
+
+def spend(snapshot: Snapshot, by: By) -> list[Spend]:
     """Return tokens and cost, dearest first."""
-    statement = _SPEND.format(by=_SPEND_COLUMNS[by])
-    return [Spend(*each) for each in connection.execute(statement)]
-
-
-def count(connection: sqlite3.Connection) -> int:
-    """Return how many events are recorded."""
-    (events,) = connection.execute("SELECT count(*) FROM audit_event").fetchone()
-    return int(events)
-
-
-def newest(connection: sqlite3.Connection) -> int:
-    """Return the number of the newest event: their count, at once, where none was erased."""
-    (seq,) = connection.execute("SELECT max(seq) FROM audit_event").fetchone()
-    return int(seq or 0)
-
-
-def key_ids(connection: sqlite3.Connection) -> frozenset[str]:
-    """Return the names of the keys that this database was written with."""
-    return frozenset(key_id for (key_id,) in connection.execute("SELECT key_id FROM audit_key"))
+    found: list[Any] = snapshot.execute(_SPEND.format(by=_SPEND_COLUMNS[by])).fetchall()
+    return [
+        Spend(name, calls, *map(int, tokens), cost_usd=float(cost), unpriced_tokens=int(unpriced))
+        for name, calls, *tokens, cost, unpriced in found
+    ]

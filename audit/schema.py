@@ -1,64 +1,74 @@
 """
 The tables of the audit trail, and how an older database becomes one of today.
 
-Rows are only ever added: triggers refuse to change or delete one, and an insert that would replace
-one is ignored, which is also what makes a replay harmless. This keeps honest programs honest. It
-does not stop whoever may write to the file: for that, ship it elsewhere.
+Written once, in the words of SQLite; a dialect translates them. What is sealed is in
+`audit_event.header` alone: the other columns of that table repeat parts of it, for queries, and
+`verify` compares them. What may have to be erased is in tables of its own: details are encrypted
+for each customer, memories and runs are keyed hashes.
 
-STRICT tables are not used: they need SQLite 3.37, and long-lived distributions have less.
+Sealed rows are only ever added. Triggers refuse to change or delete one, save those that retention
+has given up (`audit_log.first_seq`). This keeps honest programs honest; that somebody went past
+them is what the hashes show.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from pathlib import Path
+from collections.abc import Callable
 
 from .errors import AuditError
 
-APPLICATION_ID = 0x6D6E6D61  # "mnma", in the file's header: see PRAGMA application_id
+APPLICATION_ID = 0x6D6E6D61  # "mnma", in the head of an SQLite file: see PRAGMA application_id
 
-_TABLES = (
+TABLES = (
     """
-    CREATE TABLE audit_event(
-      seq INTEGER PRIMARY KEY,         -- order of recording, in this database
+    CREATE TABLE audit_log(            -- one row: the end of the log, which writers queue for
+      origin TEXT PRIMARY KEY,         -- the log's name, random
+      size INTEGER NOT NULL,           -- sealed events
+      operations INTEGER NOT NULL,     -- those that are operations, not about the log itself
+      first_seq INTEGER NOT NULL,      -- retention has removed what is before it
+      prev_leaf BLOB NOT NULL,
+      frontier BLOB NOT NULL,          -- right edge of the Merkle tree
+      recorded_us INTEGER NOT NULL,    -- of the newest event: time never runs backwards here
+      epoch INTEGER NOT NULL,          -- grows whenever keys of customers change
+      schema_version INTEGER NOT NULL,
+      created_us INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE audit_event(          -- sealed, no personal data
+      seq INTEGER PRIMARY KEY,         -- dense, from 0: the index of its leaf
       writer_id TEXT NOT NULL,         -- one process incarnation
-      writer_seq INTEGER NOT NULL,     -- dense per writer: a gap is a lost event
+      writer_seq INTEGER NOT NULL,     -- dense per writer, from 1: a gap is a lost event
+      kind TEXT NOT NULL,              -- operation, or log: about the log itself
       occurred_us INTEGER NOT NULL,    -- start, microseconds since 1970 UTC
       recorded_us INTEGER NOT NULL,
       operation TEXT NOT NULL,
       op_class TEXT NOT NULL,
       store TEXT NOT NULL,
       method TEXT NOT NULL,
-      collection TEXT,
       status TEXT NOT NULL,
-      neutral INTEGER NOT NULL,        -- the caller was given a neutral value
-      late INTEGER NOT NULL,           -- the store was still at work
-      journal TEXT NOT NULL,           -- of a write it did not take: appended, replayed, lost
       nested INTEGER NOT NULL,         -- inside another operation
-      error TEXT,                      -- type of the exception
       duration_us INTEGER NOT NULL,
-      waited_us INTEGER NOT NULL,
-      hits INTEGER,
-      foreign_hits INTEGER NOT NULL,
-      top_score REAL,
-      size_bytes INTEGER,
-      redactions TEXT,                 -- JSON: entity -> count
-      subject TEXT,                    -- keyed alias of the customer
-      tenant TEXT,
-      agent TEXT,
       feature TEXT,
-      run TEXT,
-      purpose TEXT,
-      trace_id TEXT NOT NULL,
-      span_id TEXT NOT NULL,
-      content TEXT,                    -- JSON, redacted
-      UNIQUE(writer_id, writer_seq))
+      header BLOB NOT NULL,            -- canonical JSON (RFC 8785)
+      leaf BLOB NOT NULL)              -- SHA-256(0x00 || header)
     """,
     """
-    CREATE TABLE audit_memory(         -- the memories an event read or wrote
+    CREATE TABLE audit_detail(         -- erasable
+      seq INTEGER PRIMARY KEY,
+      subject_uid TEXT NOT NULL,
+      occurred_us INTEGER NOT NULL,
+      run_ref BLOB,                    -- keyed hash
+      place_ref BLOB,                  -- keyed hash of store and collection
+      dek_id TEXT NOT NULL,
+      salt BLOB NOT NULL,              -- header.detail_commit = HMAC-SHA-256(salt, plaintext)
+      sealed BLOB NOT NULL,            -- nonce || AES-256-GCM
+      expires_us INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE audit_memory(         -- erasable: the memories that an event read or wrote
       seq INTEGER NOT NULL,
       rank INTEGER NOT NULL,           -- from 1
-      memory_id TEXT NOT NULL,
+      memory_ref BLOB NOT NULL,        -- keyed hash
       score REAL,
       PRIMARY KEY(seq, rank)) WITHOUT ROWID
     """,
@@ -77,76 +87,118 @@ _TABLES = (
       time_to_first_token_s REAL,
       cost_usd REAL)                   -- NULL: not in the price table
     """,
-    "CREATE TABLE audit_key(key_id TEXT PRIMARY KEY, first_used_us INTEGER NOT NULL)",
-    "CREATE INDEX audit_event_subject ON audit_event(subject, occurred_us)",
-    "CREATE INDEX audit_memory_memory ON audit_memory(memory_id, seq)",
-)
-
-_SAME_ROW = {
-    "audit_event": "seq = NEW.seq OR (writer_id = NEW.writer_id AND writer_seq = NEW.writer_seq)",
-    "audit_memory": "seq = NEW.seq AND rank = NEW.rank",
-    "audit_usage": "seq = NEW.seq",
-    "audit_key": "key_id = NEW.key_id",
-}
-
-
-def _append_only(table: str, same_row: str) -> tuple[str, ...]:
-    refusal = f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-    # INSERT OR REPLACE deletes without firing a delete trigger, so it is met before it begins.
-    exists = f"EXISTS(SELECT 1 FROM {table} WHERE {same_row})"  # noqa: S608 - literals of this module
-    skip = "BEGIN SELECT RAISE(IGNORE); END"
-    return (
-        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE ON {table} {refusal}",
-        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table} {refusal}",
-        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {exists} {skip}",
-    )
-
-
-_TRIGGERS = tuple(
-    statement for table, row in _SAME_ROW.items() for statement in _append_only(table, row)
-)
-
-MIGRATIONS: tuple[tuple[str, ...], ...] = ((*_TABLES, *_TRIGGERS),)
-"""Statements that lead from each version to the next; the first lead from an empty file."""
-
-SCHEMA_VERSION = len(MIGRATIONS)
-
-
-def version_of(connection: sqlite3.Connection, path: Path) -> int:
     """
-    Return the schema version of a database; 0 for an empty one. Changes nothing.
+    CREATE TABLE audit_subject(        -- a customer, or the nobody of a tenant
+      subject_uid TEXT PRIMARY KEY,    -- random
+      kind TEXT NOT NULL,              -- customer, nobody
+      dek_id TEXT NOT NULL,
+      dek_wrapped BLOB,                -- NULL: shredded
+      kek_id TEXT NOT NULL,
+      state TEXT NOT NULL,             -- active, merged, erased
+      merged_into TEXT,
+      created_us INTEGER NOT NULL,
+      erased_us INTEGER)
+    """,
+    """
+    CREATE TABLE audit_subject_alias(  -- keyed hashes by which a customer is found
+      alias TEXT PRIMARY KEY,
+      key_id TEXT NOT NULL,
+      id_type TEXT NOT NULL,           -- customer, nobody, or what else identifies them
+      subject_uid TEXT NOT NULL)
+    """,
+    """
+    CREATE TABLE audit_key(            -- the log's own key, wrapped with each secret in use
+      key_id TEXT PRIMARY KEY,
+      wrapped BLOB NOT NULL,
+      verifier_key TEXT NOT NULL,      -- checks the checkpoints that this secret signed
+      first_used_us INTEGER NOT NULL)
+    """,
+    """
+    CREATE TABLE audit_tile(           -- full subtrees; level 0: 256 leaf hashes that were pruned
+      level INTEGER NOT NULL,
+      idx INTEGER NOT NULL,
+      hash BLOB NOT NULL,
+      PRIMARY KEY(level, idx)) WITHOUT ROWID
+    """,
+    """
+    CREATE TABLE audit_checkpoint(
+      size INTEGER NOT NULL,
+      created_us INTEGER NOT NULL,
+      root BLOB NOT NULL,
+      note TEXT NOT NULL,              -- C2SP signed note
+      key_id TEXT NOT NULL,
+      anchors TEXT NOT NULL,           -- JSON array: where else it was sent
+      PRIMARY KEY(size, created_us)) WITHOUT ROWID
+    """,
+    # Without a WHERE, events about the log itself would need counters of their own.
+    """
+    CREATE UNIQUE INDEX audit_event_writer ON audit_event(writer_id, writer_seq)
+      WHERE kind = 'operation'
+    """,
+    "CREATE INDEX audit_detail_subject ON audit_detail(subject_uid, occurred_us, seq)",
+    "CREATE INDEX audit_detail_run ON audit_detail(run_ref, seq)",
+    "CREATE INDEX audit_memory_ref ON audit_memory(memory_ref, seq)",
+    "CREATE INDEX audit_alias_subject ON audit_subject_alias(subject_uid)",
+)
+
+_OLDEST = 2
+"""Version 1 was never released: a plain table without seals."""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = ()
+"""Statements that lead from each version, the first from `_OLDEST`, to the next."""
+
+
+def newest_version() -> int:
+    """Return the version that `TABLES` and all `MIGRATIONS` make."""
+    return _OLDEST + len(MIGRATIONS)
+
+
+def check_version(version: int, label: str) -> None:
+    """
+    See whether this library knows what to do with a database of *version*; 0: an empty one.
 
     Raises:
-        AuditError: It is another application's, or a newer version's.
+        AuditError: It is newer, or from before the first release.
     """
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application_id != APPLICATION_ID and (tables or version):
+    if version > newest_version():
         raise AuditError(
-            f"{path} is the database of another application; nothing in it was changed. "
-            "Choose another file with MNEMOSCOPE_AUDIT_URL"
+            f"{label} has schema version {version}, this library knows {newest_version()}; "
+            "nothing in it was changed. Upgrade mnemoscope"
         )
-    if version > SCHEMA_VERSION:
+    if 0 < version < _OLDEST:
         raise AuditError(
-            f"the audit database {path} has schema version {version}, this library knows "
-            f"{SCHEMA_VERSION}; nothing in it was changed. Upgrade mnemoscope"
+            f"{label} was made before the first release, and is not sealed; nothing in it was "
+            "changed. Move it away: a new one is made in its place"
         )
-    return int(version)
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a database to `SCHEMA_VERSION`, each step in a transaction of its own."""
-    while version_of(connection, path) < SCHEMA_VERSION:
-        connection.execute("BEGIN EXCLUSIVE")
-        try:
-            # Read again: another process may have been faster.
-            version = version_of(connection, path)
-            for statement in MIGRATIONS[version] if version < SCHEMA_VERSION else ():
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {min(version + 1, SCHEMA_VERSION)}")
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
+def steps_from(version: int) -> tuple[tuple[str, ...], ...]:
+    """Return what leads from *version* to the newest, step by step; the first from 0 makes all."""
+    if version == 0:
+        return (TABLES, *MIGRATIONS)
+    return MIGRATIONS[version - _OLDEST :]
+
+
+def version_after(version: int) -> int:
+    """Return the version that the next step leads to."""
+    return max(version + 1, _OLDEST)
+
+
+def columns_of(table: str) -> tuple[str, ...]:
+    """Return the columns of *table*, as `TABLES` has them."""
+    return tuple(name for name, _type in _typed_columns(table))
+
+
+def types_of(table: str, columns: tuple[str, ...], named: Callable[[str], str]) -> list[str]:
+    """Return the types of *columns* as another dialect calls them."""
+    types = dict(_typed_columns(table))
+    return [named(types[each]) for each in columns]
+
+
+def _typed_columns(table: str) -> list[tuple[str, str]]:
+    (statement,) = (each for each in TABLES if f"CREATE TABLE {table}(" in each)
+    body = statement.partition("(")[2].rpartition(")")[0]
+    lines = (line.partition("--")[0].split() for line in body.splitlines())
+    return [
+        (words[0], words[1].strip(",)")) for words in lines if len(words) > 1 and words[0].islower()
+    ]

@@ -6,8 +6,11 @@ The chokepoint in front of an agent's memory, and the front door to it.
 
 from __future__ import annotations
 
+from .budget import Budget
 from .context import Scope, context, feature
 from .errors import (
+    BudgetExceeded,
+    BudgetExceededError,
     ConfigurationError,
     DeadlineExceededError,
     MnemoscopeError,
@@ -22,6 +25,9 @@ from .policy import BreakerPolicy, Policy
 
 __all__ = [
     "BreakerPolicy",
+    "Budget",
+    "BudgetExceeded",
+    "BudgetExceededError",
     "Check",
     "ConfigurationError",
     "DeadlineExceededError",

@@ -17,15 +17,16 @@ from ..telemetry.sink import Sink
 from ..telemetry.subject import SubjectKeys
 from ..telemetry.trace import Tracing
 from .errors import ConfigurationError
-from .journal.journal import Journal
+from .ledger import Ledger, parse_mode
 from .live import LiveFigures
 from .redaction.redactor import Redactor, build_redactor
 from .runtime import Runtime
 from .settings import SINK_NAMES, Settings, SinkName
-from .vault.vault import Vault
 
 if TYPE_CHECKING:
     from ..audit.log import AuditLog
+    from .journal.journal import Journal
+    from .vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ def assemble(
     names = wanted_sinks(settings) if sinks is None else ()
     faults = Faults()
     try:
+        key_made = settings.audit_pseudonym_key is None and not settings.key_file.exists()
         keys = SubjectKeys(_secret(settings))
         audit = _audit_log(settings, keys) if "audit" in names else None
         chosen = [_sink(name, settings, audit) for name in names] if sinks is None else [*sinks]
@@ -81,6 +83,7 @@ def assemble(
         journal=journal,
         vault=vault,
     )
+    runtime.ledger = _follow_trail(settings, runtime, key_made=key_made)
     return Assembled(runtime=runtime, audit=audit, live=_live(names, runtime), prices=prices)
 
 
@@ -156,10 +159,48 @@ def _secret(settings: Settings) -> bytes:
 
 
 def _audit_log(settings: Settings, keys: SubjectKeys) -> AuditLog:
+    from ..audit.keys import parse_secret  # noqa: PLC0415
     from ..audit.log import AuditLog  # noqa: PLC0415
 
-    url = settings.audit_url or f"sqlite:///{settings.data_folder / 'audit.db'}"
-    return AuditLog(url, keys)
+    given = settings.audit_previous_keys
+    previous = given.get_secret_value().split(",") if given is not None else []
+    return AuditLog(
+        _audit_url(settings),
+        keys,
+        previous=[SubjectKeys(parse_secret(each)) for each in previous if each.strip()],
+        retention_days=settings.audit_retention_days,
+    )
+
+
+def _audit_url(settings: Settings) -> str:
+    return settings.audit_url or f"sqlite:///{settings.data_folder / 'audit.db'}"
+
+
+def _audit_sink(settings: Settings, log: AuditLog) -> Sink:
+    from ..audit.sink import CHECKPOINT_EVERY_S, AuditSink  # noqa: PLC0415
+    from ..audit.spool import Spool, spool_name  # noqa: PLC0415
+
+    path = settings.audit_spool or settings.data_folder / spool_name(_audit_url(settings))
+    spool = Spool(path, log.ring, settings.audit_spool_max_bytes)
+    return AuditSink(log, spool, checkpoint_every_s=CHECKPOINT_EVERY_S)
+
+
+def _follow_trail(settings: Settings, runtime: Runtime, *, key_made: bool) -> Ledger | None:
+    """Have the audit sink tell the others of its checkpoints, and hold calls to its word."""
+    sink = next((each for each in runtime.drain.sinks if each.name == "audit"), None)
+    if sink is None or "mnemoscope.audit.sink" not in sys.modules:
+        return None
+    from ..audit.announcing import Announcer  # noqa: PLC0415
+    from ..audit.sink import AuditSink  # noqa: PLC0415
+
+    if not isinstance(sink, AuditSink):
+        return None
+    sink.announce = Announcer(runtime.drain)
+    sink.key_made = key_made
+    mode = parse_mode(settings.audit_mode)
+    if mode.strict:
+        sink.probe()
+    return Ledger(mode, sink, runtime.drain, runtime.faults) if mode.durable else None
 
 
 _NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
@@ -168,6 +209,8 @@ _NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, Permissi
 def _journal(settings: Settings, faults: Faults) -> Journal | None:
     if settings.journal is None:
         return None
+    from .journal.journal import Journal  # noqa: PLC0415 - only where it is wanted
+
     journal = Journal(settings.journal, faults=faults, max_bytes=settings.journal_max_bytes)
     try:
         journal.open()
@@ -181,6 +224,8 @@ def _journal(settings: Settings, faults: Faults) -> Journal | None:
 def _vault(settings: Settings, keys: SubjectKeys, faults: Faults) -> Vault | None:
     if settings.vault is None:
         return None
+    from .vault.vault import Vault  # noqa: PLC0415 - only where it is wanted
+
     vault = Vault(settings.vault, keys=keys, faults=faults)
     try:
         vault.file.open()
@@ -208,13 +253,11 @@ def _sink(name: SinkName, settings: Settings, audit: AuditLog | None) -> Sink:
     if name == "logs":
         from ..telemetry.logs import LogSink  # noqa: PLC0415
 
-        return LogSink(file=settings.log_file, content=content)
+        return LogSink(file=settings.log_file, host=settings.log_to, content=content)
     if name == "langsmith":
         return _langsmith(content=content)
-    from ..audit.log import AuditSink  # noqa: PLC0415
-
     assert audit is not None  # noqa: S101 - made above, whenever the name is wanted
-    return AuditSink(audit)
+    return _audit_sink(settings, audit)
 
 
 def _langsmith(*, content: bool) -> Sink:

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TypeAlias
 
 from ..telemetry.fork import reset_after_fork
 from .policy import BreakerPolicy
@@ -47,10 +47,8 @@ NORMAL = Admission(granted=True)
 REFUSED = Admission(granted=False)
 
 
-class _Outcome(NamedTuple):
-    at: float
-    failed: bool
-    slow: bool
+_Outcome: TypeAlias = tuple[float, bool, bool]
+"""When a call ended, whether it failed, whether it was slow."""
 
 
 class Breaker:
@@ -103,14 +101,18 @@ class Breaker:
         self._probe = Admission(granted=True, lease_until=now + self._policy.probe_lease_s)
         return self._probe
 
-    def settle(self, admission: Admission, *, failed: bool, slow: bool = False) -> None:
-        """Report how an admitted call ended."""
+    def settle(
+        self, admission: Admission, *, failed: bool, slow: bool = False, now: float | None = None
+    ) -> None:
+        """Report how an admitted call ended, *now* if that has been read from the clock."""
         with self._lock:
+            if now is None:
+                now = self._clock()
             if admission is self._probe:
                 self._probe = None
-                self._opened_at = self._clock() if failed or slow else None
+                self._opened_at = now if failed or slow else None
             elif admission is NORMAL and self._opened_at is None:
-                self._record(_Outcome(self._clock(), failed, slow))
+                self._record((now, failed, slow))
             # Else: a probe that was given up, or a call from before the breaker opened. The breaker
             # waits for one that is newer.
 
@@ -121,17 +123,18 @@ class Breaker:
                 self._probe = None
 
     def _record(self, outcome: _Outcome) -> None:
-        policy = self._policy
-        self._window.append(outcome)
-        self._failures += outcome.failed
-        self._slow += outcome.slow
-        horizon = outcome.at - policy.window_s
-        while len(self._window) > policy.window_calls or self._window[0].at < horizon:
-            oldest = self._window.popleft()
-            self._failures -= oldest.failed
-            self._slow -= oldest.slow
-        if (outcome.failed or outcome.slow) and self._is_bad():
-            self._open(outcome.at)
+        policy, window = self._policy, self._window
+        now, failed, slow = outcome
+        window.append(outcome)
+        self._failures += failed
+        self._slow += slow
+        horizon = now - policy.window_s
+        while len(window) > policy.window_calls or window[0][0] < horizon:
+            _at, oldest_failed, oldest_slow = window.popleft()
+            self._failures -= oldest_failed
+            self._slow -= oldest_slow
+        if (failed or slow) and self._is_bad():
+            self._open(now)
 
     def _is_bad(self) -> bool:
         calls = len(self._window)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from ..telemetry.fork import reset_after_fork
 
 
@@ -13,9 +11,6 @@ class Bulkhead:
 
     Args:
         places: Calls that may be inside at once.
-
-    Attributes:
-        in_flight: Calls inside now.
     """
 
     def __init__(self, places: int) -> None:
@@ -25,19 +20,25 @@ class Bulkhead:
 
     def forked(self) -> None:
         """Begin with nobody inside: the calls in flight are the parent's."""
-        self._lock = threading.RLock()
-        self.in_flight = 0
+        # A list of what is free, since its `pop` and `append` are atomic: no lock, which a signal
+        # handler or finaliser on the same thread could meet half-way.
+        self._free = [None] * self._places
+
+    @property
+    def in_flight(self) -> int:
+        """Calls inside now."""
+        return self._places - len(self._free)
 
     def enter(self) -> bool:
         """Take a place. False when there is none."""
-        with self._lock:
-            if self.in_flight >= self._places:
-                return False
-            self.in_flight += 1
-            return True
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
 
     def leave(self) -> None:
         """Give the place back, when the store has really answered."""
-        with self._lock:
-            # In a child forked from inside a call there is nobody to count out.
-            self.in_flight = max(0, self.in_flight - 1)
+        # In a child forked from inside a call there is nobody to count out.
+        if len(self._free) < self._places:
+            self._free.append(None)

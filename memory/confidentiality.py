@@ -23,10 +23,12 @@ class Confidentiality:
 
     def begin(self, call: Call) -> bool:
         """Open the call's redaction, whose labels the event needs. False: it is refused."""
-        scope = call.scope
+        scope, runtime = call.scope, self._runtime
         try:
-            call.redaction = self._runtime.redactor.begin(
-                tenant=scope.tenant, known=scope.identifiers, keeper=self._runtime.pocket(scope)
+            call.redaction = runtime.redactor.begin(
+                tenant=scope.tenant,
+                known=scope.identifiers,
+                keeper=None if runtime.vault is None else runtime.pocket(scope),
             )
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality
             self._refuse(call, exc)

@@ -62,6 +62,8 @@ class Scope:
         """
         if other is NOBODY:
             return self
+        if self is NOBODY:
+            return other
         missing: dict[str, Any] = {
             name: value
             for name in _NAMES
@@ -113,7 +115,7 @@ def context(  # noqa: PLR0913 - keyword-only, and a scope has that many parts
         tenant=tenant or outer.tenant,
         customer=customer or outer.customer,
         agent=agent or outer.agent,
-        feature=_nested(outer.feature, feature),
+        feature=nested_feature(outer.feature, feature),
         run=run or outer.run,
         purpose=purpose or outer.purpose,
         known=(*outer.known, *known) if same_person else known,
@@ -211,7 +213,8 @@ def _async_steps(fn: Callable[..., AsyncGenerator[Any, Any]], name: str) -> Call
     return generated
 
 
-def _nested(outer: str | None, inner: str | None) -> str | None:
+def nested_feature(outer: str | None, inner: str | None) -> str | None:
+    """Return the path ``outer/inner`` of two features, of which either may be unknown."""
     if outer is None or inner is None:
         return inner or outer
     return outer if outer.rpartition("/")[2] == inner else f"{outer}/{inner}"

@@ -8,10 +8,13 @@ from functools import partial
 from pathlib import Path
 from stat import S_IMODE
 
+from ..telemetry.amounts import in_unit
+from ..telemetry.crossing import Level
 from ..telemetry.lane import LaneStats, delivering
 from ..telemetry.prices import PriceFileError, Prices
 from ..telemetry.sink import Checkable, DeliveryError, Sink
 from .breaker import BreakerState
+from .budgets import Budgets, BudgetStatus
 from .guard import Guard
 from .health import Check, Health, Question, State, ask, failed
 from .journal.journal import JournalStats
@@ -30,6 +33,9 @@ DISABLED = Health(
     )
 )
 
+_BUDGETS_SHOWN = 5
+"""Budgets that are told of one by one, the worst first."""
+
 _FULL = 0.9
 """Share of the journal's size from which it is worth a warning."""
 
@@ -45,6 +51,7 @@ def examine(settings: Settings, runtime: Runtime, timeout_s: float) -> Health:
         "key": lambda: key(settings),
         "names": lambda: names(runtime.redactor.health()),
         "prices": lambda: prices(settings.prices),
+        "budgets": lambda: budgets(runtime.budgets),
         "self-defence": lambda: own_errors(runtime),
     }
     return ask(questions, timeout_s)
@@ -236,6 +243,34 @@ def prices(path: Path | None) -> Check:
         return failed("prices", " ".join(str(exc).split()))
     origin = f", some from {path}" if path else ""
     return Check(name="prices", state=State.OK, detail=f"{len(table):,} models have one{origin}")
+
+
+def budgets(limits: Budgets) -> Check:
+    """Look at what is left of each budget, and whether it can cover anything at all."""
+    if not len(limits):
+        return Check(name="budgets", state=State.OFF, detail="none is set")
+    found = [_of_budget(status, limits.calls) for status in limits.status()]
+    found.sort(key=lambda each: -_GRAVITY.index(each[0]))
+    said = [text for _state, text in found[:_BUDGETS_SHOWN]]
+    if hidden := found[_BUDGETS_SHOWN:]:
+        said.append(f"{len(hidden)} more")
+    return Check(name="budgets", state=found[0][0], detail="; ".join(said))
+
+
+def _of_budget(status: BudgetStatus, calls: int) -> tuple[State, str]:
+    budget = status.budget
+    if not status.calls and calls:
+        return State.WARNING, (
+            f"{budget.name}: covers none of {calls:,} model calls so far: is what it names right?"
+        )
+    limit = in_unit(budget.limit, budget.unit)
+    said = f"{budget.name}: {status.spent / budget.limit:.0%} of {limit} spent"
+    if status.unpriced_calls:
+        said += f", {status.unpriced_calls:,} calls without a price not counted"
+    if status.level is Level.EXCEEDED and budget.on_exceeded == "stop":
+        return State.FAILED, f"{said}, {status.refused_calls:,} calls refused"
+    alarming = status.unpriced_calls or status.level in {Level.ALERT, Level.EXCEEDED}
+    return (State.WARNING if alarming else State.OK), said
 
 
 def own_errors(runtime: Runtime) -> Check:

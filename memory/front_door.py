@@ -7,24 +7,26 @@ The one module of this package that reaches adapters and audit, and only inside 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..telemetry.drain import EXIT_S
-from ..telemetry.event import Event
-from ..telemetry.sink import Sink
-from . import call as calls
-from .guard import Guard
+from ..telemetry.sink import EXIT_S, Sink
 from .health import Health
-from .observe import function_failed, observed
-from .runtime import Runtime
 
 if TYPE_CHECKING:
+    from ..adapters.langgraph_redaction import RedactionFactory
     from ..adapters.langgraph_stream import UsageFactory
     from ..audit.log import AuditLog
+    from ..telemetry.event import Event
     from ..telemetry.prices import Prices
+    from .budget import Budget
+    from .budgets import BudgetStatus
+    from .forgetting import Places
+    from .guard import Guard
+    from .holdings import Holdings
     from .live import LiveFigures
     from .redaction.redactor import Redactor
+    from .runtime import Runtime
     from .settings import Settings
     from .vault.revealing import GuardedVault
 
@@ -40,9 +42,10 @@ class Mnemoscope:
         settings: From `load_settings`. None: from the environment.
         sinks: Where events go. None: what the settings name.
         redactor: What replaces personal data. None: what the settings name.
+        budgets: What may be spent.
 
     Raises:
-        ConfigurationError: A setting makes no sense, or a sink cannot be set up.
+        ConfigurationError: A setting or budget makes no sense, or a sink cannot be set up.
 
     Example:
         >>> scope = Mnemoscope(load_settings(sinks="logs"))
@@ -55,6 +58,7 @@ class Mnemoscope:
         *,
         sinks: Sequence[Sink] | None = None,
         redactor: Redactor | None = None,
+        budgets: Iterable[Budget] = (),
     ) -> None:
         from .settings import load_settings  # noqa: PLC0415 - pydantic costs time to import
 
@@ -65,6 +69,9 @@ class Mnemoscope:
         self._live: LiveFigures | None = None
         self._prices: Prices | None = None
         self._vault: GuardedVault | None = None
+        from .budgets import Budgets  # noqa: PLC0415 - as little as that before it is wanted
+
+        limits = Budgets(budgets)
         if self._settings.disabled:
             return
         from . import assembly  # noqa: PLC0415 - the sinks cost time to import
@@ -72,6 +79,7 @@ class Mnemoscope:
         assembled = assembly.assemble(self._settings, sinks, redactor)
         self._runtime, self._audit = assembled.runtime, assembled.audit
         self._live, self._prices = assembled.live, assembled.prices
+        self._runtime.budgets = limits
         self._runtime.drain.close_at_exit()
         if self._runtime.vault is not None:
             from .vault.revealing import GuardedVault  # noqa: PLC0415 - only where it is wanted
@@ -89,7 +97,7 @@ class Mnemoscope:
             return client
         from ..adapters import mem0  # noqa: PLC0415
 
-        return mem0.guarded(client, self._runtime)
+        return mem0.guarded(client, self._runtime, prices=self._prices)
 
     def qdrant(self, client: C, *, owner_key: str | None = None) -> C:
         """
@@ -147,16 +155,54 @@ class Mnemoscope:
 
         return langgraph_checkpoint.guarded(saver, self._runtime, redact=redact, degraded=degraded)
 
-    def usage(self) -> UsageFactory:
+    def runnable(self, graph: C, *, features: Mapping[str, str] | None = None) -> C:
         """
-        Return the transformer factory that counts tokens in a LangGraph v3 stream.
+        Watch every run of a compiled LangGraph graph, however it is called.
+
+        Its spans, node durations and model calls are told, and ``run.extensions["usage"]`` has the
+        totals of a v3 stream. It is the same graph in every other way.
+
+        Args:
+            graph: What ``compile()`` returned.
+            features: Features by node name, for code that has no `feature` of its own.
+
+        Raises:
+            UnsupportedClientError: It is not a compiled graph.
+        """
+        if self._runtime is None:
+            return graph
+        from ..adapters import langgraph_graph  # noqa: PLC0415
+
+        return langgraph_graph.runnable(graph, self._runtime, self._prices, features)
+
+    def usage(self, *, features: Mapping[str, str] | None = None) -> UsageFactory:
+        """
+        Return the transformer factory that does for one v3 stream what `runnable` does for a graph.
+
+        Args:
+            features: Features by node name, for code that has no `feature` of its own.
 
         Example:
             >>> run = graph.stream_events(inputs, version="v3", transformers=[scope.usage()])
         """
         from ..adapters import langgraph_stream  # noqa: PLC0415
 
-        return langgraph_stream.usage(self._runtime, self._prices)
+        return langgraph_stream.usage(self._runtime, self._prices, features=features)
+
+    def redacted_stream(self) -> RedactionFactory:
+        """
+        Return the transformer factory that redacts a LangGraph v3 stream for whoever reads it.
+
+        Personal data is found across the borders of chunks, so text arrives a sentence at a time.
+        The run itself, and what it stores, is as it would be without.
+
+        Example:
+            >>> redacted = [scope.redacted_stream(), scope.usage()]
+            >>> run = graph.stream_events(inputs, version="v3", transformers=redacted)
+        """
+        from ..adapters import langgraph_redaction  # noqa: PLC0415
+
+        return langgraph_redaction.RedactionFactory(self._runtime)
 
     def observe(
         self,
@@ -167,6 +213,8 @@ class Mnemoscope:
         inline: bool = False,
     ) -> Callable[[F], F]:
         """Guard a function with this scope; see `observe`."""
+        from .observe import observed  # noqa: PLC0415 - only where it is wanted
+
         return observed(
             self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
         )
@@ -204,6 +252,32 @@ class Mnemoscope:
             raise ConfigurationError("there is no vault: set MNEMOSCOPE_VAULT")
         return self._vault
 
+    @property
+    def holdings(self) -> Holdings:
+        """
+        What the wrapped clients' stores hold about people, for exporting and erasing it.
+
+        A store of your own takes part with ``scope.holdings.add(holding)``: see `Holding`.
+        """
+        from .holdings import Holdings  # noqa: PLC0415
+
+        return Holdings() if self._runtime is None else self._runtime.holdings
+
+    def places(self, customer: str, *, tenant: str | None = None) -> Places:
+        """Return all places but the audit trail that know of one customer, for erasing it there."""
+        from .errors import ConfigurationError  # noqa: PLC0415
+        from .forgetting import Places  # noqa: PLC0415
+
+        if self._runtime is None:
+            raise ConfigurationError("the scope is disabled: it has no stores to ask")
+        vault = self._vault
+        return Places(self._settings, self._runtime, vault, customer=customer, tenant=tenant)
+
+    @property
+    def budgets(self) -> tuple[BudgetStatus, ...]:
+        """How each budget stands now: what is spent and left, how fast, and past which level."""
+        return () if self._runtime is None else self._runtime.budgets.status()
+
     def prepare(self) -> None:
         """Load now what the first guarded call would wait for: the model that finds names."""
         if self._runtime is not None:
@@ -215,7 +289,9 @@ class Mnemoscope:
 
         It tells a neutral answer from an empty memory: ``scope.last_outcome().neutral``.
         """
-        return calls.last_event.get()
+        from .call import last_event  # noqa: PLC0415 - as the guard does, which is imported last
+
+        return last_event.get()
 
     def health(self, timeout_s: float = 2.0) -> Health:
         """
@@ -253,6 +329,16 @@ class Mnemoscope:
             raise ConfigurationError("there is no audit trail: add audit to MNEMOSCOPE_SINKS")
         return self._audit
 
+    @property
+    def is_disabled(self) -> bool:
+        """True where nothing at all happens: see ``MNEMOSCOPE_DISABLED``."""
+        return self._runtime is None
+
+    def note_fault(self, site: str, exc: BaseException) -> None:
+        """Count an error of our own; it is logged once a minute, by its type."""
+        if self._runtime is not None:
+            self._runtime.faults.note(site, exc)
+
     def guard_for(self, store: str) -> Guard | None:
         """Return the guard that all functions observed as *store* share. None: switched off."""
         if self._runtime is None:
@@ -261,6 +347,9 @@ class Mnemoscope:
         if guard is None:
             # Not under a lock, which a fork or a signal handler could meet held: of two made at
             # once, one is everybody's and the other is forgotten.
+            from .guard import Guard  # noqa: PLC0415 - asyncio and OpenTelemetry cost time to import
+            from .observe import function_failed  # noqa: PLC0415 - only where it is wanted
+
             new = Guard(store, self._runtime, failed=function_failed)
             guard = self._guards.setdefault(store, new)
         return guard
@@ -269,12 +358,18 @@ class Mnemoscope:
 _default: Mnemoscope | None = None
 
 
-def configure(*, sinks: Iterable[str] | str | None = None, **settings: Any) -> Mnemoscope:
+def configure(
+    *,
+    sinks: Iterable[str] | str | None = None,
+    budgets: Iterable[Budget] = (),
+    **settings: Any,
+) -> Mnemoscope:
     """
     Build a `Mnemoscope` from the environment and make it the one that `observe` uses.
 
     Args:
         sinks: Names of sinks; see `Settings` for this and all others.
+        budgets: What may be spent.
         **settings: Override the environment.
 
     Raises:
@@ -285,7 +380,7 @@ def configure(*, sinks: Iterable[str] | str | None = None, **settings: Any) -> M
     global _default  # noqa: PLW0603 - the one global, so that decorators need no argument
     if sinks is not None:
         settings["sinks"] = sinks if isinstance(sinks, str) else tuple(sinks)
-    _default = Mnemoscope(load_settings(**settings))
+    _default = Mnemoscope(load_settings(**settings), budgets=budgets)
     return _default
 
 
@@ -313,9 +408,21 @@ def observe(
     Raises:
         ConfigurationError: At decoration: an unknown operation, or a generator function.
     """
+    from .observe import observed  # noqa: PLC0415 - only where it is wanted
+
     return observed(
         _default_guard, store=store, operation=operation, neutral=neutral, inline=inline
     )
+
+
+def current_scope() -> Mnemoscope:
+    """
+    Return the scope of the latest `configure`; configure one from the environment if there is none.
+
+    Raises:
+        ConfigurationError: There is none, and a setting makes no sense.
+    """
+    return _default or configure()
 
 
 def _default_guard(store: str) -> Guard | None:

@@ -29,16 +29,12 @@ from .call import Call, inside, outer_call
 from .confidentiality import Confidentiality
 from .context import current
 from .deadline import Expired, driven
-from .errors import DeadlineExceededError, RedactionError, ScopeError, StoreUnavailableError
+from .errors import BARRED, DeadlineExceededError, RedactionError, ScopeError, StoreUnavailableError
 from .operation import Arguments, Operation, Summary
-from .policy import FAILS_OPEN
-from .report import Reporter
+from .policy import CLASSES, FAILS_OPEN
+from .report import Reporter, status_of
 from .runtime import Runtime
 from .tenancy import Tenancy
-
-CLASSES: tuple[OperationClass, ...] = tuple(
-    each for each in OperationClass if each is not OperationClass.MODEL
-)
 
 UNTRACED = TraceRef(1, 1, sampled=False)
 """Stands in where the host's tracing fails."""
@@ -86,12 +82,15 @@ class Guard:
         self.breakers = {each: Breaker(policy.breaker, runtime.clock) for each in CLASSES}
         self.bulkheads = {each: Bulkhead(policy.concurrency) for each in CLASSES}
         self._failed = failed
-        self._serialise = serialise or nullcontext()
+        self._serialise = serialise
+        self._slow_s = {each: policy.slow_call_s(each) for each in CLASSES}
         self._blocks = blocks
         self._tenancy = Tenancy(store, runtime)
         self._confidentiality = Confidentiality(store, runtime)
         self._report = Reporter(store, runtime)
         runtime.guards.add(self)
+        if runtime.ledger is not None:
+            runtime.ledger.hold(self)
 
     @property
     def waits(self) -> int:
@@ -150,7 +149,9 @@ class Guard:
         try:
             self._tenancy.name_owner(call)
             self._tenancy.confine(call)
-        except ScopeError as exc:
+            if self.runtime.ledger is not None:
+                self.runtime.ledger.admit(operation.method.op_class)
+        except BARRED as exc:
             self._confidentiality.begin(call)  # for the labels of the event
             self._report.ended(call, Status.DENIED, exc)
             raise
@@ -159,22 +160,24 @@ class Guard:
         return call
 
     def _begun(self, operation: Operation) -> Call:
-        runtime, outer = self.runtime, outer_call()
+        runtime, method = self.runtime, operation.method
         trace, span = self._trace()
-        return Call(
-            method=operation.method,
+        call = Call(
+            method=method,
             arguments=operation.arguments,
-            scope=current().filled(outer.scope) if outer else current(),
+            scope=current(),
             trace=trace,
             span=span,
             started_ns=runtime.wall_ns(),
             started=runtime.clock(),
-            deadline_s=runtime.policy.deadline_s(operation.method.op_class),
-            nested=outer is not None,
-            private=outer is not None and outer.private,
-            sheltered=outer is not None and outer.method.shields,
-            behind=operation.behind,
+            deadline_s=runtime.policy.deadline_s(method.op_class),
         )
+        if operation.behind:
+            call.behind = True
+        if (outer := outer_call()) is not None:
+            call.scope = call.scope.filled(outer.scope)
+            call.nested, call.private, call.sheltered = True, outer.private, outer.method.shields
+        return call
 
     def _trace(self) -> tuple[TraceRef, AbstractContextManager[None]]:
         try:
@@ -219,16 +222,20 @@ class Guard:
     # -- in the store ----------------------------------------------------------------------------
 
     def _reach(self, call: Call, invoke: Invoke, *, inline: bool) -> Any:
-        work = partial(self._work, call, invoke)
         if inline or call.method.inline or not call.deadline_s:
-            return work()
-        return self.runtime.workers.run(work, call.deadline_s, partial(self._note_late, call))
+            return self._work(call, invoke)
+        work, late = partial(self._work, call, invoke), partial(self._note_late, call)
+        return self.runtime.workers.run(work, call.deadline_s, late)
 
     def _work(self, call: Call, invoke: Invoke) -> Any:
         call.holds = [partial(self._left, call)]
         try:
-            with call.span, self._serialise, inside(call):
-                result = self._attempts(call, invoke)
+            if self._serialise is None:
+                with call.span, inside(call):
+                    result = self._attempts(call, invoke)
+            else:
+                with call.span, self._serialise, inside(call):
+                    result = self._attempts(call, invoke)
             call.landed = True
             return result
         finally:
@@ -352,7 +359,7 @@ class Guard:
         # An item of a lazy iterable, redacted as the store pulled it, may turn out not to be.
         refused = isinstance(exc, RedactionError)
         call.neutral = (failure or refused) and self._makes_neutral(call)
-        return _status(exc, neutral=call.neutral)
+        return status_of(exc, neutral=call.neutral)
 
     def _keep(self, call: Call, status: Status) -> None:
         """Do what can be done for a write that the store did not take: here, count it as lost."""
@@ -387,18 +394,7 @@ class Guard:
         return True
 
     def _settle(self, call: Call, *, failed: bool) -> None:
-        since = call.started if call.reached_store_at is None else call.reached_store_at
-        slow_s = self.runtime.policy.slow_call_s(call.method.op_class)
-        timed = slow_s > 0 and not (failed or call.method.inline)
-        slow = timed and self.runtime.clock() - since >= slow_s
-        self.breakers[call.method.op_class].settle(call.admission, failed=failed, slow=slow)
-
-
-def _status(exc: BaseException, *, neutral: bool) -> Status:
-    if isinstance(exc, Expired):
-        return Status.TIMEOUT
-    if isinstance(exc, RedactionError):
-        return Status.REFUSED
-    if isinstance(exc, (asyncio.CancelledError, GeneratorExit)):
-        return Status.CANCELLED
-    return Status.DEGRADED if neutral else Status.ERROR
+        method, now = call.method, self.runtime.clock()
+        took = now - (call.reached_store_at or call.started)
+        slow = not (failed or method.inline) and 0 < self._slow_s[method.op_class] <= took
+        self.breakers[method.op_class].settle(call.admission, failed=failed, slow=slow, now=now)

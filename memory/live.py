@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ..telemetry.prometheus_live import Sample
 from .breaker import BreakerState
+from .budgets import BudgetStatus
 from .guard import Guard
-from .journal.journal import JournalStats
 from .runtime import Runtime
+
+if TYPE_CHECKING:
+    from .journal.journal import JournalStats
 
 _STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
 
@@ -31,6 +35,8 @@ class LiveFigures:
         yield from self._of_lanes()
         if self._runtime.journal is not None:
             yield from _of_journal(self._runtime.journal.stats(), self._runtime.wall_ns())
+        for status in self._runtime.budgets.status():
+            yield from _of_budget(status)
         for site, count in list(self._runtime.faults.counts.items()):
             yield Sample(
                 name="mnemoscope_internal_errors_total",
@@ -77,6 +83,51 @@ class LiveFigures:
                     kind="counter",
                     help="Events lost on the way to the sink, by reason",
                 )
+
+
+def _of_budget(status: BudgetStatus) -> Iterator[Sample]:
+    budget = status.budget
+    labels = {"budget": budget.name}
+    yield Sample(
+        name=f"mnemoscope_budget_spent_{budget.unit}",
+        labels=labels,
+        value=status.spent,
+        help="What was spent of the budget in the period that ends now",
+    )
+    yield Sample(
+        name=f"mnemoscope_budget_limit_{budget.unit}",
+        labels=labels,
+        value=budget.limit,
+        help="What may be spent of the budget in a period",
+    )
+    yield Sample(
+        name=f"mnemoscope_budget_burn_{budget.unit}_per_hour",
+        labels=labels,
+        value=status.burn_per_hour,
+        help="What an hour costs at the pace of the last tenth of a period",
+    )
+    yield Sample(
+        name="mnemoscope_budget_refused_calls_total",
+        labels=labels,
+        value=status.refused_calls,
+        kind="counter",
+        help="Model calls that were not made because the budget was spent",
+    )
+    yield Sample(
+        name="mnemoscope_budget_unpriced_calls_total",
+        labels=labels,
+        value=status.unpriced_calls,
+        kind="counter",
+        help="Model calls that the budget covers and whose cost is not known",
+    )
+    for level, count in status.crossings.items():
+        yield Sample(
+            name="mnemoscope_budget_crossings_total",
+            labels={**labels, "level": level.value},
+            value=count,
+            kind="counter",
+            help="How often the budget went past the level, once in a period at most",
+        )
 
 
 def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[Sample]:

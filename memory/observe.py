@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sized
 from functools import wraps
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..telemetry.event import OperationClass
 from .errors import ConfigurationError
-from .guard import Guard
 from .operation import Arguments, Method, Operation, Summary
 from .policy import FAILS_OPEN
+
+if TYPE_CHECKING:
+    from .guard import Guard
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..telemetry.event import OperationClass
 from .context import NOBODY, Scope
-from .redaction.session import Redaction
+
+if TYPE_CHECKING:
+    from .redaction.session import Redaction
 
 Arguments: TypeAlias = dict[str, Any]
 """What the caller passed, by parameter name, and nothing that it did not pass."""
@@ -41,6 +43,10 @@ class Summary(NamedTuple):
         return f"Summary(hits={self.hits}, {len(self.memory_ids)} ids, {len(self.owners)} owners)"
 
 
+NO_SUMMARY = Summary()
+"""Nothing can be said of a result."""
+
+
 def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
     return arguments
 
@@ -54,7 +60,7 @@ def _nothing(_arguments: Arguments) -> None:
 
 
 def _no_summary(_result: Any, _arguments: Arguments) -> Summary:
-    return Summary()
+    return NO_SUMMARY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,9 @@ from types import MappingProxyType
 from ..telemetry.event import OperationClass
 from .errors import ConfigurationError
 
+CLASSES = tuple(each for each in OperationClass if each is not OperationClass.MODEL)
+"""What a guard's calls can be."""
+
 FAILS_OPEN = frozenset({OperationClass.RECALL, OperationClass.REMEMBER})
 """Classes whose caller gets a neutral value when the store fails. All others raise."""
 

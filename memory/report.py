@@ -7,18 +7,19 @@ for each call, even when the redactor is broken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from asyncio import CancelledError
 
 from ..telemetry.event import Event, Journalled, OperationClass, Redacted, Status
 from ..telemetry.lane import inside_sink
 from ..telemetry.subject import Subject
+from ..telemetry.thawed import thawed
 from .call import Call, error_name, last_event
 from .deadline import Expired
+from .errors import RedactionError
 from .redaction.content import FAILED, to_content
 from .runtime import Runtime
 
-T = TypeVar("T")
+_new_event = thawed(Event)
 
 
 class Reporter:
@@ -38,56 +39,65 @@ class Reporter:
         """Report that *call* ended with *status*, because of *exc* if there is one."""
         if inside_sink():
             return
-        # Were it left, the caller would take an earlier call's outcome for this one's.
-        last_event.set(None)
-        faults = self._runtime.faults
-        if faults.tripped:
-            faults.count("guard.unreported")
-            return
+        faults, event = self._runtime.faults, None
         try:
-            event = self._event(call, status, exc)
-            last_event.set(event)
-            self._runtime.drain.emit(event)
+            if faults.tripped:
+                faults.count("guard.unreported")
+            else:
+                event = self._event(call, status, exc)
         except Exception as ours:  # noqa: BLE001 - observing fails open
             faults.note("guard.report", ours, trips=True)
+        # None too: else the caller would take an earlier call's outcome for this one's.
+        last_event.set(event)
+        if event is not None:
+            self._emit(event)
+
+    def _emit(self, event: Event) -> None:
+        try:
+            self._runtime.drain.emit(event)
+        except Exception as ours:  # noqa: BLE001 - observing fails open
+            self._runtime.faults.note("guard.report", ours, trips=True)
 
     def _event(self, call: Call, status: Status, exc: BaseException | None) -> Event:
         runtime, scope, summary, method = self._runtime, call.scope, call.summary, call.method
+        drain, started, redaction = runtime.drain, call.started, call.redaction
         ended, reached = runtime.clock(), call.reached_store_at
+        if reached is None or reached > ended:
+            reached = ended
         # Before the labels are made, which count what they replace as well.
-        redactions = dict(call.redaction.counts) if call.redaction else {}
+        redactions = dict(redaction.counts) if redaction and redaction.counts else {}
         content = self._content(call)
-        return Event(
-            writer_id=runtime.drain.writer_id,
-            writer_seq=runtime.drain.next_seq(),
+        return _new_event(
+            writer_id=drain.writer_id,
+            writer_seq=drain.next_seq(),
             started_ns=call.started_ns,
-            duration_s=max(0.0, ended - call.started),
-            waited_s=max(0.0, (ended if reached is None else min(reached, ended)) - call.started),
+            duration_s=ended - started if ended > started else 0.0,
+            waited_s=reached - started if reached > started else 0.0,
             operation=method.operation,
             op_class=method.op_class,
             store=self._store,
             method=method.name,
-            collection=self._label(call, self._try(lambda: method.collection(call.arguments))),
+            collection=self._collection(call),
             status=status,
             neutral=call.neutral,
             late=call.late,
             journal=_journal(call),
-            error=_error(exc),
+            error=None if exc is None else _error(exc),
             hits=summary.hits,
-            foreign_hits=_foreign(call),
+            foreign_hits=_foreign(call) if summary.owners else 0,
             top_score=summary.scores[0] if summary.scores else None,
             size_bytes=content.size_bytes if content else None,
-            memory_ids=tuple(self._label(call, each) or "" for each in summary.memory_ids),
+            memory_ids=self._ids(call) if summary.memory_ids else (),
             scores=summary.scores,
             redactions=redactions,
-            subject=self._subject(call),
-            tenant=self._label(call, scope.tenant),
-            agent=self._label(call, scope.agent),
-            feature=self._label(call, scope.feature),
-            run=self._label(call, scope.run),
-            purpose=self._label(call, scope.purpose),
+            subject=self._subject(call) if scope.customer is not None else None,
+            tenant=scope.tenant and self._label(call, scope.tenant),
+            agent=scope.agent and self._label(call, scope.agent),
+            feature=scope.feature and self._label(call, scope.feature),
+            run=scope.run and self._label(call, scope.run),
+            purpose=scope.purpose and self._label(call, scope.purpose),
             trace=call.trace,
-            parent_run=self._try(runtime.parent_run),
+            parent_run=self._parent_run(),
             nested=call.nested,
             content=content,
         )
@@ -104,8 +114,36 @@ class Reporter:
             return to_content(FAILED)
         if not call.redacted:
             return None
-        content = self._try(lambda: call.method.content(call.arguments))
+        try:
+            content = call.method.content(call.arguments)
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._runtime.faults.note("guard.describe", exc)
+            return None
         return None if content is None else to_content(content)
+
+    def _collection(self, call: Call) -> str | None:
+        try:
+            name = call.method.collection(call.arguments)
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._runtime.faults.note("guard.describe", exc)
+            return None
+        return self._label(call, name)
+
+    def _parent_run(self) -> str | None:
+        try:
+            return self._runtime.parent_run()
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._runtime.faults.note("guard.describe", exc)
+            return None
+
+    def _ids(self, call: Call) -> tuple[str, ...]:
+        ids = call.summary.memory_ids
+        try:
+            if call.redaction is not None:
+                return call.redaction.labels(ids)
+        except Exception:  # noqa: BLE001, S110 - one by one, what fails costs and tells of one
+            pass
+        return tuple(self._label(call, each) or "" for each in ids)
 
     def labels(self, call: Call) -> dict[str, str]:
         """Return what sinks may know of the call's scope, by attribute; nothing that is unknown."""
@@ -121,13 +159,6 @@ class Reporter:
             self._runtime.faults.note("guard.label", exc)
             return FAILED
 
-    def _try(self, describe: Callable[[], T]) -> T | None:
-        try:
-            return describe()
-        except Exception as exc:  # noqa: BLE001 - costs the event one field
-            self._runtime.faults.note("guard.describe", exc)
-            return None
-
 
 _LABELLED = ("tenant", "agent", "feature", "run", "purpose")
 
@@ -141,11 +172,20 @@ _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
 
 def _foreign(call: Call) -> int:
-    customer = call.scope.customer
-    return sum(owner != customer for owner in call.summary.owners) if customer else 0
+    customer, owners = call.scope.customer, call.summary.owners
+    return len(owners) - owners.count(customer) if customer else 0
 
 
-def _error(exc: BaseException | None) -> str | None:
-    if exc is None:
-        return None
+def _error(exc: BaseException) -> str:
     return "TimeoutError" if isinstance(exc, Expired) else error_name(exc)
+
+
+def status_of(exc: BaseException, *, neutral: bool) -> Status:
+    """Return how a call ended that *exc* came of, where its caller gets a *neutral* value or it."""
+    if isinstance(exc, Expired):
+        return Status.TIMEOUT
+    if isinstance(exc, RedactionError):
+        return Status.REFUSED
+    if isinstance(exc, (CancelledError, GeneratorExit)):
+        return Status.CANCELLED
+    return Status.DEGRADED if neutral else Status.ERROR

@@ -12,14 +12,17 @@ from ..telemetry.drain import Drain
 from ..telemetry.faults import Faults
 from ..telemetry.subject import SubjectKeys
 from ..telemetry.trace import Tracing
+from .budgets import Budgets
 from .context import Scope
 from .deadline import Workers
+from .holdings import Holdings
 from .journal.replayer import Replayer
 from .policy import Policy
 
 if TYPE_CHECKING:
     from .guard import Guard
     from .journal.journal import Journal
+    from .ledger import Ledger
     from .redaction.redactor import Redactor
     from .vault.vault import Pocket, Vault
 
@@ -44,8 +47,11 @@ class Runtime:
         faults: Our own errors.
         journal: Keeps writes that a store did not take, if there is one.
         vault: Keeps what pseudonyms stand for, if there is one.
+        ledger: Holds calls to the audit trail's word, where they are to wait for it.
         replayer: Makes them again, and those that a guard itself keeps.
         guards: The guards that are alive, for live figures and health.
+        holdings: What their clients' stores hold about people.
+        budgets: What may be spent, and what was.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
     """
@@ -60,8 +66,11 @@ class Runtime:
     faults: Faults = field(default_factory=Faults)
     journal: Journal | None = None
     vault: Vault | None = None
+    ledger: Ledger | None = None
     replayer: Replayer = field(init=False)
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
+    holdings: Holdings = field(default_factory=Holdings)
+    budgets: Budgets = field(default_factory=Budgets)
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
 

@@ -16,10 +16,13 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from ..telemetry.event import OperationClass
 from .errors import ConfigurationError
 from .journal.journal import MAX_BYTES
+from .ledger import parse_mode
 from .policy import Policy
 
 SinkName = Literal["otlp", "prometheus", "logs", "langsmith", "audit"]
 SINK_NAMES: tuple[SinkName, ...] = ("otlp", "prometheus", "logs", "langsmith", "audit")
+
+LEAST_RETENTION_DAYS = 183
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -31,11 +34,21 @@ class Settings(BaseSettings):
     Attributes:
         sinks: Which of the five. None: all that are configured.
         content_sinks: Sinks besides audit that are sent redacted content.
-        audit_url: ``sqlite:///path``. None: a file in the user's data folder.
-        audit_mode: ``fail_open``: the agent never waits for the audit trail.
+        audit_url: ``sqlite:///path`` or ``postgresql://…``. None: a file in the user's data folder.
+        audit_mode: ``fail_open``: the agent never waits for the audit trail. ``durable``: a call
+            returns when its event is on a disk. ``strict``: besides, it is refused where that
+            cannot be. Both can be limited to classes: ``strict:forget,remember``.
         audit_pseudonym_key: Secret behind subject hashes, base64 or hex, at least 16 bytes. None:
             a file readable by its owner alone, made on first use.
-        log_file: JSON lines to this file, rotated. None: the host's loguru sinks.
+        audit_previous_keys: Secrets before that one, or the next one while it is rolled out,
+            separated by commas.
+        audit_spool: Where events wait while the audit database takes nothing. None: a file in the
+            user's data folder.
+        audit_spool_max_bytes: How large that file may become; the oldest events make room then.
+        audit_retention_days: After which events are removed, by whole months, 183 at least. The
+            proofs of what stays hold. 0: never.
+        log_file: JSON lines to this file, rotated. None: to what the host logs with.
+        log_to: That: ``loguru``, or ``logging`` of the standard library, which structlog reads.
         tenancy: ``enforce`` refuses operations without the scope their store needs.
         pii_model: What finds names: a spaCy package or path, ``gliner:`` or ``transformers:`` and
             a model on this machine, or ``none``. None: the best spaCy model installed.
@@ -60,9 +73,14 @@ class Settings(BaseSettings):
     sinks: Annotated[tuple[SinkName, ...] | None, NoDecode] = None
     content_sinks: Annotated[tuple[SinkName, ...], NoDecode] = ()
     audit_url: str | None = None
-    audit_mode: Literal["fail_open"] = "fail_open"
+    audit_mode: str = "fail_open"
     audit_pseudonym_key: SecretStr | None = None
+    audit_previous_keys: SecretStr | None = None
+    audit_spool: Path | None = None
+    audit_spool_max_bytes: Annotated[int, Field(ge=1_048_576)] = 64 * 1024 * 1024
+    audit_retention_days: Annotated[int, Field(ge=0)] = 400
     log_file: Path | None = None
+    log_to: Literal["loguru", "logging"] = "loguru"
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None
     pii_operators: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
@@ -83,6 +101,22 @@ class Settings(BaseSettings):
     def _listed(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("audit_mode")
+    @classmethod
+    def _known_mode(cls, value: str) -> str:
+        parse_mode(value)
+        return value
+
+    @field_validator("audit_retention_days")
+    @classmethod
+    def _long_enough(cls, value: int) -> int:
+        if 0 < value < LEAST_RETENTION_DAYS:
+            raise ValueError(
+                f"expected 0 or at least {LEAST_RETENTION_DAYS}: six months are the least that "
+                "the EU AI Act lets a log be kept"
+            )
         return value
 
     @field_validator("pii_operators", mode="before")

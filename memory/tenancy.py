@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .call import Call, error_name
+from .context import NOBODY
 from .errors import ScopeError
 from .runtime import Runtime
 
@@ -35,12 +36,14 @@ class Tenancy:
             ScopeError: They name everybody, or nobody although tenancy is enforced.
         """
         try:
-            call.scope = call.scope.filled(call.method.scope(call.arguments))
+            named = call.method.scope(call.arguments)
+            if named is not NOBODY:
+                call.scope = call.scope.filled(named)
         except ScopeError:
             raise
         except Exception as exc:  # noqa: BLE001 - describing a call fails open
             self._runtime.faults.note("guard.scope", exc)
-        if self._lacks_owner(call):
+        if self._enforced and self._lacks_owner(call):
             raise ScopeError(
                 f"{self._store}.{call.method.name} names no customer and tenancy is enforced: "
                 "pass the id or use context(customer=...)"
@@ -85,12 +88,7 @@ class Tenancy:
         return self._runtime.policy.enforce_tenancy
 
     def _lacks_owner(self, call: Call) -> bool:
-        return (
-            self._enforced
-            and call.method.needs_owner
-            and not call.nested
-            and call.scope.customer is None
-        )
+        return call.method.needs_owner and not call.nested and call.scope.customer is None
 
     def _refusal(self, call: Call, what: str, exc: Exception) -> ScopeError:
         return ScopeError(

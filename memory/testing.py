@@ -12,14 +12,16 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..telemetry.event import Event
+from .budget import Budget
 from .front_door import Mnemoscope
 from .settings import load_settings
 
+_INNER = "_mnemoscope_inner"
 _KEY = "bW5lbW9zY29wZSB0ZXN0cyBvbmx5"  # 21 bytes that protect nothing, so that no key file is made
 
 
@@ -50,16 +52,19 @@ class CapturingSink:
 
 
 @contextmanager
-def scope_for_tests(**settings: Any) -> Generator[tuple[Mnemoscope, CapturingSink]]:
+def scope_for_tests(
+    *, budgets: Iterable[Budget] = (), **settings: Any
+) -> Generator[tuple[Mnemoscope, CapturingSink]]:
     """
     Yield a scope that redacts with patterns alone and sends events to a list.
 
     Args:
+        budgets: What may be spent.
         **settings: As for `configure`, for example ``deadline_recall_s=0.05``.
     """
     sink = CapturingSink()
     given = {"audit_pseudonym_key": _KEY, "pii_model": "none", **settings}
-    scope = Mnemoscope(load_settings(**given), sinks=[sink])
+    scope = Mnemoscope(load_settings(**given), sinks=[sink], budgets=budgets)
     try:
         yield scope, sink
     finally:
@@ -78,13 +83,28 @@ def breaking(
         method: The name of one of its methods.
         failure: An exception type to raise, or a function to call in place of the method.
     """
-    inner: Any = vars(client)["_mnemoscope_inner"]
-    broken = _raising(failure) if isinstance(failure, type) else failure
-    setattr(inner, method, broken)
+    held = vars(client)
+    inner = held[_INNER]
+    held[_INNER] = _Broken(
+        inner, method, _raising(failure) if isinstance(failure, type) else failure
+    )
     try:
         yield
     finally:
-        delattr(inner, method)
+        held[_INNER] = inner
+
+
+class _Broken:
+    """Stands in for a store, but for one method. A store with slots takes no method of ours."""
+
+    def __init__(self, inner: Any, method: str, broken: Callable[..., Any]) -> None:
+        self._inner, self._method, self._broken = inner, method, broken
+
+    __class__: Any = property(lambda self: self._inner.__class__)  # for isinstance
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the store's own, or what takes its place."""
+        return self._broken if name == self._method else getattr(self._inner, name)
 
 
 def _raising(failure: type[BaseException]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .event import Event, OperationClass, Redacted, Status
 from .sink import Sink
 from .subject import Subject
-from .trace import TraceRef
+from .trace_ref import TraceRef
 from .usage import Usage
 
 __all__ = [

@@ -19,10 +19,7 @@ from .faults import Faults
 from .fork import reset_after_fork
 from .lane import Lane, LaneLimits, LaneStats, inside_sink
 from .leaving import left_s
-from .sink import Sink
-
-EXIT_S = 2.0
-"""Seconds that all sinks together may hold whoever closes them."""
+from .sink import EXIT_S, Sink
 
 _EVENT_BYTES = 1_024
 """What an event without content weighs in a queue, measured with `tracemalloc`, rounded up."""
@@ -79,6 +76,27 @@ class Drain:
         size_bytes = _weight(event)
         for lane in self._lanes:
             lane.offer(event, size_bytes)
+
+    def tell(self, event: Event, *, but: str) -> tuple[str, ...]:
+        """
+        Hand *event* to every sink save the one it is about, from which this may be called.
+
+        Returns:
+            The names of those that were given it.
+        """
+        size_bytes = _weight(event)
+        others = [lane for lane in self._lanes if lane.sink_name != but]
+        for lane in others:
+            lane.offer(event, size_bytes)
+        return tuple(lane.sink_name for lane in others)
+
+    def settle(self, sink: str, timeout_s: float) -> bool:
+        """Wait until one sink has settled everything so far; False after *timeout_s*."""
+        if inside_sink():
+            return False
+        deadline = self._clock() + timeout_s
+        requests = [lane.flush(deadline) for lane in self._lanes if lane.sink_name == sink]
+        return all(each.done.wait(max(0.0, deadline - self._clock())) for each in requests)
 
     def flush(self, timeout_s: float) -> bool:
         """

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, final
 
+from .crossing import Crossing
 from .subject import Subject
-from .trace import TraceRef
+from .trace_ref import TraceRef
 from .usage import Usage
 
 
@@ -88,7 +89,7 @@ class Redacted:
 
     Attributes:
         value: The content.
-        size_bytes: Its length as JSON in UTF-8.
+        size_bytes: What it weighs: a byte a character, eight for any other value.
     """
 
     __slots__ = ("size_bytes", "value")
@@ -126,7 +127,7 @@ class Event:
         hits: Results returned. None where the result has no length.
         foreign_hits: Results that belong to somebody other than the customer: a tripwire.
         top_score: Score of the first result, in the store's own measure.
-        size_bytes: Size of the redacted content, UTF-8 bytes.
+        size_bytes: What the redacted content weighs; see `Redacted`.
         memory_ids: Ids read or written, in rank order.
         scores: One per memory id, where the store ranks.
         redactions: Entities redacted before the store, by type.
@@ -140,6 +141,9 @@ class Event:
         parent_run: LangSmith's dotted order of the enclosing run.
         nested: True inside another operation of ours, which already counted the wait.
         usage: Tokens and cost, for model calls.
+        crossing: The level that a budget went past, where that is what happened.
+        iteration: Of a node's run: which it was in the run of its graph, from 1.
+        inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
         content: What was asked or written, redacted. Audit only, unless a sink is opted in.
     """
 
@@ -175,12 +179,21 @@ class Event:
     parent_run: str | None = None
     nested: bool = False
     usage: Usage | None = None
+    crossing: Crossing | None = None
+    iteration: int | None = None
+    inner_cost_usd: float | None = None
     content: Redacted | None = None
 
     @property
     def event_id(self) -> str:
         """Unique over all writers: ``<writer_id>-<writer_seq>``."""
         return f"{self.writer_id}-{self.writer_seq}"
+
+    @property
+    def is_frame(self) -> bool:
+        """True for a graph, node or tool: what it did has events of its own."""
+        is_model = self.op_class is OperationClass.MODEL
+        return is_model and self.usage is None and self.crossing is None
 
     @property
     def ended_ns(self) -> int:

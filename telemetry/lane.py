@@ -169,6 +169,11 @@ class Lane:
         )
 
     @property
+    def sink_name(self) -> str:
+        """The sink's name."""
+        return self._sink.name
+
+    @property
     def stats(self) -> LaneStats:
         """The books, as of now."""
         with self._lock:
@@ -192,10 +197,12 @@ class Lane:
                 return
             self._queue.append((event, size_bytes))
             self._bytes += size_bytes
-            self._shed()
+            if self._bytes > self._limits.size_bytes or len(self._queue) > self._limits.items:
+                self._shed()
             if self._thread is None:
                 self._start()
-        self._rouse()
+        if self._wake.locked():
+            self._rouse()
 
     def flush(self, deadline: float) -> FlushRequest:
         """Ask for everything so far to be delivered; the request's event is set when it is."""

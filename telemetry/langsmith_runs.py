@@ -123,6 +123,8 @@ def _metadata(event: Event) -> dict[str, Any]:
             "late": event.late or None,
             "journal": event.journal.value or None,
             "nested": event.nested or None,
+            "iteration": event.iteration,
+            "inner_cost": event.inner_cost_usd,
             "subject": event.subject.hashed(SINK) if event.subject else None,
             "tenant": event.tenant,
             "agent": event.agent,
@@ -133,7 +135,13 @@ def _metadata(event: Event) -> dict[str, Any]:
             "otel_trace_id": event.trace.trace_hex,
             "otel_span_id": event.trace.span_hex,
         }
-    ) | (_model(event.usage) if event.usage else {})
+    ) | _further(event)
+
+
+def _further(event: Event) -> dict[str, Any]:
+    if event.crossing is not None:
+        return event.crossing.fields()
+    return _model(event.usage) if event.usage else {}
 
 
 def _model(usage: Usage) -> dict[str, Any]:

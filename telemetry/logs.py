@@ -1,10 +1,11 @@
 """
 Events as log records, through loguru.
 
-Two ways. To a file of ours: one JSON line an event, through a loguru of our own, so that the host's
-handlers get none of it and the host's ``logger.remove()`` takes nothing from it. Or to the host's
-loguru: one readable sentence an event, its fields bound as ``extra``; ordinary operations at DEBUG,
-abnormal ones at WARNING. ``logger.disable("mnemoscope")`` silences that, as for any library.
+Three ways. To a file of ours: one JSON line an event, through a loguru of our own, so that the
+host's handlers get none of it and the host's ``logger.remove()`` takes nothing from it. Or to the
+host's loguru: one readable sentence an event, its fields bound as ``extra``; ordinary operations at
+DEBUG, abnormal ones at WARNING. ``logger.disable("mnemoscope")`` silences that, as for any library.
+Or likewise to the standard library's ``logging``: see `log_records`.
 
 No record holds content, unless the sink is opted in, or a person, other than as a keyed hash.
 """
@@ -15,12 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from . import log_records
 from .event import Event, Journalled
 from .log_file import LogFile
 from .text import clean_text, json_text, utc_text
 from .usage import Usage
 
 Level = Literal["DEBUG", "WARNING"]
+Host = Literal["loguru", "logging"]
 
 
 class LogSink:
@@ -28,8 +31,8 @@ class LogSink:
     Logs one record an event, on the drain's thread.
 
     Args:
-        file: Write JSON lines here; created, rotated, and begun anew if deleted. None: the host's
-            loguru.
+        file: Write JSON lines here; created, rotated, and begun anew if deleted. None: to the host.
+        host: What the host logs with: ``loguru`` or ``logging``, which structlog reads.
         content: Include redacted content.
         level: ``WARNING`` leaves out ordinary operations.
         rotation: When the file is rotated, in loguru's terms.
@@ -39,16 +42,18 @@ class LogSink:
     name = "logs"
     idempotent = False
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings, by name
         self,
         *,
         file: Path | None = None,
+        host: Host = "loguru",
         content: bool = False,
         level: Level = "DEBUG",
         rotation: str = "100 MB",
         retention: int = 10,
     ) -> None:
         self._file = LogFile(file, rotation=rotation, retention=retention) if file else None
+        self._host: Host = host
         self._content = content
         self._level: Level = level
 
@@ -67,7 +72,7 @@ class LogSink:
     def check(self, _timeout_s: float, /) -> str:
         """Find out whether the file can be written, if it is ours."""
         if self._file is None:
-            return "goes to your application's loguru"
+            return f"goes to your application's {self._host}"
         return self._file.check()
 
     def close(self, _timeout_s: float, /) -> None:
@@ -84,17 +89,22 @@ class LogSink:
         }
 
     def _write_to_host(self, events: Sequence[Event]) -> None:
-        from loguru import logger  # noqa: PLC0415 - a disabled library imports nothing
-
+        log = _loguru if self._host == "loguru" else log_records.log
         for event in events:
             occurred = utc_text(event.started_ns // 1_000)
-            bound = logger.bind(occurred_at=occurred, **fields(event, content=self._content))
-            bound.log(level_of(event), clean_text(sentence(event)))
+            known = fields(event, content=self._content)
+            log(level_of(event), sentence(event), occurred, known)
+
+
+def _loguru(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> None:
+    from loguru import logger  # noqa: PLC0415 - a disabled library imports nothing
+
+    logger.bind(occurred_at=occurred, **known).log(level, clean_text(sentence))
 
 
 def is_ordinary(event: Event) -> bool:
     """Return whether the store answered, and with nothing that belongs to somebody else."""
-    return event.status.is_normal and not event.foreign_hits
+    return event.status.is_normal and not event.foreign_hits and event.crossing is None
 
 
 def level_of(event: Event) -> Level:
@@ -111,6 +121,8 @@ _OF_THE_JOURNAL = {
 
 def sentence(event: Event) -> str:
     """Say what happened in one line for a person."""
+    if event.crossing is not None:
+        return event.crossing.sentence()
     said = [
         f"{event.store} {event.operation} {event.status.value} in {event.duration_s * 1e3:.1f} ms"
     ]
@@ -152,6 +164,8 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         "foreign_hits": event.foreign_hits or None,
         "top_score": event.top_score,
         "size_bytes": event.size_bytes,
+        "iteration": event.iteration,
+        "inner_cost_usd": event.inner_cost_usd,
         "redactions": dict(event.redactions) or None,
         "subject": event.subject.hashed("logs") if event.subject else None,
         "tenant": event.tenant,
@@ -162,6 +176,7 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         "trace_id": event.trace.trace_hex,
         "span_id": event.trace.span_hex,
         **(_usage_fields(event.usage) if event.usage else {}),
+        **(event.crossing.fields() if event.crossing else {}),
         "content": event.content.value if content and event.content else None,
     }
     return {name: value for name, value in known.items() if value is not None}

@@ -77,7 +77,7 @@ class Instruments:
         attributes = self._model(event.operation, usage) if usage else self._memory(event)
         if event.journal is not Journalled.REPLAYED:  # no caller saw it
             self._duration.record(event.duration_s, attributes | self._error(event), context)
-        if usage is None:
+        if usage is None or not usage.reported:
             return
         for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             self._tokens.record(tokens, {**attributes, semconv.TOKEN_TYPE: kind}, context)

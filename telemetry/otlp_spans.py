@@ -18,7 +18,8 @@ from opentelemetry.trace import (
 from opentelemetry.util.types import AttributeValue
 
 from . import semconv
-from .event import Event, OperationClass, Status
+from .crossing import Crossing
+from .event import Event, Status
 from .text import clean_text, json_text
 from .trace import TraceRef
 from .usage import Usage
@@ -39,14 +40,15 @@ _NOT_A_FAULT = frozenset({Status.OK, Status.EMPTY, Status.CANCELLED})
 
 
 def span_name(event: Event) -> str:
-    """Return ``chat <model>`` for a model call, and the operation alone for everything else."""
-    return f"{event.operation} {event.usage.model}" if event.usage else event.operation
+    """Return ``chat <model>``, ``invoke_agent <graph>``…, and else the operation alone."""
+    if event.usage:
+        return f"{event.operation} {event.usage.model}"
+    return f"{event.operation} {event.method}" if event.is_frame else event.operation
 
 
 def span_kind(event: Event) -> SpanKind:
     """Return CLIENT, or INTERNAL for the graphs and nodes around model calls."""
-    is_frame = event.op_class is OperationClass.MODEL and event.usage is None
-    return SpanKind.INTERNAL if is_frame else SpanKind.CLIENT
+    return SpanKind.INTERNAL if event.is_frame else SpanKind.CLIENT
 
 
 def span_status(event: Event) -> StatusCode:
@@ -64,7 +66,12 @@ def error_type(event: Event) -> str | None:
 def span_attributes(event: Event, *, content: bool = False) -> Attributes:
     """Return the span's attributes. Content is among them only if asked for."""
     found = _common(event) | _caller(event) | _redactions(event)
-    found |= _model(event.usage) if event.usage else _memory(event)
+    if event.crossing is not None:
+        found |= _budget(event.crossing)
+    elif event.is_frame:
+        found |= _frame(event)
+    else:
+        found |= _model(event.usage) if event.usage else _memory(event)
     if event.store == "qdrant":
         found |= _database(event)
     if content and event.content is not None:
@@ -93,6 +100,8 @@ def _common(event: Event) -> dict[str, Any]:
         semconv.NESTED: event.nested,
         semconv.WAITED_S: event.waited_s,
         semconv.SIZE_BYTES: event.size_bytes,
+        semconv.ITERATION: event.iteration,
+        semconv.INNER_COST_USD: event.inner_cost_usd,
         semconv.EVENT_ID: event.event_id,
     }
 
@@ -122,6 +131,16 @@ def _memory(event: Event) -> dict[str, Any]:
     }
 
 
+def _frame(event: Event) -> dict[str, Any]:
+    if event.operation == "invoke_agent":
+        return {semconv.AGENT_NAME: event.agent or event.method}
+    named = _NAMED.get(event.operation)
+    return {named: event.method} if named else {}
+
+
+_NAMED = {"execute_node": semconv.NODE, "execute_tool": semconv.TOOL_NAME}
+
+
 def _records(event: Event) -> int | None:
     if event.hits is not None:
         return event.hits
@@ -144,14 +163,27 @@ def _model(usage: Usage) -> dict[str, Any]:
         semconv.RESPONSE_MODEL: usage.model,
         semconv.REQUEST_STREAM: True if first_chunk_s is not None else None,
         semconv.RESPONSE_TIME_TO_FIRST_CHUNK: first_chunk_s,
-        semconv.USAGE_INPUT_TOKENS: usage.input_tokens,
-        semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens,
+        semconv.USAGE_REPORTED: None if usage.reported else False,
+        semconv.USAGE_INPUT_TOKENS: usage.input_tokens if usage.reported else None,
+        semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens if usage.reported else None,
         semconv.USAGE_CACHE_READ_TOKENS: usage.cached_tokens or None,
         semconv.USAGE_CACHE_CREATION_TOKENS: usage.cache_write_tokens or None,
         semconv.USAGE_REASONING_TOKENS: usage.reasoning_tokens or None,
         semconv.NODE: usage.node,
         semconv.NAMESPACE: usage.namespace or None,
         semconv.COST_USD: usage.cost_usd,
+    }
+
+
+def _budget(crossing: Crossing) -> dict[str, Any]:
+    return {
+        semconv.BUDGET_NAME: crossing.budget,
+        semconv.BUDGET_LEVEL: crossing.level.value,
+        semconv.BUDGET_UNIT: crossing.unit,
+        semconv.BUDGET_SPENT: crossing.spent,
+        semconv.BUDGET_LIMIT: crossing.limit,
+        semconv.BUDGET_PERIOD_S: crossing.period_s,
+        semconv.BUDGET_BURN_PER_HOUR: crossing.burn_per_hour,
     }
 
 

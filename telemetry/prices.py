@@ -9,7 +9,6 @@ be billed otherwise, which is what the user's file is for.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,20 +17,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
+from .model_names import names_of
 from .usage import Usage
 
 _PER = 1_000_000
-_NUMBERS = ("input", "output", "cached_input", "cache_write")
+_NUMBERS = ("input", "output", "cached_input", "cache_write", "reasoning")
 _KNOWN = frozenset({*_NUMBERS, "source", "as_of"})
-
-_VENDOR = re.compile(r"^(?:[a-z]+\.)+(?=[a-z])")
-"""``us.anthropic.`` as in the model names of Bedrock."""
-
-_SNAPSHOT = re.compile(
-    r"(?:[-@](?:\d{4}-\d{2}-\d{2}|\d{2}-\d{2}|\d{2}-\d{4}|\d{8}|\d{4}|\d{3}|latest|preview|exp"
-    r"|v\d+(?::\d+)?)|:\d+)$"
-)
-"""One suffix that names a snapshot of a model: ``-2024-11-20``, ``-20250929``, ``-latest``…"""
 
 
 class PriceFileError(ValueError):
@@ -45,9 +36,10 @@ class Price:
 
     Attributes:
         input: Input that no cache had.
-        output: Output, reasoning included.
+        output: Output, reasoning included unless it has a price of its own.
         cached_input: Input read from the provider's cache. None: as `input`.
         cache_write: Input written to the provider's cache. None: as `input`.
+        reasoning: Output that the model kept to itself. None: as `output`.
         source: Where the figures are from: a key of the file's ``sources``, or words.
         as_of: The day they were read, ISO 8601.
     """
@@ -56,6 +48,7 @@ class Price:
     output: float
     cached_input: float | None = None
     cache_write: float | None = None
+    reasoning: float | None = None
     source: str | None = None
     as_of: str | None = None
 
@@ -110,25 +103,19 @@ class Prices:
         fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens)
         cached = price.input if price.cached_input is None else price.cached_input
         write = price.input if price.cache_write is None else price.cache_write
+        thought = price.output if price.reasoning is None else price.reasoning
+        said = max(0, usage.output_tokens - usage.reasoning_tokens)
         total = (
             fresh * price.input
             + usage.cached_tokens * cached
             + usage.cache_write_tokens * write
-            + usage.output_tokens * price.output
+            + said * price.output
+            + (usage.output_tokens - said) * thought
         )
         return total / _PER
 
     def _look_up(self, model: str) -> Price | None:
-        name = model.lower()
-        if name in self._table:
-            return self._table[name]
-        name = _VENDOR.sub("", name.rpartition("/")[2])
-        while name not in self._table:
-            shorter = _SNAPSHOT.sub("", name)
-            if shorter == name:
-                return None
-            name = shorter
-        return self._table[name]
+        return next((self._table[name] for name in names_of(model) if name in self._table), None)
 
 
 def _text(path: Path) -> str:

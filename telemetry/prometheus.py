@@ -4,7 +4,8 @@ Events as Prometheus metrics, in the host's own registry.
 Nothing is counted twice, although mem0 may call a Qdrant that is guarded too. Each operation is
 observed once, under its own store, so that blame falls on the store that was slow; the seconds of
 those that ran inside another are counted once more in ``mnemoscope_nested_seconds_total``, so that
-what agents waited in all is the sum of durations less that counter. A replacement, a token and a
+what agents waited in all is the sum of durations less that counter, and blame is a matter of
+``mnemoscope_own_seconds_total``, which leaves out what ran inside. A replacement, a token and a
 refused write happen in one operation only, so counters of those add up as they are.
 """
 
@@ -15,12 +16,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .event import Event, Journalled, OperationClass, Status
+from .own_time import OwnTime
 from .prometheus_metrics import Metrics, metrics_of
-from .prometheus_server import MetricsServer, exposed
 from .usage import Usage
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    from .prometheus_server import MetricsServer
 
 NODE_OPERATION = "execute_node"
 """Operation of the event that stands for one run of a graph's node; its `method` is the node."""
@@ -56,11 +59,16 @@ class PrometheusSink:
         host: str = "0.0.0.0",  # noqa: S104 - a scraper is on another host, and no value is personal
         top_features: int = 200,
     ) -> None:
-        from prometheus_client import REGISTRY  # noqa: PLC0415
+        from prometheus_client import REGISTRY  # noqa: PLC0415 - only where it is wanted
 
         chosen = REGISTRY if registry is None else registry
         self._metrics = metrics_of(chosen, top_features)
-        self._server = None if port is None else MetricsServer(exposed(chosen), host, port)
+        self._own_time = OwnTime()
+        self._server: MetricsServer | None = None
+        if port is not None:
+            from .prometheus_server import MetricsServer, exposed  # noqa: PLC0415 - see above
+
+            self._server = MetricsServer(exposed(chosen), host, port)
 
     @property
     def port(self) -> int | None:
@@ -70,8 +78,8 @@ class PrometheusSink:
     def write(self, batch: Sequence[Event], /) -> None:
         """Count *batch*."""
         with self._metrics.guard:
-            for event in batch:
-                _count(self._metrics, event)
+            for event, own_s in zip(batch, self._own_time.of(batch), strict=True):
+                _count(self._metrics, event, own_s)
 
     def flush(self, _timeout_s: float, /) -> bool:
         """Return True: what is written is counted."""
@@ -90,9 +98,12 @@ class PrometheusSink:
             self._server.close(timeout_s)
 
 
-def _count(metrics: Metrics, event: Event) -> None:
+def _count(metrics: Metrics, event: Event, own_s: float) -> None:
+    if event.is_frame:
+        _count_node(metrics, event)
     if event.journal is not Journalled.REPLAYED:  # nobody waited for it
         _count_time(metrics, event)
+        metrics.own_seconds.of(event.store).inc(own_s)
     _count_losses(metrics, event)
     for entity, replaced in event.redactions.items():
         metrics.redactions.of(entity).inc(replaced)
@@ -103,15 +114,31 @@ def _count(metrics: Metrics, event: Event) -> None:
 
 
 def _count_time(metrics: Metrics, event: Event) -> None:
-    # Not max(0, x), which lets NaN through: one NaN would spoil a sum for good.
-    seconds = event.duration_s if event.duration_s >= 0 else 0.0
-    trace = event.trace
-    exemplar = {"trace_id": trace.trace_hex, "span_id": trace.span_hex} if trace.sampled else None
+    seconds, exemplar = _seconds(event), _exemplar(event)
     metrics.duration.of(event.store, event.operation, event.status).observe(seconds, exemplar)
-    if event.nested:
+    if event.nested or event.is_frame:  # what a frame waited for is counted inside it
         metrics.nested_seconds.of(event.store).inc(seconds)
+    if event.op_class is not OperationClass.MODEL and event.waited_s >= 0:
+        metrics.waited.of(event.store).observe(event.waited_s)
+
+
+def _count_node(metrics: Metrics, event: Event) -> None:
     if event.operation == NODE_OPERATION:
-        metrics.node.of(event.method).observe(seconds, exemplar)
+        metrics.node.of(event.method).observe(_seconds(event), _exemplar(event))
+    if event.iteration is not None:
+        metrics.iterations.of(event.method).observe(event.iteration)
+    if event.inner_cost_usd is not None and event.inner_cost_usd >= 0:
+        metrics.iteration_cost.of(event.method).observe(event.inner_cost_usd)
+
+
+def _seconds(event: Event) -> float:
+    # Not max(0, x), which lets NaN through: one NaN would spoil a sum for good.
+    return event.duration_s if event.duration_s >= 0 else 0.0
+
+
+def _exemplar(event: Event) -> dict[str, str] | None:
+    trace = event.trace
+    return {"trace_id": trace.trace_hex, "span_id": trace.span_hex} if trace.sampled else None
 
 
 def _count_losses(metrics: Metrics, event: Event) -> None:
@@ -144,7 +171,9 @@ def _count_usage(metrics: Metrics, usage: Usage, feature: str | None) -> None:
     ):
         if tokens > 0:
             metrics.tokens.of(usage.model, feature, usage.node, kind).inc(tokens)
-    if usage.cost_usd is None:
+    if not usage.reported:
+        metrics.unreported.of(usage.model).inc()
+    elif usage.cost_usd is None:
         metrics.unpriced.of(usage.model).inc(max(0, usage.input_tokens + usage.output_tokens))
     elif usage.cost_usd >= 0:
         metrics.cost.of(usage.model, feature).inc(usage.cost_usd)

@@ -25,6 +25,8 @@ BUCKETS_S = (
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
 RESULT_BUCKETS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0)
+ITERATION_BUCKETS = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0)
+COST_BUCKETS_USD = (*(1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3), 1.0, 3.0, 10.0, 100.0)
 SCORE_BUCKETS = (*(tenth / 10 for tenth in range(11)), 2.0, 5.0, 10.0, 100.0)
 
 OTHER = "other"
@@ -117,6 +119,17 @@ class Metrics:
             "Seconds inside another operation, which counted them already",
             ("store",),
         )
+        self.own_seconds = self._counter(
+            "own_seconds_total",
+            "Seconds of operations, without those of the operations inside them",
+            ("store",),
+        )
+        self.waited = self._histogram(
+            "operation_waited_seconds",
+            "Seconds before the store was asked: tenancy, redaction, queueing",
+            ("store",),
+            BUCKETS_S,
+        )
         self.results = self._histogram(
             "recall_results", "Results of an answered recall", ("store",), RESULT_BUCKETS
         )
@@ -158,8 +171,23 @@ class Metrics:
         self.unpriced = self._counter(
             "unpriced_tokens_total", "Tokens of models the price table does not know", ("model",)
         )
+        self.unreported = self._counter(
+            "unreported_calls_total", "Model calls whose provider kept their usage", ("model",)
+        )
         self.first_token = self._histogram(
             "time_to_first_token_seconds", "Seconds to a model's first chunk", ("model",), BUCKETS_S
+        )
+        self.iterations = self._histogram(
+            "loop_iterations",
+            "Which run of the node it was within one run of its graph, for each that ended",
+            ("node",),
+            ITERATION_BUCKETS,
+        )
+        self.iteration_cost = self._histogram(
+            "iteration_cost_usd",
+            "What the model calls in one run of the node cost, US dollars",
+            ("node",),
+            COST_BUCKETS_USD,
         )
         self.node = self._histogram(
             "node_duration_seconds", "Seconds one run of a graph's node took", ("node",), BUCKETS_S

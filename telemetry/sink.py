@@ -7,6 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from .event import Event
 
+EXIT_S = 2.0
+"""Seconds that all sinks together may hold whoever closes them."""
+
 
 class DeliveryError(Exception):
     """A back end did not take a batch. The message names a reason, never what was sent."""

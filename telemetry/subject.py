@@ -72,14 +72,16 @@ class Subject:
         """Refuse to leave the process."""
         raise TypeError("a Subject does not leave the process: ask it for hashed(sink)")
 
-    def hashed(self, sink: str) -> str:
+    def hashed(self, sink: str, keys: SubjectKeys | None = None) -> str:
         """
         Return this person's pseudonym for one sink: 26 base32 characters, lower case.
 
         The tenant is part of it, so the same id under two tenants gives two pseudonyms. Parts are
-        length-prefixed: ``("ab", "c")`` and ``("a", "bc")`` differ.
+        length-prefixed: ``("ab", "c")`` and ``("a", "bc")`` differ. With *keys*, those before the
+        current ones, it is the pseudonym that they gave.
         """
         parts = [each.encode("utf-8", "surrogatepass") for each in (self.__tenant, self.__customer)]
         message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-        digest = hmac.digest(self.__keys.key(sink), message, "sha256")[:HASH_BYTES]
+        key = (keys or self.__keys).key(sink)
+        digest = hmac.digest(key, message, "sha256")[:HASH_BYTES]
         return base64.b32encode(digest).decode().rstrip("=").lower()

@@ -8,50 +8,24 @@ works, `entered` makes the ids current, so that spans of instrumented clients be
 
 from __future__ import annotations
 
-import contextlib
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
+from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from .fork import reset_after_fork
+from .thawed import thawed
+from .trace_ref import TraceRef
 
+__all__ = ["Ids", "RandomIds", "TraceRef", "Tracing", "entered"]
+
+_new_ref = thawed(TraceRef)
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _NOT_SAMPLED = TraceFlags(TraceFlags.DEFAULT)
-
-
-@dataclass(frozen=True, slots=True)
-class TraceRef:
-    """
-    Ids of one span and its parent, as W3C Trace Context numbers.
-
-    Attributes:
-        trace_id: 128 bits, not 0.
-        span_id: 64 bits, not 0.
-        parent_span_id: 64 bits, or None at the root of a trace.
-        sampled: Whether the trace is recorded.
-        parent_is_remote: Whether the parent came from another process.
-    """
-
-    trace_id: int
-    span_id: int
-    parent_span_id: int | None = None
-    sampled: bool = True
-    parent_is_remote: bool = False
-
-    @property
-    def trace_hex(self) -> str:
-        """The trace id as the 32 hex digits every tool shows."""
-        return f"{self.trace_id:032x}"
-
-    @property
-    def span_hex(self) -> str:
-        """The span id as the 16 hex digits every tool shows."""
-        return f"{self.span_id:016x}"
 
 
 class Ids(Protocol):
@@ -93,6 +67,10 @@ class Tracing:
     Args:
         ids: The host's generator, where its provider has one of its own.
         sample: Decides for a trace that begins here, from its id: the host's sampler, if any.
+
+    Attributes:
+        enclosing: Returns the ids of a span that is nearer than the current one, such as that of
+            the graph's node the code is part of, or None. Never raises.
     """
 
     def __init__(
@@ -100,16 +78,51 @@ class Tracing:
     ) -> None:
         self._ids: Ids = ids or RandomIds()
         self._sample = sample
+        self.enclosing: Callable[[], TraceRef | None] | None = None
+
+    def child(self, parent: TraceRef) -> TraceRef:
+        """Return ids below a span of ours."""
+        span_id = self._ids.generate_span_id()
+        return TraceRef(parent.trace_id, span_id, parent.span_id, parent.sampled)
+
+    def under(self, parent: SpanContext) -> TraceRef:
+        """Return ids below a span of the host's."""
+        span_id, sampled = self._ids.generate_span_id(), parent.trace_flags.sampled
+        return TraceRef(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
 
     def capture(self) -> TraceRef:
         """Return the ids for an operation that starts now, below the current span if any."""
-        parent = otel_trace.get_current_span().get_span_context()
-        span_id = self._ids.generate_span_id()
-        if parent.is_valid:
-            sampled = parent.trace_flags.sampled
-            return TraceRef(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
-        trace_id = self._ids.generate_trace_id()
-        return TraceRef(trace_id, span_id, sampled=self._sample(trace_id))
+        if self.enclosing is not None and (around := self.enclosing()) is not None:
+            return self.child(around)
+        context, ids = otel_context.get_current(), self._ids
+        span_id = ids.generate_span_id() | 0  # TypeError where the host's makes no numbers
+        # An empty context holds no span, which is asked for no further.
+        if context:
+            parent = otel_trace.get_current_span(context).get_span_context()
+            if parent.is_valid:
+                sampled = parent.trace_flags.sampled
+                return _new_ref(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
+        trace_id = ids.generate_trace_id() | 0
+        return _new_ref(trace_id, span_id, None, self._sample(trace_id))
+
+
+class _Entered(NonRecordingSpan):
+    """The span that *ref* tells of, as clients below find it; few ever look for its ids."""
+
+    def __init__(self, ref: TraceRef) -> None:
+        self._ref = ref
+
+    def get_span_context(self) -> SpanContext:
+        ref = self._ref
+        flags = _SAMPLED if ref.sampled else _NOT_SAMPLED
+        return SpanContext(ref.trace_id, ref.span_id, is_remote=False, trace_flags=flags)
+
+    def __repr__(self) -> str:
+        return f"NonRecordingSpan({self.get_span_context()!r})"
+
+
+_SPAN_KEY = next(iter(otel_trace.set_span_in_context(otel_trace.INVALID_SPAN, Context())))
+"""Where a context holds its span. The API sets it by making two copies of the context."""
 
 
 class entered:  # noqa: N801 - used as a function
@@ -123,16 +136,15 @@ class entered:  # noqa: N801 - used as a function
     __slots__ = ("_context", "_token")
 
     def __init__(self, ref: TraceRef) -> None:
-        flags = _SAMPLED if ref.sampled else _NOT_SAMPLED
-        span = NonRecordingSpan(
-            SpanContext(ref.trace_id, ref.span_id, is_remote=False, trace_flags=flags)
-        )
-        self._context = otel_trace.set_span_in_context(span)
+        self._context = Context({**otel_context.get_current(), _SPAN_KEY: _Entered(ref)})
 
     def __enter__(self) -> None:
         self._token = otel_context.attach(self._context)
 
     def __exit__(self, *_exc: object) -> None:
-        # Not detach(): it would log an error where there is none.
-        with contextlib.suppress(ValueError):
-            self._token.var.reset(self._token)
+        token = self._token
+        try:  # noqa: SIM105 - suppress() costs a microsecond, in every call
+            # Not detach(): it would log an error where there is none.
+            token.var.reset(token)
+        except ValueError:
+            pass

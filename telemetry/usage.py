@@ -22,6 +22,7 @@ class Usage:
         reasoning_tokens: Output the model kept to itself.
         time_to_first_token_s: Seconds to the first chunk, or None where no clock saw it.
         cost_usd: By the price table, or None for a model it does not know. Never zero instead.
+        reported: Whether the provider said what was used. If not, the tokens are unknown, not 0.
     """
 
     model: str
@@ -35,3 +36,4 @@ class Usage:
     reasoning_tokens: int = 0
     time_to_first_token_s: float | None = None
     cost_usd: float | None = None
+    reported: bool = True

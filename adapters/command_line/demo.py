@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -32,6 +32,10 @@ def demo(
     how: Annotated[
         str, typer.Option(metavar="down|slow|flapping", help="How it is broken.")
     ] = "down",
+    surge: Annotated[
+        str | None,
+        typer.Option(metavar="draft|outline", help="Triple its spend half-way through."),
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(metavar="PROVIDER:NAME", help="A real chat model in place of the script."),
@@ -39,22 +43,23 @@ def demo(
     customer: Annotated[
         str | None, typer.Option(metavar="NAME", help="Whose memory the last screen shows.")
     ] = None,
+    export: Annotated[
+        bool, typer.Option("--export", help="The second customer asks for all that is held.")
+    ] = False,
+    erase: Annotated[bool, typer.Option("--erase", help="And to be forgotten.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
     """Watch an agent with mem0, Qdrant and LangGraph memory answer three questions."""
+    asked = {"conversation": conversation, "out": out, "model": model, "customer": customer}
+    trouble = {"break_store": break_store, "how": how, "surge": surge}
+    parting = {"export": export, "erase": erase}
+    raise typer.Exit(_played(**asked, **trouble, **parting, json=json))
+
+
+def _played(**asked: Any) -> int:
     from ..demo import ConversationError, DemoOptions, run_demo  # noqa: PLC0415 - loads every store
 
-    options = DemoOptions(
-        conversation=conversation,
-        out=out,
-        break_store=break_store,
-        how=how,
-        model=model,
-        customer=customer,
-        json=json,
-    )
     try:
-        code = run_demo(options, Console())
+        return run_demo(DemoOptions(**asked), Console())
     except ConversationError as exc:
         raise CommandError(str(exc)) from exc
-    raise typer.Exit(code)

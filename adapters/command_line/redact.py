@@ -25,14 +25,20 @@ def redact(
         ),
     ] = None,
     operator: Annotated[
-        str, typer.Option(metavar="tag|pseudonym|mask", help="What stands in its place.")
-    ] = "tag",
+        str | None,
+        typer.Option(
+            metavar="tag|pseudonym|mask",
+            help="What stands in its place. Default: MNEMOSCOPE_PII_OPERATORS.",
+        ),
+    ] = None,
     tenant: Annotated[
         str | None, typer.Option(metavar="NAME", help="Whose pseudonyms to use.")
     ] = None,
 ) -> None:
     """
     Replace the personal data in a text, as is done before it is stored.
+
+    Nothing is kept: pseudonyms are those of the stores, and do not go to the vault.
 
     Exits with 2 if the text is not UTF-8; what could not be redacted is not printed.
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
@@ -29,6 +29,9 @@ LINE_CHARS = 2 * Limits().max_chars
 """What is read of one line: enough for the redactor to see that it is too long."""
 
 HEADING = f"{'where':<17} {'what':<16} score  why"
+
+
+KEEP = "keep"
 
 
 class Operator(StrEnum):
@@ -148,20 +151,21 @@ class RedactOptions:
 
     Attributes:
         file: The text. None, or ``-``: standard input.
-        operator: An `Operator`.
+        operator: An `Operator`, for all that is replaced. None: as ``MNEMOSCOPE_PII_OPERATORS``
+            says, entity by entity.
         model: As ``MNEMOSCOPE_PII_MODEL``, which it overrides.
         tenant: Whose pseudonyms to use.
         explain: Say what was replaced, and why.
     """
 
     file: Path | None = None
-    operator: str = Operator.TAG
+    operator: str | None = None
     model: str | None = None
     tenant: str | None = None
     explain: bool = False
 
     def __post_init__(self) -> None:
-        if self.operator not in set(Operator):
+        if self.operator is not None and self.operator not in set(Operator):
             raise ConfigurationError(f"--operator takes one of {', '.join(Operator)}")
 
 
@@ -194,14 +198,24 @@ def redact_text(options: RedactOptions, tell: Callable[[str], None]) -> None:
 
 def _redactor(options: RedactOptions, tell: Callable[[str], None]) -> Redactor:
     settings = load_settings(**({"pii_model": options.model} if options.model else {}))
+    operators = _operators(options, settings.pii_operators)
     keys = configured_keys(settings)
-    if keys is None and options.operator == Operator.PSEUDONYM:
+    if keys is None and Operator.PSEUDONYM in operators.values():
         tell("no key is configured: these pseudonyms are of this run alone")
     return build_redactor(
         model=settings.pii_model,
         keys=keys or SubjectKeys(secrets.token_bytes(32)),
-        operators={"*": options.operator},
+        operators=operators,
     )
+
+
+def _operators(options: RedactOptions, configured: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the operators to use: what is configured to be kept is kept in any case."""
+    if options.operator is None:
+        return configured
+    replaced = (entity for entity, name in configured.items() if name != KEEP)
+    kept = (entity for entity, name in configured.items() if name == KEEP)
+    return dict.fromkeys(["*", *replaced], options.operator) | dict.fromkeys(kept, KEEP)
 
 
 def _opened(path: Path | None) -> AbstractContextManager[IO[bytes]]:

@@ -21,6 +21,7 @@ from .demo import demo
 from .doctor import doctor
 from .outcome import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
 from .redact import redact
+from .spend import spend
 
 app = typer.Typer(
     name="mnemoscope",
@@ -48,7 +49,7 @@ def _root(
     """Observable, private, unbreakable memory for AI agents."""
 
 
-for command in (demo, doctor, redact):
+for command in (demo, doctor, redact, spend):
     app.command()(command)
 app.add_typer(audit, name="audit")
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...memory.errors import ConfigurationError
 from ...memory.front_door import Mnemoscope
+from ...memory.holdings import keeping
 
 VARIABLE = "MNEMOSCOPE_SCOPE"
 
@@ -29,9 +30,10 @@ def scope_at(address: str) -> Mnemoscope:
     module_name, separator, name = address.partition(":")
     if not (separator and module_name and name):
         raise ConfigurationError("--scope takes package.module:name")
-    found = _named(_module(module_name), name)
-    if not isinstance(found, Mnemoscope) and callable(found):
-        found = _called(found, address)
+    with keeping():  # what a function wraps, nobody else refers to once it has returned
+        found = _named(_module(module_name), name)
+        if not isinstance(found, Mnemoscope) and callable(found):
+            found = _called(found, address)
     if not isinstance(found, Mnemoscope):
         raise ConfigurationError(
             f"{address} is a {type(found).__qualname__}, not a Mnemoscope or a function that "

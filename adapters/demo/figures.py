@@ -7,18 +7,20 @@ else is what anybody could ask of the audit trail afterwards.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ...audit.log import AuditLog
 from ...audit.reading import Remembered, Spend, StoreLatency
+from ...audit.wording import text_of
 from ...telemetry.event import OperationClass
 from ...telemetry.text import utc_text
+from .parting import Parting
 from .recorder import Recorder
+from .surge import Noticed
 
 TENANT = "demo"
 EVENTS_METRIC = "mnemoscope_operation_duration_seconds_count"
@@ -89,6 +91,8 @@ class Figures:
         recalls: The same, over recalls alone: what the agent waits for before it can think.
         spend: Tokens and cost of each feature.
         models: Tokens and cost of each model.
+        surge: What was made to surge, and what the trail says of it.
+        parting: What became of the customer who left, if one did.
         memories: Of the customer that was asked about.
         sinks: How many events each sink has.
     """
@@ -102,6 +106,8 @@ class Figures:
     recalls: tuple[StoreLatency, ...]
     spend: tuple[Spend, ...]
     models: tuple[Spend, ...]
+    surge: Noticed | None
+    parting: Parting | None
     memories: Memories
     sinks: SinkCounts
 
@@ -112,9 +118,10 @@ class Figures:
 
     @property
     def as_expected(self) -> bool:
-        """True when the sinks agree, and no run raised but for want of its checkpointer."""
+        """True when the sinks agree, who left is gone, and no run raised that should not have."""
         closed = self.broken is not None and self.broken[0] == "checkpointer"
-        return self.sinks.agree and (closed or not self.failures)
+        left = self.parting is None or self.parting.as_asked
+        return self.sinks.agree and left and (closed or not self.failures)
 
 
 def memories_of(log: AuditLog, name: str, customer: str) -> Memories:
@@ -184,23 +191,6 @@ def _slowest(recalls: Sequence[StoreLatency]) -> str:
     )
 
 
-def text_of(content: str | None) -> str:
-    """Return the words of a memory whose content the audit table keeps as JSON."""
-    return " ".join(_words(json.loads(content))) if content else ""
-
-
-def _words(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield " ".join(value.split())
-    elif isinstance(value, list):
-        for each in cast("list[object]", value):
-            yield from _words(each)
-    elif isinstance(value, dict):
-        found = cast("dict[str, object]", value)
-        for name in ("messages", "content", "value", "text"):
-            yield from _words(found.get(name))
-
-
 def as_document(figures: Figures) -> dict[str, Any]:
     """Return the figures for ``--json``."""
     return {
@@ -214,6 +204,8 @@ def as_document(figures: Figures) -> dict[str, Any]:
         "culprit": culprit(figures),
         "spend_by_feature": [each._asdict() for each in figures.spend],
         "spend_by_model": [each._asdict() for each in figures.models],
+        "surge": asdict(figures.surge) if figures.surge else None,
+        "parting": figures.parting.as_document() if figures.parting else None,
         "customer": figures.memories.customer,
         "memories": [_memory(each) for each in figures.memories.written],
         "redacted": figures.memories.redacted,

@@ -16,7 +16,9 @@ from langsmith import tracing_context  # pyright: ignore[reportUnknownVariableTy
 from ...memory import Mnemoscope
 from .agent import Desk, build_agent, reply
 from .conversation import Conversation, Turn
+from .parting import Parting
 from .stores import Stores
+from .surge import Surge
 from .trouble import Trouble
 
 
@@ -28,10 +30,12 @@ class Replayed:
     Attributes:
         seconds: All of it, wall time.
         failures: Runs that raised, by the type of the exception.
+        parting: What became of the customer who left, if one did.
     """
 
     seconds: float
     failures: dict[str, int]
+    parting: Parting | None = None
 
 
 def replay(  # noqa: PLR0913 - what the demo is made of
@@ -41,9 +45,10 @@ def replay(  # noqa: PLR0913 - what the demo is made of
     model: BaseChatModel,
     scope: Mnemoscope,
     trouble: Trouble | None,
+    surge: Surge | None,
     advance: Callable[[], None],
 ) -> Replayed:
-    """Send every message to the agent, with *trouble* from half-way on."""
+    """Send every message to the agent, with *trouble* and *surge* from half-way on."""
     started = time.perf_counter()
     failures: Counter[str] = Counter()
     graph = build_agent(stores.store, stores.checkpointer)
@@ -57,10 +62,10 @@ def replay(  # noqa: PLR0913 - what the demo is made of
         )
         for name, customer in conversation.customers.items()
     }
-    with _plain_langchain():
+    with plain_langchain():
         for place, (session, turn) in enumerate(_turns(conversation)):
-            if trouble and place == len(conversation) // 2:
-                trouble.begin(stores.bare[trouble.store])
+            if place == len(conversation) // 2:
+                _begin(trouble, surge, stores)
             desk = desks[turn.speaker]
             try:
                 reply(graph, turn.text, desk=desk, thread=f"{desk.customer}-{session}", scope=scope)
@@ -70,8 +75,15 @@ def replay(  # noqa: PLR0913 - what the demo is made of
     return Replayed(seconds=time.perf_counter() - started, failures=dict(failures))
 
 
+def _begin(trouble: Trouble | None, surge: Surge | None, stores: Stores) -> None:
+    if trouble:
+        trouble.begin(stores.bare[trouble.store])
+    if surge:
+        surge.begin()
+
+
 @contextmanager
-def _plain_langchain() -> Generator[None]:
+def plain_langchain() -> Generator[None]:
     """
     Keep LangChain from saying that its third stream protocol is new, and from tracing.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Generator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ from .figures import Figures, as_document, count_events, memories_of, observatio
 from .options import DemoOptions
 from .recorder import Recorder
 from .screen import show
+from .surge import Surge, noticed
 from .surroundings import environment, quiet, recorded_sinks, variables
 from .trouble import How, Trouble
 
@@ -50,13 +52,16 @@ def run(options: DemoOptions, console: Console) -> int:
     asked_about = _asked_about(options.customer, conversation)
     counted = recorded_sinks()
     before = observations(_metrics())
+    surge = Surge(options.surge) if options.surge else None
     with _folder(options.out) as folder, Recorder() as recorder:
         stores = folder / "stores"
         stores.mkdir()
         with quiet(), environment(variables(recorder.url, stores, counted)):
             scope = Mnemoscope(_settings(options, folder))
             with closing(scope):
-                replayed = _replayed(options, console, conversation, scope, stores)
+                replayed = _replayed(
+                    options, console, conversation, scope=scope, folder=stores, surge=surge
+                )
                 scope.flush(timeout_s=15)
         metrics = _metrics()
         figures = Figures(
@@ -69,6 +74,8 @@ def run(options: DemoOptions, console: Console) -> int:
             recalls=tuple(scope.audit.latency(OperationClass.RECALL)),
             spend=tuple(scope.audit.spend("feature")),
             models=tuple(scope.audit.spend("model")),
+            surge=noticed(scope.audit, surge),
+            parting=replayed.parting,
             memories=memories_of(scope.audit, asked_about, conversation.customers[asked_about]),
             sinks=count_events(
                 scope.audit,
@@ -132,17 +139,20 @@ def _settings(options: DemoOptions, folder: Path) -> Settings:
     return load_settings(**given)
 
 
-def _replayed(
+def _replayed(  # noqa: PLR0913 - what the demo is made of
     options: DemoOptions,
     console: Console,
     conversation: Conversation,
+    *,
     scope: Mnemoscope,
     folder: Path,
+    surge: Surge | None,
 ) -> Replayed:
     trouble = _trouble(options)
     with _progress(console, options) as progress:
         task = progress.add_task("opening the stores", total=len(conversation))
         # Here and not above: mem0 reads the environment as it is imported.
+        from .parting import part  # noqa: PLC0415
         from .replay import replay  # noqa: PLC0415
         from .stores import open_stores  # noqa: PLC0415
 
@@ -150,17 +160,21 @@ def _replayed(
         with open_stores(folder, scope) as stores:
             progress.update(task, description="replaying the conversation")
             try:
-                return replay(
+                replayed = replay(
                     conversation,
                     stores=stores,
-                    model=_model(options.model),
+                    model=_model(options.model, surge),
                     scope=scope,
                     trouble=trouble,
+                    surge=surge,
                     advance=lambda: progress.advance(task),
                 )
             finally:
                 if trouble:
                     trouble.end()
+            progress.update(task, description="saying goodbye")
+            parting = part(options, conversation, scope=scope, folder=folder.parent)
+            return replace(replayed, parting=parting)
 
 
 def _trouble(options: DemoOptions) -> Trouble | None:
@@ -175,11 +189,11 @@ def _progress(console: Console, options: DemoOptions) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=hidden)
 
 
-def _model(name: str | None) -> BaseChatModel:
+def _model(name: str | None, surge: Surge | None) -> BaseChatModel:
     from .scripted_model import ScriptedModel  # noqa: PLC0415 - langchain-core takes its time
 
     if name is None:
-        return ScriptedModel()
+        return ScriptedModel(times=surge.factor) if surge else ScriptedModel()
     try:
         model: BaseChatModel = import_module("langchain.chat_models").init_chat_model(name)
     except ImportError as exc:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.reading import Remembered, Spend, StoreLatency
+from ...telemetry.text import utc_text
+from ..command_line.erasure import screen as erasure_screen
 from .figures import TENANT, Figures, Memories, SinkCounts, culprit, text_of, unanswered
+from .parting import Parting
+from .surge import FACTOR, Noticed
 
 SHOWN = 3
 """Memories shown from the beginning, and as many from the end."""
@@ -40,15 +45,17 @@ def show(figures: Figures, console: Console, kept: Path | None) -> None:
         _question("2  When spend triples, which feature caused it?"),
         _spend(figures.spend),
         _answer(_dearest(figures.spend)),
+        *([_answer(figures.surge.said)] if figures.surge else []),
         _question(f"3  What does the agent remember about {memories.name}, and since when?"),
         _memories(memories.written),
         _answer(_remembered(memories)),
+        *(_parting(figures.parting) if figures.parting else []),
         _question("Five sinks, one truth"),
         _sinks(figures.sinks),
     )
     if kept:
         # Not wrapped, so that it can be copied.
-        console.print(_kept(memories, kept), soft_wrap=True)
+        console.print(_kept(figures, kept), soft_wrap=True)
 
 
 def _head(figures: Figures) -> RenderableType:
@@ -59,6 +66,8 @@ def _head(figures: Figures) -> RenderableType:
     lines = [title, Text(_model(figures), style="dim")]
     if figures.broken:
         lines.append(Text(_trouble(figures, *figures.broken), style="yellow"))
+    elif figures.surge:
+        lines.append(Text(_surge(figures.surge), style="yellow"))
     elif figures.failures:
         lines.append(Text(f"Runs raised: {_listed(figures.failures)}", style="bold red"))
     return Padding(Group(*lines), (1, 1, 0, 1))
@@ -76,6 +85,10 @@ def _trouble(figures: Figures, store: str, how: str) -> str:
     if figures.failures:
         return f"{said} Raised: {_listed(figures.failures)}."
     return f"{said} Every message was answered."
+
+
+def _surge(surge: Noticed) -> str:
+    return f"From half-way on, {surge.feature} used {FACTOR} times its tokens."
 
 
 def _listed(counts: dict[str, int]) -> str:
@@ -177,6 +190,19 @@ def _remembered(memories: Memories) -> str:
     )
 
 
+def _parting(parting: Parting) -> Iterator[RenderableType]:
+    yield _question(f"{parting.name} leaves, and asks for everything")
+    if parting.bundle is not None:
+        bundle = parting.bundle
+        yield _answer(
+            f"{bundle.path.name}: {bundle.memories:,} things remembered, {bundle.events:,} "
+            "operations with proofs, a page to read and a program to check it."
+        )
+    if parting.erasure is not None:
+        yield erasure_screen(parting.erasure)
+        yield _answer(f"The trail has {parting.remaining:,} operations left in that name.")
+
+
 def _sinks(sinks: SinkCounts) -> RenderableType:
     counts = (sinks.audit, sinks.prometheus, sinks.logs, sinks.otlp, sinks.langsmith)
     table = _table("", "audit rows", "Prometheus", "log lines", "OTLP spans", "LangSmith runs")
@@ -186,11 +212,13 @@ def _sinks(sinks: SinkCounts) -> RenderableType:
     return Padding(Group(table, Text(f"→ {verdict}", style=style)), (0, 1))
 
 
-def _kept(memories: Memories, folder: Path) -> Text:
-    url = f"sqlite:///{(folder / 'audit.db').resolve()}"
+def _kept(figures: Figures, folder: Path) -> Text:
+    memories, url = figures.memories, f"sqlite:///{(folder / 'audit.db').resolve()}"
+    since = f" --since {utc_text(figures.surge.began_us)}" if figures.surge else ""
     return Text.assemble(
         f"\n Kept in {folder}: audit.db log.jsonl metrics.prom spans.jsonl runs.jsonl stores/\n",
         f" mnemoscope audit export --tenant {TENANT} --customer {memories.customer}",
         f" --audit-url {url}\n",
+        f" mnemoscope spend{since} --audit-url {url}\n",
         style="dim",
     )

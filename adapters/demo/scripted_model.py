@@ -8,7 +8,7 @@ answers follows from the prompt alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any
 
@@ -25,12 +25,21 @@ OUTLINES = "points to make"
 """A prompt for an outline says this."""
 
 
+def _once() -> int:
+    return 1
+
+
 class ScriptedModel(BaseChatModel):
     """
     Quotes its prompt: lines that begin with a dash.
 
     Asked for points to make, it takes the first of each list; else it says them all.
+
+    Attributes:
+        times: Returns how many times the tokens that it used it reports: the demo's surge.
     """
+
+    times: Callable[[], int] = _once
 
     @property
     def _llm_type(self) -> str:
@@ -50,7 +59,7 @@ class ScriptedModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         del stop, kwargs
         answer = _answer(messages)
-        for chunk in chain(_words(answer), [_last(messages, answer)]):
+        for chunk in chain(_words(answer), [_last(messages, answer, self.times())]):
             generation = ChatGenerationChunk(message=chunk)
             if run_manager:
                 run_manager.on_llm_new_token(str(chunk.content), chunk=generation)
@@ -95,19 +104,20 @@ def _words(answer: str) -> Iterator[AIMessageChunk]:
         )
 
 
-def _last(messages: Sequence[BaseMessage], answer: str) -> AIMessageChunk:
+def _last(messages: Sequence[BaseMessage], answer: str, times: int) -> AIMessageChunk:
     return AIMessageChunk(
         content="",
-        usage_metadata=_usage(messages, answer),
+        usage_metadata=_usage(messages, answer, times),
         response_metadata={"finish_reason": "stop"},
         chunk_position="last",
     )
 
 
-def _usage(messages: Sequence[BaseMessage], answer: str) -> UsageMetadata:
-    prompt = sum(_count(message.text) for message in messages)
-    cached = sum(_count(message.text) for message in messages if isinstance(message, SystemMessage))
-    said, reasoned = _count(answer), answer.count("\n") + 1
+def _usage(messages: Sequence[BaseMessage], answer: str, times: int) -> UsageMetadata:
+    system = [message for message in messages if isinstance(message, SystemMessage)]
+    prompt = times * sum(_count(message.text) for message in messages)
+    cached = times * sum(_count(message.text) for message in system)
+    said, reasoned = times * _count(answer), times * (answer.count("\n") + 1)
     return UsageMetadata(
         input_tokens=prompt,
         output_tokens=said + reasoned,

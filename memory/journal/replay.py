@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
+from inspect import iscoroutinefunction
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -138,6 +139,14 @@ class ReplayingGuard(Guard):
         finally:
             self._kept.queue.busy.release()
         return self._waits_none()
+
+    async def settle(self, until: float) -> bool:
+        """As `areplay`, or as `replay` where the client is called synchronously."""
+        if self._kept is None:
+            return True
+        client, methods = self._kept.writes.client, self._kept.writes.methods
+        asynchronous = any(iscoroutinefunction(getattr(client, each, None)) for each in methods)
+        return await self.areplay(until) if asynchronous else self.replay(until)
 
     def _waits_none(self) -> bool:
         return self._kept is None or not self._kept.queue.entries

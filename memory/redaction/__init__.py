@@ -5,5 +5,6 @@ Redaction: what leaves the process, or enters a store, has been through here.
 each text searched by the ``engine`` and replaced by the ``operators``. The engine asks ``clues``
 first, then only the detectors that these call for (``contacts``, ``addresses``, ``numbers``,
 ``labels``, ``credentials``, ``persons``, ``known``), and ``presidio`` for national numbers and for
-the language ``model``. It fails closed: whatever cannot be redacted raises `RedactionError`.
+the language ``model``. ``segments`` redacts text that arrives in pieces. It fails
+closed: whatever cannot be redacted raises `RedactionError`.
 """

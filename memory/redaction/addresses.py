@@ -57,14 +57,16 @@ _COMPOUNDS = (
 _WORD = r"[^\W\d_][\w'\u2019\-]*\.?"
 _NUMBER = r"\d{1,6}[A-Za-z]?(?:[/-]\d{1,4}[A-Za-z]?)?"
 _HOUSE = rf"(?:{_NUMBER}[ ]+){{1,2}}"
+# A pattern that begins with a digit is looked for at digits; one that looks behind, everywhere.
+_AT_HOUSE = rf"\d(?<!\w.)\d{{0,5}}[A-Za-z]?(?:[/-]\d{{1,4}}[A-Za-z]?)?[ ]+(?:{_NUMBER}[ ]+)?"
 
 _ENGLISH = re.compile(
-    rf"\b{_HOUSE}(?:{_WORD}[ ]+){{1,4}}?(?:{_SUFFIXES})\b\.?(?:[ ]+[NSEW]{{1,2}}\b)?"
+    rf"{_AT_HOUSE}(?:{_WORD}[ ]+){{1,4}}?(?:{_SUFFIXES})\b\.?(?:[ ]+[NSEW]{{1,2}}\b)?"
     rf"(?:[ ]+{_WORD}[ ]+(?:{_SUFFIXES}|{_SUFFIXES_AFTER_NUMBER})\b)?",
     re.IGNORECASE,
 )
 _UNUSUAL = re.compile(
-    rf"\b{_HOUSE}(?:[A-Z][\w'\u2019\-]*[ ]+){{1,3}}"
+    rf"{_AT_HOUSE}(?:[A-Z][\w'\u2019\-]*[ ]+){{1,3}}"
     rf"(?i:{_SUFFIXES_AFTER_NUMBER})\b(?![ ]+[a-z]+ing\b)"
 )
 _PREFIXED = re.compile(
@@ -72,7 +74,7 @@ _PREFIXED = re.compile(
     rf"|\b{_HOUSE}(?:{_PREFIXES})\b\.?[ ]{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
 )
-_BEFORE_NUMBER = re.compile(rf"(?<![\w\-])(?P<street>[^\W\d_][\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?")
+_BEFORE_NUMBER = re.compile(rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?")
 _LEADING = re.compile(rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z")
 _BOX = re.compile(
     r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|apartado|bp"
@@ -95,13 +97,13 @@ _BARE = re.compile(
     rf"|(?:{_WORD}[ ]){{0,4}}{_WORD}[ ]{_NUMBER}\b\.?)"
 )
 _WITH_UNIT = re.compile(
-    rf"(?<!\w)(?:{_HOUSE})(?:[^\W\d_][\w'\u2019\-]*\.?[ ]+){{1,5}}"
+    rf"{_AT_HOUSE}(?:[^\W\d_][\w'\u2019\-]*\.?[ ]+){{1,5}}"
     rf"(?:{_NUMBER}\.?[ ]*)?(?:{_NUMBER}[ ]*)?[,\n>? ]{{0,6}}(?=(?:{_UNIT}))",
     re.IGNORECASE,
 )
 _NAMED_THEN_UNIT = re.compile(
-    rf"(?<!\w)(?:[^\W\d_a-z][\w'\u2019\-]*[ ]){{1,3}}{_NUMBER}[ ](?:{_WORD}[ ]?){{1,3}}"
-    rf"[,\n>? ]{{0,6}}(?=(?i:{_UNIT}))"
+    rf"[^\W\d_a-z](?<!\w.)[\w'\u2019\-]*[ ](?:[^\W\d_a-z][\w'\u2019\-]*[ ]){{0,2}}"
+    rf"{_NUMBER}[ ](?:{_WORD}[ ]?){{1,3}}[,\n>? ]{{0,6}}(?=(?i:{_UNIT}))"
 )
 _UNIT_FIRST = re.compile(
     rf"(?<!\w)(?:apt|apartment|suite|unit"
@@ -167,7 +169,12 @@ _CORES = (
     (_BOX, _BOX_WORDS, 0.9, "post box"),
     (_WITH_UNIT, _UNIT_WORDS, 0.85, "street before a flat number"),
     (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
-    (_UNIT_FIRST, _UNIT_WORDS, 0.85, "flat number before a street"),
+    (
+        _UNIT_FIRST,
+        frozenset({"apt", "apartment", "suite", "unit", "flat"}),
+        0.85,
+        "flat number before a street",
+    ),
 )
 _STREET_WORDS = frozenset(
     f"{_SUFFIXES}|{_PREFIXES}|main|high|park|oak|maple|church|king|queen".split("|")
@@ -211,10 +218,23 @@ def _compounds(text: str, clues: Clues) -> Iterator[_Core]:
 def _announced(text: str, clues: Clues) -> Iterator[_Core]:
     if _SAYS_WORDS.isdisjoint(clues.words):
         return
-    for said in _SAYS_ADDRESS.finditer(text):
+    for said in _sayings(text, clues):
         core = _BARE.match(text, said.end())
         if core and _is_street(core.group()):
             yield *core.span(), 0.7, "after words that announce an address"
+
+
+def _sayings(text: str, clues: Clues) -> Iterator[re.Match[str]]:
+    if not text.isascii():  # what has no lower case of the same length is not looked up
+        yield from _SAYS_ADDRESS.finditer(text)
+        return
+    lower = text.lower()
+    for word in _SAYS_WORDS & clues.words:
+        at = lower.find(word)
+        while at != -1:
+            if said := _SAYS_ADDRESS.match(text, at):
+                yield said
+            at = lower.find(word, at + 1)
 
 
 _UNITS_OF_MEASURE = re.compile(

@@ -22,8 +22,8 @@ _LOCAL_EXTRA = frozenset(".+-_%&'*~!#$=")
 _NOT_PEOPLE = frozenset({"git"})
 
 _PHONE = re.compile(
-    r"(?<![\w./#$€£&?+])(?<!\d[,:-])(?<!\w[-_])"
-    r"(?P<number>(?:\+|\(\+?)?\d(?:[ \u00a0]?[().\-/]{0,2}[ \u00a0]?\d){5,17})"
+    r"(?P<number>[+(\d](?<![\w./#$€£&?+].)(?<!\d[,:-].)(?<!\w[-_].)(?:(?<=\d)|(?:(?<=\()\+)?\d)"
+    r"(?:[ \u00a0]?[().\-/]{0,2}[ \u00a0]?\d){5,17})"
     r"(?P<extension>[ ]?(?:x|ext\.?|extension|\#)[ ]?\d{1,7})?"
     r"(?![\w@%]|[.,:/]\d|-\d)"
 )
@@ -55,6 +55,10 @@ _NOT_PHONE = re.compile(
 _NORTH_AMERICAN = re.compile(
     r"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}"
 )
+_MAYBE_PHONE = re.compile(
+    r"[+(]\d|0(?!\.)(?<![\w./#$€£&?+-].)|[ .-]\d\d\d[ .-]\d\d\d\d|\)[ .-]?\d\d\d"
+)
+_EXTENSION_CHARS = 20
 _GROUPED = re.compile(r"[ ().\-/\u00a0]")
 _TRUNK_REGIONS = (
     "GB",
@@ -89,14 +93,22 @@ def emails(text: str, _clues: Clues) -> Iterator[Finding]:
 
 def phones(text: str, clues: Clues) -> Iterator[Finding]:
     """Find telephone numbers: international, national as people group them, or near a clue."""
-    for match in _PHONE.finditer(text):
+    in_context = not clues.words.isdisjoint(PHONE_CLUES)
+    for match in _numbers(text, clues, in_context=in_context):
         digits = "".join(filter(str.isdigit, match["number"]))
         if not _SHORTEST - 1 <= len(digits) <= _LONGEST or _NOT_PHONE.fullmatch(match["number"]):
             continue
-        if verdict := _phone_verdict(text, match, digits, clues):
+        if verdict := _phone_verdict(text, match, digits, in_context=in_context):
             score, why = verdict
             start = match.start() + (match["number"][0] == "(" and ")" not in match["number"])
             yield Finding(start, match.end(), "PHONE_NUMBER", score, why)
+
+
+def _numbers(text: str, clues: Clues, *, in_context: bool) -> Iterator[re.Match[str]]:
+    """Find runs of digits, but for those that nothing marks for a telephone number."""
+    for start, end in clues.numbers:
+        if in_context or _MAYBE_PHONE.search(text, max(0, start - 1), end):
+            yield from _PHONE.finditer(text, max(0, start - 2), end + _EXTENSION_CHARS)
 
 
 def _email_around(text: str, at: int) -> Finding | None:
@@ -148,13 +160,13 @@ def _in_url(text: str, start: int) -> bool:
 
 
 def _phone_verdict(
-    text: str, match: re.Match[str], digits: str, clues: Clues
+    text: str, match: re.Match[str], digits: str, *, in_context: bool
 ) -> tuple[float, str] | None:
     number = match["number"]
     before = text[max(0, match.start() - 60) : match.start()]
     if number.startswith(("+", "(+")) or (number.startswith("00") and _GROUPED.search(number)):
         return (0.95, "international number") if len(digits) > _SHORTEST else None
-    if not clues.words.isdisjoint(PHONE_CLUES) and _phone_in_context(text, match, digits, before):
+    if in_context and _phone_in_context(text, match, digits, before):
         verdict = 0.85, "a run of digits beside a word for telephone"
     elif _NORTH_AMERICAN.fullmatch(number):
         verdict = 0.75, "North American grouping"

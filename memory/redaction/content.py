@@ -37,10 +37,16 @@ _WRITTEN_OUT = (
 
 def to_content(value: Any) -> Redacted:
     """Wrap *value*, which has been redacted, as JSON types."""
+    if value == {} and type(value) is dict:
+        return _NOTHING  # a search by vector, say
+    budget = _Budget()
     try:
-        return Redacted(_Budget().take(value, 0))
+        return Redacted(budget.take(value, 0), SIZE_LIMIT - budget.left)
     except Exception:  # noqa: BLE001 - closed on confidentiality: less, never more
         return Redacted(FAILED)
+
+
+_NOTHING = Redacted({}, _VALUE_SIZE)
 
 
 class _Budget:
@@ -58,7 +64,7 @@ class _Budget:
             return self._text(value.value if isinstance(value, Enum) else value)
         if value is None or isinstance(value, (bool, int, float)):
             return _number(value)
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, Mapping)):
             return self._mapping(_any(value), depth)
         if isinstance(value, (list, tuple, set, frozenset)):
             return self._items(_any(value), depth)

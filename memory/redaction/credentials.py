@@ -16,6 +16,9 @@ TOKEN_PREFIXES = (
 )  # fmt: skip
 """Without one of these in it, a text holds no token with a known shape."""
 
+_SHORT_PREFIXES = ("xox", "eyJ", "-----BEGIN")
+"""Of these, what needs no sixteen letters or digits in a row."""
+
 _TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_-]{16,200}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,200}"
@@ -74,9 +77,10 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]+(?:[._-][A-Za-z_]+)*[.!?:]*")
 _SECRET_MIN, _QUOTED_MIN = 4, 6
 
 
-def has_token_prefix(text: str, _clues: Clues) -> bool:
+def has_token_prefix(text: str, clues: Clues) -> bool:
     """True where a token with a known shape may be."""
-    return any(prefix in text for prefix in TOKEN_PREFIXES)
+    prefixes = TOKEN_PREFIXES if clues.has_long_word else _SHORT_PREFIXES
+    return any(prefix in text for prefix in prefixes)
 
 
 def tokens(text: str, _clues: Clues) -> Iterator[Finding]:

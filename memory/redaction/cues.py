@@ -127,6 +127,8 @@ _LAST_WORDS = frozenset[str]().union(
     *(_GREETINGS, KIN, _SPEECH, _INTRODUCING, _POINTING, _DEEDS, _LISTING, _NAMING, _ROLES),
     *(_PAIRS, _FULL_PAIRS),
 )
+_CUES = _LAST_WORDS | TITLES | _LABELS | _PEOPLE | _SIGN_OFFS
+_GAP_CHARS = " \t\n,.:;!?\"'“>"
 _WINDOW = 60
 _GAP = re.compile(r"[^\w]*\Z")
 
@@ -134,10 +136,14 @@ _GAP = re.compile(r"[^\w]*\Z")
 def cue_before(text: str, position: int) -> Cue | None:
     """Return what the words before *position* say of the capitalised word there."""
     window = text[max(0, position - _WINDOW) : position]
+    bare = window.rstrip(_GAP_CHARS)
+    last = bare[bare.rfind(" ") + 1 :]
+    if last.isalpha() and last.lower() not in _CUES:
+        return None
     words = [word.lower() for word in WORD.findall(window)]
     if not words:
         return None
-    gap = window[len(window.rstrip(" \t\n,.:;!?\"'“>")) :]
+    gap = window[len(bare) :]
     if "\n" in gap and ":" not in gap:
         signed = words[-1] in _SIGN_OFFS and not _ends_sentence(gap)
         return Cue("a signature", Trust.ANY) if signed else None

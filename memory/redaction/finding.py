@@ -23,6 +23,9 @@ DIRECT: frozenset[str] = listed("""
 QUASI: frozenset[str] = frozenset({"LOCATION", "ORGANIZATION", "DATE_TIME", "NRP", "AGE", "TITLE"})
 """Entities that are kept unless an operator says otherwise."""
 
+UNSEARCHED = "OVERSIZE"
+"""What was not searched for personal data, since that would have taken too long: replaced."""
+
 _RANK = {
     entity: rank
     for rank, entity in enumerate(

@@ -57,6 +57,11 @@ class Known:
         """Never the identifiers."""
         return "Known(...)"
 
+    @property
+    def is_nobody(self) -> bool:
+        """True where there is nothing to search for."""
+        return not self._entities
+
     def found_clean(self, text: str) -> None:
         """Take note that there is nothing in *text*. A few are kept, and then others."""
         if len(text) > _LABEL_CHARS:

@@ -33,7 +33,7 @@ _LABELLED = re.compile(
     r"(?P<value>(?=[A-Za-z \-]{0,6}\d)[A-Za-z0-9](?:[ \-]?[A-Za-z0-9]){3,24})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_VIN = re.compile(r"(?<![A-Za-z0-9])(?=[A-Z]*\d)(?=\d*[A-Z])[A-HJ-NPR-Z0-9]{17}(?![A-Za-z0-9])")
+_VIN = re.compile(r"[A-HJ-NPR-Z0-9](?<![A-Za-z0-9].)[A-HJ-NPR-Z0-9]{16}(?![A-Za-z0-9])")
 _VIN_VALUES = dict(
     zip(
         "ABCDEFGHJKLMNPRSTUVWXYZ",
@@ -65,7 +65,8 @@ def labelled_numbers(text: str, _clues: Clues) -> Iterator[Finding]:
 def vehicles(text: str, _clues: Clues) -> Iterator[Finding]:
     """Find vehicle identification numbers by their check digit."""
     for match in _VIN.finditer(text):
-        if _vin_checks(match.group()):
+        vin = match.group()
+        if not vin.isdigit() and not vin.isalpha() and _vin_checks(vin):
             yield Finding(*match.span(), "VEHICLE_ID", 0.9, "check digit of a vehicle")
 
 

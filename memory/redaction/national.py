@@ -59,10 +59,11 @@ RECOGNIZERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 NATIONAL_CLUES = frozenset(word for words in RECOGNIZERS.values() for word in words)
 
 _UNMISTAKABLE = re.compile(
-    r"(?<![A-Za-z0-9-])(?:[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]|\d{8}-?[A-HJ-NP-TV-Z]"
-    r"|[XYZ]-?\d{7}-?[A-HJ-NP-TV-Z]"
-    r"|\d{6}[-+A]\d{3}[0-9A-FHJ-NPR-Y]|[A-CEGHJ-PR-TW-Z]{2} \d\d \d\d \d\d [A-D]"
-    r"|[STFGM]\d{7}[A-Z])(?![A-Za-z0-9-])"
+    r"[A-Z\d](?<![A-Za-z0-9-].)(?:(?<=[A-Z])[A-Z]{5}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]"
+    r"|(?<=\d)\d{7}-?[A-HJ-NP-TV-Z]|(?<=[XYZ])-?\d{7}-?[A-HJ-NP-TV-Z]"
+    r"|(?<=\d)\d{5}[-+A]\d{3}[0-9A-FHJ-NPR-Y]"
+    r"|(?<=[A-CEGHJ-PR-TW-Z])[A-CEGHJ-PR-TW-Z] \d\d \d\d \d\d [A-D]"
+    r"|(?<=[STFGM])\d{7}[A-Z])(?![A-Za-z0-9-])"
 )
 _WITHOUT_WORDS = frozenset(
     {
@@ -86,7 +87,9 @@ def asked(text: str, clues: Clues) -> frozenset[str]:
         named = frozenset(
             name for name, words in RECOGNIZERS.items() if not clues.words.isdisjoint(words)
         )
-    return named | _WITHOUT_WORDS if _UNMISTAKABLE.search(text) else named
+    # All of these shapes hold so many digits, or so long a word.
+    might_be = clues.has_digits or clues.has_long_word
+    return named | _WITHOUT_WORDS if might_be and _UNMISTAKABLE.search(text) else named
 
 
 def believed(name: str, text: str, start: int, end: int, score: float) -> bool:

@@ -9,14 +9,19 @@ from collections.abc import Iterator
 
 from .clues import Clues
 from .finding import Finding
+from .words import listed
 
-_CARD = re.compile(r"(?<![\w.,+-])\d(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\d)")
+_CARD = re.compile(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\d)")
 _CARD_WORDS = re.compile(
     r"\b(?:card|cards|credit|debit|visa|mastercard|maestro|amex|american express|discover|diners"
     r"|jcb"
     r"|cc|pan|kreditkarte|carte|tarjeta|carta)\b",
     re.IGNORECASE,
 )
+_CARD_CLUES = listed("""
+    card cards credit debit visa mastercard maestro amex american discover diners jcb cc pan
+    kreditkarte carte tarjeta carta
+""")
 _CARD_SHAPE = re.compile(
     r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}"
     r"|2720\d{12}"
@@ -25,46 +30,53 @@ _CARD_SHAPE = re.compile(
     r"|62\d{14,17}|(?:5[06-8]|6[37])\d{14}"
 )
 _CONTEXT = 60
+_CARD_LEAST, _SSN_LEAST = 12, 11
 
 _IBAN = re.compile(
-    r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}"
+    r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}"
     r"(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"
 )
 _IBAN_LENGTHS = range(15, 35)
-_SSN = re.compile(r"(?<![\w-])(?!000)\d{3}(?P<sep>[- .])\d{2}(?P=sep)\d{4}(?![\w]|-\d)")
-_SSN_PLAIN = re.compile(r"(?<![\w.-])\d{9}(?![\w]|[.-]\d)")
+_SSN = re.compile(r"\d(?<![\w-].)\d\d(?<!000)(?P<sep>[- .])\d{2}(?P=sep)\d{4}(?![\w]|-\d)")
+_SSN_PLAIN = re.compile(r"\d(?<![\w.-].)\d{8}(?![\w]|[.-]\d)")
 _SSN_WORDS = re.compile(r"\b(?:ssn|ssns|social security|itin|tin)\b", re.IGNORECASE)
 
-_IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
+_IPV4 = re.compile(r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
 _VERSION_BEFORE = re.compile(
     r"(?:\b(?:version|ver|v|release|build|section|oid|chrome|firefox|safari|edge|driver|firmware)"
     r"|[=~<>]=|[/@_])[ :=]{0,2}\Z",
     re.IGNORECASE,
 )
 _IPV6 = re.compile(
-    r"(?<![\w:.])(?=[0-9A-Fa-f:])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}"
+    r"[0-9A-Fa-f:](?<![\w:.].)(?:(?<=:)|(?<!:)[0-9A-Fa-f]{0,3}:)(?:[0-9A-Fa-f]{0,4}:){1,6}"
+    r"(?:[0-9A-Fa-f]{1,4}"
     r"|\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"
 )
-_MAC = re.compile(r"(?<![\w:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])")
+_MAC = re.compile(
+    r"[0-9A-Fa-f](?<![\w:-].)[0-9A-Fa-f]([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])"
+)
 
-_DOTS, _COLONS, _MAC_MARKS, _SHORTEST_IPV6 = 3, 2, 5, 7
+_IPV4_INSIDE = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
+_MAC_INSIDE = re.compile(r"[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]")
+_SHORTEST_IPV6 = 7
 _FULL_IPV6 = 6
 """Colons in an IPv6 address that ends as an IPv4 address does; others have seven, or ``::``."""
 
 _WALLET = re.compile(
-    r"(?<!\w)(?:0x[0-9a-fA-F]{40}|bc1[a-z0-9]{25,62}|[13][1-9A-HJ-NP-Za-km-z]{25,34}"
-    r"|[LM][1-9A-HJ-NP-Za-km-z]{26,33})(?!\w)"
+    r"[0b13LM](?<!\w.)(?:(?<=0)x[0-9a-fA-F]{40}|(?<=b)c1[a-z0-9]{25,62}"
+    r"|(?<=[13])[1-9A-HJ-NP-Za-km-z]{25,34}|(?<=[LM])[1-9A-HJ-NP-Za-km-z]{26,33})(?!\w)"
 )
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
-def cards(text: str, _clues: Clues) -> Iterator[Finding]:
+def cards(text: str, clues: Clues) -> Iterator[Finding]:
     """Find payment cards: by shape and check digit, or beside a word for card."""
-    for match in _CARD.finditer(text):
+    spoken_of = not clues.words.isdisjoint(_CARD_CLUES)
+    for match in _in_numbers(_CARD, text, clues, _CARD_LEAST):
         digits = re.sub(r"[ -]", "", match.group())
         if _CARD_SHAPE.fullmatch(digits) and luhn(digits):
             yield Finding(*match.span(), "CREDIT_CARD", 1.0, "card shape with check digit")
-        elif _near(_CARD_WORDS, text, match):
+        elif spoken_of and _near(_CARD_WORDS, text, match):
             yield Finding(
                 *match.span(), "CREDIT_CARD", 0.8, "12 to 19 digits beside a word for card"
             )
@@ -81,7 +93,7 @@ def ibans(text: str, clues: Clues) -> Iterator[Finding]:
 
 def social_security(text: str, clues: Clues) -> Iterator[Finding]:
     """Find US social security numbers: grouped, or nine digits beside the word."""
-    for match in _SSN.finditer(text):
+    for match in _in_numbers(_SSN, text, clues, _SSN_LEAST):
         if match["sep"] == "-" or _near(_SSN_WORDS, text, match):
             yield Finding(*match.span(), "US_SSN", 0.9, "grouped 3-2-4")
     if not clues.words.isdisjoint(("ssn", "ssns", "security", "itin", "tin")):
@@ -92,12 +104,12 @@ def social_security(text: str, clues: Clues) -> Iterator[Finding]:
 
 def machines(text: str, _clues: Clues) -> Iterator[Finding]:
     """Find IP and MAC addresses, except loopback, unspecified and broadcast, which name nobody."""
-    if text.count(".") >= _DOTS:
+    if _IPV4_INSIDE.search(text):
         yield from _ipv4(text)
-    if max(text.count(":"), text.count("-")) >= _MAC_MARKS:
+    if _MAC_INSIDE.search(text):
         for match in _MAC.finditer(text):
             yield Finding(*match.span(), "MAC_ADDRESS", 0.9, "MAC address")
-    if text.count(":") >= _COLONS:
+    if "::" in text or text.count(":") >= _FULL_IPV6:
         yield from _ipv6(text)
 
 
@@ -127,6 +139,15 @@ def wallets(text: str, _clues: Clues) -> Iterator[Finding]:
         address = match.group()
         if address.startswith(("0x", "bc1")) or _base58_checks(address):
             yield Finding(*match.span(), "CRYPTO", 0.95, "wallet address")
+
+
+def _in_numbers(
+    pattern: re.Pattern[str], text: str, clues: Clues, least: int
+) -> Iterator[re.Match[str]]:
+    """Find *pattern*, of *least* characters, which is digits all through and looks at two more."""
+    for start, end in clues.numbers:
+        if end - start >= least:
+            yield from pattern.finditer(text, start, end + 2)
 
 
 def luhn(digits: str) -> bool:

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from ...telemetry.subject import SubjectKeys
 from ..errors import ConfigurationError
-from .finding import DIRECT, QUASI
+from .finding import DIRECT, QUASI, UNSEARCHED
 
 MASK = "********"
 OVERSIZE = "<OVERSIZE>"
@@ -78,6 +78,8 @@ class Operators:
 
     def replacement(self, found: str, entity: str, *, tenant: str | None) -> str:
         """Return what stands for *found*."""
+        if entity == UNSEARCHED:
+            return OVERSIZE
         match self._by_entity.get(entity, Operator.TAG):
             case Operator.PSEUDONYM:
                 return self.pseudonym(found, entity, tenant=tenant)
@@ -88,6 +90,8 @@ class Operators:
 
     def pseudonym(self, found: str, entity: str, *, tenant: str | None) -> str:
         """Return the name that *found* has inside *tenant*: the same for ``ADA`` and ``Ada``."""
+        if entity == UNSEARCHED:
+            return OVERSIZE
         key = self._keys.key(f"pseudonym/{tenant or ''}")
         message = f"{entity}\0{_canonical(found, entity)}".encode("utf-8", "surrogatepass")
         digest = hmac.digest(key, message, "sha256")[:PSEUDONYM_BYTES]

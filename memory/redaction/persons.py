@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from .clues import Clues
 from .cues import KIN, TITLES, WORD, Trust, cue_before
@@ -50,7 +50,10 @@ _FAMILY_ENDINGS = (
     *("opoulos", "kowski", "kowska", "ström", "quist", "ková", "ersen", "nsen", "elsen", "olsen"),
 )
 
-_CAPITALISED = re.compile(r"(?<![\w'\u2019@/$#\-])[^\W\d_a-z][^\W_]*")
+_CAPITALISED = re.compile(r"[^\W\d_a-z](?<![\w'\u2019@/$#\-].)[^\W_]*")
+_CAPITAL_WORD = re.compile(
+    r"[^\W\d_a-z](?<![^\W\d_].)(?<![^\W\d_]['\u2019\-].)(?:[^\W\d_]|['\u2019\-](?=[^\W\d_]))*"
+)
 _NAME = r"(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ -][^\W\d_a-z][^\W\d_]*\.?){0,3})"
 _INITIAL = re.compile(
     r"(?P<name>[^\W\d_a-z][^\W\d_]+[ ]{1,2}(?:[^\W\d_a-z]\.?[ ]{1,2}){1,2}"
@@ -73,6 +76,11 @@ _DOES = re.compile(
     + "|".join(sorted(KIN))
     + r"|guardian|beneficiary|contact|guest|nominee)\b))"
 )
+_DEEDS = listed("""
+    said says told asked replied answered wrote shouted whispered laughed smiled cried married
+    divorced was lives lived moved grew studied graduated retired resigned is had began spent work
+    works worked will loves likes hates enjoys prefers turned passed died and as
+""")
 _HAS = re.compile(
     _NAME
     + r"(?=['\u2019]s[ ](?:"
@@ -130,7 +138,7 @@ def persons(text: str, clues: Clues) -> Iterator[Finding]:
     found = [*_said(text, clues), *_capitalised(text, clues), *_in_lists_of_names(text, clues)]
     found += [*_speakers(text), *_on_lines(text, clues)]
     if found:
-        found += _again(text, found)
+        found += again(text, found)
         yield from found
         yield from _beside(text, found)
 
@@ -160,15 +168,18 @@ def _labelled(text: str, match: re.Match[str]) -> Iterator[Finding]:
 def _capitalised(text: str, clues: Clues) -> Iterator[Finding]:
     """Find names among the capitalised words, by the words before them and after."""
     titled = not clues.words.isdisjoint(TITLES)
+    shapes = [(pattern, why) for pattern, why, may_be in _SHAPES if may_be(text, clues)]
+    endings = any(word.endswith(_FAMILY_ENDINGS) for word in clues.words)
     for match in _CAPITALISED.finditer(text):
         start, lower = match.start(), match.group().lower()
         if lower in ORDINARY and lower not in AMBIGUOUS and not (titled and lower in SURNAMES_TOO):
             continue
         yield from _with_cue(text, start)
-        for pattern, why in _SHAPES:
+        for pattern, why in shapes:
             if shape := pattern.match(text, start):
                 yield from named_at(text, start, why, limit=shape.end("name"))
-        yield from _by_ending(text, start)
+        if endings:
+            yield from _by_ending(text, start)
         if _starts_sentence(text, start) and (spoken_to := _ADDRESSED.match(text, start)):
             yield from named_at(text, start, "somebody who is spoken to", limit=spoken_to.end())
 
@@ -179,11 +190,17 @@ def _by_ending(text: str, start: int) -> Iterator[Finding]:
         yield Finding(*match.span(), "PERSON", 0.6, "the ending of a family name")
 
 
-_SHAPES = (
-    (_INITIAL, "a middle initial"),
-    (_DOES, "what a person does"),
-    (_HAS, "what a person has"),
+_LONE_CAPITAL = re.compile(r"[ ][^\W\d_a-z]\.?[ ]")
+_SHAPES: tuple[tuple[re.Pattern[str], str, Callable[[str, Clues], bool]], ...] = (
+    (_INITIAL, "a middle initial", lambda text, _: _LONE_CAPITAL.search(text) is not None),
+    (
+        _DOES,
+        "what a person does",
+        lambda _, clues: not clues.words.isdisjoint(_DEEDS),
+    ),
+    (_HAS, "what a person has", lambda text, _: "'s " in text or "\u2019s " in text),
 )
+"""What shows that words with capitals are a name, and without what it is not there."""
 
 
 def _with_cue(text: str, start: int) -> Iterator[Finding]:
@@ -221,7 +238,7 @@ def _in_lists_of_names(text: str, clues: Clues) -> Iterator[Finding]:
     if clues.words.isdisjoint(ALL_NAMES) and all(map(str.isascii, clues.words)):
         return
     lower = text.islower()
-    for match in WORD.finditer(text):
+    for match in (WORD if lower else _CAPITAL_WORD).finditer(text):
         word, plain = match.group(), folded(match.group())
         if plain not in ALL_NAMES or not (word[0].isupper() or (lower and plain in GIVEN)):
             continue
@@ -272,7 +289,7 @@ def _on_lines(text: str, clues: Clues) -> Iterator[Finding]:
 _NOT_PARTS = ORDINARY | PARTICLES | SUFFIXES
 
 
-def _again(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
+def again(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
     """Find the parts of names that were found elsewhere in the same text."""
     parts = {
         word

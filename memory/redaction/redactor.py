@@ -12,7 +12,7 @@ from ...telemetry.subject import SubjectKeys
 from ..errors import ConfigurationError
 from .cache import Cache, Cached
 from .custom import CustomRecognizers, Recognizer
-from .engine import Engine
+from .engine import SEARCH_S, Engine
 from .finding import Finding
 from .known import Known
 from .model import ModelState, NameModel
@@ -34,17 +34,20 @@ class Limits:
         max_chars: Characters of one text that are searched; the rest becomes ``<OVERSIZE>``.
         model_chars: Characters of one text that the language model is shown, at 11 ms for 1,000.
             Beyond them whatever could be a name is replaced.
+        search_s: Seconds of a processor's time that our own detectors may take for one text of
+            more than 4,096 characters. What is left of it then is replaced.
         recognizers_s: Seconds that the user's recognizers may take for one text.
         cached: Results held.
     """
 
     max_chars: int = 65_536
-    model_chars: int = 12_288
+    model_chars: int = 8_192
+    search_s: float = SEARCH_S
     recognizers_s: float = 1.0
     cached: int = 4_096
 
     def __post_init__(self) -> None:
-        for name in ("max_chars", "model_chars", "recognizers_s", "cached"):
+        for name in ("max_chars", "model_chars", "search_s", "recognizers_s", "cached"):
             if not getattr(self, name) > 0:
                 raise ConfigurationError(f"{name} must be positive, not {getattr(self, name)}")
 
@@ -111,7 +114,7 @@ class Redactor:
             known: Ids of the person that it is about.
             keeper: Is told what the pseudonyms of this call stand for.
         """
-        identifiers = tuple(dict.fromkeys(each for each in known if each))
+        identifiers = tuple(dict.fromkeys(filter(None, known))) if known else ()
         return Redaction(
             self,
             tenant=tenant,
@@ -157,6 +160,10 @@ class Redactor:
         elif not result.counts:
             known.found_clean(text)
         return result
+
+    def all_pass(self, texts: Sequence[str], known: Known) -> bool:
+        """Tell whether *texts* are ids in which nothing would be found, as most are."""
+        return self._engine.all_pass(texts, known)
 
     def explain(self, text: str, *, known: Sequence[str] = ()) -> list[Finding]:
         """Return what would be replaced in *text*, where, how surely and why."""
@@ -242,6 +249,7 @@ def build_redactor(  # noqa: PLR0913 - one argument for each setting of the user
         custom,
         is_replaced=chosen.is_replaced,
         placeholders=chosen.placeholders,
+        search_s=limits.search_s,
     )
     return Redactor(engine, chosen, limits=limits, rebuild=rebuild)
 

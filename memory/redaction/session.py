@@ -7,7 +7,7 @@ it does not know raises `RedactionError`, since text might hide in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -61,6 +61,10 @@ class Source(Protocol):
         """Return *text* redacted, with what was replaced."""
         ...
 
+    def all_pass(self, texts: Sequence[str], known: Known) -> bool:
+        """Tell whether *texts* are ids in which nothing would be found, as most are."""
+        ...
+
 
 class Redaction:
     """
@@ -111,7 +115,13 @@ class Redaction:
 
     def label(self, text: str, /) -> str:
         """Return a name or id (collection, key, thread, agent) for use in sinks; see `value`."""
-        return self._replaced(text, Form.KEY)
+        return text if text in self._known.clean else self._replaced(text, Form.KEY)
+
+    def labels(self, texts: tuple[str, ...], /) -> tuple[str, ...]:
+        """Return names or ids for use in sinks, each as `label` does, for less."""
+        if not texts or self._source.all_pass(texts, self._known):
+            return texts
+        return tuple(map(self.label, texts))
 
     def content(self, value: Any, /) -> Redacted:
         """Wrap *value*, redacted already, for sinks: JSON types, bounded in depth and size."""

@@ -15,6 +15,7 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -27,9 +28,14 @@ _DISGUISE = re.compile(
     r"|(?P<dot>[ ]?[(\[{][ ]?(?:dot|DOT|Dot|\.)[ ]?[)\]}][ ]?|(?<=\w)[ ](?:dot|DOT)[ ](?=\w))"
     r"|(?P<odd>[^\x00-\x7f][\u0300-\u036f]*|[\x00-\x7f][\u0300-\u036f]+)"
 )
-_SUSPICIOUS = re.compile(r"[%&\\]|[(\[{] ?(?:at|AT|At|@|dot|DOT|Dot)\b| (?:dot|DOT) ")
+_ESCAPED = re.compile(
+    r"%[0-9A-Fa-f]{2}|&(?:\#|[A-Za-z]{2,8};)|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrt\"/\\])"
+)
+_SPELT = re.compile(r"[(\[{] ?(?:at|AT|At|@|dot|DOT|Dot|\.)| (?:dot|DOT) ")
 _JSON_SHORT = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "/": "/", "\\": "\\"}
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{16,4096}={0,2}(?![A-Za-z0-9+/_=-])")
+_BASE64 = re.compile(
+    r"[A-Za-z0-9+/_-](?<![A-Za-z0-9+/_=-].)[A-Za-z0-9+/_-]{15,4095}={0,2}(?![A-Za-z0-9+/_=-])"
+)
 
 
 class View(NamedTuple):
@@ -61,7 +67,7 @@ class View(NamedTuple):
 def view_of(text: str) -> View:
     """Return *text* with its disguises undone."""
     plain = text.isascii() or (unicodedata.is_normalized("NFKC", text) and not _invisible(text))
-    if plain and not _SUSPICIOUS.search(text):
+    if plain and not _is_suspicious(text):
         return View(text)
     return _undone(text) if _DISGUISE.search(text) else View(text)
 
@@ -73,14 +79,20 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), decoded
 
 
+def _is_suspicious(text: str) -> bool:
+    escaped = "%" in text or "&" in text or "\\" in text
+    return bool((escaped and _ESCAPED.search(text)) or _SPELT.search(text))
+
+
 def _undone(text: str) -> View:
     pieces: list[str] = []
     starts, ends = array("l"), array("l")
 
     def put(piece: str, start: int, end: int) -> None:
         pieces.append(piece)
-        starts.extend([start] * len(piece))
-        ends.extend([end] * len(piece))
+        for _ in piece:
+            starts.append(start)
+            ends.append(end)
 
     def copy(start: int, end: int) -> None:
         pieces.append(text[start:end])
@@ -89,10 +101,14 @@ def _undone(text: str) -> View:
 
     done = 0
     for match in _DISGUISE.finditer(text):
-        copy(done, match.start())
-        kind = match.lastgroup or "odd"
-        put(_UNDO[kind](match.group()), match.start(), match.end())
-        done = match.end()
+        found, (start, end) = match.group(), match.span()
+        undone = _UNDO[match.lastgroup or "odd"](found)
+        if undone == found:
+            continue
+        if done < start:
+            copy(done, start)
+        put(undone, start, end)
+        done = end
     copy(done, len(text))
     return View("".join(pieces), starts, ends)
 
@@ -111,10 +127,18 @@ def _from_json(escaped: str) -> str:
 
 
 def _from_odd(char: str) -> str:
+    return _plain(char) if len(char) < _LONGEST_KEPT else _composed(char)
+
+
+def _composed(char: str) -> str:
     if unicodedata.category(char[0]) in {"Cf", "Cc"}:
         return ""
     return unicodedata.normalize("NFKC", char)
 
+
+_LONGEST_KEPT = 3
+_plain = lru_cache(maxsize=4_096)(_composed)
+"""For single characters, which tell nothing of a text."""
 
 _UNDO: dict[str, Callable[[str], str]] = {
     "percent": _from_percent,

@@ -16,10 +16,11 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, Send, interrupt
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
 
 from mnemoscope.adapters import langgraph_stream
-from mnemoscope.adapters.langgraph_models import HELD, ModelCalls, watched_models
+from mnemoscope.adapters.langgraph_callbacks import GraphCallbacks, graph_callbacks
+from mnemoscope.adapters.langgraph_graph import runnable
+from mnemoscope.adapters.langgraph_runs import Runs
 from mnemoscope.adapters.langgraph_stream import usage
 from mnemoscope.memory import context, feature
 from mnemoscope.telemetry.event import OperationClass, Status
@@ -117,6 +118,17 @@ def run(runtime):
         return asyncio.run(astreamed(*args, **kwargs))
 
     return either
+
+
+@pytest.fixture
+def events(runtime, collector):
+    """Return a function that waits for the drain and returns the events of model calls."""
+
+    def settled():
+        assert runtime.drain.flush(5)
+        return [each for each in collector.collected if each.operation == "chat"]
+
+    return settled
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -312,12 +324,15 @@ class TestCounting:
     @pytest.mark.parametrize("bad", [-5, "7", None, True, 1.5, {}])
     def test_usage_that_makes_no_sense_counts_for_nothing(self, bad, runtime, events):
         """A number of tokens that is none is no tokens, and no error inside a run."""
-        transformer = usage(runtime, PRICES)(())
-        about = {"run_id": f"r-{bad}", "langgraph_node": "draft"}
-        data = {"event": "message-finish", "usage": {"input_tokens": bad, "output_tokens": 3}}
-        event = {"method": "messages", "params": {"data": (data, about), "namespace": []}}
 
-        assert transformer.process(event) is True
+        class Odd(Plain):
+            def _whole(self):
+                said = super()._whole()
+                said.usage_metadata = {"input_tokens": bad, "output_tokens": 3, "total_tokens": 3}
+                return said
+
+        runnable(graph_of(draft=calling(Odd())), runtime, PRICES).invoke({"said": []})
+
         assert tokens(events) == [(0, 3)]
 
     def test_an_unknown_model_has_tokens_and_no_cost(self, runtime, events):
@@ -389,17 +404,6 @@ class TestAttribution:
         assert event.tenant == "acme"
         assert event.subject is not None
 
-    def test_a_call_is_below_the_span_that_started_the_run(self, run, colour, events):
-        """Model calls of a run are siblings below the caller's span, in its trace."""
-        parent = SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=TraceFlags(1))
-        with use_span(NonRecordingSpan(parent)):
-            run(colour, graph_of(a=calling(Scripted()), b=calling(Scripted())))
-        first, second = events()
-
-        assert {first.trace.trace_id, second.trace.trace_id} == {0xABC}
-        assert {first.trace.parent_span_id, second.trace.parent_span_id} == {0xDEF}
-        assert first.trace.span_id != second.trace.span_id
-
     def test_a_run_without_a_span_has_one_trace(self, run, colour, events):
         """Where the caller has no trace, the calls of a run share one, and two runs do not."""
         for _time in range(2):
@@ -434,7 +438,7 @@ class TestClocks:
             {"said": []}, version="v3", transformers=[usage(runtime, PRICES)]
         )
         dawdled = 0.0
-        clock = watched_models().clock
+        clock = graph_callbacks().runs.clock
         for _event in stream:
             began = clock()
             while clock() - began < 0.01:
@@ -445,24 +449,13 @@ class TestClocks:
         assert event.usage.time_to_first_token_s <= event.duration_s
         assert event.duration_s < dawdled / 2
 
-    def test_what_callbacks_told_is_bounded(self):
-        """Calls that no stream ever tells of do not stay for good."""
-        from uuid import UUID
-
-        calls = ModelCalls()
-        for number in range(HELD + 10):
-            calls.on_chat_model_start({}, [], run_id=UUID(int=number))
-
-        assert calls.of(str(UUID(int=0))) is None
-        assert calls.of(str(UUID(int=HELD + 9))) is not None
-
     def test_langchain_is_told_once(self, runtime):
         """However many factories are made, one handler listens."""
         usage(runtime, PRICES)
         usage(runtime, PRICES)
         handlers = CallbackManager.configure().handlers
 
-        assert sum(isinstance(each, ModelCalls) for each in handlers) == 1
+        assert sum(isinstance(each, GraphCallbacks) for each in handlers) == 1
 
 
 class TestHarmless:
@@ -491,14 +484,27 @@ class TestHarmless:
         def broken(*_args):
             raise RuntimeError(MAIL)
 
-        monkeypatch.setattr(langgraph_stream.Meter, "saw", broken)
-        monkeypatch.setattr(langgraph_stream.Meter, "close", broken)
+        monkeypatch.setattr(Runs, "claim", broken)
+        monkeypatch.setattr(Runs, "close", broken)
         stream = run(colour, graph_of(draft=calling(Scripted())))
 
         assert stream.extensions["usage"].calls == 0
         assert runtime.faults.counts["stream.process"] > 0
         assert runtime.faults.counts["stream.finalize"] > 0
         assert events() == []
+
+    @pytest.mark.parametrize("name", ["begin", "begin_chain", "begin_node", "end", "recorded"])
+    def test_an_error_in_a_callback_stays_ours(self, name, run, colour, runtime, monkeypatch):
+        """Whatever goes wrong in a callback, the run ends as it would have, and it is counted."""
+
+        def broken(*_args):
+            raise RuntimeError(MAIL)
+
+        monkeypatch.setattr(Runs, name, broken)
+        stream = run(colour, graph_of(draft=calling(Scripted())))
+
+        assert stream.extensions["usage"].calls == 0
+        assert runtime.faults.counts["graph.callback"] > 0
 
     def test_a_meter_that_cannot_be_made_costs_the_figures_only(self, runtime, monkeypatch, events):
         """A run is started even if it cannot be counted."""
@@ -517,9 +523,9 @@ class TestHarmless:
         def interrupted(*_args):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(langgraph_stream.Meter, "saw", interrupted)
+        monkeypatch.setattr(Runs, "claim", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            transformer.process({"method": "messages", "params": {"data": ({}, {})}})
+            transformer.process({"method": "tasks", "params": {"data": {"id": "t-1"}}})
 
     def test_a_reader_that_leaves_loses_nothing(self, runtime, events):
         """A run that is left in the middle of a message tells of it when it is closed."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mnemoscope.audit.errors import AuditError
-from mnemoscope.audit.log import AuditLog, AuditSink
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.sink import AuditSink
 from mnemoscope.telemetry.sink import Checkable
 from mnemoscope.telemetry.subject import SubjectKeys
 

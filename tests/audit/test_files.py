@@ -13,7 +13,7 @@ import pytest
 
 from mnemoscope.audit.errors import AuditError
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.schema import APPLICATION_ID, SCHEMA_VERSION
+from mnemoscope.audit.schema import APPLICATION_ID, newest_version
 
 
 def direct(path):
@@ -61,7 +61,7 @@ class TestFilesThatWillNotDo:
     @pytest.mark.usefixtures("untouched")
     def test_a_newer_version(self, log, path, event_factory):
         """A database from tomorrow's library asks for an upgrade and is left alone."""
-        version = SCHEMA_VERSION + 1
+        version = newest_version() + 1
         self.write(
             path,
             [
@@ -98,7 +98,7 @@ class TestFilesThatWillNotDo:
 
     def test_locked_by_another_for_too_long(self, log, path, event_factory, monkeypatch):
         """A lock that is not given back ends in an error, not in a hang; later it works."""
-        monkeypatch.setattr("mnemoscope.audit.sqlite.BUSY_S", 0.05)
+        monkeypatch.setattr("mnemoscope.audit.dialect.sqlite.BUSY_S", 0.05)
         log.append([event_factory()])
         log.close()
         with direct(path) as other:
@@ -111,7 +111,7 @@ class TestFilesThatWillNotDo:
 
     def test_writers_take_turns(self, log, path, event_factory, monkeypatch):
         """Nobody commits while another process has the turn, in which it may run a checkpoint."""
-        monkeypatch.setattr("mnemoscope.audit.sqlite.BUSY_S", 0.05)
+        monkeypatch.setattr("mnemoscope.audit.dialect.sqlite.BUSY_S", 0.05)
         log.append([event_factory()])
         with path.with_name("audit.db-lock").open("rb") as other:
             fcntl.flock(other, fcntl.LOCK_EX)

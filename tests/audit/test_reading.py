@@ -67,7 +67,7 @@ class TestHistory:
         log.append([event_factory()])
 
         content = b"".join(each.read_bytes() for each in path.parent.iterdir())
-        assert b"acme" in content
+        assert b"search_memory" in content
         assert b"ada@example" not in content
 
     def test_what_was_done_by_id_alone_to_a_memory_of_theirs_is_in_it(self, log, event_factory):
@@ -119,14 +119,14 @@ class TestHistory:
 
     def test_it_streams(self, log, path, event_factory):
         """A long history is read by the index, without sorting or gathering it first."""
-        from mnemoscope.audit.reading import _BY_SUBJECT
+        from mnemoscope.audit.reading import BY_SUBJECT
 
         log.append([event_factory()])
         with direct(path) as connection:
-            plan = connection.execute(f"EXPLAIN QUERY PLAN {_BY_SUBJECT}", ("x",)).fetchall()
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {BY_SUBJECT}", ("x",)).fetchall()
 
         steps = " ".join(step[-1] for step in plan)
-        assert "audit_event_subject" in steps
+        assert "audit_detail_subject" in steps
         assert "TEMP B-TREE" not in steps
 
     def test_another_key_is_an_error_and_not_an_empty_history(self, log, path, event_factory):

@@ -14,7 +14,6 @@ from typing import Any, TypedDict
 
 from rounds import Case
 
-from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.redaction.redactor import build_redactor
 from mnemoscope.memory.settings import load_settings
@@ -25,6 +24,7 @@ from mnemoscope.telemetry.trace import TraceRef
 SINKS = ("otlp", "prometheus", "logs", "langsmith", "audit")
 ALL = ",".join(SINKS)
 BARE = "bare"
+SPAN = "for scale: an OpenTelemetry span alone"
 SHORT, LONG = "100 characters, clean", "1,000 characters, clean"
 CUSTOMER = "c-4711"
 QUERY = "which kind of tea does she like best in the morning"
@@ -140,13 +140,83 @@ def mem0_search(scopes: Scopes, texts: int) -> list[Case]:
 
     return [
         case(BARE, stub(), None),
-        ours("no sink", ""),
-        *(ours(f"{each} alone", each) for each in SINKS),
         ours("all five", ALL),
         ours("all five, deadline", ALL, deadline_s=5.0),
         ours("all five, new clean text each call", ALL, clean_texts(100, texts)),
         ours("all five, new text with personal data", ALL, dirty_texts(100, texts)),
-        Case(name="for scale: an OpenTelemetry span alone", call=_one_span()),
+    ]
+
+
+def qdrant_query(scopes: Scopes) -> list[Case]:
+    """``QdrantClient.query_points`` with nothing in its body and three points in its answer."""
+    from qdrant_client import QdrantClient
+    from qdrant_client.http import models
+
+    answers = cycle(
+        [
+            models.QueryResponse(
+                points=[
+                    models.ScoredPoint(id=3 * n + i, version=1, score=0.9, payload={"n": i})
+                    for i in range(3)
+                ]
+            )
+            for n in range(5_000)
+        ]
+    )
+    vector = [0.5] * 64
+
+    def stub() -> Any:
+        client: Any = QdrantClient(":memory:")
+        client.query_points = lambda collection_name, query, limit: next(answers)
+        return client
+
+    def case(name: str, client: Any, scope: Mnemoscope | None) -> Case:
+        return Case(
+            name=name,
+            call=lambda: client.query_points("facts", query=vector, limit=3),
+            settle=settled(scope) if scope else lambda: None,
+        )
+
+    def ours(name: str, sinks: str, **given: float) -> Case:
+        scope = scopes.make(sinks, **given)
+        return case(name, scope.qdrant(stub()), scope)
+
+    return [
+        case(BARE, stub(), None),
+        ours("no sink", ""),
+        *(ours(f"{each} alone", each) for each in SINKS),
+        ours("all five", ALL),
+        ours("all five, deadline", ALL, deadline_s=5.0),
+        Case(name=SPAN, call=_one_span()),
+    ]
+
+
+def mem0_add(scopes: Scopes, texts: int) -> list[Case]:
+    """``Memory.add`` with nothing in its body."""
+    from mem0 import Memory
+
+    def stub() -> Any:
+        memory: Any = Memory.__new__(Memory)
+        answer = {"results": [{"id": str(uuid.uuid4()), "memory": "likes tea", "event": "ADD"}]}
+        memory.add = lambda messages, *, user_id: answer
+        return memory
+
+    def case(name: str, given: Sequence[str], **deadline: float) -> Case:
+        said, scope = cycle(given), scopes.make(ALL, **deadline)
+        memory = scope.mem0(stub())
+        return Case(
+            name=name,
+            call=lambda: memory.add(next(said), user_id=CUSTOMER),
+            settle=settled(scope),
+        )
+
+    bare = stub()
+    return [
+        Case(name=BARE, call=lambda: bare.add(QUERY, user_id=CUSTOMER)),
+        case("all five", (QUERY,)),
+        case("all five, deadline", (QUERY,), deadline_s=5.0),
+        case("all five, new clean text each call", clean_texts(100, texts)),
+        case("all five, new text with personal data", dirty_texts(100, texts)),
     ]
 
 
@@ -161,67 +231,6 @@ def _one_span() -> Callable[[], object]:
             pass
 
     return call
-
-
-def qdrant_query(scopes: Scopes, dims: int) -> list[Case]:
-    """``query_points`` of a Qdrant in memory, 100 points of *dims* dimensions."""
-    from qdrant_client import QdrantClient
-    from qdrant_client.models import Distance, PointStruct, VectorParams
-
-    def filled() -> QdrantClient:
-        client = QdrantClient(":memory:")
-        client.create_collection("facts", VectorParams(size=dims, distance=Distance.COSINE))
-        numbers = random.Random(dims)  # noqa: S311
-        points = [
-            PointStruct(id=n, vector=[numbers.random() for _ in range(dims)], payload={"n": n})
-            for n in range(100)
-        ]
-        client.upsert("facts", points)
-        return client
-
-    numbers = random.Random(1)  # noqa: S311
-    vector = [numbers.random() for _ in range(dims)]
-
-    def case(name: str, client: QdrantClient, scope: Mnemoscope | None) -> Case:
-        return Case(
-            name=name,
-            call=lambda: client.query_points("facts", query=vector, limit=3),
-            settle=settled(scope) if scope else lambda: None,
-        )
-
-    def ours(name: str, **given: float) -> Case:
-        scope = scopes.make(ALL, **given)
-        return case(name, scope.qdrant(filled()), scope)
-
-    return [
-        case(BARE, filled(), None),
-        ours("all five"),
-        ours("all five, deadline", deadline_s=5.0),
-    ]
-
-
-def store_calls(scopes: Scopes) -> dict[str, list[Case]]:
-    """``get`` and ``put`` of LangGraph's store in memory."""
-    from langgraph.store.memory import InMemoryStore
-
-    namespace, value = ("memories", CUSTOMER), {"likes": "green tea", "since": 2019}
-
-    def cases(call: Callable[[Any], Callable[[], object]]) -> list[Case]:
-        bare = InMemoryStore()
-        bare.put(namespace, "taste", value)
-        found = [Case(name=BARE, call=call(bare))]
-        for name, deadline_s in (("all five", 0.0), ("all five, deadline", 5.0)):
-            scope = scopes.make(ALL, deadline_s=deadline_s)
-            store = scope.store(InMemoryStore())
-            store.put(namespace, "taste", value)
-            settle = settled(scope)
-            found.append(Case(name=name, call=call(store), settle=settle))
-        return found
-
-    return {
-        "LangGraph store, get": cases(lambda store: lambda: store.get(namespace, "taste")),
-        "LangGraph store, put": cases(lambda store: lambda: store.put(namespace, "taste", value)),
-    }
 
 
 def redaction(texts: int) -> list[Case]:
@@ -294,6 +303,8 @@ def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int, Callable[[]
 
 def audit_rate(folder: Path, events: Sequence[Event]) -> float:
     """Append *events* in durable batches of 64; return how many a second."""
+    from mnemoscope.audit.log import AuditLog
+
     log = AuditLog(f"sqlite:///{folder / 'rate.db'}", SubjectKeys(b"sixteen bytes or more"))
     log.append(events[:1])
     began = time.perf_counter()

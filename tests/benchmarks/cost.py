@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import platform
 import subprocess
@@ -29,12 +30,18 @@ from typing import Any, NamedTuple
 
 import cases
 import rounds
+import scale
+import stores
+
+from mnemoscope.telemetry.drain import _EVENT_BYTES
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PEERS_ENV = ROOT / ".venv-peers"
-PEERS = ("traceloop", "openlit")
+PEERS = ("traceloop", "openlit", "loongsuite")
 PEER_PACKAGES = (
+    "loongsuite-instrumentation-mem0",
+    "mem0ai",
     "openlit",
     "opentelemetry-instrumentation-qdrant",
     "opentelemetry-sdk",
@@ -109,7 +116,7 @@ class Section:
         return "\n".join(lines)
 
 
-HEADER = ("", "median", "added", "p99", "caller's CPU", "other threads' CPU")
+HEADER = ("", "median", "added", "÷ bare", "p99", "caller's CPU", "other threads' CPU")
 
 
 class Bench:
@@ -118,12 +125,14 @@ class Bench:
 
     Args:
         scopes: Makes the scopes that are measured.
+        folder: For the files of stores.
         number: Rounds.
         calls: Calls of a case in one round.
     """
 
-    def __init__(self, scopes: cases.Scopes, number: int, calls: int) -> None:
+    def __init__(self, scopes: cases.Scopes, folder: Path, number: int, calls: int) -> None:
         self.sections: list[Section] = []
+        self._folder = folder
         self._scopes = scopes
         self._rounds = number
         self._calls = calls
@@ -132,36 +141,55 @@ class Bench:
         """Measure everything; yield the figures that have a goal."""
         yield from self.memory()
         yield from self.qdrant()
-        for title, store in cases.store_calls(self._scopes).items():
-            self.table(title, store)
+        self.stores()
         yield from self.redaction()
         yield from self.stream()
         yield from self.audit()
+        yield from self.much()
+        yield from self.start()
 
     def memory(self) -> Iterator[Goal]:
-        """Measure a call with nothing in it."""
+        """Measure calls with nothing in them: all that is left is what we add."""
         # Each round, and the one that does not count, sees texts that it has not seen before.
         texts = self._calls * (self._rounds + 1)
         seen = self.table(
+            "Qdrant `query_points` with an empty body", cases.qdrant_query(self._scopes)
+        )
+        search = self.table(
             "mem0, `search` with an empty body", cases.mem0_search(self._scopes, texts)
         )
+        self.table("mem0, `add` with an empty body", cases.mem0_add(self._scopes, texts))
         five, bare = seen["all five"], seen[cases.BARE]
-        yield Goal("guarded call, five sinks, no deadline, median", 25, five.above_us(bare), "µs")
+        added, span = five.above_us(bare), seen[cases.SPAN].median_us
+        yield Goal("guarded Qdrant query, five sinks, no deadline, median", 25, added, "µs")
         yield Goal("the same, 99th percentile", 60, five.p99_us - bare.median_us, "µs")
         limited = seen["all five, deadline"].above_us(bare)
         yield Goal("the same with a deadline, median", 50, limited, "µs")
+        what = "the first, in spans of OpenTelemetry alone on this machine (14 µs where 25 was set)"
+        yield Goal(what, 25 / 14, added / span, "spans")
+        added = search["all five"].above_us(search[cases.BARE])
+        yield Goal("guarded mem0 search, five sinks, no deadline, median", 25, added, "µs")
 
     def qdrant(self) -> Iterator[Goal]:
-        """Measure queries of two sizes."""
+        """Measure calls with vectors of two sizes."""
         added: list[float] = []
         for dims in (64, 1_536):
-            found = cases.qdrant_query(self._scopes, dims)
-            # Few enough that they have ended before the sinks begin, however slow the queries are.
-            calls = max(2, self._calls // 8)
-            title = f"Qdrant in memory, `query_points`, {dims:,} dimensions"
-            seen = self.table(title, found, calls=calls)
-            added.append(seen["all five"].above_us(seen[cases.BARE]))
-        yield Goal("query of 1,536 dimensions: cost ÷ that of 64", 1.25, added[1] / added[0], "")
+            for title, found in stores.qdrant(self._scopes, dims).items():
+                # Few enough that they have ended before the sinks begin, however slow they are.
+                seen = self.table(title, found, calls=max(2, self._calls // 8))
+                if "query_points" in title:
+                    added.append(seen["all five"].cpu_above_us(seen[cases.BARE]))
+        what = "query of 1,536 dimensions: caller's CPU added ÷ that of 64"
+        yield Goal(what, 1.25, added[1] / added[0], "")
+
+    def stores(self) -> None:
+        """Measure LangGraph's stores and graphs, and a real mem0."""
+        fast = stores.langgraph_store(self._scopes) | stores.langgraph_saver(self._scopes)
+        for title, found in fast.items():
+            self.table(title, found)
+        slow = stores.graph(self._scopes) | stores.mem0(self._scopes, self._folder)
+        for title, found in slow.items():
+            self.table(title, found, calls=max(2, self._calls // 20))
 
     def redaction(self) -> Iterator[Goal]:
         """Measure the redactor alone."""
@@ -190,6 +218,47 @@ class Bench:
         what = "audit append, SQLite, durable batches of 64"
         yield Goal(what, 60_000, rate, "events/s", at_least=True)
 
+    def much(self) -> Iterator[Goal]:
+        """Measure with many threads, tasks, customers and events."""
+        calls = self._calls * 16
+        crowds = [*scale.threads(self._scopes, calls), scale.tasks(self._scopes, calls)]
+        rows = [[name, _figure(wall), _figure(cpu)] for name, wall, cpu in crowds]
+        self.keep(
+            Section(
+                "Many callers at once: mem0 `search` with an empty body, all five sinks",
+                "Microseconds for one call: wall time of all together, divided by the calls, and "
+                "CPU time on all threads, the sinks' included.",
+                ("", "wall", "CPU"),
+                rows,
+            )
+        )
+        rows = [
+            [name, *map(_figure, taken)] for name, taken in scale.variety(self._scopes, calls // 4)
+        ]
+        self.keep(
+            Section(
+                "Much of one thing, all five sinks",
+                "Microseconds of the caller's CPU for one call, by how many of it take turns. Of "
+                "100,000 every one is new; caches hold a few hundred.",
+                ("", "10", "1,000", "100,000"),
+                rows,
+            )
+        )
+        a_queued, peak = scale.queued()
+        what = f"bytes that one queued event takes, of {_EVENT_BYTES:,} counted for it"
+        yield Goal(what, _EVENT_BYTES, a_queued, "B")
+        yield Goal("queues of five hung sinks in a burst of 100,000 events", 16, peak, "MiB")
+
+    def start(self) -> Iterator[Goal]:
+        """Measure importing and configuring, each in a process of its own."""
+        seen = scale.start_up(str(self._folder), 7)
+        rows = [[name, *map(_figure, taken)] for name, taken in seen.items()]
+        header = ("", "import mnemoscope.memory", "configure()")
+        self.keep(Section("Start-up", "Milliseconds, medians of seven processes.", header, rows))
+        imported, configured = next(iter(seen.values()))
+        yield Goal("import mnemoscope.memory", 50, imported, "ms")
+        yield Goal("configure(), four sinks, without NER", 150, configured, "ms")
+
     def table(
         self, title: str, found: Sequence[rounds.Case], *, calls: int = 0
     ) -> dict[str, rounds.Figures]:
@@ -208,8 +277,10 @@ class Bench:
 
 def _row(name: str, seen: rounds.Figures, bare: rounds.Figures | None) -> list[str]:
     figures = (seen.p99_us, median(seen.here_us), median(seen.elsewhere_us))
-    added = _figure(seen.above_us(bare)) if bare is not None and bare is not seen else ""
-    return [name, _figure(seen.median_us), added, *map(_figure, figures)]
+    beside = ["", ""]
+    if bare is not None and bare is not seen:
+        beside = [_figure(seen.above_us(bare)), _figure(seen.median_us / bare.median_us)]
+    return [name, _figure(seen.median_us), *beside, *map(_figure, figures)]
 
 
 def _figure(value: float) -> str:
@@ -232,12 +303,16 @@ def say(line: str) -> None:
 
 
 def peers(number: int, calls: int, *, install: bool) -> Section:
-    """Measure others on the same query, each in a process of its own."""
-    header = ("", "64: added", "p99", "1,536: added", "p99", "1,536 ÷ 64")
-    about = "Microseconds that one query costs above its own bare one. One sink, no metrics."
+    """Measure others on the same calls, each in a process of its own."""
+    header = ("", "added", "p99", "1,536 dimensions: added", "p99", "1,536 ÷ 64")
+    about = (
+        "Microseconds that one call costs above its own bare one. One sink, no metrics. The first "
+        "two on a Qdrant query of 64 and of 1,536 dimensions, the third on a mem0 `search` with an "
+        "empty body."
+    )
     missing = None if not install else _install_peers()
     rows = [_peer(each, number, calls, missing) for each in PEERS]
-    return Section("Others on the same Qdrant query", about, header, rows)
+    return Section("Others", about, header, rows)
 
 
 def _install_peers() -> str | None:
@@ -266,6 +341,10 @@ def _peer(name: str, number: int, calls: int, missing: str | None) -> list[str]:
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     if "missing" in found:
         return [name, "not installed", "", "", "", ""]
+    if "mem0" in found:
+        only = found["mem0"]
+        figures = map(_figure, (only["above_us"], only["p99_us"]))
+        return [f"{name} {found['version']}", *figures, "", "", ""]
     small, large = found["64"], found["1536"]
     figures = (small["above_us"], small["p99_us"], large["above_us"], large["p99_us"])
     ratio = large["above_us"] / small["above_us"]
@@ -339,8 +418,9 @@ def main() -> None:
     args = parsed()
     with tempfile.TemporaryDirectory() as folder, back_end():
         os.environ |= environment(Path(folder))
+        logging.getLogger("mem0").setLevel(logging.WARNING)  # for the bare one, too
         scopes = cases.Scopes(Path(folder))
-        bench = Bench(scopes, args.rounds, args.calls)
+        bench = Bench(scopes, Path(folder), args.rounds, args.calls)
         goals = list(bench.all())
         scopes.close()
     bench.keep(peers(args.rounds, args.calls, install=not args.no_peers))

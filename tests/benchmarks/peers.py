@@ -1,7 +1,9 @@
 """
-Others on the same Qdrant query, in the environment that holds them: JSON on standard output.
+Others on the same calls, in the environment that holds them: JSON on standard output.
 
-    python peers.py traceloop|openlit ROUNDS CALLS
+    python peers.py traceloop|openlit|loongsuite ROUNDS CALLS
+
+The first two on a Qdrant query, the third on a ``search`` of mem0 with an empty body.
 
 Each is asked for what it does by default, with spans that go to a batch processor and an exporter
 that drops them: cheaper than any of them is in use. Their bare case is their own, in their own
@@ -27,6 +29,11 @@ PEERS = {
         "QdrantInstrumentor",
     ),
     "openlit": ("openlit", "openlit.instrumentation.qdrant", "QdrantInstrumentor"),
+    "loongsuite": (
+        "loongsuite-instrumentation-mem0",
+        "opentelemetry.instrumentation.mem0",
+        "Mem0Instrumentor",
+    ),
 }
 
 
@@ -55,7 +62,7 @@ def instrument(peer: str) -> None:
     module: Any = import_module(name)
     if peer == "openlit":
         module.OpenlitConfig.metrics_dict = None  # what `openlit.init` would set
-    getattr(module, class_name)().instrument(disable_metrics=True)
+    getattr(module, class_name)().instrument(disable_metrics=True, skip_dep_check=True)
 
 
 def query(dims: int) -> Callable[[], object]:
@@ -76,20 +83,18 @@ def query(dims: int) -> Callable[[], object]:
 
 
 def measured(
-    bare_method: Any, observed_method: Any, dims: int, *, rounds: int, calls: int
+    owner: type, methods: tuple[Any, Any], call: Callable[[], object], rounds: int, calls: int
 ) -> dict[str, float]:
-    """Return what a query of *dims* dimensions costs above the bare one, in microseconds."""
-    from qdrant_client import QdrantClient
+    """Return what *call* costs with the second of *methods* above what it does with the first."""
 
-    call = query(dims)
+    def case(name: str, method: Any, attribute: str) -> Case:
+        return Case(name=name, call=call, settle=lambda: setattr(owner, attribute, method))
 
-    def case(name: str, method: Any) -> Case:
-        return Case(
-            name=name, call=call, settle=lambda: setattr(QdrantClient, "query_points", method)
-        )
-
+    attribute = methods[0].__name__
     seen = side_by_side(
-        [case("bare", bare_method), case("observed", observed_method)], rounds=rounds, calls=calls
+        [case("bare", methods[0], attribute), case("observed", methods[1], attribute)],
+        rounds=rounds,
+        calls=calls,
     )
     bare, observed = seen["bare"], seen["observed"]
     return {
@@ -100,21 +105,47 @@ def measured(
     }
 
 
+def on_qdrant(peer: str, rounds: int, calls: int) -> dict[str, Any]:
+    """Return what *peer* adds to queries of two sizes."""
+    from qdrant_client import QdrantClient
+
+    bare = vars(QdrantClient)["query_points"]
+    instrument(peer)
+    methods = bare, vars(QdrantClient)["query_points"]
+    if methods[0] is methods[1]:
+        raise RuntimeError("query_points is not instrumented")
+    return {
+        str(dims): measured(QdrantClient, methods, query(dims), rounds, calls)
+        for dims in (64, 1_536)
+    }
+
+
+def on_mem0(peer: str, rounds: int, calls: int) -> dict[str, Any]:
+    """Return what *peer* adds to a ``search`` of mem0 with nothing in its body."""
+    from mem0 import Memory
+
+    def search(_self: Any, query: str, *, filters: Any) -> Any:
+        return {"results": [{"id": "7", "memory": "likes tea", "score": 0.9}] * 3}
+
+    kind: Any = Memory
+    kind.search = search
+    instrument(peer)
+    methods = search, vars(kind)["search"]
+    if methods[0] is methods[1]:
+        raise RuntimeError("search is not instrumented")
+    memory = kind.__new__(kind)
+    call = lambda: memory.search("which tea", filters={"user_id": "c-4711"})  # noqa: E731
+    return {"mem0": measured(kind, methods, call, rounds, calls)}
+
+
 def main() -> None:
     """Measure the one peer that the arguments name."""
     peer, rounds, calls = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     try:
-        from qdrant_client import QdrantClient
-
         found: dict[str, Any] = {"version": version(PEERS[peer][0])}
-        bare_method = vars(QdrantClient)["query_points"]
         send_spans_nowhere()
-        instrument(peer)
-        methods = bare_method, vars(QdrantClient)["query_points"]
-        if methods[0] is methods[1]:
-            raise RuntimeError("query_points is not instrumented")
-        for dims in (64, 1_536):
-            found[str(dims)] = measured(*methods, dims, rounds=rounds, calls=calls)
+        measure = on_mem0 if peer == "loongsuite" else on_qdrant
+        found |= measure(peer, rounds, calls)
     except (PackageNotFoundError, ImportError) as exc:
         found = {"missing": type(exc).__name__}
     print(json.dumps(found))  # noqa: T201 - read by whoever started it

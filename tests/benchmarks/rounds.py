@@ -71,6 +71,10 @@ class Figures:
         """CPU time per call, on all threads."""
         return median(map(sum, zip(self.here_us, self.elsewhere_us, strict=True)))
 
+    def cpu_above_us(self, bare: Figures) -> float:
+        """Return the median of the caller's CPU that each round took above that of *bare*."""
+        return median(map(sub, self.here_us, bare.here_us))
+
     def above_us(self, bare: Figures) -> float:
         """Return the median of what each round took above the same round of *bare*."""
         return median(map(sub, self.medians_us, bare.medians_us))

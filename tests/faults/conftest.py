@@ -151,7 +151,9 @@ def audited(tmp_path: Path) -> Callable[[], list[str]]:
     def ids() -> list[str]:
         with closing(sqlite3.connect(tmp_path / "audit.db")) as database:
             assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            rows = database.execute("SELECT writer_id, writer_seq FROM audit_event")
+            rows = database.execute(
+                "SELECT writer_id, writer_seq FROM audit_event WHERE kind = 'operation'"
+            )
             return [f"{writer}-{number}" for writer, number in rows]
 
     return ids

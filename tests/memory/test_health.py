@@ -385,6 +385,7 @@ class TestScope:
             "key",
             "names",
             "prices",
+            "budgets",
             "self-defence",
         ]
 

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import traceback
 import warnings
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -96,6 +96,24 @@ class Exits:
         for name in (each for each, planted in case.given(*given).items() if places(planted)):
             await self.given(partial(called, **{name: Opaque(name)}))
         return event
+
+    async def holds(self, case: Case, *clients: Any, given: tuple[Any, ...] = ()) -> None:
+        """Assert that no ending of *case* lets anything out; the first of *clients* answers."""
+        events = [await self.each_ending(each, case, *given) for each in clients]
+
+        assert events[0] is not None
+        assert events[0].method in {case.method, case.told_as}
+        assert case.works in {None, events[0].status.is_normal}
+        assert self.leaks() == []
+
+    async def lets_out(
+        self, case: Case, *clients: Any, given: tuple[Any, ...] = (), but: Iterable[str] = ()
+    ) -> None:
+        """Assert, as a control, that each canary of *case* is somewhere to be found."""
+        for each in clients:
+            await self.each_ending(each, case, *given)
+
+        assert case.planted(*(given or ())) - set(but) <= self.leaked_places()
 
     async def given(self, call: Callable[[], Any]) -> Any:
         """Make *call*, of either colour, on somebody's behalf, and take its error for an answer."""

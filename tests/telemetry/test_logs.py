@@ -10,7 +10,9 @@ import sys
 import pytest
 from loguru import logger
 
+from mnemoscope.telemetry import log_records
 from mnemoscope.telemetry.event import OperationClass, Redacted, Status
+from mnemoscope.telemetry.log_records import JsonFormatter
 from mnemoscope.telemetry.logs import LogSink, sentence
 from mnemoscope.telemetry.subject import Subject
 from mnemoscope.telemetry.text import clean_text, json_text, utc_text
@@ -380,3 +382,52 @@ class TestText:
     def test_times_are_utc_with_microseconds(self, micros, text):
         """Times sort as text, to the microsecond, whatever the clock says."""
         assert utc_text(micros) == text
+
+
+class TestStandardLogging:
+    """For hosts that log with the standard library, or with structlog over it."""
+
+    @pytest.fixture
+    def records(self):
+        """Collect what the host's logging receives."""
+        found = []
+        handler = logging.Handler()
+        handler.emit = found.append
+        host = logging.getLogger(log_records.LOGGER)
+        level = host.level
+        host.addHandler(handler)
+        host.setLevel(logging.DEBUG)
+        yield found
+        host.removeHandler(handler)
+        host.setLevel(level)
+
+    def test_the_fields_are_the_records_own(self, records, event_factory):
+        """What adds a record's extra to a line, as structlog's ExtraAdder does, finds them."""
+        LogSink(host="logging").write([event_factory(status=Status.DEGRADED)])
+        (record,) = records
+
+        assert record.levelname == "WARNING"
+        assert (record.store, record.status) == ("mem0", "degraded")
+        assert len(record.trace_id) == 32
+
+    def test_its_formatter_gives_the_line_of_our_file(self, records, event_factory, file, sink):
+        """Byte by byte."""
+        events = [event_factory(), event_factory(status=Status.DEGRADED)]
+        LogSink(host="logging").write(events)
+        sink.write(events)
+        lines = "".join(f"{JsonFormatter().format(each)}\n" for each in records)
+
+        assert lines == file.read_text()
+
+    def test_other_records_are_formatted_as_ever(self):
+        """One handler may serve the whole application."""
+        record = logging.LogRecord("app", logging.INFO, "app.py", 1, "hello %s", ("you",), None)
+
+        assert JsonFormatter("%(levelname)s %(message)s").format(record) == "INFO hello you"
+
+    def test_a_level_that_is_off_costs_nothing(self, records, event_factory):
+        """The host's level decides, as for any logger."""
+        logging.getLogger(log_records.LOGGER).setLevel(logging.WARNING)
+        LogSink(host="logging").write([event_factory()])
+
+        assert records == []

@@ -80,6 +80,22 @@ def test_each_kind_of_token_has_its_price():
     assert TABLE.cost_usd(usage) == pytest.approx(0.5 * 3 + 0.4 * 0.3 + 0.1 * 3.75 + 0.2 * 15)
 
 
+def test_reasoning_may_have_a_price_of_its_own():
+    """Where a vendor bills it apart from what the model says; else it costs what output costs."""
+    prices = Prices({"thinker": Price(input=0, output=10, reasoning=4)})
+    usage = Usage(model="thinker", output_tokens=1_000_000, reasoning_tokens=250_000)
+
+    assert prices.cost_usd(usage) == pytest.approx(0.75 * 10 + 0.25 * 4)
+
+
+def test_more_reasoning_than_output_is_never_negative():
+    """A provider that reports reasoning beside the output is not credited for it."""
+    prices = Prices({"thinker": Price(input=0, output=10, reasoning=4)})
+    usage = Usage(model="thinker", output_tokens=10, reasoning_tokens=1_000_000)
+
+    assert prices.cost_usd(usage) == pytest.approx(10 * 4 / 1e6)
+
+
 def test_a_row_without_cache_prices_uses_the_input_price():
     """Cached tokens of a model whose row has no price for them cost what input costs."""
     usage = Usage(model="gemini-2.5-pro", input_tokens=1_000_000, cached_tokens=900_000)
@@ -104,6 +120,7 @@ def test_more_cached_than_input_is_never_negative():
         "gemini-2.5-flash",
         "gemini-3-pro-preview",
         "mistral-medium-latest",
+        "deepseek-v4-flash",
         "deepseek-chat",
         "qwen3-max",
     ],
@@ -147,6 +164,10 @@ def test_a_users_file_extends_and_overrides(price_file):
         ({"models": {"m": {"input": True, "output": 2}}}, "model 'm': input must be a number"),
         ({"models": {"m": {"input": -1, "output": 2}}}, "model 'm': input must be a number"),
         ('{"models": {"m": {"input": NaN, "output": 2}}}', "model 'm': input must be a number"),
+        (
+            {"models": {"m": {"input": 1, "output": 2, "reasoning": "3"}}},
+            "reasoning must be a number",
+        ),
         ({"models": {"m": {"input": 1, "output": 2, "ouput": 3}}}, "model 'm': unknown ouput"),
     ],
 )

@@ -236,10 +236,20 @@ def test_usage_that_makes_no_sense_is_left_out(registry, sink, event_factory):
 
 
 def test_node_runs_are_observed_by_node(registry, sink, event_factory):
-    """One run of a graph's node is one observation under the node's name."""
-    sink.write([event_factory(operation=NODE_OPERATION, method="draft", duration_s=0.5)])
+    """One run of a graph's node is one observation under its name, and no waiting of its own."""
+    node = {"op_class": OperationClass.MODEL, "store": "langgraph.node", "method": "draft"}
+    sink.write([event_factory(operation=NODE_OPERATION, duration_s=0.5, **node)])
 
     assert value(registry, "node_duration_seconds_sum", node="draft") == 0.5
+    assert value(registry, "nested_seconds_total", store="langgraph.node") == 0.5
+
+
+def test_usage_that_nobody_reported_is_counted_as_such(registry, sink, event_factory):
+    """A call whose provider says nothing of tokens is not a call of zero tokens."""
+    sink.write([event_factory(usage=Usage(model="m", reported=False))])
+
+    assert value(registry, "unreported_calls_total", model="m") == 1
+    assert series(registry, "unpriced_tokens_total") == []
 
 
 def test_features_beyond_the_cap_share_one_series(registry, event_factory):
@@ -352,3 +362,25 @@ class TestCap:
     def test_long_values_are_cut(self):
         """A label of megabytes is not kept in memory for ever."""
         assert len(Cap(9).label("x" * 1_000_000)) == 80
+
+
+def test_own_seconds_leave_out_what_ran_inside(registry, sink, event_factory):
+    """Blame falls on the store that was slow, not on the one that asked it."""
+    inner = event_factory(
+        store="qdrant", duration_s=0.75, nested=True, trace=TraceRef(1, 2, parent_span_id=1)
+    )
+
+    sink.write([inner, event_factory(duration_s=1.0, trace=TraceRef(1, 1))])
+
+    assert value(registry, "own_seconds_total", store="qdrant") == 0.75
+    assert value(registry, "own_seconds_total", store="mem0") == 0.25
+
+
+def test_what_we_add_before_the_store_is_a_metric_of_its_own(registry, sink, event_factory):
+    """Redaction and queueing are ours to answer for; a model call is not guarded."""
+    sink.write(
+        [event_factory(waited_s=0.002), event_factory(op_class=OperationClass.MODEL, store="model")]
+    )
+
+    assert value(registry, "operation_waited_seconds_sum", store="mem0") == 0.002
+    assert value(registry, "operation_waited_seconds_count", store="model") is None

@@ -182,3 +182,43 @@ class TestPieces:
         assert b"@" not in out
         assert out.endswith(b"<OVERSIZE>\nmail <EMAIL_ADDRESS>\n")
         assert len(out) < subject.LINE_CHARS
+
+
+def test_the_configured_operators_are_used(redact, monkeypatch):
+    """Entity by entity, quasi-identifiers that are switched on included, as before a store."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_OPERATORS", "EMAIL_ADDRESS=mask,DATE_TIME=tag,PERSON=keep")
+    text = b"Dear Ada, ada@example.com from 203.0.113.7 on 2026-03-01"
+
+    assert redact(text)[1] == b"Dear Ada, ******** from <IP_ADDRESS> on <DATE_TIME>"
+
+
+def test_an_operator_overrides_the_configured_ones(redact, monkeypatch):
+    """All but what is to be kept."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_OPERATORS", "EMAIL_ADDRESS=mask,DATE_TIME=mask,PERSON=keep")
+    text = b"Dear Ada, ada@example.com from 203.0.113.7 on 2026-03-01"
+    expected = b"Dear Ada, <EMAIL_ADDRESS> from <IP_ADDRESS> on <DATE_TIME>"
+
+    assert redact(text, "--operator", "tag")[1] == expected
+
+
+def test_configured_pseudonyms_are_those_of_the_stores(redact, monkeypatch):
+    """They say likewise where there is no key."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_OPERATORS", "*=pseudonym")
+    unlike = redact(b"ada@example.com", "--tenant", "acme")
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", KEY)
+    like = redact(b"ada@example.com", "--tenant", "acme")
+    named = redact(b"ada@example.com", "--tenant", "acme", "--operator", "pseudonym")
+
+    assert "of this run alone" in unlike[2]
+    assert like == named
+
+
+def test_an_operator_that_is_configured_wrongly_is_said(redact, monkeypatch):
+    """In one line."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_OPERATORS", "EMAIL_ADDRESS=shred")
+    code, out, err = redact(b"ada@example.com")
+
+    assert code != 0
+    assert out == b""
+    assert len(err.splitlines()) == 1
+    assert "EMAIL_ADDRESS" in err

@@ -20,7 +20,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarnin
 
 LOCOMO = Path(__file__).parents[3].parent / "shared/data/locomo"
 ESCAPE = "\x1b"
-WITH_TRACE = "SELECT writer_id || '-' || writer_seq, trace_id, span_id FROM audit_event"
+WITH_TRACE = """
+    SELECT event ->> 'event_id', event ->> 'trace_id', event ->> 'span_id'
+    FROM (SELECT CAST(header AS TEXT) AS event FROM audit_event WHERE kind = 'operation')
+"""
 DURATION = "mnemoscope_operation_duration_seconds_count"
 PERSONAL = re.compile(
     rb"\bInes\b|Marchetti|\bJonas\b|Feldt|Amara|Osei|two\.by\.the\.lake|lantern-and-line"
@@ -46,7 +49,9 @@ def test_every_event_is_in_all_five_sinks(kept):
     """Audit rows, log lines, spans and runs hold the same events, each once; metrics as many."""
     audit = [
         f"{writer}-{seq}"
-        for writer, seq in kept.rows("SELECT writer_id, writer_seq FROM audit_event")
+        for writer, seq in kept.rows(
+            "SELECT writer_id, writer_seq FROM audit_event WHERE kind = 'operation'"
+        )
     ]
     logs = [line["event_id"] for line in kept.lines("log.jsonl")]
     spans = [span["attributes"]["mnemoscope.event_id"] for span in kept.lines("spans.jsonl")]
@@ -61,7 +66,10 @@ def test_every_event_is_in_all_five_sinks(kept):
 
 def test_metrics_agree_with_the_audit_table_by_store_operation_and_status(kept):
     """Each series of the duration metric counts the rows with its labels."""
-    rows = kept.rows("SELECT store, operation, status, count(*) FROM audit_event GROUP BY 1, 2, 3")
+    rows = kept.rows(
+        "SELECT store, operation, status, count(*) FROM audit_event WHERE kind = 'operation' "
+        "GROUP BY 1, 2, 3"
+    )
 
     observed = {
         tuple(dict(labels)[name] for name in ("store", "operation", "status")): n

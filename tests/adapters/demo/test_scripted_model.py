@@ -67,3 +67,15 @@ def test_it_says_that_it_is_a_script(model):
     assert reply.response_metadata["model_provider"] == PROVIDER == "scripted"
     assert reply.response_metadata["model_name"] == MODEL
     assert MODEL.startswith("scripted")
+
+
+def test_a_surge_multiplies_every_kind_of_token():
+    """And changes nothing of what is said."""
+    prompt = [SystemMessage("one two three"), HumanMessage("four five")]
+    usual, more = ScriptedModel().invoke(prompt), ScriptedModel(times=lambda: 3).invoke(prompt)
+
+    assert more.text == usual.text
+    for kind in ("input_tokens", "output_tokens", "total_tokens"):
+        assert more.usage_metadata[kind] == 3 * usual.usage_metadata[kind]
+    assert more.usage_metadata["input_token_details"] == {"cache_read": 9}
+    assert more.usage_metadata["output_token_details"] == {"reasoning": 3}

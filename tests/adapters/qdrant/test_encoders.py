@@ -126,3 +126,20 @@ def test_a_model_is_loaded_once_whichever_threads_ask():
 
     assert once() == "model"
     assert made == [1]
+
+
+def test_the_model_leaves_logging_to_the_host(tmp_path):
+    """Its library would have everything of the process from INFO up printed to stderr."""
+    pytest.importorskip("wordllama", reason="needs mnemoscope[qdrant]")
+    code = (
+        "import logging\n"
+        "from mnemoscope.adapters.qdrant_encoders import WordLlama\n"
+        "WordLlama().query('tea')\n"
+        "root = logging.getLogger()\n"
+        "assert (root.handlers, root.level) == ([], logging.WARNING), root.handlers\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+
+    assert done.returncode == 0, done.stderr

@@ -76,6 +76,46 @@ def test_no_half_identifier_stays_at_the_cut(make, filler, shift):
     assert "lovelace" not in redacted
 
 
+def test_what_there_is_no_time_for_is_replaced(make):
+    """A long text is searched piece by piece, and the rest of it is not passed."""
+    redaction = make(search_s=1e-9).begin()
+    redacted = redaction.text("The weather is fine. " * 300 + PLANTED)
+
+    assert redacted == "<OVERSIZE> "
+    assert redaction.counts == {"OVERSIZE": 1}
+    assert make().begin().text(redacted) == redacted
+
+
+def test_a_short_text_has_all_the_time_it_takes(make):
+    """What is redacted of it depends on nothing but itself."""
+    redacted = make(search_s=1e-9).begin().text("The weather is fine. " * 100 + PLANTED)
+
+    assert redacted == "The weather is fine. " * 100 + " <EMAIL_ADDRESS> "
+
+
+def test_a_long_text_with_nothing_in_it_stays(make):
+    """Byte by byte, though it is searched in pieces."""
+    text = "The order is late and the customer asked for it, see line 12.\n" * 1_000
+
+    assert make().begin().text(text) == text
+
+
+@pytest.mark.parametrize("shift", range(0, 4_200, 97))
+def test_nothing_is_lost_between_two_pieces(make, shift):
+    """Wherever a piece of a long text ends."""
+    planted = "I live at 4711 Larkspur Avenue, card 4556 7375 8689 9855, my name is Ada Quimby."
+    redacted = make().begin().text("and so on " * (shift // 10) + planted + " so it is" * 800)
+
+    assert not any(part in redacted for part in ("Larkspur", "8689", "Quimby"))
+
+
+def test_a_name_is_found_again_in_another_piece(make):
+    """Bare, far behind where it was introduced."""
+    text = "My name is Zorblax Quimby. " + "It is fine. " * 800 + "So Quimby left."
+
+    assert "Quimby" not in make().begin().text(text)
+
+
 def test_oversize_text_is_redacted_once(make):
     """Text that was cut is within the limit when it comes back."""
     redacted = make(max_chars=1_000).begin().text("word " * 300)

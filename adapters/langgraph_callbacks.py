@@ -1,0 +1,247 @@
+"""
+What LangChain tells of graphs, nodes, tools and model calls, as they begin and end.
+
+A LangGraph stream is driven by whoever reads it, so its timestamps are the reader's, and it does
+not say in which context a node called a model. Callbacks run where and when a run begins and ends.
+There is one handler in a process: no stream can be given one of its own, once it is started.
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import cache, wraps
+from typing import Any, Concatenate, ParamSpec
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.tracers.context import register_configure_hook
+
+from ..memory.call import error_name
+from ..memory.runtime import Runtime
+from ..telemetry.event import Status
+from ..telemetry.faults import Faults
+from .langgraph_models import Spoken, text_of
+from .langgraph_runs import Runs, is_step
+from .langgraph_spans import Kind, used_in
+
+P = ParamSpec("P")
+
+
+def _harmless(
+    told: Callable[Concatenate[GraphCallbacks, P], None],
+) -> Callable[Concatenate[GraphCallbacks, P], None]:
+    """Keep errors of ours to ourselves: LangChain would log them, with what they quote."""
+
+    @wraps(told)
+    def safely(self: GraphCallbacks, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            told(self, *args, **kwargs)
+        except Exception as exc:  # noqa: BLE001 - nobody else's to know
+            self.note(exc)
+
+    return safely
+
+
+class GraphCallbacks(BaseCallbackHandler):
+    """
+    Records runs as LangChain tells of them.
+
+    Args:
+        runs: Where.
+    """
+
+    run_inline = True  # in the caller's own thread and context, in both colours
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self._faults: weakref.WeakSet[Faults] = weakref.WeakSet()
+        self._silent: weakref.WeakValueDictionary[UUID, Spoken] = weakref.WeakValueDictionary()
+
+    @property
+    def ignore_retriever(self) -> bool:
+        """Retrievers that are memory stores are guarded as such."""
+        return True
+
+    @property
+    def ignore_retry(self) -> bool:
+        """Each attempt is told as a run of its own."""
+        return True
+
+    @property
+    def ignore_custom_event(self) -> bool:
+        """The application's own events are its own."""
+        return True
+
+    def report_to(self, runtime: Runtime) -> None:
+        """Count errors of ours there from now on, and let its operations know their node."""
+        self._faults.add(runtime.faults)
+        runtime.tracing.enclosing = self.runs.span_around
+
+    def note(self, exc: Exception) -> None:
+        """Count an error of ours."""
+        for faults in list(self._faults):
+            faults.note("graph.callback", exc)
+
+    @_harmless
+    def on_chain_start(  # noqa: PLR0913 - LangChain's signature, as all below
+        self,
+        serialized: Any,  # noqa: ARG002
+        inputs: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: dict[str, Any] | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record a graph, a node or a chain that begins."""
+        parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
+        if parent is None or named != about.get("langgraph_node") or not is_step(tags):
+            self.runs.begin_chain(run_id, parent, named, about)
+        else:
+            path = str(about.get("langgraph_checkpoint_ns") or named)
+            self.runs.begin_node(run_id, parent, named, path)
+
+    @_harmless
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record that it ended."""
+        if run := self.runs.open(run_id):
+            self.runs.end(run, Status.OK)
+
+    @_harmless
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record that it failed, was interrupted or was left."""
+        if run := self.runs.open(run_id):
+            self.runs.failed(run, error)
+
+    @_harmless
+    def on_tool_start(
+        self,
+        serialized: Any,
+        input_str: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record a tool that begins."""
+        parent = self.runs.recorded(parent_run_id)
+        if parent is not None:
+            named = name or text_of(serialized, "name") or "tool"
+            self.runs.begin(Kind.TOOL, run_id, parent, named)
+
+    @_harmless
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """As `on_chain_end`."""
+        if run := self.runs.open(run_id):
+            self.runs.end(run, Status.OK)
+
+    @_harmless
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """As `on_chain_error`."""
+        if run := self.runs.open(run_id):
+            self.runs.failed(run, error)
+
+    @_harmless
+    def on_chat_model_start(
+        self,
+        serialized: Any,  # noqa: ARG002
+        messages: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record a model call that begins."""
+        parent = self.runs.recorded(parent_run_id)
+        if parent is not None:
+            run = self.runs.begin(Kind.MODEL, run_id, parent, "stream")
+            run.metadata, run.spoken = metadata or {}, Spoken()
+            self._silent[run_id] = run.spoken
+
+    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """As `on_chat_model_start`, for models that complete text."""
+        self.on_chat_model_start(serialized, prompts, run_id=run_id, **kwargs)
+
+    # The next two are called for each token. What most of them are worth is one look.
+
+    def on_llm_new_token(
+        self,
+        token: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        chunk: Any = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record the first chunk, and what each reports."""
+        if self._silent:
+            self._spoke(run_id)
+        message = getattr(chunk, "message", None)
+        if message is not None and (message.usage_metadata or message.response_metadata):
+            self._heard(run_id, message)
+
+    def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record the first chunk, in the third version of streaming."""
+        if self._silent:
+            self._spoke(run_id)
+
+    def _spoke(self, run_id: UUID) -> None:
+        spoken = self._silent.pop(run_id, None)
+        if spoken is not None:
+            spoken.first = self.runs.clock()
+
+    @_harmless
+    def _heard(self, run_id: UUID, message: Any) -> None:
+        run = self.runs.open(run_id)
+        if run is not None and run.spoken is not None:
+            run.spoken.heard(message)
+
+    @_harmless
+    def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record that a model call ended, and what it used."""
+        if run := self.runs.open(run_id):
+            run.usage = used_in(run, response)
+            self.runs.end(run, Status.OK)
+
+    @_harmless
+    def on_llm_error(
+        self,
+        error: BaseException,
+        *,
+        run_id: UUID,
+        response: Any = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record that a model call failed, and what it had used by then."""
+        if run := self.runs.open(run_id):
+            run.usage = used_in(run, response)
+            self.runs.failed(run, error)
+
+    @_harmless
+    def rejected(self, run_id: UUID, error: BaseException) -> None:
+        """Record that a model call was not made after all."""
+        if run := self.runs.open(run_id):
+            run.error = error_name(error)
+            self.runs.end(run, Status.REJECTED)
+
+
+@cache
+def graph_callbacks() -> GraphCallbacks:
+    """
+    Return the handler, and have LangChain tell it of every run from now on.
+
+    By the default of a ContextVar: what is set for one context would be lost to a stream that is
+    read in another, and would stay set for whatever else the context runs.
+    """
+    callbacks = GraphCallbacks(Runs())
+    hook: ContextVar[Any] = ContextVar("mnemoscope_graph", default=callbacks)
+    register_configure_hook(hook, inheritable=True)
+    # Before the drains are closed, which were imported before: at exit, last comes first.
+    atexit.register(callbacks.runs.close_all)
+    return callbacks

@@ -1,0 +1,260 @@
+"""The runs of this process that somebody watches: which are open, whose they are, how they end."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from langgraph.errors import GraphBubbleUp
+
+from ..memory.call import error_name, outer_call
+from ..memory.context import current
+from ..telemetry.event import Status
+from ..telemetry.fork import reset_after_fork
+from ..telemetry.trace import TraceRef
+from .langgraph_spans import Kind, Run, Watcher, current_span, run_around, same, spanned
+
+MOST_OPEN: Final = 65_536
+"""Runs that may be open: the oldest beyond them is taken for abandoned."""
+
+HELD: Final = 4_096
+"""Runs that ended and may have children yet, and runs that nobody has claimed yet."""
+
+_LEFT = ("GeneratorExit", "asyncio.exceptions.CancelledError")
+
+
+class Runs:
+    """
+    The tree of runs, from which spans, durations and spend are told.
+
+    Nothing is recorded but what is part of a run that is expected, or may be the one that a stream
+    seeks: a stream learns the ids of its tasks only as it is read, when the first has begun.
+
+    Args:
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.perf_counter,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.clock = clock
+        self._wall_ns = wall_ns
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Forget all runs in a forked child: they go on in the parent."""
+        self._open: OrderedDict[UUID, Run] = OrderedDict()
+        self._ended: OrderedDict[UUID, Run] = OrderedDict()
+        self._unclaimed: deque[tuple[Run, set[int]]] = deque(maxlen=HELD)
+        self._expected: weakref.WeakValueDictionary[UUID, Watcher] = weakref.WeakValueDictionary()
+        self._seeking: dict[int, weakref.ref[Watcher]] = {}
+        self._sought: weakref.WeakKeyDictionary[Watcher, str] = weakref.WeakKeyDictionary()
+        self._tasks: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
+        self._graphs: weakref.WeakKeyDictionary[Watcher, Run] = weakref.WeakKeyDictionary()
+
+    # -- who watches -----------------------------------------------------------------------------
+
+    def expect(self, run_id: UUID, watcher: Watcher) -> None:
+        """Have the run that will have that id watched, for as long as somebody holds *watcher*."""
+        self._expected[run_id] = watcher
+
+    def is_expected(self, run_id: Any) -> bool:
+        """Whether a run with that id is watched when it begins."""
+        return run_id in self._expected
+
+    def seek(self, watcher: Watcher) -> None:
+        """Record graphs that begin from now on, until *watcher* knows a task of its own."""
+        key = id(watcher)
+        self._seeking[key] = weakref.ref(watcher, lambda _gone: self._found(key))
+
+    def _found(self, key: int) -> None:
+        self._seeking.pop(key, None)
+
+    def claim(self, task_id: str, watcher: Watcher) -> None:
+        """Have the graph that a task is part of watched, as soon as the task has begun."""
+        node = self._tasks.get(task_id)
+        if node is None:
+            self._sought[watcher] = task_id
+        else:
+            self._watched(node.parent or node, watcher)
+        self._found(id(watcher))
+
+    def _watched(self, graph: Run, watcher: Watcher) -> None:
+        graph.watchers.append(watcher)
+        self._graphs[watcher] = graph
+        for run, told in list(self._unclaimed):
+            if graph in run.upwards():
+                watcher.ended(run, told)
+
+    def close(self, watcher: Watcher) -> None:
+        """End what *watcher* watches and is still open: its caller has left."""
+        self._found(id(watcher))
+        self._sought.pop(watcher, None)
+        graph = self._graphs.pop(watcher, None)
+        if graph is not None:
+            self.end(graph, Status.CANCELLED)
+
+    def close_all(self) -> None:
+        """End every run that is open, as at the end of the process."""
+        for run in list(self._open.values()):
+            self.end(run, Status.CANCELLED)
+
+    # -- the tree --------------------------------------------------------------------------------
+
+    def open(self, run_id: UUID) -> Run | None:
+        """Return the run with that id, if it is recorded and has not ended."""
+        return self._open.get(run_id)
+
+    def recorded(self, run_id: UUID | None) -> Run | None:
+        """Return the run with that id, if it is recorded: a task may outlive the node it is of."""
+        if run_id is None:
+            return None
+        return self._open.get(run_id) or self._ended.get(run_id)
+
+    def span_around(self) -> TraceRef | None:
+        """Return the ids of the span of the run the code running now is part of, or None."""
+        run_id = run_around() if self._open else None
+        run = self._open.get(run_id) if run_id is not None else None
+        if run is None:
+            return None
+        run = spanned(run)
+        # Else a span of the host's, or of a guarded call, is nearer.
+        return run.ref if same(run.around, current_span()) else None
+
+    def begin_chain(
+        self, run_id: UUID, parent: Run | None, name: str, metadata: dict[str, Any]
+    ) -> None:
+        """Record a run of which only its children will tell whether it is a graph's."""
+        watcher = self._expected.pop(run_id, None) if self._expected else None
+        if parent is not None:
+            run = self.begin(Kind.CHAIN, run_id, parent, name)
+        elif watcher is not None:
+            run = self._begin(Kind.CHAIN, run_id, name, watcher, watcher.trace)
+        else:
+            self._maybe_sought(run_id, name, metadata)
+            return
+        if watcher is not None:
+            run.kind = Kind.GRAPH
+            self._watched(run, watcher)
+
+    def _maybe_sought(self, run_id: UUID, name: str, metadata: dict[str, Any]) -> None:
+        if not self._seeking or metadata.get("ls_integration") != "langgraph":
+            return
+        seeking = [each for ref in list(self._seeking.values()) if (each := ref()) is not None]
+        if seeking:
+            # Of the only one that seeks it is most likely the run, and below who started that.
+            alone = len(seeking) == 1
+            ref = seeking[0].trace if alone else seeking[0].tracing.capture()
+            self._begin(Kind.CHAIN, run_id, name, seeking[0], ref)
+
+    def begin_node(self, run_id: UUID, parent: Run, name: str, path: str) -> None:
+        """Record a node's run, and thereby that of its graph."""
+        if parent.kind is Kind.CHAIN:
+            parent.kind = Kind.GRAPH
+        run = self.begin(Kind.NODE, run_id, parent, name)
+        run.nodes = tuple(each.partition(":")[0] for each in path.split("|"))
+        task_id = path.rpartition(":")[2]
+        if self._seeking:
+            self._tasks[task_id] = run
+        if self._sought:
+            self._hand_over(parent, task_id)
+
+    def _hand_over(self, graph: Run, task_id: str) -> None:
+        for watcher in [each for each, of in list(self._sought.items()) if of == task_id]:
+            del self._sought[watcher]
+            self._watched(graph, watcher)
+
+    def begin(self, kind: Kind, run_id: UUID, parent: Run, name: str) -> Run:
+        """Record a run that is part of *parent*."""
+        around, above = current_span(), spanned(parent)
+        if around is None or same(around, above.around):
+            ref = parent.tracing.child(above.ref)
+        else:
+            ref = parent.tracing.under(around)
+        run = self._begin(kind, run_id, name, parent, ref)
+        run.parent, run.nodes = parent, parent.nodes
+        parent.open[run_id] = run
+        return run
+
+    def _begin(self, kind: Kind, run_id: UUID, name: str, of: Run | Watcher, ref: TraceRef) -> Run:
+        call = outer_call()
+        run = Run(
+            run_id=run_id,
+            kind=kind,
+            name=name,
+            parent=None,
+            scope=call.scope.filled(current()) if call else current(),
+            around=current_span(),
+            ref=ref,
+            tracing=of.tracing,
+            started=self.clock(),
+            started_ns=self._wall_ns(),
+        )
+        self._open[run_id] = run
+        if len(self._open) > MOST_OPEN:
+            self.end(next(iter(self._open.values())), Status.CANCELLED)
+        return run
+
+    def forget(self, run: Run) -> None:
+        """Leave out a run that is not made after all."""
+        self._open.pop(run.run_id, None)
+        if run.parent is not None:
+            run.parent.open.pop(run.run_id, None)
+
+    def failed(self, run: Run, error: BaseException) -> None:
+        """End a run with *error*, which may be how LangGraph interrupts one."""
+        name = error_name(error)
+        if isinstance(error, GraphBubbleUp):
+            self.end(run, Status.OK)
+        elif name in _LEFT:
+            self.end(run, Status.CANCELLED)
+        else:
+            run.error = name
+            self.end(run, Status.ERROR)
+
+    def end(self, run: Run, status: Status) -> None:
+        """End a run, and tell of it. Nothing happens if it has ended."""
+        if self._open.pop(run.run_id, None) is None:
+            return
+        run.ended, run.status = self.clock(), status
+        self._settle(run)
+        self._ended[run.run_id] = run
+        if len(self._ended) > HELD:
+            self._ended.popitem(last=False)
+        if run.kind is not Kind.CHAIN:
+            self._tell(run)
+
+    def _settle(self, run: Run) -> None:
+        """See to what is part of *run* and has not ended: what was left ends, what goes on may."""
+        if run.parent is not None:
+            run.parent.open.pop(run.run_id, None)
+        for child in list(run.open.values()):
+            if run.status is Status.CANCELLED:
+                self.end(child, Status.CANCELLED)
+            elif run.parent is not None:
+                run.parent.open[child.run_id] = child
+            elif child.kind is not Kind.MODEL or run.status is not Status.OK:
+                self.end(child, Status.CANCELLED)
+        run.open.clear()
+
+    def _tell(self, run: Run) -> None:
+        told: set[int] = set()
+        for watcher in run.listening():
+            watcher.ended(run, told)
+        if self._seeking or self._sought:
+            self._unclaimed.append((run, told))
+        elif self._unclaimed:
+            self._unclaimed.clear()
+
+
+def is_step(tags: Sequence[str] | None) -> bool:
+    """Tell a node's own run from those of its parts, which have its name in their metadata too."""
+    return any(each.startswith("graph:step:") for each in tags or ())

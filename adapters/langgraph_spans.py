@@ -1,0 +1,153 @@
+"""
+The runs of a graph as a tree: graph, node, subgraph, tool and model call, each with its span's ids.
+
+LangGraph tells of runs through LangChain's callbacks, each with its own id and its parent's. The
+ids of a span are given out as its run begins, so that what happens inside, on whatever thread, can
+be its child; the span itself is built from the event of the run's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+from uuid import UUID
+
+from langchain_core.runnables.config import var_child_runnable_config
+from opentelemetry import context as otel_context
+from opentelemetry import trace as otel_trace
+from opentelemetry.trace import SpanContext
+
+from ..memory.context import Scope
+from ..telemetry.event import Status
+from ..telemetry.trace import TraceRef, Tracing
+from ..telemetry.usage import Usage
+from .langgraph_models import Spoken, message_of, usage_of
+
+
+class Kind(Enum):
+    """What a run is of. A chain is anything else that LangChain runs: it has no span."""
+
+    GRAPH = "invoke_agent"
+    NODE = "execute_node"
+    TOOL = "execute_tool"
+    MODEL = "chat"
+    CHAIN = "chain"
+
+
+class Watcher(Protocol):
+    """
+    Whoever is told of the runs below the one it watches.
+
+    Attributes:
+        trace: Ids for the span of that run.
+        tracing: Makes those of the runs below.
+    """
+
+    trace: TraceRef
+    tracing: Tracing
+
+    def ended(self, run: Run, told: set[int]) -> None:
+        """Hear that a run has ended. *told* are the scopes that have its event already."""
+        ...
+
+
+@dataclass(slots=True, eq=False, kw_only=True, weakref_slot=True)
+class Run:
+    """
+    One run, as its callbacks told it.
+
+    Attributes:
+        run_id: LangChain's id.
+        kind: What it is of. A chain becomes a graph when a node of it begins.
+        name: Of the graph, node or tool.
+        parent: The run it is part of.
+        scope: For whom and for which feature it was made.
+        around: The host's span that was current as it began.
+        ref: Ids of its span.
+        tracing: Makes the ids of the runs below.
+        nodes: The names of the nodes around it, outermost first; a node's own is the last.
+        metadata: LangChain's, of model calls.
+        usage: What a model call used, once it has ended, without its cost.
+        started: Monotonic seconds, as `ended`.
+        started_ns: Wall clock.
+        spoken: What a model said of itself while it answered.
+        status: How it ended.
+        error: Qualified name of the exception's type, if it failed.
+        open: The runs that are part of it and have not ended.
+        watchers: Who watches from here down.
+    """
+
+    run_id: UUID
+    kind: Kind
+    name: str
+    parent: Run | None
+    scope: Scope = field(repr=False)
+    around: SpanContext | None
+    ref: TraceRef
+    tracing: Tracing = field(repr=False)
+    nodes: tuple[str, ...] = ()
+    started: float
+    started_ns: int
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    spoken: Spoken | None = field(default=None, repr=False)
+    usage: Usage | None = None
+    ended: float | None = None
+    status: Status = Status.OK
+    error: str | None = None
+    open: dict[UUID, Run] = field(default_factory=dict[UUID, "Run"], repr=False)
+    watchers: list[Watcher] = field(default_factory=list[Watcher], repr=False)
+
+    def upwards(self) -> Iterator[Run]:
+        """Yield this run and those it is part of, innermost first."""
+        run: Run | None = self
+        while run is not None:
+            yield run
+            run = run.parent
+
+    def listening(self) -> list[Watcher]:
+        """Return who watches this run, the nearest first."""
+        return [watcher for run in self.upwards() for watcher in run.watchers]
+
+
+def used_in(run: Run, response: Any = None) -> Usage:
+    """Return what a model call used, by its answer or what there is of one, without its cost."""
+    spoken = run.spoken or Spoken()
+    return usage_of(
+        message_of(response),
+        spoken,
+        metadata=run.metadata,
+        path=run.nodes,
+        first_s=None if spoken.first is None else spoken.first - run.started,
+    )
+
+
+def spanned(run: Run) -> Run:
+    """Return the innermost of *run* and those around it that has a span."""
+    while run.kind is Kind.CHAIN and run.parent is not None:
+        run = run.parent
+    return run
+
+
+def current_span() -> SpanContext | None:
+    """Return the host's current span, or None."""
+    context = otel_context.get_current()
+    if not context:
+        return None
+    found = otel_trace.get_current_span(context).get_span_context()
+    return found if found.is_valid else None
+
+
+def same(one: SpanContext | None, other: SpanContext | None) -> bool:
+    """Tell whether both are the same span, or none."""
+    if one is None or other is None:
+        return one is other
+    return one.span_id == other.span_id
+
+
+def run_around() -> UUID | None:
+    """Return the id of the run that the code running now is part of, or None."""
+    config = var_child_runnable_config.get()
+    found = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
+    return found if isinstance(found, UUID) else None

@@ -1,0 +1,109 @@
+"""A zip file whose members are written as streams, and which is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple, Protocol
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+_OWNER_ONLY = 0o600
+_BLOCK = 1 << 20
+
+
+class Written(NamedTuple):
+    """A member of the archive, as the manifest lists it."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+class Writable(Protocol):
+    """What bytes can be written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of *data*."""
+        ...
+
+
+class Archive:
+    """
+    Writes members, one after the other.
+
+    Attributes:
+        written: What is in it so far.
+    """
+
+    def __init__(self, file: ZipFile, generated_us: int) -> None:
+        self.written: list[Written] = []
+        self._file = file
+        self._time = datetime.fromtimestamp(generated_us / 1e6, UTC).timetuple()[:6]
+
+    @contextmanager
+    def member(self, path: str) -> Generator[Writable]:
+        """Write one member as a stream."""
+        info = ZipInfo(path, self._time)
+        info.compress_type = ZIP_DEFLATED
+        info.external_attr = _OWNER_ONLY << 16
+        with self._file.open(info, "w", force_zip64=True) as stream:
+            counted = _Counted(stream)
+            yield counted
+        self.written.append(Written(path, counted.digest.hexdigest(), counted.bytes))
+
+    def add(self, path: str, data: bytes) -> None:
+        """Write one member at once."""
+        with self.member(path) as out:
+            out.write(data)
+
+    def add_file(self, path: str, source: IO[bytes]) -> None:
+        """Write one member from the beginning of *source*."""
+        source.seek(0)
+        with self.member(path) as out:
+            while block := source.read(_BLOCK):
+                out.write(block)
+
+
+class _Counted:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.digest = sha256()
+        self.bytes = 0
+        self._stream = stream
+
+    def write(self, data: bytes, /) -> None:
+        self.digest.update(data)
+        self.bytes += len(data)
+        self._stream.write(data)
+
+
+@contextmanager
+def archive_at(path: Path, generated_us: int) -> Generator[Archive]:
+    """
+    Write an archive at *path*, readable for its owner only.
+
+    It is written under another name and renamed when it is whole: a failure leaves no half of it,
+    and leaves what was there before.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)
+    try:
+        with open(descriptor, "w+b") as file:  # noqa: PTH123 - pathlib opens no descriptors
+            with ZipFile(file, "w") as zipped:
+                yield Archive(zipped, generated_us)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def unnamed_file(beside: Path) -> IO[bytes]:
+    """Return a file that has no name, beside *beside*: gone with the process, whatever happens."""
+    return TemporaryFile(dir=beside.parent)

@@ -1,0 +1,110 @@
+"""What a bundle takes from the log: one customer's events, and the evidence for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .. import reading
+from ..dialect import marks
+from ..errors import SubjectConflictError
+from ..log import AuditLog
+from ..merkle import Frontier
+from ..note import checkpoint_text
+from ..rows import AuditRow
+from ..snapshot import Snapshot
+from ..tree import StoredHashes
+from ..writer import signer_of
+from .contract import Evidence, Loss, Sealed
+
+GAP = "audit.gap"
+
+
+class Source(NamedTuple):
+    """
+    One customer in the log, at one moment.
+
+    Attributes:
+        evidence: The log.
+        history: The customer's events, oldest first. Streams.
+        expected: About how many there are.
+    """
+
+    evidence: Evidence
+    history: Iterator[Sealed]
+    expected: int
+
+
+@contextmanager
+def source(log: AuditLog, customer: str, tenant: str | None) -> Generator[Source]:
+    """
+    Look up a customer in *log*.
+
+    Raises:
+        AuditError: The log cannot be read, or was written with other keys.
+        SubjectConflictError: The identifier leads to two customers.
+    """
+    with log.reading() as snapshot:
+        snapshot.check_keys()
+        uids = snapshot.uids(customer, tenant)
+        if len(uids) > 1:
+            raise SubjectConflictError(
+                f"{len(uids)} customers are known by that id, each under another key; nothing was "
+                "exported. If they are one person, merge them: see AuditLog.subjects.merge"
+            )
+        rows = reading.history(snapshot, customer, tenant)
+        evidence = evidence_of(snapshot, log)
+        yield Source(evidence, map(sealed, rows), _count(snapshot, snapshot.family(uids)))
+
+
+def sealed(row: AuditRow) -> Sealed:
+    """Return what of *row* can be proved."""
+    detail = row.detail.plaintext if row.detail is not None else None
+    return Sealed(row.seq, row.header, detail, row.salt)
+
+
+def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
+    """Return the log as *snapshot* sees it, with a checkpoint of that moment."""
+    found: Any = snapshot.execute("SELECT frontier FROM audit_log").fetchone()
+    root = Frontier.from_bytes(snapshot.size, found[0] if found else b"").root()
+    signer = signer_of(snapshot.origin, log.ring)
+    return Evidence(
+        origin=snapshot.origin,
+        verifier_key=signer.verifier_key,
+        checkpoint=signer.sign(checkpoint_text(snapshot.origin, snapshot.size, root)),
+        size=snapshot.size,
+        root=root,
+        hashes=StoredHashes(snapshot),
+        sign=signer.sign,
+        losses=tuple(losses(snapshot)),
+    )
+
+
+def losses(snapshot: Snapshot) -> Iterator[Loss]:
+    """Yield what the log declares as lost."""
+    gaps = snapshot.stream(
+        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (GAP,)
+    )
+    for (header,) in gaps:
+        known = json.loads(header)
+        data = known["data"]
+        yield Loss(
+            writer=data["writer"],
+            first=data["from_wseq"],
+            last=data["to_wseq"],
+            n_events=data["count"],
+            reason=data["reason"],
+            declared_us=known["recorded_at"],
+        )
+
+
+def _count(snapshot: Snapshot, uids: list[str]) -> int:
+    if not uids:
+        return 0
+    found: Any = snapshot.execute(
+        f"SELECT count(*) FROM audit_detail WHERE subject_uid IN ({marks(len(uids))})",  # noqa: S608
+        tuple(uids),
+    ).fetchone()
+    return int(found[0])

@@ -1,0 +1,87 @@
+"""
+What the bundle's files say of one sealed event.
+
+They say nothing else, so that `verify`, in which this travels to the customer, writes them again
+from the sealed events alone and compares. Hence nothing but Python's own library, from 3.8.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import datetime, timedelta
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+RECALLS = frozenset({"recall", "resume"})
+ACCESS_COLUMNS = (
+    *("occurred_at", "purpose", "agent", "feature", "store", "collection", "operation", "status"),
+    *("rank", "memory_id", "score", "seq"),
+)
+
+
+def utc(micros: int) -> str:
+    """Return microseconds since 1970 as ISO 8601 in UTC."""
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)  # noqa: DTZ001 - UTC, no zones
+    except OverflowError:
+        moment = datetime.max  # noqa: DTZ901 - likewise
+    return moment.isoformat(timespec="microseconds") + "Z"
+
+
+def event_document(
+    header: dict[str, Any], detail: dict[str, Any] | None, withheld: str | None
+) -> dict[str, Any]:
+    """Return a line of events.jsonl. Every key is always there, null where nothing is known."""
+    known = detail or {}
+    memories: list[Any] = known.get("memories") or []
+    return {
+        "seq": header["seq"],
+        "event_id": header["event_id"],
+        "occurred_at": utc(header["occurred_at"]),
+        "recorded_at": utc(header["recorded_at"]),
+        **{name: header.get(name) for name in _FROM_HEADER},
+        "class": header["op_class"],
+        "collection": known.get("collection"),
+        "run": known.get("run"),
+        "memories": [{"rank": r, "memory_id": i, "score": s} for r, i, s in memories],
+        "content": known.get("content"),
+        "withheld": withheld,
+    }
+
+
+_FROM_HEADER = (
+    *("kind", "operation", "store", "method", "status", "neutral", "late", "journal", "nested"),
+    *("error", "duration_us", "agent", "feature", "purpose", "hits", "redactions", "usage"),
+    *("trace_id", "data"),
+)
+
+
+def event_line(document: dict[str, Any]) -> bytes:
+    """Return *document* as it stands in events.jsonl."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def access_lines(document: dict[str, Any]) -> bytes:
+    """Return the lines of accesses.csv: one for each memory that was seen, or one for none."""
+    if document["class"] not in RECALLS:
+        return b""
+    none = {"rank": None, "memory_id": None, "score": None}
+    rows = [{**document, **each} for each in document["memories"] or [none]]
+    return csv_lines([[row.get(name) for name in ACCESS_COLUMNS] for row in rows])
+
+
+def csv_lines(rows: list[list[Any]]) -> bytes:
+    """Return *rows* as CSV (RFC 4180). What a spreadsheet would run as a formula is quoted."""
+    text = io.StringIO()
+    csv.writer(text).writerows([[_cell(value) for value in row] for row in rows])
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: Any) -> Any:
+    is_formula = isinstance(value, str) and value[:1] in tuple("=+-@\t\r")
+    return f"'{value}" if is_formula else value

@@ -1,0 +1,58 @@
+"""
+Canonical JSON: RFC 8785, without fractions.
+
+What is hashed must come out as the same bytes wherever it is written again. Numbers with a fraction
+are refused, since how they print is the hardest part of the RFC to get right elsewhere: whoever has
+one writes it as a string, or in a smaller unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import orjson
+
+_SCALARS = frozenset({str, int, bool, type(None)})
+_OPTIONS = orjson.OPT_STRICT_INTEGER
+
+
+def canonical(value: Any) -> bytes:
+    """
+    Return *value* as canonical JSON in UTF-8: strings, whole numbers, booleans, null, lists, dicts.
+
+    Raises:
+        TypeError: There is something else in it, subclasses of these included; or a number beyond
+            53 bits, which readers that know doubles would misread; or a lone surrogate.
+    """
+    _check([value])
+    text = orjson.dumps(value, option=_OPTIONS | orjson.OPT_SORT_KEYS)
+    # By code points, as here, and by UTF-16, as the RFC says, differ beyond ASCII alone.
+    return text if text.isascii() else orjson.dumps(_sorted(value), option=_OPTIONS)
+
+
+def _check(values: Iterable[Any]) -> None:
+    if _SCALARS.issuperset(map(type, values)):
+        return
+    for value in values:
+        if type(value) in _SCALARS:
+            continue
+        if type(value) is dict:
+            _check(cast("dict[Any, Any]", value).values())
+        elif type(value) is list:
+            _check(cast("list[Any]", value))
+        else:
+            raise TypeError(f"canonical JSON does not hold a {type(value).__qualname__}")
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {key: _sorted(each) for key, each in sorted(items, key=_by_utf_16)}
+    if isinstance(value, list):
+        return [_sorted(each) for each in cast("list[Any]", value)]
+    return value
+
+
+def _by_utf_16(item: tuple[str, Any]) -> bytes:
+    return item[0].encode("utf-16-be")

@@ -1,0 +1,177 @@
+"""
+What the audit trail needs of a database, and no more. SQL is written once, with ``?`` for values.
+
+`sqlite` is the default, `postgres` is for many machines. Each turns its errors into `AuditError`,
+and gives two kinds of connection: one that writes, whose transaction is durable when it ends, and
+any number that read, each of which sees one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+Value = str | int | float | bytes | None
+"""What columns hold."""
+
+SQLITE = "sqlite:///"
+
+
+class Rows(Protocol):
+    """What a statement found."""
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that were changed."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row, a tuple, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Reading(Protocol):
+    """A connection that sees one moment of the database and cannot change it."""
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        """Run *statement*."""
+        ...
+
+    def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
+        """Run *statement* and yield its rows, however many, in bounded memory."""
+        ...
+
+
+class Writing(Protocol):
+    """
+    A connection inside a transaction that writes.
+
+    Attributes:
+        queue: Behind a SELECT, makes it wait until no other transaction has the row.
+    """
+
+    queue: str
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        """Run *statement*."""
+        ...
+
+    def insert(
+        self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
+    ) -> None:
+        """Add *rows* to *table*."""
+        ...
+
+
+class Database(Protocol):
+    """
+    One audit database. Opens nothing until it is used; not thread-safe but for `reading`.
+
+    Attributes:
+        label: What errors call it: a path, or host and name. Never a password.
+        path: Its file, where it is one.
+    """
+
+    label: str
+    path: Path | None
+
+    def writing(self) -> AbstractContextManager[Writing]:
+        """
+        Return a transaction that begins when no other writes, and is on the disk when it ends.
+
+        Raises:
+            AuditError: Nothing of it was stored, as far as can be known.
+        """
+        ...
+
+    def reading(self) -> AbstractContextManager[Reading]:
+        """
+        Return a connection of its own that sees one moment.
+
+        Raises:
+            AuditError: There is no such database, or it cannot be read.
+        """
+        ...
+
+    def exists(self) -> bool:
+        """Return whether there is anything to read."""
+        ...
+
+    def check_writable(self) -> None:
+        """
+        Find out whether it could be written, changing nothing.
+
+        Raises:
+            AuditError: It could not.
+        """
+        ...
+
+    def scrub(self) -> None:
+        """
+        Rid the files of what was deleted.
+
+        Raises:
+            AuditError: It is still in them.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection that writes. The next use opens another."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go in a forked child without touching what is the parent's."""
+        ...
+
+
+def open_database(url: str | Path) -> Database:
+    """
+    Return the database that an audit URL names: ``sqlite:///path`` or ``postgresql://…``.
+
+    Raises:
+        ValueError: It names none. Does not quote the URL, which may hold a password.
+    """
+    if not isinstance(url, Path) and url.partition("://")[0] in {"postgres", "postgresql"}:
+        from .postgres import PostgresDatabase  # noqa: PLC0415 - an extra
+
+        return PostgresDatabase(url)
+    from .sqlite import SqliteDatabase  # noqa: PLC0415 - not where PostgreSQL is used
+
+    return SqliteDatabase(path_of(url))
+
+
+def path_of(url: str | Path) -> Path:
+    """
+    Return the file that an SQLite URL names: ``sqlite:///relative`` or ``sqlite:////absolute``.
+
+    Raises:
+        ValueError: It names none.
+    """
+    if isinstance(url, Path):
+        return url
+    scheme, separator, _rest = url.partition("://")
+    if not separator:
+        raise ValueError("the audit URL must begin with sqlite:/// or postgresql://")
+    path = url.removeprefix(SQLITE)
+    if scheme != "sqlite" or path == url or not path or path == ":memory:":
+        raise ValueError("the audit URL must be sqlite:///path of a file, or postgresql://…")
+    return Path(path).expanduser()
+
+
+def marks(count: int) -> str:
+    """Return so many marks for values, for an ``IN (…)``."""
+    return ", ".join("?" * count)
+
+
+def insert_statement(table: str, columns: Iterable[str]) -> str:
+    """Return an INSERT of one row."""
+    names = tuple(columns)
+    return f"INSERT INTO {table}({', '.join(names)}) VALUES ({marks(len(names))})"  # noqa: S608 - literals of this package

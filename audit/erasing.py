@@ -1,0 +1,216 @@
+"""
+Forgetting a person everywhere, and proving it: ``mnemoscope audit erase``.
+
+The order is what makes it safe to break off and begin again. The stores come first, while the trail
+still knows which threads and deleted memories are theirs; a store that fails keeps the trail from
+being shredded. Every step can be made twice. That an erasure is under way, and whose, is in the
+database until it is done: as an event, which names nobody, and as a keyed alias beside the
+customers' own, which goes with the last step.
+
+What is left is looked for: every store is asked again, and the files are searched for words of what
+was there. The words are in this process's memory and nowhere else, so an erasure that was broken
+off after a step has fewer of them when it goes on; the proof says how many.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..telemetry.subject import Subject
+from .dialect import marks
+from .erasure import Erasure, Store, StoreErasure, erased_from
+from .leads import Leads, leads
+from .sentinels import Sentinels, traces
+
+if TYPE_CHECKING:
+    from .log import AuditLog
+    from .snapshot import Snapshot
+
+REQUESTED, RESUMED = "privacy.erase.requested", "privacy.erase.resumed"
+COMPLETED, INCOMPLETE = "privacy.erase.completed", "privacy.erase.incomplete"
+
+TRAIL = "audit"
+"""What the trail's own files are called in a proof."""
+
+_PURPOSE = "audit/erasing"
+_ID_TYPE = "erasing"
+_UNDER_WAY = (
+    f"SELECT subject_uid FROM audit_subject_alias WHERE id_type = '{_ID_TYPE}' "  # noqa: S608 - literals
+    "AND alias IN ({})"
+)
+_SAMPLES = 8
+_SAMPLE_BYTES = 32
+
+
+class Places(Protocol):
+    """Where an application keeps what it knows of people."""
+
+    def settle(self) -> Sequence[str]:
+        """Have what is under way arrive: the write journal, the sinks. Return what did not."""
+        ...
+
+    def stores(self, known: Leads) -> Iterable[Store]:
+        """Return the stores, for the person of whom this is known."""
+        ...
+
+    def forget_pseudonyms(self) -> int | None:
+        """Have the vault forget. None: there is none."""
+        ...
+
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """Return the files that are no store's: logs, journal, vault, spool."""
+        ...
+
+
+def _nothing(_step: str) -> None:
+    return
+
+
+class Erasing:
+    """
+    Forgets one person.
+
+    Args:
+        log: The trail.
+        places: Everything else, for the same person.
+        customer: Who it is, as the stores know them.
+        tenant: Whose customer.
+        tell: Told of each step as it begins.
+    """
+
+    def __init__(
+        self,
+        log: AuditLog,
+        places: Places,
+        *,
+        customer: str,
+        tenant: str | None = None,
+        tell: Callable[[str], None] = _nothing,
+    ) -> None:
+        self._log = log
+        self._places = places
+        self._customer = customer
+        self._tenant = tenant
+        self._tell = tell
+        self._sentinels = Sentinels()
+
+    def run(self) -> Erasure:
+        """
+        Forget them, or go on with it.
+
+        Raises:
+            AuditError: The trail cannot be read or written. What was forgotten so far stays
+                forgotten, and the next run goes on.
+        """
+        self._tell("opening the request")
+        request, resumed = self._requested()
+        self._tell("settling what is under way")
+        unsettled = list(self._places.settle())
+        known = leads(self._log, self._customer, self._tenant, self._sentinels)
+        stores = tuple(self._stores(known))
+        self._tell("forgetting pseudonyms")
+        pseudonyms = self._places.forget_pseudonyms()
+        unsettled += self._places.settle()  # the vault's own event is about them, too
+        details, trail = self._shredded(stores, unsettled)
+        self._tell("searching files")
+        found = self._found(trail)
+        return self._proven(
+            Erasure(
+                request=request,
+                resumed=resumed,
+                stores=stores,
+                pseudonyms=pseudonyms,
+                details=details,
+                sentinels=len(self._sentinels) + len(trail),
+                traces=found,
+                unsettled=tuple(dict.fromkeys(unsettled)),
+            )
+        )
+
+    def _stores(self, known: Leads) -> Iterable[StoreErasure]:
+        for store in self._places.stores(known):
+            self._tell(f"forgetting in {store.name}")
+            yield erased_from(store, self._sentinels)
+
+    # -- the request -------------------------------------------------------------------------------
+
+    def _requested(self) -> tuple[str, bool]:
+        """Return the number of the request, and whether it was under way already."""
+        aliases = self._aliases()
+        with self._log.writing() as (connection, head):
+            found = connection.execute(_UNDER_WAY.format(marks(len(aliases))), [*aliases.values()])
+            row = found.fetchone()
+            request = row[0] if row else secrets.token_hex(8)
+            self._log.note(connection, head, RESUMED if row else REQUESTED, {"request": request})
+            if row is None:
+                key_id = self._log.ring.current_id
+                connection.execute(
+                    "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
+                    "VALUES (?, ?, ?, ?)",
+                    (aliases[key_id], key_id, _ID_TYPE, request),
+                )
+        return request, row is not None
+
+    def _aliases(self) -> dict[str, str]:
+        """Return what each secret knows this request by: nobody is found by it as a customer."""
+        ring = self._log.ring
+        subject = Subject(self._customer, tenant=self._tenant, keys=ring.current)
+        return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
+
+    def _proven(self, erasure: Erasure) -> Erasure:
+        self._tell("writing the proof")
+        with self._log.writing() as (connection, head):
+            name = COMPLETED if erasure.complete else INCOMPLETE
+            seq = self._log.note(connection, head, name, erasure.proof()).size - 1
+            if erasure.complete:
+                connection.execute(
+                    "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (erasure.request,)
+                )
+        if erasure.complete:
+            self._log.scrub()
+        return replace(erasure, seq=seq)
+
+    # -- the trail ---------------------------------------------------------------------------------
+
+    def _shredded(
+        self, stores: Sequence[StoreErasure], unsettled: Sequence[str]
+    ) -> tuple[int | None, list[tuple[bytes, ...]]]:
+        """Return how many details were shredded, and what to look for in the trail's files."""
+        if unsettled or any(each.holds_on for each in stores):
+            return None, []
+        self._tell("shredding the trail")
+        uid = self._log.subjects.resolve(self._customer, self._tenant)
+        if uid is None:
+            return 0, []
+        with self._log.reading() as snapshot:
+            needles = _samples(snapshot, snapshot.family([uid]))
+        return self._log.subjects.erase(uid, self._tenant), needles
+
+    def _found(self, trail: Sequence[tuple[bytes, ...]]) -> dict[str, int]:
+        words = self._sentinels.needles()
+        found = {name: traces(words, paths) for name, paths in self._places.files().items()}
+        path = self._log.path
+        if path is not None:
+            files = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-journal")]
+            found[TRAIL] = traces([*words, *trail], files)
+        return found
+
+
+def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[tuple[bytes, ...]]:
+    """Return aliases, wrapped keys and some ciphertexts: what the trail's files must lose."""
+    whose = f"subject_uid IN ({marks(len(uids))})"
+    queries = (
+        f"SELECT alias FROM audit_subject_alias WHERE {whose}",  # noqa: S608 - marks
+        f"SELECT dek_wrapped FROM audit_subject WHERE dek_wrapped IS NOT NULL AND {whose}",  # noqa: S608
+        f"SELECT sealed FROM audit_detail WHERE {whose} ORDER BY seq LIMIT {_SAMPLES}",  # noqa: S608
+    )
+    found: list[Any] = [row for each in queries for row in snapshot.execute(each, uids).fetchall()]
+    return [(_bytes(value)[:_SAMPLE_BYTES],) for (value,) in found]
+
+
+def _bytes(value: Any) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)

@@ -1,0 +1,113 @@
+"""
+Words of what is to be forgotten, kept in memory alone, to be looked for in files afterwards.
+
+A store that answers that it has nothing may still have it in its files. The longest texts are
+chosen: they are the least likely to be anybody else's too. A text that two customers share is found
+again, and said to be found: that is a question for a person.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+MOST = 24
+"""Texts that are looked for, at most."""
+
+_LEAST_CHARS = 12
+_MOST_CHARS = 64
+_PLAIN = re.compile(rf'[^\x00-\x1f"\\]{{{_LEAST_CHARS},}}')
+"""What is the same in a database and in JSON, but for letters that JSON may escape."""
+
+_BLOCK_BYTES = 1 << 20
+
+
+class Sentinels:
+    """The longest of all texts that were offered."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, str]] = []
+        self._known: set[str] = set()
+
+    def offer(self, content: Any) -> None:
+        """Take the texts in *content*, which JSON can say, if they are among the longest."""
+        for text in texts(content):
+            for piece in _PLAIN.findall(text):
+                self._take(piece.strip()[:_MOST_CHARS])
+
+    def _take(self, piece: str) -> None:
+        if len(piece) < _LEAST_CHARS or piece in self._known:
+            return
+        self._known.add(piece)
+        heapq.heappush(self._heap, (len(piece), piece))
+        if len(self._heap) > MOST:
+            self._known.discard(heapq.heappop(self._heap)[1])
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._heap)
+
+    def needles(self) -> list[tuple[bytes, ...]]:
+        """Return each as it may be written: in UTF-8, and as JSON with its letters escaped."""
+        return [_written(piece) for _length, piece in self._heap]
+
+
+def texts(content: Any) -> Iterator[str]:
+    """Yield the texts in what JSON can say, but for the names of fields."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict):
+        for each in cast("dict[Any, Any]", content).values():
+            yield from texts(each)
+    elif isinstance(content, (list, tuple)):
+        for each in cast("list[Any]", content):
+            yield from texts(each)
+
+
+def _written(piece: str) -> tuple[bytes, ...]:
+    plain = piece.encode("utf-8", "surrogatepass")
+    return tuple(dict.fromkeys((plain, json.dumps(piece)[1:-1].encode())))
+
+
+def traces(needles: Iterable[tuple[bytes, ...]], paths: Iterable[Path]) -> int:
+    """
+    Return how many of *needles* are in the files at or under *paths*.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    wanted = list(needles)
+    found: set[int] = set()
+    for path in files_under(paths):
+        for block in _blocks(path):
+            found |= {
+                number
+                for number, forms in enumerate(wanted)
+                if number not in found and any(form in block for form in forms)
+            }
+    return len(found)
+
+
+def files_under(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files at or under *paths*; what is gone by then is nowhere."""
+    for path in paths:
+        if path.is_dir():
+            yield from (each for each in sorted(path.rglob("*")) if each.is_file())
+        elif path.is_file():
+            yield path
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return
+    with file:
+        before = b""
+        while block := file.read(_BLOCK_BYTES):
+            yield before + block
+            before = block[-_BLOCK_BYTES // 256 :]

@@ -1,0 +1,145 @@
+"""One moment of a log, as readers see it: its tables, and what opens the details in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..telemetry.subject import Subject
+from .dialect import Reading, Rows, Value
+from .errors import AuditError
+from .keys import NONCE_BYTES, Keyring, missing
+from .references import References
+from .rows import Detail, Found, detail_from
+from .sealing import bound
+from .subjects import NOBODY, Ciphers, aliases_of, family, nobody, uids_by_alias
+
+SELECT = (
+    "SELECT e.seq, e.header, e.leaf, d.subject_uid, d.salt, d.sealed "
+    "FROM audit_event e LEFT JOIN audit_detail d ON d.seq = e.seq"
+)
+"""What `Snapshot.found` reads; conditions follow."""
+
+
+class Snapshot:
+    """
+    One moment of a log, for reading.
+
+    Args:
+        connection: Sees that moment.
+        ring: Current and previous keys.
+        label: What errors call the log.
+
+    Attributes:
+        origin: The log's name.
+        size: Sealed events.
+        operations: Those of them that are operations.
+        first_seq: Retention has removed what is before it.
+    """
+
+    def __init__(self, connection: Reading, ring: Keyring, label: str) -> None:
+        self._connection = connection
+        self._ring = ring
+        self._label = label
+        head: Any = connection.execute(
+            "SELECT origin, size, operations, first_seq FROM audit_log"
+        ).fetchone()
+        self.origin, self.size, self.operations, self.first_seq = head or ("", 0, 0, 0)
+        self._ciphers = Ciphers(connection, ring)
+        self._references: References | None = None
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        """Run *statement*, with ``?`` for each of *values*."""
+        return self._connection.execute(statement, values)
+
+    def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
+        """Run *statement* and yield its rows, however many, in bounded memory."""
+        return self._connection.stream(statement, values)
+
+    @property
+    def references(self) -> References:
+        """
+        The keyed hashes of this log.
+
+        Raises:
+            KeyMissingError: It was written with other secrets.
+        """
+        if self._references is None:
+            self._references = References(self._log_key())
+        return self._references
+
+    def _log_key(self) -> bytes:
+        found: list[Any] = self.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
+        for key_id, wrapped in found:
+            if key_id in self._ring:
+                return self._ring.unwrap(wrapped, key_id, self.origin)
+        raise missing(self._label)
+
+    def check_keys(self) -> None:
+        """
+        See that customers can be looked up, where there are any.
+
+        Raises:
+            KeyMissingError: The log was written with other secrets.
+        """
+        if self.size:
+            _ = self.references
+
+    def uids(self, customer: str, tenant: str | None) -> list[str]:
+        """Return the subjects that a customer of a tenant is, by all keys: none, or one."""
+        subject = Subject(customer, tenant=tenant, keys=self._ring.current)
+        return sorted(set(uids_by_alias(self, aliases_of(subject, self._ring)).values()))
+
+    def family(self, uids: Sequence[str]) -> list[str]:
+        """Return *uids* and those that were merged into them."""
+        return family(self, uids)
+
+    def nobodies(self, tenant: str | None) -> list[str]:
+        """Return the subjects of what was done in nobody's name, for *tenant* or for none."""
+        found: set[str] = set()
+        for each in {tenant, None}:
+            aliases = aliases_of(nobody(each, self._ring), self._ring, NOBODY)
+            found.update(uids_by_alias(self, aliases).values())
+        return sorted(found)
+
+    def opened(self, seq: int, uid: str, sealed: bytes) -> Detail | None:
+        """
+        Return the detail of an event. None: its customer's key was erased.
+
+        Raises:
+            AuditError: It is not what was written.
+            KeyMissingError: It was written with other secrets.
+        """
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - 20 ms, where it is needed
+
+        aead = self._ciphers.of(uid)
+        if aead is None:
+            return None
+        try:
+            plaintext = aead.decrypt(
+                sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound(self.origin, seq, uid)
+            )
+        except InvalidTag:
+            raise AuditError(
+                f"{self._label}: the detail of event {seq} was changed; run `mnemoscope audit "
+                "verify`"
+            ) from None
+        return detail_from(plaintext)
+
+    def found(self, statement: str, values: Sequence[Value] = ()) -> Iterator[Found]:
+        """Yield what a query that begins with `SELECT` finds, with details opened."""
+        for seq, header, leaf, uid, salt, sealed in self.stream(statement, values):
+            detail = None if uid is None else self.opened(seq, uid, sealed)
+            yield Found(seq, header, leaf, uid, salt, detail)
+
+
+def first_at(snapshot: Snapshot, moment_us: int) -> int:
+    """Return the number of the first event recorded at *moment_us* or later; time only grows."""
+    low, high = snapshot.first_seq, snapshot.size
+    while low < high:
+        middle = (low + high) // 2
+        (recorded_us,) = snapshot.execute(
+            "SELECT recorded_us FROM audit_event WHERE seq = ?", (middle,)
+        ).fetchone() or (moment_us,)
+        low, high = (low, middle) if recorded_us >= moment_us else (middle + 1, high)
+    return low

@@ -1,0 +1,167 @@
+"""What may be erased: that each detail is the one that its header commits to, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from ..errors import AuditError
+from ..rows import Detail
+from ..sealing import USAGE_COLUMNS, commitment
+from ..snapshot import Snapshot
+from ..subjects import CUSTOMER
+from .report import Verification
+
+_DETAILS = """
+    SELECT d.seq, d.subject_uid, d.occurred_us, d.run_ref, d.place_ref, d.dek_id, d.salt, d.sealed,
+      s.dek_id, s.kind, e.header
+    FROM audit_detail d
+    LEFT JOIN audit_event e ON e.seq = d.seq
+    LEFT JOIN audit_subject s ON s.subject_uid = d.subject_uid
+    WHERE d.seq >= ? ORDER BY d.seq
+"""
+_MEMORIES = (
+    "SELECT seq, rank, memory_ref, score FROM audit_memory WHERE seq >= ? ORDER BY seq, rank"
+)
+_USAGES = f"""
+    SELECT {", ".join(f"u.{each}" for each in USAGE_COLUMNS)}, e.header
+    FROM audit_usage u LEFT JOIN audit_event e ON e.seq = u.seq WHERE u.seq >= ? ORDER BY u.seq
+"""  # noqa: S608 - columns of ours
+_FRACTIONS = frozenset({"time_to_first_token_s", "cost_usd"})
+_LABEL_LENGTH = 256
+
+
+class Details:
+    """
+    Checks details, and the tables that repeat them for queries.
+
+    Args:
+        snapshot: One moment of the log.
+        report: Where to say what does not hold.
+        progress: Called after each detail.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, report: Verification, progress: Callable[[int], object]
+    ) -> None:
+        self._snapshot = snapshot
+        self._references = snapshot.references
+        self._report = report
+        self._progress = progress
+
+    def check(self, since: int) -> None:
+        """Check all that belong to events from *since* on."""
+        memories = _Memories(self._snapshot.stream(_MEMORIES, (since,)))
+        for row in self._snapshot.stream(_DETAILS, (since,)):
+            wrong = self._wrong_with(row, memories)
+            self._report.details += 1
+            self._report.valid_details += wrong is None
+            if wrong is not None:
+                self._report.tampered(f"the detail of event {row[0]} {wrong}")
+            self._progress(1)
+        for seq in (*memories.strays, *memories.rest()):
+            self._report.tampered(f"memories are listed for event {seq}, which has no detail")
+
+    def _wrong_with(self, row: Any, memories: _Memories) -> str | None:
+        seq, uid, *columns, salt, sealed, dek_id, kind, header = row
+        listed = memories.of(seq)
+        if header is None:
+            return "belongs to no event"
+        try:
+            known = orjson.loads(bytes(header))
+            detail = self._snapshot.opened(seq, uid, bytes(sealed))
+        except (AuditError, ValueError):
+            return "does not open: it was changed, or is another customer's"
+        if detail is None:
+            return "is still there, though its customer was erased"
+        if (kind == CUSTOMER) != bool(known["n_subjects"]):
+            return "is in the name of somebody, or of nobody, as it was not"
+        if [_plain(each) for each in columns] != self._columns(known, detail, dek_id):
+            return "is filed in another place than it belongs"
+        return self._wrong_inside(known, detail, bytes(salt), listed)
+
+    def _wrong_inside(
+        self, known: dict[str, Any], detail: Detail, salt: bytes, listed: list[Any]
+    ) -> str | None:
+        if commitment(salt, detail.plaintext) != known["detail_commit"]:
+            return "is not what was sealed"
+        memory = self._references.memory
+        expected = [(each.rank, memory(each.memory_id), each.score) for each in detail.memories]
+        return None if listed == expected else "has other memories than are listed for it"
+
+    def _columns(self, known: dict[str, Any], detail: Detail, dek_id: str | None) -> list[Any]:
+        """Return what ``occurred_us``, ``run_ref``, ``place_ref`` and ``dek_id`` should be."""
+        references = self._references
+        place = references.place(f"{known['store']}\n{detail.collection or ''}")
+        run = None if detail.run is None else references.run(detail.run)
+        return [known["occurred_at"], run, place, dek_id]
+
+    def check_usages(self, since: int, expected: int) -> None:
+        """Check what model calls consumed: *expected* events say so themselves."""
+        found = 0
+        for *columns, header in self._snapshot.stream(_USAGES, (since,)):
+            found += 1
+            if header is None or _usage(header, columns[0]) != _normal(columns):
+                self._report.tampered(f"the usage of event {columns[0]} is not what was sealed")
+        if found != expected:
+            self._report.tampered(f"{expected:,} events have a usage, and {found:,} are listed")
+
+
+class _Memories:
+    """The listed memories, event by event, in step with the details."""
+
+    def __init__(self, rows: Iterator[Any]) -> None:
+        self._groups = groupby(rows, key=itemgetter(0))
+        self._next = self._read()
+        self.strays: list[int] = []
+
+    def _read(self) -> tuple[int, list[tuple[Any, ...]]] | None:
+        for seq, group in self._groups:
+            return seq, [(rank, bytes(ref), score) for _seq, rank, ref, score in group]
+        return None
+
+    def of(self, seq: int) -> list[tuple[Any, ...]]:
+        """Return what is listed for an event; they are asked for in order."""
+        while self._next is not None and self._next[0] < seq:
+            self.strays.append(self._next[0])
+            self._next = self._read()
+        if self._next is None or self._next[0] != seq:
+            return []
+        _, listed = self._next
+        self._next = self._read()
+        return listed
+
+    def rest(self) -> Iterator[int]:
+        """Yield the events behind the last detail."""
+        while self._next is not None:
+            yield self._next[0]
+            self._next = self._read()
+
+
+def _plain(value: Any) -> Any:
+    # PostgreSQL's driver may give a view.
+    return value if value is None or isinstance(value, (int, str)) else bytes(value)
+
+
+def _usage(header: bytes, seq: int) -> list[Any] | None:
+    sealed = orjson.loads(bytes(header)).get("usage")
+    if sealed is None:
+        return None
+    values: dict[str, Any] = {**sealed, "seq": seq}
+    return [
+        _fraction(values[each]) if each in _FRACTIONS else values[each] for each in USAGE_COLUMNS
+    ]
+
+
+def _fraction(text: Any) -> float | None:
+    return None if text is None else float(text)
+
+
+def _normal(columns: list[Any]) -> list[Any]:
+    values = dict(zip(USAGE_COLUMNS, columns, strict=True))
+    labels = orjson.loads(values["namespace"] or "[]")
+    return list((values | {"namespace": [each[:_LABEL_LENGTH] for each in labels]}).values())

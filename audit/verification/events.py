@@ -1,0 +1,167 @@
+"""Sealed events, one after the other: number, hash, predecessor, and what the columns repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from operator import itemgetter
+from typing import Any
+
+import orjson
+
+from ..rows import LOG
+from ..schema import columns_of
+from ..snapshot import Snapshot
+from .writers import Hole, Writers
+
+GAP = "audit.gap"
+BLOCK = 4_096
+"""Events after which their hashes are handed on."""
+
+_COLUMNS = columns_of("audit_event")
+_SEALED_AS = {
+    "writer_id": "writer",
+    "writer_seq": "wseq",
+    "occurred_us": "occurred_at",
+    "recorded_us": "recorded_at",
+}
+_sealed = itemgetter(*(_SEALED_AS.get(each, each) for each in _COLUMNS[:-2]))
+_BROKEN = (KeyError, TypeError, ValueError, AttributeError)
+
+SELECT = f"SELECT {', '.join(_COLUMNS)} FROM audit_event WHERE seq >= ? AND seq < ? ORDER BY seq"  # noqa: S608 - columns of ours
+"""What `Pass.leaves` is given."""
+
+
+class Pass:
+    """
+    A pass over events in a row.
+
+    Args:
+        origin: The log's name.
+        first: Number of the first event.
+        prev: Hash of the one before it, in hexadecimal. None: not known here.
+
+    Attributes:
+        first_prev: What the first event says is the hash of the one before.
+        prev: Hash of the last one, in hexadecimal.
+        next_seq: The number that comes next.
+        valid: How many of them are as they were sealed.
+        events: How many there were; how many of them are *operations*, how many committed to a
+            detail, and how many say what a model call consumed (*usages*).
+        gone: How many details were deleted, as the log says.
+        first_us: When the first one was recorded, and when the last one.
+        writers: What each writer has counted.
+        keys: Verifier keys that the log names.
+        gaps: Holes that it declares.
+        wrong: What does not hold.
+    """
+
+    def __init__(self, origin: str, first: int, prev: str | None = None) -> None:
+        self.first_prev: str | None = None
+        self.prev = prev
+        self.next_seq: int = first
+        self.events = self.operations = self.committed = self.usages = self.gone = 0
+        self.valid: int = 0
+        self.first_us = self.last_us = 0
+        self.writers = Writers()
+        self.keys: set[str] = set()
+        self.gaps: list[Hole] = []
+        self.wrong: list[str] = []
+        self._origin = origin
+
+    def leaves(self, rows: Iterable[Any]) -> Iterator[list[bytes]]:
+        """Check *rows* of `SELECT`, and yield their hashes as they are, in blocks."""
+        block: list[bytes] = []
+        for row in rows:
+            block.append(self._leaf(row))
+            if len(block) == BLOCK:
+                yield block
+                block = []
+        if block:
+            yield block
+
+    def _leaf(self, row: Any) -> bytes:
+        header, seq = bytes(row[-2]), row[0]
+        leaf = sha256(b"\x00" + header).digest()
+        try:
+            known = orjson.loads(header)
+            is_valid: bool = (
+                known["prev"] == self.prev
+                and seq == self.next_seq
+                and leaf == row[-1]
+                and _sealed(known) == tuple(row[:-2])
+                and row[5] >= self.last_us
+                and known["log"] == self._origin
+            ) or self._is_valid(known, row, leaf)
+            self._count(known, row)
+        except _BROKEN:
+            self.wrong.append(f"event {seq}: what is sealed cannot be read")
+            is_valid = False
+        self.events += 1
+        self.valid += is_valid
+        self.prev, self.next_seq, self.last_us = leaf.hex(), seq + 1, row[5]
+        return leaf
+
+    def _is_valid(self, known: dict[str, Any], row: Any, leaf: bytes) -> bool:
+        """Say what does not hold. The first event of all has nobody before it here."""
+        seq, before = row[0], len(self.wrong)
+        if self.prev is None:
+            self.first_prev, self.first_us = known["prev"], row[5]
+        elif known["prev"] != self.prev:
+            self.wrong.append(f"event {seq} does not follow the one before it")
+        if seq != self.next_seq:
+            self.wrong.append(f"events {self.next_seq} to {seq - 1} are missing")
+        if leaf != row[-1]:
+            self.wrong.append(f"event {seq} is not what was sealed")
+        names = zip(_COLUMNS, _sealed(known), row[:-2], strict=True)
+        self.wrong += [
+            f"event {seq}: column {name} is not what was sealed"
+            for name, sealed, column in names
+            if sealed != column
+        ]
+        if row[5] < self.last_us:
+            self.wrong.append(f"event {seq} was recorded before the one before it")
+        if known["log"] != self._origin:
+            self.wrong.append(f"event {seq} is of another log")
+        return len(self.wrong) == before
+
+    def _count(self, known: dict[str, Any], row: Any) -> None:
+        if known["kind"] == LOG:
+            self._note(known["operation"], known["data"])
+            return
+        self.operations += 1
+        self.committed += known["detail_commit"] is not None
+        self.usages += known["usage"] is not None
+        self.writers.add(row[1], row[2])
+
+    def _note(self, name: str, data: dict[str, Any]) -> None:
+        self.gone += data.get("n_details", 0)
+        if "verifier_key" in data:
+            self.keys.add(data["verifier_key"])
+        if name == GAP:
+            self.gaps.append(Hole(data["writer"], data["from_wseq"], data["to_wseq"]))
+
+    def follow(self, later: Pass) -> None:
+        """Take over what *later* found, which began where this one ended."""
+        if self.prev is not None and later.first_prev not in {None, self.prev}:
+            self.wrong.append(f"event {self.next_seq} does not follow the one before it")
+        if later.events and later.first_us < self.last_us:
+            self.wrong.append(f"event {self.next_seq} was recorded before the one before it")
+        for name in ("events", "valid", "operations", "committed", "usages", "gone"):
+            setattr(self, name, getattr(self, name) + getattr(later, name))
+        self.writers.update(later.writers)
+        self.keys |= later.keys
+        self.gaps += later.gaps
+        self.wrong += later.wrong
+        if later.events:
+            self.prev, self.next_seq, self.last_us = later.prev, later.next_seq, later.last_us
+
+
+def keys_named_before(snapshot: Snapshot, seq: int) -> set[str]:
+    """Return the verifier keys that the log names before an event."""
+    found = snapshot.execute(
+        "SELECT header FROM audit_event WHERE kind = 'log' AND seq < ? "
+        "AND operation IN ('log.opened', 'key.rotated')",
+        (seq,),
+    )
+    return {orjson.loads(bytes(header))["data"]["verifier_key"] for (header,) in found}

@@ -1,0 +1,117 @@
+"""What a verification found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+_MOST_FINDINGS = 100
+
+
+class Kind(StrEnum):
+    """
+    What a finding means.
+
+    Attributes:
+        TAMPERED: Something is not as it was recorded.
+        LOSS: Events never arrived, and the log says so.
+        UNVERIFIABLE: It cannot be told: a key is missing, events are on their way.
+    """
+
+    TAMPERED = "tampered"
+    LOSS = "loss"
+    UNVERIFIABLE = "unverifiable"
+
+
+@dataclass(slots=True)
+class Verification:
+    """
+    What was found.
+
+    Attributes:
+        size: Events in the log.
+        since: The first event that was checked.
+        events: How many were checked; how many of them are *valid*.
+        checkpoints: How many were checked, those from elsewhere included; how many hold.
+        details: How many were opened and compared; how many agree.
+        erased: How many details are gone, as the log says.
+        gaps: How many gaps are declared, and how many events are *lost* in them.
+        root: Merkle root of the whole log, in hexadecimal.
+        origin: The log's name.
+        signed: Events that a checkpoint vouches for.
+        findings: What does not hold, by kind: the first of them, in words without personal data.
+        counts: And how many there are.
+    """
+
+    size: int = 0
+    since: int = 0
+    events: int = 0
+    valid_events: int = 0
+    checkpoints: int = 0
+    valid_checkpoints: int = 0
+    details: int = 0
+    valid_details: int = 0
+    erased: int = 0
+    gaps: int = 0
+    lost: int = 0
+    root: str = ""
+    origin: str = ""
+    signed: int = 0
+    findings: dict[Kind, list[str]] = field(default_factory=lambda: {each: [] for each in Kind})
+    counts: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+
+    def find(self, kind: Kind, what: str) -> None:
+        """Take note of something that does not hold."""
+        self.counts[kind] += 1
+        if len(self.findings[kind]) < _MOST_FINDINGS:
+            self.findings[kind].append(what)
+
+    def tampered(self, what: str) -> None:
+        """Take note of something that is not as it was recorded."""
+        self.find(Kind.TAMPERED, what)
+
+    @property
+    def state(self) -> str:
+        """``ok``, or the gravest kind of what was found."""
+        grave = (
+            each for each in (Kind.TAMPERED, Kind.UNVERIFIABLE, Kind.LOSS) if self.counts[each]
+        )
+        return next(grave, "ok")
+
+    def verdict(self) -> str:
+        """Return one line for a person."""
+        parts = [
+            f"{self.valid_checkpoints:,}/{self.checkpoints:,} checkpoints valid",
+            f"{self.valid_events:,}/{self.events:,} events valid",
+        ]
+        if self.details:
+            parts.append(f"{self.valid_details:,}/{self.details:,} details valid")
+        if self.erased:
+            parts.append(f"{self.erased:,} details erased")
+        if self.gaps:
+            parts.append(f"{self.gaps:,} declared gaps ({self.lost:,} events)")
+        return ", ".join(parts)
+
+    def as_document(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "state": self.state,
+            "origin": self.origin,
+            "size": self.size,
+            "root": self.root,
+            "signed": self.signed,
+            "since": self.since,
+            "events": {"checked": self.events, "valid": self.valid_events},
+            "checkpoints": {"checked": self.checkpoints, "valid": self.valid_checkpoints},
+            "details": {
+                "checked": self.details,
+                "valid": self.valid_details,
+                "erased": self.erased,
+            },
+            "gaps": {"declared": self.gaps, "events": self.lost},
+            "findings": {
+                kind.value: {"count": self.counts[kind], "first": self.findings[kind]}
+                for kind in Kind
+            },
+        }

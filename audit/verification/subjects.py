@@ -1,0 +1,59 @@
+"""Customers and keys: what can be told of their tables without knowing who anybody is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import KeyMissingError
+from ..keys import Keyring
+from ..snapshot import Snapshot
+from ..subjects import CUSTOMER, NOBODY
+from .report import Verification
+
+_SUBJECTS = """
+    SELECT s.subject_uid, s.kind, s.state, s.dek_wrapped IS NULL, s.merged_into, m.subject_uid,
+      s.erased_us
+    FROM audit_subject s LEFT JOIN audit_subject m ON m.subject_uid = s.merged_into
+"""
+_STRAY_ALIASES = """
+    SELECT count(*) FROM audit_subject_alias a
+    LEFT JOIN audit_subject s ON s.subject_uid = a.subject_uid
+    LEFT JOIN audit_key k ON k.key_id = a.key_id
+    WHERE s.subject_uid IS NULL OR k.key_id IS NULL OR s.state = 'erased'
+"""
+
+
+def check_subjects(snapshot: Snapshot, report: Verification) -> None:
+    """See that every customer's row agrees with itself, and that aliases lead to somebody."""
+    for uid, *columns in snapshot.stream(_SUBJECTS):
+        if not _is_sound(*columns):
+            report.tampered(f"the subject {uid} contradicts itself")
+    found: Any = snapshot.execute(_STRAY_ALIASES).fetchone()
+    if found[0]:
+        report.tampered(f"{found[0]:,} aliases lead to nobody")
+
+
+def _is_sound(kind: str, state: str, is_shredded: int, merged_into: str | None, *rest: Any) -> bool:
+    merged, erased_us = rest
+    expected = "erased" if is_shredded else "merged" if merged_into is not None else "active"
+    return (
+        kind in {CUSTOMER, NOBODY}
+        and state == expected
+        and merged == merged_into
+        and (erased_us is not None) == bool(is_shredded)
+    )
+
+
+def check_keys(snapshot: Snapshot, ring: Keyring, report: Verification) -> None:
+    """See that the log's own key is the same behind every secret that is here."""
+    log_keys: set[bytes] = set()
+    found: list[Any] = snapshot.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
+    for key_id, wrapped in found:
+        if key_id not in ring:
+            continue
+        try:
+            log_keys.add(ring.unwrap(bytes(wrapped), key_id, snapshot.origin))
+        except KeyMissingError:
+            report.tampered(f"what is wrapped with the key {key_id} was changed")
+    if len(log_keys) > 1:
+        report.tampered("two secrets lead to two keys of the log")

@@ -1,0 +1,156 @@
+"""The Merkle tree grown anew, and every checkpoint and tile held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..merkle import Frontier, Tile
+from ..note import parse_checkpoint, verified
+from ..snapshot import Snapshot
+
+
+class Growth:
+    """
+    A tree that grows, and whose root is wanted at certain sizes.
+
+    Args:
+        frontier: Where it begins.
+        sizes: Where its root is wanted.
+        snapshot: Holds the tiles that were kept.
+
+    Attributes:
+        roots: The roots, by size.
+        wrong: Tiles that are not as they should be.
+    """
+
+    def __init__(self, frontier: Frontier, sizes: Iterable[int], snapshot: Snapshot) -> None:
+        self.frontier = frontier
+        self.roots: dict[int, bytes] = {}
+        self.wrong: list[str] = []
+        self._snapshot = snapshot
+        self._sizes = sorted({each for each in sizes if each >= frontier.size}, reverse=True)
+        self._reached()
+
+    def grow(self, leaves: Sequence[bytes]) -> None:
+        """Add *leaves*."""
+        at = 0
+        while at < len(leaves):
+            stop = len(leaves)
+            if self._sizes:
+                stop = min(stop, at + self._sizes[-1] - self.frontier.size)
+            for tile in self.frontier.extend(leaves[at:stop]):
+                self._compare(tile)
+            at = stop
+            self._reached()
+
+    def _reached(self) -> None:
+        while self._sizes and self._sizes[-1] == self.frontier.size:
+            self.roots[self._sizes.pop()] = self.frontier.root()
+
+    def _compare(self, tile: Tile) -> None:
+        kept: Any = self._snapshot.execute(
+            "SELECT hash FROM audit_tile WHERE level = ? AND idx = ?", (tile.level, tile.idx)
+        ).fetchone()
+        if kept is None or bytes(kept[0]) != tile.hash:
+            self.wrong.append(f"tile {tile.level}/{tile.idx} is not what the events make it")
+
+
+class Kept(NamedTuple):
+    """A checkpoint as the log keeps it; see `schema`."""
+
+    size: int
+    root: bytes
+    note: str
+    key_id: str
+
+
+def kept_checkpoints(snapshot: Snapshot, since: int) -> list[Kept]:
+    """Return the checkpoints of *since* events and more."""
+    found: list[Any] = snapshot.execute(
+        "SELECT size, root, note, key_id FROM audit_checkpoint WHERE size >= ? ORDER BY size",
+        (since,),
+    ).fetchall()
+    return [Kept(size, bytes(root), note, key_id) for size, root, note, key_id in found]
+
+
+def size_of(note: str) -> int:
+    """Return how many events a checkpoint is of; -1: it is none."""
+    try:
+        return parse_checkpoint(note).size
+    except ValueError:
+        return -1
+
+
+class Checked(NamedTuple):
+    """
+    What became of a checkpoint.
+
+    Attributes:
+        size: Of how many events it is.
+        is_own: Whether it is signed with a secret that is here.
+        wrong: What is wrong with it. Empty: nothing.
+    """
+
+    size: int
+    is_own: bool
+    wrong: str
+
+
+class Notary:
+    """
+    Knows which signatures are the log's.
+
+    Args:
+        origin: The log's name.
+        own: Verifier keys of the secrets that are here.
+        named: Those that the log names.
+    """
+
+    def __init__(self, origin: str, own: Iterable[str], named: Iterable[str]) -> None:
+        self._origin = origin
+        self._own = tuple(own)
+        self._named = tuple(named)
+        self.key_ids = {key.split("+", 2)[1] for key in (*self._own, *self._named)}
+
+    def checked(self, note: str, roots: dict[int, bytes]) -> Checked:
+        """Hold a note against the roots there were, by size."""
+        is_own = any(verified(note, key) for key in self._own)
+        if not is_own and not any(verified(note, key) for key in self._named):
+            return Checked(size_of(note), is_own, "is not signed by the log")
+        return Checked(size_of(note), is_own, self._wrong_with(note, roots))
+
+    def _wrong_with(self, note: str, roots: dict[int, bytes]) -> str:
+        try:
+            claimed = parse_checkpoint(note)
+        except ValueError:
+            return "is no checkpoint"
+        if claimed.origin != self._origin:
+            return "is of another log"
+        root = roots.get(claimed.size)
+        if root is None:
+            return "is of more events than there are: the log was cut, or an old copy put back"
+        return "" if root == claimed.root else "has another root than its events"
+
+
+def check_kept(kept: Kept, notary: Notary, roots: dict[int, bytes]) -> Checked:
+    """Hold one of the log's own checkpoints against the tree."""
+    checked = notary.checked(kept.note, roots)
+    wrong = checked.wrong or _wrong_columns(kept, notary)
+    return checked._replace(
+        size=kept.size, wrong=wrong and f"the checkpoint of {kept.size:,} events {wrong}"
+    )
+
+
+def _wrong_columns(kept: Kept, notary: Notary) -> str:
+    claimed = parse_checkpoint(kept.note)
+    if (claimed.size, claimed.root) != (kept.size, kept.root):
+        return "is not what its columns say"
+    return "" if kept.key_id in notary.key_ids else "names a key that is not the log's"
+
+
+def check_from_elsewhere(note: str, notary: Notary, roots: dict[int, bytes]) -> Checked:
+    """Hold a checkpoint that was kept elsewhere against the tree."""
+    checked = notary.checked(note, roots)
+    wrong = checked.wrong
+    return checked._replace(wrong=wrong and f"a checkpoint kept elsewhere {wrong}")

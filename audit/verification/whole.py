@@ -1,0 +1,226 @@
+"""The verification of a whole log, or of what came since an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import KeyMissingError
+from ..log import AuditLog
+from ..merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
+from ..note import Signer
+from ..schema import newest_version
+from ..snapshot import Snapshot
+from ..tree import StoredHashes
+from .details import Details
+from .events import SELECT, Pass, keys_named_before
+from .report import Kind, Verification
+from .subjects import check_keys, check_subjects
+from .tree import (
+    Checked,
+    Growth,
+    Kept,
+    Notary,
+    check_from_elsewhere,
+    check_kept,
+    kept_checkpoints,
+    size_of,
+)
+from .writers import undeclared, union
+
+Progress = Callable[[int], object]
+
+
+def verify(
+    log: AuditLog,
+    *,
+    since: int = 0,
+    checkpoints: Sequence[str] = (),
+    with_details: bool = True,
+    progress: Progress = lambda _done: None,
+) -> Verification:
+    """
+    Recompute what *log* claims.
+
+    Args:
+        log: Which.
+        since: The first event to check; what is before is taken for what it says it is.
+        checkpoints: Signed notes that were kept elsewhere.
+        with_details: Whether to open each detail, which takes most of the time.
+        progress: Called with the number of events and details that were checked since.
+
+    Raises:
+        AuditError: The log cannot be read.
+        ValueError: There is no event *since*.
+    """
+    with log.reading() as snapshot:
+        if not 0 <= since <= snapshot.size:
+            raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
+        whole = _Whole(log, snapshot, max(since, snapshot.first_seq))
+        with whole.readable("what is sealed"):
+            whole.events(checkpoints, progress)
+        if with_details:
+            with whole.readable("what may be erased"):
+                whole.details(progress)
+        return whole.report
+
+
+class _Whole:
+    def __init__(self, log: AuditLog, snapshot: Snapshot, since: int) -> None:
+        self.report = Verification(size=snapshot.size, since=since, origin=snapshot.origin)
+        self._log = log
+        self._snapshot = snapshot
+        self._since = since
+        self._hashes = StoredHashes(snapshot)
+        before = self._hashes.leaves(since - 1, since)[0] if since else bytes(HASH_BYTES)
+        self._passed = Pass(snapshot.origin, since, before.hex())
+
+    @contextmanager
+    def readable(self, what: str) -> Generator[None]:
+        """Turn what a changed row makes of the body into a finding: it can break anything."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as exc:
+            self.report.tampered(f"{what} cannot be read to its end ({type(exc).__name__})")
+
+    def events(self, elsewhere: Sequence[str], progress: Progress) -> None:
+        """Check the sealed events, the tree over them, and the checkpoints."""
+        snapshot, passed = self._snapshot, self._passed
+        kept = kept_checkpoints(snapshot, self._since)
+        sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, elsewhere)]
+        growth = Growth(Prover(self._hashes, self._since).frontier(), sizes, snapshot)
+        for leaves in passed.leaves(snapshot.stream(SELECT, (self._since, snapshot.size))):
+            growth.grow(leaves)
+            progress(len(leaves))
+        for wrong in (*passed.wrong, *growth.wrong):
+            self.report.tampered(wrong)
+        self.report.events = snapshot.size - self._since
+        self.report.valid_events = passed.valid
+        self._head(growth.frontier)
+        self._writers()
+        self._checkpoints(kept, elsewhere, growth.roots)
+
+    def _head(self, frontier: Frontier) -> None:
+        """Hold the head of the log against the events."""
+        report, passed, snapshot = self.report, self._passed, self._snapshot
+        report.root = frontier.root().hex()
+        self._strays()
+        head = _row(
+            snapshot, "SELECT prev_leaf, frontier, recorded_us, schema_version FROM audit_log"
+        )
+        if head is None:
+            return
+        prev_leaf, kept, recorded_us, version = head
+        if version != newest_version():
+            report.tampered("the log claims another version of the schema than it has")
+        if passed.next_seq != snapshot.size:
+            report.tampered(f"events {passed.next_seq} to {snapshot.size - 1} are missing")
+        if (bytes(prev_leaf).hex(), bytes(kept)) != (passed.prev, frontier.to_bytes()):
+            report.tampered("the head of the log is not where its events end")
+        if passed.events and recorded_us != passed.last_us:
+            report.tampered("the head of the log has another time than its last event")
+        if not self._since and snapshot.operations != passed.operations:
+            report.tampered("the head of the log counts another number of operations")
+
+    def _strays(self) -> None:
+        snapshot, report = self._snapshot, self.report
+        (beyond,) = _row(
+            snapshot,
+            "SELECT count(*) FROM audit_event WHERE seq < ? OR seq >= ?",
+            (snapshot.first_seq, snapshot.size),
+        )
+        if beyond:
+            report.tampered(f"{beyond:,} events are outside of the log: its head was put back")
+        found = snapshot.execute("SELECT level, count(*) FROM audit_tile GROUP BY level").fetchall()
+        tiles = {level: count for level, count in found if level}
+        levels = range(1, snapshot.size.bit_length() // TILE_BITS + 1)
+        if tiles != {each: snapshot.size >> TILE_BITS * each for each in levels}:
+            report.tampered("there are more or fewer tiles than the events make")
+
+    def _writers(self) -> None:
+        """Look for holes in what writers have counted, declared or not."""
+        report, passed = self.report, self._passed
+        gaps = union(passed.gaps)
+        for writer, number in passed.writers.twice():
+            report.tampered(f"event {number} of writer {writer} was recorded twice")
+        for hole in passed.writers.holes(from_one=not self._since):
+            missing = undeclared(hole, gaps)
+            if missing:
+                what = f"{missing:,} events of writer {hole.writer} are missing, and not declared"
+                report.find(Kind.UNVERIFIABLE, f"{what} as lost (yet)")
+        for gap in gaps:
+            lost = passed.writers.missing_in(gap)
+            report.gaps += lost > 0
+            report.lost += lost
+            if lost:
+                report.find(Kind.LOSS, f"writer {gap.writer} lost {lost:,} events, and says so")
+
+    def _checkpoints(
+        self, kept: Sequence[Kept], elsewhere: Sequence[str], roots: dict[int, bytes]
+    ) -> None:
+        for size in map(size_of, elsewhere):
+            if 0 <= size < self._since:
+                roots[size] = Prover(self._hashes, size).root()
+        notary = Notary(self._snapshot.origin, self._own_keys(), self._named_keys())
+        checked = [*(check_kept(each, notary, roots) for each in kept)]
+        checked += [check_from_elsewhere(each, notary, roots) for each in elsewhere]
+        covered = max((each.size for each in checked if each.is_own and not each.wrong), default=-1)
+        self.report.signed = max(covered, 0)
+        for each in checked:
+            self._told(each, covered)
+        if covered < 0 and self._snapshot.size:
+            self.report.find(Kind.UNVERIFIABLE, "no checkpoint vouches for the log (yet)")
+
+    def _told(self, checked: Checked, covered: int) -> None:
+        self.report.checkpoints += 1
+        if checked.wrong:
+            self.report.tampered(checked.wrong)
+        elif not checked.is_own and checked.size > covered:
+            whose = "is signed with a secret that is not here"
+            self.report.find(
+                Kind.UNVERIFIABLE, f"the checkpoint of {checked.size:,} events {whose}"
+            )
+        else:
+            self.report.valid_checkpoints += 1
+
+    def _own_keys(self) -> list[str]:
+        keys = (each.key("audit/sign") for _key_id, each in self._log.ring)
+        return [Signer(self._snapshot.origin or "-", each).verifier_key for each in keys]
+
+    def _named_keys(self) -> set[str]:
+        """Return the keys that the log itself names, and see that its table names the same."""
+        named = set(self._passed.keys)
+        if self._since:
+            named |= keys_named_before(self._snapshot, self._since)
+        found = self._snapshot.execute("SELECT verifier_key FROM audit_key").fetchall()
+        listed = {key for (key,) in found}
+        if listed - named or (named - listed and not self._snapshot.first_seq):
+            self.report.tampered("the keys that are listed are not those that the log names")
+        return named
+
+    def details(self, progress: Progress) -> None:
+        """Check what may be erased."""
+        report, passed = self.report, self._passed
+        if not self._snapshot.size:
+            return
+        try:
+            self._snapshot.check_keys()
+        except KeyMissingError:
+            report.find(Kind.UNVERIFIABLE, "details cannot be opened: the secret is not here")
+            return
+        check_keys(self._snapshot, self._log.ring, report)
+        check_subjects(self._snapshot, report)
+        details = Details(self._snapshot, report, progress)
+        details.check(self._since)
+        details.check_usages(self._since, passed.usages)
+        report.erased = passed.committed - report.details
+        if report.erased > passed.gone or (not self._since and report.erased < passed.gone):
+            report.tampered(
+                f"{report.erased:,} details are gone, and the log says that {passed.gone:,} were "
+                "erased"
+            )
+
+
+def _row(snapshot: Snapshot, statement: str, values: Sequence[int] = ()) -> Any:
+    return snapshot.execute(statement, values).fetchone()

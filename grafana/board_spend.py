@@ -1,0 +1,316 @@
+"""Spend: when it triples overnight, which feature caused it?"""
+
+from __future__ import annotations
+
+from boards import FEATURE, JOB, Board, Row
+from panels import BAD, ODD, About, AnyPanel, Query, figure, lines
+
+_TOKENS = "mnemoscope_tokens_total"
+_COST = "mnemoscope_cost_usd_total"
+_HOUR = 3600
+
+
+def spend() -> Board:
+    """Return the dashboard that an alert about money leads to."""
+    return Board(
+        name="spend",
+        title="Spend",
+        about="What model calls cost, which feature, node and model made them, and since when.",
+        since="now-24h",
+        rows=(
+            Row(title="Which feature caused it?", panels=_features()),
+            Row(title="Against its own past", panels=_past()),
+            Row(title="Budgets", panels=_budgets()),
+            Row(title="Where do the tokens go?", panels=_tokens()),
+            Row(title="How long do models and nodes take?", panels=_times()),
+        ),
+    )
+
+
+def _cost_of(label: str) -> str:
+    return f"sum by ({label}) (rate({_COST}{{{FEATURE}}}[$__rate_interval])) * {_HOUR}"
+
+
+def _features() -> tuple[AnyPanel, ...]:
+    cost = f"sum by (feature) (increase({_COST}{{{FEATURE}}}[$__range]))"
+    return (
+        figure(
+            About(
+                title="Costs most in this window",
+                shows="The feature that cost most in the window above, US dollars by the price "
+                "table.",
+                act="compare it with its own past below: the dearest is not the one that grew.",
+                unit="currencyUSD",
+            ),
+            Query(expr=f"topk(1, {cost})", legend="{{feature}}"),
+            named=True,
+        ),
+        lines(
+            About(
+                title="Cost by feature",
+                shows="US dollars an hour. `outer/inner` is a feature inside another.",
+                act="the band that grew is the feature. Its nodes are below; its traces say "
+                "what it asks for.",
+                unit="currencyUSD",
+            ),
+            Query(expr=_cost_of("feature"), legend="{{feature}}"),
+            stacked=True,
+        ),
+        lines(
+            About(
+                title="Cost by model",
+                shows="US dollars an hour.",
+                act="a model that nobody chose is a default that changed, or a fallback at work.",
+                unit="currencyUSD",
+            ),
+            Query(expr=_cost_of("model"), legend="{{model}}"),
+            stacked=True,
+        ),
+    )
+
+
+def _past() -> tuple[AnyPanel, ...]:
+    hour = f"increase({_COST}{{{FEATURE}}}[1h]"
+    return (
+        lines(
+            About(
+                title="This hour, yesterday's, last week's",
+                shows="US dollars in the hour before each moment, beside the same hour one day and "
+                "one week earlier.",
+                act="above both pasts it is growth or a loop, not the time of day: see which "
+                "feature, beside.",
+                unit="currencyUSD",
+                span=12,
+            ),
+            Query(expr=f"sum({hour}))", legend="now"),
+            Query(expr=f"sum({hour} offset 1d))", legend="yesterday"),
+            Query(expr=f"sum({hour} offset 1w))", legend="last week"),
+        ),
+        lines(
+            About(
+                title="Times yesterday's, by feature",
+                shows="Cost of the last hour over that of the same hour yesterday. 1: as ever.",
+                act="at 3 somebody is told. Look for a prompt that grew, a loop that does not end, "
+                "a cache that stopped hitting.",
+                unit="none",
+                span=12,
+                steps={2: ODD, 3: BAD},
+            ),
+            Query(
+                expr=f"sum by (feature) ({hour})) / (sum by (feature) ({hour} offset 1d)) > 0)",
+                legend="{{feature}}",
+            ),
+        ),
+    )
+
+
+def _budgets() -> tuple[AnyPanel, ...]:
+    used = " or ".join(f"{_of('spent', unit)} / ({_of('limit', unit)} > 0)" for unit in _UNITS)
+    return (
+        lines(
+            About(
+                title="Budgets used",
+                shows="Share of each budget that is spent in the period that ends now. It is per "
+                "process: this is the one that spent most.",
+                act="above 1, what the budget is set to do happens: see the runbook for how to "
+                "raise it, and the features above for what used it up.",
+                unit="percentunit",
+                steps={0.75: ODD, 1: BAD},
+            ),
+            Query(expr=used, legend="{{budget}}"),
+        ),
+        *(_amounts(unit) for unit in _UNITS),
+        _calls(
+            "crossings",
+            "Levels crossed",
+            shows="Times a budget went past one of its levels, in the window.",
+            act="a level crossed every period is a budget that is too small, or a feature that is "
+            "too dear.",
+            by="budget, level",
+        ),
+        _calls(
+            "refused_calls",
+            "Calls not made",
+            shows="Model calls in the window that were stopped because their budget was spent.",
+            act="agents raise BudgetExceededError for these: raise the budget, or let the feature "
+            "wait.",
+        ),
+        _calls(
+            "unpriced_calls",
+            "Calls a budget could not count",
+            shows="Model calls in the window that a budget covers and whose cost is not known.",
+            act="the budget is spent faster than it says: give the model a price in "
+            "MNEMOSCOPE_PRICES.",
+        ),
+    )
+
+
+_UNITS = {"usd": "currencyUSD", "tokens": "short"}
+"""A budget's unit, and Grafana's id of it."""
+
+
+def _of(what: str, unit: str) -> str:
+    return f"max by (budget) (mnemoscope_budget_{what}_{unit}{{{JOB}}})"
+
+
+def _amounts(unit: str) -> AnyPanel:
+    word = {"usd": "US dollars", "tokens": "Tokens"}[unit]
+    return lines(
+        About(
+            title=f"{word}: spent, limit, pace",
+            shows="What is spent of each budget in the period that ends now, its limit, and what "
+            "an hour costs at the pace of now.",
+            act="a line that will reach its limit before the period ends is the one to act on.",
+            unit=_UNITS[unit],
+        ),
+        Query(expr=_of("spent", unit), legend="{{budget}} spent"),
+        Query(expr=_of("limit", unit), legend="{{budget}} limit"),
+        Query(expr=_of("burn", f"{unit}_per_hour"), legend="{{budget}} an hour"),
+    )
+
+
+def _calls(name: str, title: str, *, shows: str, act: str, by: str = "budget") -> AnyPanel:
+    series = f"mnemoscope_budget_{name}_total{{{JOB}}}"
+    legend = " ".join(f"{{{{{label}}}}}" for label in by.split(", "))
+    return lines(
+        About(title=title, shows=shows, act=act, unit="short"),
+        Query(expr=f"sum by ({by}) (increase({series}[$__range]))", legend=legend),
+    )
+
+
+def _tokens() -> tuple[AnyPanel, ...]:
+    def rate(kind: str, by: str = "model") -> str:
+        return f'sum by ({by}) (rate({_TOKENS}{{{FEATURE},type="{kind}"}}[$__rate_interval]))'
+
+    return (
+        *(_tokens_by(label) for label in ("feature", "node", "model")),
+        lines(
+            About(
+                title="Cached share of the input",
+                shows="Input that the provider's cache had, of all input, by model; and input "
+                "written to it.",
+                act="a fall means that prompts no longer begin alike: something that changes, such "
+                "as a date, moved to their front.",
+                unit="percentunit",
+                span=8,
+            ),
+            Query(expr=f"{rate('cached')} / ({rate('input')} > 0)", legend="{{model}} read"),
+            Query(
+                expr=f"{rate('cache_write')} / ({rate('input')} > 0)", legend="{{model}} written"
+            ),
+        ),
+        lines(
+            About(
+                title="Reasoning share of the output",
+                shows="Output that the model kept to itself, of all output, by model.",
+                act="it is paid for: a rise is another effort setting or a harder question.",
+                unit="percentunit",
+                span=8,
+            ),
+            Query(expr=f"{rate('reasoning')} / ({rate('output')} > 0)", legend="{{model}}"),
+        ),
+        lines(
+            About(
+                title="What is missing from these figures",
+                shows="Tokens a second of models without a price, and model calls a second whose "
+                "provider did not say what they used.",
+                act="add the model to a file and name it in MNEMOSCOPE_PRICES; have the client "
+                "ask its provider for usage in streams.",
+                unit="short",
+                span=8,
+            ),
+            Query(
+                expr="sum by (model) "
+                f"(rate(mnemoscope_unpriced_tokens_total{{{JOB}}}[$__rate_interval]))",
+                legend="{{model}} tokens",
+            ),
+            Query(
+                expr="sum by (model) "
+                f"(rate(mnemoscope_unreported_calls_total{{{JOB}}}[$__rate_interval]))",
+                legend="{{model}} calls",
+            ),
+        ),
+    )
+
+
+def _tokens_by(label: str) -> AnyPanel:
+    return lines(
+        About(
+            title=f"Tokens by {label}",
+            shows=f"Input and output tokens a second, by {label}. Cached input and reasoning are "
+            "inside.",
+            act="input that grows is context that is never cut; output that grows is a prompt that "
+            "asks for more.",
+            unit="short",
+        ),
+        Query(
+            expr=f"sum by ({label}, type) (rate({_TOKENS}"
+            f'{{{FEATURE},type=~"input|output"}}[$__rate_interval]))',
+            legend=f"{{{{{label}}}}} {{{{type}}}}",
+        ),
+        stacked=True,
+    )
+
+
+def _times() -> tuple[AnyPanel, ...]:
+    def quantile(of: float, name: str, by: str) -> str:
+        series = f"mnemoscope_{name}_seconds_bucket{{{JOB}}}"
+        return f"histogram_quantile({of}, sum by ({by}, le) (rate({series}[$__rate_interval])))"
+
+    first = "time_to_first_token"
+    runs, dear = "mnemoscope_loop_iterations", "mnemoscope_iteration_cost_usd"
+    return (
+        lines(
+            About(
+                title="Time to first token",
+                shows="Seconds until a model's first chunk, p50 and p95.",
+                act="it is the provider's, or a prompt that grew: compare with tokens by model.",
+                unit="s",
+                span=12,
+            ),
+            Query(expr=quantile(0.5, first, "model"), legend="{{model}} p50"),
+            Query(expr=quantile(0.95, first, "model"), legend="{{model}} p95", exemplars=True),
+        ),
+        lines(
+            About(
+                title="Nodes of the graph, p95",
+                shows="Seconds that one run of each node takes.",
+                act="the slowest node and the store or model it waits for are in the trace that a "
+                "dot leads to.",
+                unit="s",
+                span=12,
+            ),
+            Query(expr=quantile(0.95, "node_duration", "node"), legend="{{node}}", exemplars=True),
+        ),
+        lines(
+            About(
+                title="Loops: runs of a node within one run of its graph, p95",
+                shows="Which run of the node it was, for 95 % of those that ended.",
+                act="a climb is a loop that does not end: give the graph a recursion limit and "
+                "look at one trace.",
+                unit="short",
+                span=12,
+                steps={20: ODD},
+            ),
+            Query(
+                expr="histogram_quantile(0.95, sum by (node, le) "
+                f"(rate({runs}_bucket{{{JOB}}}[$__rate_interval])))",
+                legend="{{node}}",
+            ),
+        ),
+        lines(
+            About(
+                title="Cost of one run of a node",
+                shows="Mean US dollars of the model calls in one run of each node.",
+                act="a node that became dearer has a longer prompt or another model; one that runs "
+                "more often is beside.",
+                unit="currencyUSD",
+                span=12,
+            ),
+            Query(
+                expr=f"sum by (node) (rate({dear}_sum{{{JOB}}}[$__rate_interval])) / "
+                f"(sum by (node) (rate({dear}_count{{{JOB}}}[$__rate_interval])) > 0)",
+                legend="{{node}}",
+            ),
+        ),
+    )

@@ -1,0 +1,154 @@
+"""
+The kinds of panels that dashboards are made of, each with a unit and words for whoever is on call.
+
+A panel's description has two parts: what it shows, and what to do when it looks bad.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from grafana_foundation_sdk.builders import (
+    common,
+    heatmap,
+    prometheus,
+    stat,
+    statetimeline,
+    timeseries,
+)
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.models import common as look
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+
+AnyPanel: TypeAlias = timeseries.Panel | heatmap.Panel | stat.Panel | statetimeline.Panel
+
+WHEN_BAD = "**When it looks bad:** "
+SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+HEIGHT = 8
+"""Of every panel, in grid units."""
+
+GOOD, ODD, BAD = "green", "orange", "red"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """
+    What every panel says of itself.
+
+    Attributes:
+        title: A few words.
+        shows: What the figures are.
+        act: What to do when they look bad.
+        unit: Grafana's id of it: ``s``, ``ops``, ``percentunit``, ``bytes``, ``currencyUSD``…
+        span: Width, of 24.
+        steps: Colours from a value on: ``{0.5: ODD, 2: BAD}``.
+    """
+
+    title: str
+    shows: str
+    act: str
+    unit: str
+    span: int = 8
+    steps: Mapping[float, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """
+    One query of a panel.
+
+    Attributes:
+        expr: PromQL, with the dashboard's variables.
+        legend: What its series are called.
+        exemplars: Show dots that jump to the trace.
+    """
+
+    expr: str
+    legend: str
+    exemplars: bool = False
+
+
+def lines(about: About, *queries: Query, stacked: bool = False) -> timeseries.Panel:
+    """Return figures over time."""
+    panel = timeseries.Panel().line_width(1).fill_opacity(12).show_points(look.VisibilityMode.NEVER)
+    panel.tooltip(
+        common.VizTooltipOptions()
+        .mode(look.TooltipDisplayMode.MULTI)
+        .sort(look.SortOrder.DESCENDING)
+    )
+    panel.legend(
+        common.VizLegendOptions()
+        .display_mode(look.LegendDisplayMode.LIST)
+        .placement(look.LegendPlacement.BOTTOM)
+        .show_legend(show_legend=True)
+    )
+    panel.min(0)
+    if stacked:
+        panel.stacking(common.StackingConfig().mode(look.StackingMode.NORMAL)).fill_opacity(40)
+    if about.steps:
+        style = common.GraphThresholdsStyleConfig().mode(look.GraphThresholdsStyleMode.DASHED)
+        panel.thresholds_style(style)
+    for ref, query in zip("ABCDEFGH", queries, strict=False):
+        panel.with_target(_target(query, ref))
+    _dress(panel, about)
+    return panel
+
+
+def heat(about: About, query: Query) -> heatmap.Panel:
+    """Return a histogram's buckets over time: *query* sums them by ``le``."""
+    panel = heatmap.Panel().cell_gap(1).show_y_histogram()
+    panel.color(heatmap.HeatmapColorOptions().mode(HeatmapColorMode.SCHEME).scheme("Oranges"))
+    panel.y_axis(heatmap.YAxisConfig().unit(about.unit))
+    panel.with_target(_target(query, "A").format(PromQueryFormat.HEATMAP))
+    _dress(panel, about)
+    return panel
+
+
+def figure(about: About, query: Query, *, named: bool = False) -> stat.Panel:
+    """Return one figure as of now; *named*: with the name of its series, in large letters."""
+    mode = look.BigValueTextMode.VALUE_AND_NAME if named else look.BigValueTextMode.AUTO
+    panel = stat.Panel().text_mode(mode).color_mode(look.BigValueColorMode.BACKGROUND)
+    panel.graph_mode(look.BigValueGraphMode.NONE)
+    panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+    panel.with_target(_target(query, "A").instant())
+    _dress(panel, about)
+    return panel
+
+
+def timeline(
+    about: About, query: Query, states: Mapping[int, tuple[str, str]]
+) -> statetimeline.Panel:
+    """Return states over time, by value: what each is called, and its colour."""
+    panel = (
+        statetimeline.Panel().show_value(look.VisibilityMode.NEVER).merge_values(merge_values=True)
+    )
+    options = {
+        str(value): model.ValueMappingResult(text=text, color=colour, index=place)
+        for place, (value, (text, colour)) in enumerate(states.items())
+    }
+    panel.mappings([model.ValueMap(options=options)])
+    panel.with_target(_target(query, "A"))
+    _dress(panel, about)
+    return panel
+
+
+def _target(query: Query, ref: str) -> prometheus.Dataquery:
+    target = prometheus.Dataquery().expr(query.expr).legend_format(query.legend).ref_id(ref)
+    return target.exemplar(exemplar=True) if query.exemplars else target
+
+
+def _dress(panel: AnyPanel, about: About) -> None:
+    panel.title(about.title).description(f"{about.shows}\n\n{WHEN_BAD}{about.act}")
+    panel.datasource(SOURCE).unit(about.unit).span(about.span).height(HEIGHT)
+    if about.steps:
+        panel.thresholds(_thresholds(about.steps))
+
+
+def _thresholds(steps: Mapping[float, str]) -> build.ThresholdsConfig:
+    first: Sequence[model.Threshold] = [model.Threshold(color=GOOD)]
+    rest = [model.Threshold(value=value, color=colour) for value, colour in steps.items()]
+    return build.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps([*first, *rest])

@@ -1,0 +1,104 @@
+"""Stores that fail, and memories that are not found."""
+
+from __future__ import annotations
+
+from alerting import Alert, Group, Record
+from promql import Pace, counted
+
+_COUNT = "mnemoscope_operation_duration_seconds_count"
+_RESULTS = "mnemoscope_recall_results"
+_NO_MEMORY = "langgraph.(graph|node|tool|model)|budget"
+_UNANSWERED = 'status=~"degraded|timeout|rejected"'
+
+
+def memory(pace: Pace) -> Group:
+    """Return the rules about what agents get from their stores."""
+    return Group(
+        name="memory",
+        rules=[*_records(pace), _degraded(pace), _breaker(pace), _empty(pace), _lost(pace)],
+    )
+
+
+def _records(pace: Pace) -> tuple[Record, ...]:
+    every = f'{_COUNT}{{store!~"{_NO_MEMORY}"}}[{pace("10m")}]'
+    unanswered = f'{_COUNT}{{store!~"{_NO_MEMORY}",{_UNANSWERED}}}[{pace("10m")}]'
+    half_hour = pace("30m")
+    return (
+        Record(
+            name="store:mnemoscope_unanswered:ratio10m",
+            expr=f"sum by (job, store) (rate({unanswered}))\n"
+            f"/ (sum by (job, store) (rate({every})) > 0)\n",
+        ),
+        Record(
+            name="store:mnemoscope_unanswered:increase10m",
+            expr=f"sum by (job, store) (increase({unanswered}))\n",
+        ),
+        Record(
+            name="store:mnemoscope_empty_recalls:ratio30m",
+            expr=f'sum by (job, store) (rate({_RESULTS}_bucket{{le="0.0"}}[{half_hour}]))\n'
+            f"/ (sum by (job, store) (rate({_RESULTS}_count[{half_hour}])) > 0)\n",
+        ),
+        Record(
+            name="store:mnemoscope_recalls:increase30m",
+            expr=f"sum by (job, store) (increase({_RESULTS}_count[{half_hour}]))\n",
+        ),
+    )
+
+
+def _degraded(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeDegradedAnswers",
+        expr="store:mnemoscope_unanswered:ratio10m > 0.05\n"
+        "and store:mnemoscope_unanswered:increase10m >= 10\n",
+        wait=pace("2m"),
+        hold=pace("5m"),
+        severity="warning",
+        summary="Agents work without {{ $labels.store }}",
+        description="{{ $value | humanizePercentage }} of the operations of {{ $labels.store }} "
+        "were not answered by it in the last 10 minutes: degraded, timed out or rejected.",
+        board="overview",
+    )
+
+
+def _breaker(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeBreakerOpen",
+        # The mean, since an open breaker lets a call through now and then to see.
+        expr="max by (job, store, class) "
+        f"(avg_over_time(mnemoscope_breaker_state[{pace('5m')}])) > 1.2\n",
+        wait=pace("2m"),
+        hold=pace("5m"),
+        severity="critical",
+        summary="{{ $labels.store }} is not asked any more: its {{ $labels.class }} breaker is "
+        "open",
+        description="The circuit breaker for {{ $labels.class }} operations of "
+        "{{ $labels.store }} has been open for most of the last 5 minutes.",
+        board="overview",
+    )
+
+
+def _empty(pace: Pace) -> Alert:
+    ratio = "store:mnemoscope_empty_recalls:ratio30m"
+    return Alert(
+        name="MnemoscopeEmptyRecallsJump",
+        expr=f"{ratio}\n> avg_over_time({ratio}[{pace('1d')}] offset {pace('30m')}) + 0.25\n"
+        "and store:mnemoscope_recalls:increase30m >= 50\n",
+        wait=pace("10m"),
+        severity="warning",
+        summary="Recalls of {{ $labels.store }} find nothing more often than they used to",
+        description="{{ $value | humanizePercentage }} of the recalls of {{ $labels.store }} in "
+        "the last 30 minutes found nothing, a quarter more than over the day before.",
+        board="overview",
+    )
+
+
+def _lost(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeWritesLost",
+        expr=counted("mnemoscope_writes_lost_total", pace("15m"), by="job, store") + " > 0\n",
+        severity="warning",
+        summary="Memories written to {{ $labels.store }} are lost",
+        description="{{ $value | humanize }} writes in the last 15 minutes did not reach "
+        "{{ $labels.store }} and are not in a journal.",
+        board="overview",
+    )

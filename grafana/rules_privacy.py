@@ -1,0 +1,96 @@
+"""Personal data that might be where it should not, and a trail that might not prove it."""
+
+from __future__ import annotations
+
+from alerting import Alert, Group
+from promql import Pace, counted
+
+
+def privacy(pace: Pace) -> Group:
+    """Return the rules about redaction, tenancy and the audit trail."""
+    return Group(
+        name="privacy",
+        rules=[
+            _refused(pace),
+            _tripwire(pace),
+            _lag(pace),
+            _gap(pace),
+            _stale(pace),
+            _key(pace),
+        ],
+    )
+
+
+def _refused(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeWritesRefused",
+        expr=counted("mnemoscope_writes_refused_total", pace("15m"), by="job, store") + " > 0\n",
+        severity="warning",
+        summary="Writes to {{ $labels.store }} are refused: they could not be redacted",
+        description="{{ $value | humanize }} writes in the last 15 minutes were not made, since "
+        "the redactor failed on them. Nothing leaked; something was not remembered.",
+        board="privacy",
+    )
+
+
+def _tripwire(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeTenantTripwire",
+        expr=counted("mnemoscope_tenant_tripwire_total", pace("15m"), by="job, store") + " > 0\n",
+        severity="critical",
+        summary="{{ $labels.store }} returned somebody else's memories",
+        description="{{ $value | humanize }} results in the last 15 minutes belong to somebody "
+        "other than the customer they were asked for.",
+        board="privacy",
+    )
+
+
+def _lag(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeAuditLag",
+        expr="max by (job) (mnemoscope_audit_lag_seconds) > 60\n",
+        wait=pace("5m"),
+        severity="warning",
+        summary="The audit trail is behind",
+        description="The oldest event that is not in the audit trail has waited for "
+        "{{ $value | humanizeDuration }}.",
+        board="privacy",
+    )
+
+
+def _gap(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeAuditGap",
+        expr=counted("mnemoscope_audit_gap_events_total", pace("1h"), by="job") + " > 0\n",
+        severity="critical",
+        summary="Events are missing from the audit trail",
+        description="{{ $value | humanize }} events of the last hour are declared missing.",
+        board="privacy",
+    )
+
+
+def _stale(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeAuditCheckpointStale",
+        # 0 is a trail that was never sealed, which is not an age.
+        expr="time() - max by (job) (mnemoscope_audit_checkpoint_timestamp_seconds > 0) > 900\n",
+        wait=pace("5m"),
+        severity="warning",
+        summary="The audit trail is not being sealed",
+        description="The last signed checkpoint is {{ $value | humanizeDuration }} old. One is "
+        "made every minute, events or not.",
+        board="privacy",
+    )
+
+
+def _key(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeAuditKeyMissing",
+        expr='max by (job) (mnemoscope_audit_key_state{state="missing"}) == 1\n',
+        wait=pace("2m"),
+        severity="critical",
+        summary="An audit key is missing",
+        description="Nobody of the past can be found by name, nor can the trail be sealed, until "
+        "the key is back.",
+        board="privacy",
+    )

@@ -1,0 +1,50 @@
+"""Events that do not reach where they should, and errors of our own."""
+
+from __future__ import annotations
+
+from alerting import Alert, Group
+from promql import Pace, counted
+
+
+def sinks(pace: Pace) -> Group:
+    """Return the rules about mnemoscope itself."""
+    return Group(name="sinks", rules=[_down(pace), _dropped(pace), _errors(pace)])
+
+
+def _down(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeSinkDown",
+        expr=f"max by (job, sink) (avg_over_time(mnemoscope_sink_down[{pace('10m')}])) > 0.5\n",
+        wait=pace("5m"),
+        hold=pace("5m"),
+        severity="warning",
+        summary="The {{ $labels.sink }} sink's back end takes nothing",
+        description="The {{ $labels.sink }} sink was down for {{ $value | humanizePercentage }} "
+        "of the last 10 minutes. Agents do not notice; events wait, then the oldest are dropped.",
+        board="self",
+    )
+
+
+def _dropped(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeEventsDropped",
+        expr=counted("mnemoscope_sink_dropped_total", pace("10m"), by="job, sink, reason")
+        + " > 0\n",
+        severity="warning",
+        summary="Events do not reach the {{ $labels.sink }} sink ({{ $labels.reason }})",
+        description="{{ $value | humanize }} events in the last 10 minutes were dropped on their "
+        "way to {{ $labels.sink }}: {{ $labels.reason }}.",
+        board="self",
+    )
+
+
+def _errors(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeInternalErrors",
+        expr=counted("mnemoscope_internal_errors_total", pace("15m"), by="job, site") + " > 0\n",
+        severity="warning",
+        summary="mnemoscope's own code fails at {{ $labels.site }}",
+        description="{{ $value | humanize }} errors of mnemoscope's own at {{ $labels.site }} in "
+        "the last 15 minutes. None reached a caller; each cost an event a field, or an event.",
+        board="self",
+    )

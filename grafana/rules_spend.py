@@ -1,0 +1,70 @@
+"""Money: each feature against its own past, and budgets."""
+
+from __future__ import annotations
+
+from alerting import Alert, Group, Record, Severity
+from promql import Pace
+
+TIMES = 3
+LEAST_USD = 1
+"""Dollars an hour below which nobody is told, whatever they grew from."""
+
+_HOUR = "feature:mnemoscope_cost_usd:increase1h"
+_SHARE = "budget:mnemoscope_budget_used:ratio"
+
+
+def spend(pace: Pace) -> Group:
+    """Return the rules about what model calls cost."""
+    return Group(
+        name="spend",
+        rules=[
+            Record(
+                name=_HOUR,
+                expr=f"sum by (job, feature) (increase(mnemoscope_cost_usd_total[{pace('1h')}]))\n",
+            ),
+            Record(
+                name=_SHARE,
+                # Each process counts for itself: the one that spent most is the one to tell of.
+                expr="\nor\n".join(
+                    f"max by (job, budget) (mnemoscope_budget_spent_{unit})\n"
+                    f"/ (max by (job, budget) (mnemoscope_budget_limit_{unit}) > 0)"
+                    for unit in ("usd", "tokens")
+                )
+                + "\n",
+            ),
+            _jump(pace),
+            _budget("MnemoscopeBudgetNearlySpent", ">= 0.8 < 1", "warning", "is nearly spent"),
+            _budget("MnemoscopeBudgetSpent", ">= 1", "critical", "is spent"),
+        ],
+    )
+
+
+def _jump(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeFeatureSpendJump",
+        # A feature that was as dear at this hour yesterday, or a week ago, is as ever. One without
+        # a yesterday has no past to be held against.
+        expr=f"{_HOUR}\n> {TIMES} * avg_over_time({_HOUR}[{pace('1d')}] offset {pace('1h')})\n"
+        f"and {_HOUR} > {TIMES} * ({_HOUR} offset {pace('1d')})\n"
+        f"unless {_HOUR} <= {TIMES} * ({_HOUR} offset {pace('7d')})\n"
+        f"and {_HOUR} > {LEAST_USD}\n",
+        wait=pace("10m"),
+        severity="warning",
+        summary="{{ $labels.feature }} costs three times what it used to",
+        description="Model calls of {{ $labels.feature }} cost ${{ $value | humanize }} in the "
+        "last hour: more than three times its mean over the day before, and more than three "
+        "times the same hour yesterday and last week.",
+        board="spend",
+    )
+
+
+def _budget(name: str, condition: str, severity: Severity, state: str) -> Alert:
+    return Alert(
+        name=name,
+        expr=f"{_SHARE} {condition}\n",
+        severity=severity,
+        summary=f"The budget {{{{ $labels.budget }}}} {state}",
+        description="{{ $value | humanizePercentage }} of the budget {{ $labels.budget }} is "
+        "used in its current period.",
+        board="spend",
+    )

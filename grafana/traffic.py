@@ -1,0 +1,171 @@
+"""
+Traffic for the dashboards: the demo's agent, answering without end, with /metrics on a port.
+
+    python grafana/traffic.py                                    until it is stopped
+    python grafana/traffic.py --seconds 60 --slow qdrant --after 20 --incidents
+
+Everything is as in `mnemoscope demo`: real mem0, Qdrant and LangGraph stores, a scripted model. The
+collector and the audit database are named by the usual variables (OTEL_EXPORTER_OTLP_ENDPOINT,
+MNEMOSCOPE_AUDIT_URL, MNEMOSCOPE_LOG_FILE).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from mnemoscope.adapters.demo.conversation import load_conversation
+from mnemoscope.adapters.demo.run import PRICES
+from mnemoscope.adapters.demo.surroundings import environment, quiet
+from mnemoscope.adapters.demo.trouble import BREAKABLE, How, Trouble
+from mnemoscope.memory import Budget, Mnemoscope
+from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from traffic_incidents import Incidents
+
+SLOW_S = 1.2
+"""What a slow store takes: more than the objective, less than its deadline."""
+
+BUDGETS = (
+    Budget(usd=0.005, per="hour", feature="reply-outline", name="outlines"),
+    Budget(tokens=2_000_000, per="day", name="all tokens"),
+)
+"""Small ones, so that the dashboard has something to show."""
+
+
+def main() -> int:
+    """Make traffic; return the exit code."""
+    options = _options()
+    try:
+        with TemporaryDirectory(prefix="mnemoscope-traffic-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            with quiet(), environment({"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder)}):
+                _run(options, folder)
+    except ConfigurationError as exc:
+        print(f"traffic: {exc}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Traffic for the dashboards.")
+    parser.add_argument("--port", type=int, default=9464, help="serve /metrics here")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="then stop")
+    parser.add_argument("--pause", type=float, default=0.5, help="seconds between two messages")
+    parser.add_argument("--slow", choices=sorted(BREAKABLE), help="make this store slow")
+    parser.add_argument("--after", type=float, default=0.0, help="seconds before it turns slow")
+    parser.add_argument("--incidents", action="store_true", help="let everything go wrong, rarely")
+    return parser.parse_args()
+
+
+def _run(options: argparse.Namespace, folder: Path) -> None:
+    scope = Mnemoscope(_settings(options, folder), budgets=BUDGETS)
+    with closing(scope):
+        # Here and not above: mem0 reads the environment as it is imported.
+        from mnemoscope.adapters.demo.stores import open_stores
+
+        scope.prepare()
+        with open_stores(folder, scope) as stores:
+            print(f"traffic: /metrics on port {options.port}", flush=True)
+            trouble = Trouble(options.slow, How.SLOW, delay_s=SLOW_S) if options.slow else None
+            try:
+                _answer(options, scope, stores, trouble)
+            finally:
+                if trouble:
+                    trouble.end()
+
+
+def _settings(options: argparse.Namespace, folder: Path) -> Settings:
+    given: dict[str, Any] = {
+        "prometheus_port": options.port,
+        "prices": PRICES,
+        "journal": folder / "journal",
+        "disabled": False,
+    }
+    if "MNEMOSCOPE_AUDIT_URL" not in os.environ:
+        given["audit_url"] = f"sqlite:///{folder / 'audit.db'}"
+    if "MNEMOSCOPE_LOG_FILE" not in os.environ:
+        given["log_file"] = folder / "log.jsonl"
+    if "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY" not in os.environ:
+        given["audit_pseudonym_key"] = secrets.token_hex(32)
+    return load_settings(**given)
+
+
+def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, trouble: Any) -> None:
+    from mnemoscope.adapters.demo.replay import plain_langchain
+
+    incidents = _incidents(scope, stores) if options.incidents else None
+    started, is_slow = time.monotonic(), False
+    with plain_langchain():
+        for answer in _messages(scope, stores, _models(options)):
+            passed = time.monotonic() - started
+            if passed > options.seconds:
+                return
+            if trouble and not is_slow and passed > options.after:
+                trouble.begin(stores.bare[trouble.store])
+                is_slow = True
+            with contextlib.suppress(Exception):  # as a customer's request that failed
+                answer()
+            if incidents:
+                incidents.happen()
+            time.sleep(options.pause)
+
+
+def _incidents(scope: Mnemoscope, stores: Any) -> Incidents:
+    from traffic_incidents import Incidents
+
+    return Incidents(scope, stores)
+
+
+def _models(options: argparse.Namespace) -> Iterator[Any]:
+    from traffic_models import Newcomer, Silent
+
+    from mnemoscope.adapters.demo.scripted_model import ScriptedModel
+
+    usual = ScriptedModel()
+    if not options.incidents:
+        return itertools.repeat(usual)
+    return itertools.cycle([usual, usual, Newcomer(), usual, Silent()])
+
+
+def _messages(scope: Mnemoscope, stores: Any, models: Iterator[Any]) -> Iterator[Any]:
+    from mnemoscope.adapters.demo.agent import Desk, build_agent, reply
+
+    conversation = load_conversation()
+    graph = build_agent(stores.store, stores.checkpointer)
+    for day in itertools.count():
+        for session in conversation.sessions:
+            for turn in session.turns:
+                customer = conversation.customers[turn.speaker]
+                desk = Desk(
+                    customer=customer,
+                    known=conversation.speakers,
+                    memory=stores.memory,
+                    documents=stores.documents,
+                    model=next(models),
+                )
+                thread = f"{customer}-{day}-{session.number}"
+                yield lambda text=turn.text, desk=desk, thread=thread: reply(
+                    graph, text, desk=desk, thread=thread, scope=scope
+                )
+        for customer in conversation.customers.values():
+            # A day's memories are enough: the demo's stores are embedded and stay small.
+            yield lambda customer=customer: stores.memory.delete_all(user_id=customer)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

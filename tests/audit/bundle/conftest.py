@@ -1,0 +1,102 @@
+"""A log, and what makes a bundle of it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from typing import Any
+
+import pytest
+
+from mnemoscope.audit.bundle.contract import Request
+from mnemoscope.audit.bundle.source import source
+from mnemoscope.audit.bundle.writing import write_bundle
+from mnemoscope.audit.log import AuditLog
+
+ADA = "ada@example.com"
+
+
+class Thing:
+    """Something that a store holds."""
+
+    def __init__(self, name, content="likes tea", *, kind="memory", current=True):
+        self.kind, self.id, self.collection, self.content = kind, name, "facts", content
+        self.created = self.updated = "2026-11-01T10:00:00+00:00"
+        self.is_current = current
+
+
+class Store:
+    """A store that holds some things, and may fail on the way."""
+
+    unasked = None
+
+    def __init__(self, name, *things, fails: Exception | None = None):
+        self.name = self.store = name
+        self._things, self._fails = things, fails
+
+    def held(self):
+        yield from self._things
+        if self._fails:
+            raise self._fails
+
+
+class Read:
+    """A bundle that was read again."""
+
+    def __init__(self, path):
+        with zipfile.ZipFile(path) as archive:
+            self.files: dict[str, bytes] = {name: archive.read(name) for name in archive.namelist()}
+
+    def json(self, name) -> Any:
+        return json.loads(self.files[name])
+
+    def lines(self, name) -> list[Any]:
+        return [json.loads(line) for line in self.files[name].splitlines()]
+
+    @property
+    def page(self) -> str:
+        return self.files["README.html"].decode()
+
+
+@pytest.fixture
+def log(tmp_path, subject_keys):
+    log = AuditLog(tmp_path / "audit.db", subject_keys)
+    yield log
+    log.close()
+
+
+@pytest.fixture
+def bundled(log, tmp_path):
+    """Return what writes a bundle about Ada, or whom it is told."""
+    path = tmp_path / "out" / "export.zip"
+    path.parent.mkdir()
+
+    def bundled(*stores, customer=ADA, tenant="acme", **request):
+        asked = Request(
+            **{
+                "request_id": "20261101-0a0b0c0d",
+                "generated_us": 1_800_000_000_000_000,
+                "version": "0.1",
+                **request,
+            }
+        )
+        with source(log, customer, tenant) as found:
+            return write_bundle(path, asked, found.evidence, history=found.history, stores=stores)
+
+    return bundled
+
+
+@pytest.fixture
+def read(bundled):
+    """Return what writes a bundle, and reads it again."""
+
+    def read(*stores, **options):
+        return Read(bundled(*stores, **options).path)
+
+    return read
+
+
+@pytest.fixture
+def things():
+    """Return what makes stores and things in them."""
+    return Store, Thing

@@ -1,0 +1,292 @@
+"""What a bundle holds, and that it is there whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+
+import pytest
+
+from mnemoscope.audit.bundle.contract import Kind, StoreStatus
+from mnemoscope.audit.bundle.verify import check
+from mnemoscope.audit.errors import SubjectConflictError
+from mnemoscope.telemetry.event import Journalled, OperationClass, Redacted, Status
+from mnemoscope.telemetry.usage import Usage
+
+FILES = {
+    *("README.html", "manifest.json", "manifest.note", "memories.jsonl", "events.jsonl"),
+    *("accesses.csv", "recipients.json", "redactions.json", "proofs.jsonl", "checkpoint.note"),
+    "verify.py",
+}
+WRITE = {
+    "op_class": OperationClass.REMEMBER,
+    "operation": "upsert_memory",
+    "method": "add",
+    "memory_ids": ("m-1",),
+    "content": Redacted({"messages": [{"role": "user", "content": "I like oolong"}]}),
+}
+
+
+def first_page(bundle):
+    """Return the size of a bundle's first page."""
+    return zipfile.ZipFile(bundle.path).getinfo("README.html").file_size
+
+
+def test_all_of_it_is_there_and_verifies(log, read, bundled, things, event_factory):
+    """Every file that is promised, and a check that finds nothing."""
+    store, thing = things
+    log.append([event_factory(**WRITE), event_factory()])
+
+    assert set(read(store("mem0", thing("m-1"))).files) == FILES
+    report = check(bundled(store("mem0", thing("m-1"))).path)
+    assert (report.code, report.events, report.problem) == (0, 2, None)
+
+
+def test_each_event_is_a_line_with_who_when_why_and_what(log, read, event_factory):
+    """Time, agent, feature, purpose, store, status, memories, redactions and content."""
+    log.append(
+        [
+            event_factory(
+                agent="sales",
+                feature="reply",
+                purpose="answer",
+                run="thread-1",
+                hits=1,
+                memory_ids=("m-1",),
+                scores=(0.75,),
+                redactions={"PERSON": 1},
+                content=Redacted({"query": "what does <PERSON> like?"}),
+            )
+        ]
+    )
+
+    (line,) = read().lines("events.jsonl")
+    assert line["occurred_at"] == "2023-11-14T22:13:20.123456Z"
+    assert (line["agent"], line["feature"], line["purpose"]) == ("sales", "reply", "answer")
+    assert (line["store"], line["operation"], line["class"]) == ("mem0", "search_memory", "recall")
+    assert (line["status"], line["hits"], line["run"]) == ("ok", 1, "thread-1")
+    assert line["memories"] == [{"rank": 1, "memory_id": "m-1", "score": 0.75}]
+    assert line["redactions"] == {"PERSON": 1}
+    assert line["content"] == {"query": "what does <PERSON> like?"}
+
+
+def test_events_are_oldest_first_and_have_the_same_keys(log, read, event_factory):
+    """As they happened, and with null where nothing is known."""
+    log.append(
+        [event_factory(started_ns=2_000, agent="a"), event_factory(started_ns=1_000, **WRITE)]
+    )
+
+    lines = read().lines("events.jsonl")
+    assert [line["class"] for line in lines] == ["remember", "recall"]
+    assert lines[0].keys() == lines[1].keys()
+
+
+def test_nobody_elses_events_are_in_it(log, read, event_factory):
+    """One customer of one tenant, and no other."""
+    log.append(
+        [
+            event_factory(),
+            event_factory(customer="bob", content=Redacted("zither")),
+            event_factory(tenant="other", content=Redacted("zeppelin")),
+        ]
+    )
+
+    found = read()
+    assert len(found.lines("events.jsonl")) == 1
+    words = (b"zither", b"zeppelin")
+    assert not [name for name, data in found.files.items() for word in words if word in data]
+
+
+def test_the_customers_own_id_is_not_repeated(log, read, event_factory):
+    """The bundle holds what was remembered, not the identifier that it was asked by."""
+    log.append([event_factory()])
+
+    assert not [name for name, data in read().files.items() if b"ada@example.com" in data]
+
+
+def test_accesses_are_a_table_for_a_spreadsheet(log, read, event_factory):
+    """One line for each memory that was seen, with when, why, who and at which rank."""
+    log.append(
+        [
+            event_factory(purpose="answer", memory_ids=("m-1", "m-2"), scores=(0.9, 0.5)),
+            event_factory(status=Status.EMPTY, agent="=HYPERLINK()"),
+            event_factory(**WRITE),
+        ]
+    )
+
+    rows = list(csv.DictReader(io.StringIO(read().files["accesses.csv"].decode())))
+    assert [(row["rank"], row["memory_id"], row["purpose"]) for row in rows] == [
+        ("1", "m-1", "answer"),
+        ("2", "m-2", "answer"),
+        ("", "", ""),
+    ]
+    assert rows[2]["agent"] == "'=HYPERLINK()"
+
+
+def test_what_the_stores_hold_is_in_it(log, read, things, event_factory):
+    """Their own answer, what is recalled and what is kept beside it."""
+    store, thing = things
+    log.append([event_factory(**WRITE)])
+    found = read(store("mem0", thing("m-1"), thing("h-1", kind="history", current=False)))
+
+    lines = found.lines("memories.jsonl")
+    assert [(line["source"], line["id"], line["is_current"]) for line in lines] == [
+        ("store", "m-1", True),
+        ("store", "h-1", False),
+    ]
+    assert found.json("manifest.json")["complete"] is True
+
+
+def test_a_store_that_was_not_asked_is_named_and_told_from_the_log(log, read, event_factory):
+    """What was written and not forgotten since; and the whole is not complete."""
+    gone = event_factory(**WRITE | {"memory_ids": ("m-2",)})
+    forgotten = event_factory(op_class=OperationClass.FORGET, memory_ids=("m-2",))
+    log.append([event_factory(**WRITE), gone, forgotten])
+    found = read()
+
+    (line,) = found.lines("memories.jsonl")
+    assert (line["source"], line["id"], line["content"]) == ("log", "m-1", WRITE["content"].value)
+    manifest = found.json("manifest.json")
+    assert manifest["complete"] is False
+    assert [(each["name"], each["status"]) for each in manifest["stores"]] == [
+        ("mem0", "not_configured")
+    ]
+
+
+def test_a_write_that_never_arrived_is_not_remembered(log, read, event_factory):
+    """Failed and lost: no. Failed and replayed from the journal: yes."""
+    failed = {**WRITE, "status": Status.DEGRADED}
+    log.append(
+        [
+            event_factory(**failed, journal=Journalled.LOST),
+            event_factory(**failed | {"memory_ids": ("m-2",)}, journal=Journalled.REPLAYED),
+        ]
+    )
+
+    assert [line["id"] for line in read().lines("memories.jsonl")] == ["m-2"]
+
+
+@pytest.mark.parametrize(("held", "status"), [(0, StoreStatus.FAILED), (1, StoreStatus.PARTIAL)])
+def test_a_store_that_fails_is_named_and_the_others_are_told(
+    log, bundled, things, held, status, event_factory
+):
+    """Its error by type alone: a message may quote what is stored."""
+    store, thing = things
+    log.append([event_factory(**WRITE)])
+    broken = store("mem0", *[thing("m-9")] * held, fails=OSError("secret of ada"))
+    bundle = bundled(broken, store("qdrant", thing("p-1")))
+
+    assert [each.status for each in bundle.stores] == [status, StoreStatus.COMPLETE]
+    assert bundle.stores[0].error == "OSError"
+    assert not bundle.complete
+    assert check(bundle.path).code == 3
+
+
+def test_an_unknown_customer_holds_no_data(log, bundled, event_factory):
+    """A whole bundle that says so, and verifies."""
+    log.append([event_factory()])
+    bundle = bundled(customer="nobody")
+
+    assert bundle.holds_nothing
+    assert bundle.complete
+    assert check(bundle.path).code == 0
+
+
+def test_results_of_somebody_else_are_withheld(log, read, event_factory):
+    """That it happened is told and proved; what was seen would show another person's data."""
+    log.append([event_factory(foreign_hits=1, content=Redacted("about eve"), memory_ids=("e-1",))])
+    found = read()
+
+    (line,) = found.lines("events.jsonl")
+    assert (line["withheld"], line["content"], line["memories"]) == ("third_party", None, [])
+    assert found.json("redactions.json")["third_party"]["n_events"] == 1
+    assert not [name for name, data in found.files.items() if b"about eve" in data]
+
+
+def test_recipients_are_named_with_their_period(log, read, event_factory):
+    """Agents, stores, model providers, and the sinks that got pseudonyms."""
+    chat = {"op_class": OperationClass.MODEL, "store": "langgraph", "operation": "chat"}
+    usage = Usage(model="gpt-4o", provider="openai")
+    log.append([event_factory(agent="sales"), event_factory(**chat, usage=usage)])
+    found = read(sinks=("otlp",)).json("recipients.json")
+
+    assert [each["name"] for each in found["stores"]] == ["mem0"]
+    assert [(each["provider"], each["model"]) for each in found["model_providers"]] == [
+        ("openai", "gpt-4o")
+    ]
+    assert [each["name"] for each in found["sinks"]] == ["otlp"]
+    assert found["agents"][0]["from"] == "2023-11-14T22:13:20.123456Z"
+
+
+def test_declared_losses_are_in_the_manifest(log, read, bundled, event_factory):
+    """They may have been about this customer: the check says so too."""
+    log.append([event_factory()])
+    gap = {"writer": "aa", "from_wseq": 2, "to_wseq": 4, "count": 3, "reason": "lane full"}
+    log.append_log_event("audit.gap", gap)
+
+    (loss,) = read().json("manifest.json")["loss"]
+    assert (loss["count"], loss["reason"]) == (3, "lane full")
+    assert bundled().losses == 3
+
+
+def test_portability_is_what_was_given_to_remember(log, read, things, event_factory):
+    """Writes and what is remembered; no consultations, no machinery."""
+    store, thing = things
+    log.append([event_factory(**WRITE), event_factory()])
+    found = read(
+        store("mem0", thing("m-1"), thing("h-1", kind="history", current=False)),
+        kind=Kind.PORTABILITY,
+    )
+
+    assert [line["class"] for line in found.lines("events.jsonl")] == ["remember"]
+    assert [line["id"] for line in found.lines("memories.jsonl")] == ["m-1"]
+    assert "accesses.csv" not in found.files
+    assert found.json("manifest.json")["request_type"] == "portability"
+
+
+def test_two_customers_behind_one_id_are_refused(log, bundled, event_factory, monkeypatch):
+    """One would be told what the other's agent remembers; says what to do."""
+    log.append([event_factory()])
+    monkeypatch.setattr(
+        "mnemoscope.audit.snapshot.Snapshot.uids", lambda *_args: ["uid-1", "uid-2"]
+    )
+
+    with pytest.raises(SubjectConflictError, match="merge"):
+        bundled()
+
+
+def test_a_failed_export_leaves_nothing(log, bundled, tmp_path, things, event_factory):
+    """No half of it, no draft; and what was there before stays."""
+    log.append([event_factory()])
+    path = bundled().path
+    before = path.read_bytes()
+    store, _thing = things
+
+    class Interrupted(store):
+        def held(self):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bundled(Interrupted("mem0"))
+    assert [each.name for each in path.parent.iterdir()] == ["export.zip"]
+    assert path.read_bytes() == before
+
+
+def test_the_file_is_for_its_owner_alone(log, bundled, event_factory):
+    """It is a person's memory."""
+    log.append([event_factory()])
+
+    assert bundled().path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_memory_it_takes_does_not_grow_with_the_history(log, bundled, event_factory):
+    """Ten times the events, the same first page."""
+    log.append([event_factory(**WRITE | {"memory_ids": (f"m-{n}",)}) for n in range(700)])
+    small = bundled()
+    page = first_page(small)
+    log.append([event_factory(**WRITE | {"memory_ids": (f"n-{n}",)}) for n in range(2_000)])
+    large = bundled()
+
+    assert (small.events, large.events) == (700, 2_700)
+    assert first_page(large) < page * 1.1

@@ -1,0 +1,45 @@
+"""A log with everything in it, and a copy of it that may be changed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+import tampering
+
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification.whole import verify
+
+
+@pytest.fixture
+def sealed(tmp_path, subject_keys, event_factory):
+    """Return the path of a log of 40 operations and all that goes with them."""
+    path = tmp_path / "audit.db"
+    tampering.build(path, subject_keys, event_factory, 40)
+    return path
+
+
+@pytest.fixture
+def copy(sealed, tmp_path):
+    """Return the path of a copy that does not defend itself."""
+    return tampering.copy_of(sealed, tmp_path / "copy.db")
+
+
+@pytest.fixture
+def tamper(copy):
+    """Return what changes the copy."""
+    with closing(tampering.Tampering(copy)) as tamper:
+        yield tamper
+
+
+@pytest.fixture
+def state(copy, subject_keys):
+    """Return what tells the state of the copy: ok, loss, tampered or unverifiable."""
+    log = AuditLog(copy, subject_keys)
+
+    def state(**options):
+        found = verify(log, **options)
+        return found.state if found.state != "loss" else "ok"
+
+    yield state
+    log.close()

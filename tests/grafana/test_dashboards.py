@@ -1,0 +1,229 @@
+"""The dashboards and rules as files: up to date, complete, and about metrics that exist."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from mnemoscope.telemetry.prometheus_metrics import metrics_of
+
+yaml = pytest.importorskip("yaml", reason="dependency group grafana")
+
+ROOT = Path(__file__).parents[2]
+BOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
+RULES = sorted((ROOT / "grafana" / "alerts").glob("*.yaml"))
+METRIC = re.compile(r"\bmnemoscope_[a-z0-9_]*[a-z0-9]")
+UNIT = "unit0"
+SUFFIX = re.compile(r"_(bucket|count|sum)$")
+
+
+def panels():
+    """Return every panel that shows something, with its dashboard."""
+    return [
+        pytest.param(panel, id=f"{path.stem}: {panel['title']}")
+        for path in BOARDS
+        for panel in json.loads(path.read_text())["panels"]
+        if panel["type"] != "row"
+    ]
+
+
+@cache
+def rules():
+    """Return every rule."""
+    groups = [group for path in RULES for group in yaml.safe_load(path.read_text())["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def alerts():
+    """Return every alert."""
+    return [pytest.param(rule, id=rule["alert"]) for rule in rules() if "alert" in rule]
+
+
+@cache
+def recorded():
+    """Return the names that rules record."""
+    return {rule["record"] for rule in rules() if "record" in rule}
+
+
+def metrics_in(expr):
+    """Return the metrics that *expr* asks for, without the suffixes of histograms."""
+    for name in recorded():
+        expr = expr.replace(name, "")
+    return {SUFFIX.sub("", name) for name in METRIC.findall(expr)}
+
+
+def asked_by_dashboards():
+    """Return the metrics on any dashboard."""
+    exprs = [target["expr"] for param in panels() for target in param.values[0]["targets"]]
+    found = set().union(*map(metrics_in, exprs))
+    on_boards = {name for name in recorded() if any(name in expr for expr in exprs)}
+    behind = [rule["expr"] for rule in rules() if rule.get("record") in on_boards]
+    return found.union(*map(metrics_in, behind))
+
+
+@cache
+def exported():
+    """
+    Return patterns of all metrics that the sink exports.
+
+    Counted ones are read off a registry; live ones off the source, where a name may have a unit in
+    it that is known at run time only.
+    """
+    registry = CollectorRegistry()
+    metrics_of(registry, 10)
+    counted = {SUFFIX.sub("", name) for name in registry._names_to_collectors}
+    counted = {name for name in counted if f"{name}_total" not in registry._names_to_collectors}
+    return {name for name in counted if not name.endswith("_created")} | live()
+
+
+@cache
+def live():
+    """Return patterns of the names that `Sample(name=...)` is given anywhere."""
+    return {
+        name
+        for folder in ("memory", "telemetry", "audit", "adapters")
+        for path in (ROOT / folder).rglob("*.py")
+        if "Sample" in (source := path.read_text())
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, (ast.Constant, ast.JoinedStr))
+        and METRIC.fullmatch(name := pattern(node))
+    }
+
+
+def pattern(node):
+    """Return a string of the source; `UNIT` stands where it is filled in at run time."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else UNIT for part in node.values
+        )
+    return str(node.value)
+
+
+def is_one_of(name, known):
+    """Return whether *name* is one of the *known*, whichever unit it has."""
+    return any(re.fullmatch(each.replace(UNIT, "[a-z]+"), name) for each in known)
+
+
+def test_what_is_checked_in_is_what_the_script_builds():
+    """Nobody edits a built file, and nobody forgets to build."""
+    pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
+
+    ended = subprocess.run(
+        [sys.executable, str(ROOT / "grafana" / "build.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_every_metric_that_is_asked_for_exists():
+    """No panel and no rule waits for a metric that the sink does not have."""
+    known = exported()
+    asked = asked_by_dashboards().union(*(metrics_in(rule["expr"]) for rule in rules()))
+
+    assert sorted(name for name in asked if not is_one_of(name, known)) == []
+
+
+def test_every_metric_is_on_a_dashboard():
+    """Nothing is counted that nobody can see."""
+    asked = asked_by_dashboards()
+    unseen = [name for name in exported() if not any(is_one_of(each, [name]) for each in asked)]
+
+    assert sorted(unseen) == []
+
+
+@pytest.mark.parametrize("panel", panels())
+def test_a_panel_says_what_it_shows_and_what_to_do(panel):
+    """Whoever is woken by it has never read our code."""
+    shows, _, act = panel["description"].partition("**When it looks bad:** ")
+
+    assert len(shows) > 20
+    assert len(act) > 20
+
+
+@pytest.mark.parametrize("panel", panels())
+def test_a_panel_has_a_unit_that_fits(panel):
+    """Seconds are shown as seconds, dollars as dollars, shares as per cent."""
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    exprs = " ".join(target["expr"] for target in panel["targets"])
+
+    if "histogram_quantile" in exprs and "_seconds_bucket" in exprs:
+        assert unit == "s"
+    elif "_bytes" in exprs and "limit_bytes" not in exprs:
+        assert unit == "bytes"
+    elif exprs.count("_usd") and "/" not in exprs.replace("_usd_sum", ""):
+        assert unit == "currencyUSD"
+    else:
+        assert unit in {"s", "ops", "percentunit", "short", "none", "bytes", "currencyUSD"}
+
+
+@pytest.mark.parametrize("panel", panels())
+def test_queries_of_a_panel_heed_the_variables(panel):
+    """Whoever picks a job sees that job's figures alone."""
+    for target in panel["targets"]:
+        assert 'job=~"$job"' in target["expr"]
+
+
+@pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
+def test_a_dashboard_leads_on(path):
+    """To the other dashboards, to traces, logs and runbooks; by job, store and feature."""
+    board = json.loads(path.read_text())
+
+    names = [variable["name"] for variable in board["templating"]["list"]]
+    assert names == ["datasource", "job", "store", "feature"]
+    links = {link["title"]: link for link in board["links"]}
+    assert set(links) == {"Dashboards", "Traces", "Logs", "Runbooks"}
+    assert links["Dashboards"]["includeVars"]
+    assert links["Dashboards"]["keepTime"]
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("alert", alerts())
+def test_an_alert_says_what_to_do_and_where_to_read_on(alert):
+    """Severity, summary, description, dashboard, and a runbook that has a section of its name."""
+    annotations = alert["annotations"]
+
+    assert alert["labels"]["severity"] in {"critical", "warning"}
+    assert set(annotations) == {"summary", "description", "runbook_url", "dashboard"}
+    assert annotations["dashboard"].removeprefix("/d/mnemoscope-") in {path.stem for path in BOARDS}
+    page, _, anchor = annotations["runbook_url"].partition("#")
+    assert page.endswith("runbooks.md")
+    headings = re.findall(r"^## (\w+)$", (ROOT / "docs" / "runbooks.md").read_text(), re.MULTILINE)
+    assert anchor in [heading.lower() for heading in headings]
+    assert alert["alert"] in headings
+
+
+def test_every_section_of_the_runbooks_is_an_alerts():
+    """And it says what the alert means, what to look at, and what to do."""
+    text = (ROOT / "docs" / "runbooks.md").read_text()
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
+
+    assert set(sections) == {rule["alert"] for rule in rules() if "alert" in rule}
+    for name, section in sections.items():
+        for part in ("**What it means.**", "**What to look at.**", "**What to do.**"):
+            assert part in section, name
+
+
+def test_grafana_has_the_same_alerts():
+    """Its own rules ask what Prometheus' ask, and say the same."""
+    managed = yaml.safe_load((ROOT / "grafana/provisioning/alerting/rules.yaml").read_text())
+    theirs = {rule["title"]: rule for group in managed["groups"] for rule in group["rules"]}
+    ours = {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+    assert set(theirs) == set(ours)
+    for name, rule in theirs.items():
+        assert rule["data"][0]["model"]["expr"] == ours[name]["expr"]
+        assert rule["for"] == ours[name].get("for", "0s")
+        assert rule["annotations"]["runbook_url"] == ours[name]["annotations"]["runbook_url"]
+        assert len(rule["uid"]) <= 40

@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/grafana
 
-.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture clean
+.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -31,7 +31,7 @@ demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory an
 
 test: $(STAMP)  ## Run the tests, then again against the built wheel in an empty environment
 	@echo "==> tests"
-	@$(PY) -m pytest -n auto $(ARGS)
+	@$(PY) -m pytest -n auto --dist loadgroup $(ARGS)
 	@$(MAKE) --no-print-directory test-wheel
 
 test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against it in an empty environment
@@ -90,6 +90,12 @@ bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up: ARGS
 
 picture: $(STAMP)  ## Draw the README's picture of the demo anew
 	@$(PY) docs/picture.py
+
+export-picture: $(STAMP)  ## Draw the README's picture of an export anew (needs Chromium)
+	@$(PY) docs/export_picture.py
+
+audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, and see that it is found
+	@$(PY) tests/audit/verification/sweep.py $(ARGS)
 
 clean:  ## Remove what was built
 	rm -rf $(VENV) .venv-wheel .venv-peers .venv-docs .venv-phoenix build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, cast
 
-from ..memory import front_door
+from ..memory.configuring import current_scope
 from .proxy import INSTRUMENTED, guard_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def instrument(
         ConfigurationError: Without *scope*, where a setting makes no sense.
     """
     with _lock:
-        of = scope or front_door.current_scope()
+        of = scope or current_scope()
         found = tuple(name for name in ("mem0", "qdrant_client", "langgraph") if find_spec(name))
         if _patches or of.is_disabled:
             return found
@@ -161,7 +161,23 @@ def _patch_langgraph(scope: Mnemoscope, customer_at: int | None) -> None:
     functions: Any = import_module("langgraph.func")
     for owner, name in ((graphs.StateGraph, "compile"), (functions.entrypoint, "__init__")):
         original: Callable[..., Any] = getattr(owner, name)
-        _patches.append(_Patch(owner, name, _guarding(original, scope, customer_at)))
+        guarding = _guarding(original, scope, customer_at)
+        _patches.append(_Patch(owner, name, guarding))
+    compiled: Callable[..., Any] = graphs.StateGraph.compile
+
+    @wraps(compiled)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        return _watched(compiled(*args, **kwargs), scope)
+
+    _patches.append(_Patch(graphs.StateGraph, "compile", watched))
+
+
+def _watched(graph: Any, scope: Mnemoscope) -> Any:
+    try:
+        return scope.runnable(graph)
+    except Exception as exc:  # noqa: BLE001 - an application that never asked for us must not fail
+        scope.note_fault("instrument", exc)
+        return graph
 
 
 def _guarding(

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache, wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -24,25 +24,23 @@ from ..memory.runtime import Runtime
 from ..telemetry.event import Status
 from ..telemetry.faults import Faults
 from .langgraph_models import Spoken, text_of
-from .langgraph_runs import Runs, is_step
+from .langgraph_runs import Runs, nodes_in
 from .langgraph_spans import Kind, used_in
 
-P = ParamSpec("P")
+T = TypeVar("T", bound=Callable[..., None])
 
 
-def _harmless(
-    told: Callable[Concatenate[GraphCallbacks, P], None],
-) -> Callable[Concatenate[GraphCallbacks, P], None]:
+def _harmless(told: T) -> T:
     """Keep errors of ours to ourselves: LangChain would log them, with what they quote."""
 
     @wraps(told)
-    def safely(self: GraphCallbacks, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def safely(self: GraphCallbacks, *args: Any, **kwargs: Any) -> None:
         try:
             told(self, *args, **kwargs)
         except Exception as exc:  # noqa: BLE001 - nobody else's to know
             self.note(exc)
 
-    return safely
+    return cast("T", safely)
 
 
 class GraphCallbacks(BaseCallbackHandler):
@@ -93,17 +91,18 @@ class GraphCallbacks(BaseCallbackHandler):
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
-        tags: Sequence[str] | None = None,
         metadata: dict[str, Any] | None = None,
         name: str | None = None,
         **kwargs: Any,  # noqa: ARG002
     ) -> None:
         """Record a graph, a node or a chain that begins."""
         parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
-        if parent is None or named != about.get("langgraph_node") or not is_step(tags):
+        path = str(about.get("langgraph_checkpoint_ns") or named)
+        # The parts of a node have its metadata too, and may have its name.
+        is_part = parent is None or nodes_in(path) == parent.nodes
+        if parent is None or is_part or named != about.get("langgraph_node"):
             self.runs.begin_chain(run_id, parent, named, about)
         else:
-            path = str(about.get("langgraph_checkpoint_ns") or named)
             self.runs.begin_node(run_id, parent, named, path)
 
     @_harmless

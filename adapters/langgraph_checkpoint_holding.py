@@ -7,15 +7,15 @@ were written in each customer's name; so does the metadata of those whose config
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..memory.holdings import Forgotten, Held, Page, Person
 from .colours import in_loop_of, loop_of
-from .langgraph_checkpoint_arguments import OWNERS, is_dict
+from .langgraph_checkpoint_arguments import OWNERS, is_dict, is_sequence
 from .langgraph_files import checkpoints_in, cleaned, files_of
 
 _Base: Any = BaseCheckpointSaver
@@ -62,7 +62,10 @@ class CheckpointHolding:
         if rows is not None:
             return [row["thread_id"] for row in rows if wanted(row)]
         if self._is_asynchronous:
-            return await in_loop_of(self._client, lambda: _all(self._client, metadata, wanted))
+            threads: list[str] = await in_loop_of(
+                self._client, lambda: _all(self._client, metadata, wanted)
+            )
+            return threads
         found = (each.config["configurable"] for each in self._client.list(None, filter=metadata))
         return [each["thread_id"] for each in found if wanted(each)]
 
@@ -122,11 +125,10 @@ def _plain(value: Any, depth: int) -> Any:
         return value
     if depth >= _DEPTH:
         return f"<{type(value).__name__}>"
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value)
-        return {str(key): _plain(each, depth + 1) for key, each in pairs.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(each, depth + 1) for each in cast("list[Any]", value)]
+    if is_dict(value):
+        return {str(key): _plain(each, depth + 1) for key, each in value.items()}
+    if is_sequence(value) or _is_set(value):
+        return [_plain(each, depth + 1) for each in value]
     if hasattr(value, "content") and hasattr(value, "type"):
         return {"type": value.type, "content": _plain(value.content, depth + 1)}
     fields = _fields(value)
@@ -136,3 +138,7 @@ def _plain(value: Any, depth: int) -> Any:
 def _fields(value: Any) -> dict[str, Any] | None:
     found = value.model_dump() if hasattr(value, "model_dump") else getattr(value, "__dict__", None)
     return found if is_dict(found) else None
+
+
+def _is_set(value: Any) -> TypeGuard[Collection[Any]]:
+    return isinstance(value, (set, frozenset))

@@ -24,6 +24,7 @@ from ..memory.runtime import Runtime
 from ..telemetry.prices import Prices
 from .langgraph_callbacks import graph_callbacks
 from .langgraph_meter import Meter
+from .langgraph_spans import Watcher, watched_by
 from .langgraph_stream import UsageFactory, usage
 
 C = TypeVar("C")
@@ -31,6 +32,7 @@ C = TypeVar("C")
 Transformers = Sequence[Callable[[tuple[str, ...]], Any]] | None
 
 _FACTORY = "_mnemoscope_usage"
+_END = object()
 
 
 def runnable(
@@ -83,18 +85,28 @@ def _stream(stream: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Iterator[Any]:
-        config, meter = _expecting(self, config)
+        config, watcher = _expecting(self, config)
         parts = stream(self, input, config, **kwargs)
-        return parts if meter is None else _parts(parts, meter)
+        return parts if watcher is None else _parts(parts, watcher)
 
     return watched
 
 
-def _parts(parts: Iterator[Any], meter: Meter) -> Iterator[Any]:
+def _parts(parts: Any, watcher: Watcher) -> Iterator[Any]:
     try:
-        yield from parts
+        while True:
+            # Not while the caller works, in whose context this runs.
+            with watched_by(watcher):
+                part = next(parts, _END)
+            if part is _END:
+                return
+            yield part
     finally:
-        _close(meter)
+        try:
+            with watched_by(watcher):
+                parts.close()
+        finally:
+            _close(watcher)
 
 
 def _astream(astream: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
@@ -105,22 +117,27 @@ def _astream(astream: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncI
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[Any]:
-        config, meter = _expecting(self, config)
+        config, watcher = _expecting(self, config)
         parts = astream(self, input, config, **kwargs)
-        return parts if meter is None else _aparts(parts, meter)
+        return parts if watcher is None else _aparts(parts, watcher)
 
     return watched
 
 
-async def _aparts(parts: Any, meter: Meter) -> AsyncIterator[Any]:
+async def _aparts(parts: Any, watcher: Watcher) -> AsyncIterator[Any]:
     try:
-        async for part in parts:
+        while True:
+            with watched_by(watcher):
+                part = await anext(parts, _END)
+            if part is _END:
+                return
             yield part
     finally:
         try:
-            await parts.aclose()
+            with watched_by(watcher):
+                await parts.aclose()
         finally:
-            _close(meter)
+            _close(watcher)
 
 
 def _stream_events(events: Callable[..., Any]) -> Callable[..., Any]:
@@ -134,10 +151,10 @@ def _stream_events(events: Callable[..., Any]) -> Callable[..., Any]:
         **kwargs: Any,
     ) -> Any:
         if kwargs.get("version") == "v3":
-            config, meter = _expecting(self, config)
+            config, watcher = _expecting(self, config)
             factory: UsageFactory = getattr(self, _FACTORY)
-            shown = _Shown(factory, meter)
-            kwargs["transformers"] = [*(transformers or ()), *([shown] if meter else [])]
+            shown = [_Shown(factory, watcher)] if isinstance(watcher, Meter) else []
+            kwargs["transformers"] = [*(transformers or ()), *shown]
         elif transformers is not None:
             kwargs["transformers"] = transformers
         return events(self, input, config, **kwargs)
@@ -148,7 +165,7 @@ def _stream_events(events: Callable[..., Any]) -> Callable[..., Any]:
 class _Shown:
     """Makes the transformer that shows the totals of one run; those of its subgraphs do nothing."""
 
-    def __init__(self, factory: UsageFactory, meter: Meter | None) -> None:
+    def __init__(self, factory: UsageFactory, meter: Meter) -> None:
         self._factory = factory
         self._meter = meter
 
@@ -158,12 +175,13 @@ class _Shown:
 
 def _expecting(
     graph: Any, config: RunnableConfig | None
-) -> tuple[RunnableConfig | None, Meter | None]:
+) -> tuple[RunnableConfig | None, Watcher | None]:
     """Return a config whose run id is watched, and by whom. The caller's config stays as it is."""
     callbacks, factory = graph_callbacks(), cast("UsageFactory", getattr(graph, _FACTORY))
     asked: Any = (config or {}).get("run_id")
-    if callbacks.runs.is_expected(asked):
-        return config, None  # `stream`, called by `stream_events`
+    expected = callbacks.runs.expected(asked)
+    if expected is not None:
+        return config, expected  # `stream`, called by `stream_events`
     meter = factory.meter()
     if meter is None:
         return config, None
@@ -172,9 +190,9 @@ def _expecting(
     return cast("RunnableConfig", {**(config or {}), "run_id": run_id}), meter
 
 
-def _close(meter: Meter) -> None:
+def _close(watcher: Watcher) -> None:
     callbacks = graph_callbacks()
     try:
-        callbacks.runs.close(meter)
+        callbacks.runs.close(watcher)
     except Exception as exc:  # noqa: BLE001 - nothing of the caller's may depend on it
         callbacks.note(exc)

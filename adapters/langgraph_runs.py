@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 from uuid import UUID
 
@@ -16,7 +16,16 @@ from ..memory.context import current
 from ..telemetry.event import Status
 from ..telemetry.fork import reset_after_fork
 from ..telemetry.trace import TraceRef
-from .langgraph_spans import Kind, Run, Watcher, current_span, run_around, same, spanned
+from .langgraph_spans import (
+    Kind,
+    Run,
+    Watcher,
+    current_span,
+    run_around,
+    same,
+    spanned,
+    watcher_around,
+)
 
 MOST_OPEN: Final = 65_536
 """Runs that may be open: the oldest beyond them is taken for abandoned."""
@@ -66,9 +75,9 @@ class Runs:
         """Have the run that will have that id watched, for as long as somebody holds *watcher*."""
         self._expected[run_id] = watcher
 
-    def is_expected(self, run_id: Any) -> bool:
-        """Whether a run with that id is watched when it begins."""
-        return run_id in self._expected
+    def expected(self, run_id: Any) -> Watcher | None:
+        """Return who watches the run with that id when it begins, or None."""
+        return self._expected.get(run_id) if isinstance(run_id, UUID) else None
 
     def seek(self, watcher: Watcher) -> None:
         """Record graphs that begin from now on, until *watcher* knows a task of its own."""
@@ -124,6 +133,9 @@ class Runs:
         run_id = run_around() if self._open else None
         run = self._open.get(run_id) if run_id is not None else None
         if run is None:
+            watcher = watcher_around()
+            run = self._graphs.get(watcher) if watcher is not None else None
+        if run is None:
             return None
         run = spanned(run)
         # Else a span of the host's, or of a guarded call, is nearer.
@@ -160,7 +172,7 @@ class Runs:
         if parent.kind is Kind.CHAIN:
             parent.kind = Kind.GRAPH
         run = self.begin(Kind.NODE, run_id, parent, name)
-        run.nodes = tuple(each.partition(":")[0] for each in path.split("|"))
+        run.nodes = nodes_in(path)
         task_id = path.rpartition(":")[2]
         if self._seeking:
             self._tasks[task_id] = run
@@ -255,6 +267,6 @@ class Runs:
             self._unclaimed.clear()
 
 
-def is_step(tags: Sequence[str] | None) -> bool:
-    """Tell a node's own run from those of its parts, which have its name in their metadata too."""
-    return any(each.startswith("graph:step:") for each in tags or ())
+def nodes_in(path: str) -> tuple[str, ...]:
+    """Return the names in a ``langgraph_checkpoint_ns``, without their task ids."""
+    return tuple(each.partition(":")[0] for each in path.split("|"))

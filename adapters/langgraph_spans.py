@@ -9,6 +9,8 @@ be its child; the span itself is built from the event of the run's end.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol
@@ -144,6 +146,34 @@ def same(one: SpanContext | None, other: SpanContext | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.span_id == other.span_id
+
+
+_watching: ContextVar[Watcher | None] = ContextVar("mnemoscope_watching", default=None)
+
+
+class watched_by:  # noqa: N801 - used as a function
+    """
+    Have what the body does for a graph, outside of its nodes, know whose run it is of.
+
+    A generator that is closed from another context leaves nothing there to take away.
+    """
+
+    __slots__ = ("_token", "_watcher")
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def __enter__(self) -> None:
+        self._token = _watching.set(self._watcher)
+
+    def __exit__(self, *_exc: object) -> None:
+        with suppress(ValueError):
+            _watching.reset(self._token)
+
+
+def watcher_around() -> Watcher | None:
+    """Return who watches the graph that the code running now works for, or None."""
+    return _watching.get()
 
 
 def run_around() -> UUID | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard
 
 from ..memory.call import Call, error_name, outer_call
 from ..memory.labels import Labels
@@ -209,6 +209,10 @@ def _of_openai(used: Any) -> Usage | None:
     )
 
 
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
+
+
 def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
@@ -217,6 +221,6 @@ def _listen_to(model: Any) -> None:
     from .mem0_langchain import Listener  # noqa: PLC0415 - LangChain, where mem0 is set up for it
 
     callbacks: Any = model.callbacks
-    given = cast("list[Any]", callbacks) if isinstance(callbacks, list) else []
+    given = callbacks if _is_list(callbacks) else []
     if not any(isinstance(each, Listener) for each in given):
         model.callbacks = [*given, Listener(_heard)]

@@ -15,6 +15,7 @@ import threading
 import weakref
 from contextvars import ContextVar
 from functools import lru_cache
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -69,7 +70,7 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
         turns = None if local is None else _turns_of(local)
         # A write can be made again on another thread only.
         kept = None if inline else writes(client, table(owner_key, inline=inline))
-        guard = JournalledGuard(
+        guard = _guard_class(local)(
             "qdrant",
             runtime,
             failed=store_failed,
@@ -85,6 +86,14 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
         _is_held(runtime, guard, owner_key)
     kind = _class_for(cast("Any", type(inner)), owner_key, inline=inline)
     return client if type(client) is kind else cast("T", wrap(inner, guard, kind))
+
+
+def _guard_class(local: Local | None) -> type[JournalledGuard]:
+    if local is not None or find_spec("qdrant_client.context_headers") is None:
+        return JournalledGuard
+    from .qdrant_headers import RemoteGuard  # noqa: PLC0415 - older clients have no such headers
+
+    return RemoteGuard
 
 
 def _is_held(runtime: Runtime, guard: Guard, owner_key: str) -> None:

@@ -15,11 +15,11 @@ import binascii
 import logging
 import os
 import secrets
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..telemetry.owner_only import objection_to
 from ..telemetry.subject import SubjectKeys
 from .errors import KeyMissingError, reason_of
 
@@ -79,14 +79,9 @@ def load_secret(path: Path) -> bytes:
 
 
 def _read(path: Path) -> bytes:
-    mode = path.stat().st_mode
-    if not stat.S_ISREG(mode):
-        raise ValueError(f"the key file {path} is not a file")
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ValueError(
-            f"the key file {path} is open to other users (mode {stat.S_IMODE(mode):04o}): "
-            "run `chmod 600` on it, and think about who has read it"
-        )
+    objection = objection_to(path)
+    if objection:
+        raise ValueError(f"the key file {path} {objection}")
     try:
         return parse_secret(path.read_text(encoding="ascii"))
     except ValueError as exc:

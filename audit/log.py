@@ -18,7 +18,7 @@ from ..telemetry.event import Event, OperationClass
 from ..telemetry.fork import reset_after_fork
 from ..telemetry.fork_guard import ForkGuard
 from ..telemetry.subject import SubjectKeys
-from . import checkpoints, reading
+from . import checkpoints, reading, retention
 from .checkpoints import Announce
 from .dialect import Writing, open_database
 from .keys import Keyring
@@ -161,6 +161,27 @@ class AuditLog:
         """
         return checkpoints.sign(self, announce)
 
+    def prune(self, *, at_once: bool = True) -> int:
+        """
+        Remove what is older than `retention_days`, by whole months, and return how many events.
+
+        Args:
+            at_once: All of it; else as much as does not keep others waiting.
+
+        Raises:
+            AuditError: What was not removed until then is still there.
+        """
+        if not self.retention_days or not self._database.exists():
+            return 0
+        before_us = retention.month_before(self.now_us(), self.retention_days)
+        removed = count = retention.prune_some(self, before_us)
+        while at_once and count:
+            count = retention.prune_some(self, before_us)
+            removed += count
+        if at_once and removed:
+            self.scrub()
+        return removed
+
     def scrub(self) -> None:
         """
         See that what was deleted is in no file: write-ahead log, free pages, dead rows.
@@ -282,7 +303,18 @@ class AuditLog:
             return f"{self.path or self.label} is made with the first event"
         with self.reading() as snapshot:
             snapshot.check_keys()
-            return f"{snapshot.operations:,} events in {self.path or self.label}"
+            place, state = self.path or self.label, self._state(snapshot)
+            return f"{snapshot.operations:,} events in {place}{state}"
+
+    def _state(self, snapshot: Snapshot) -> str:
+        signed_us = snapshot.signed_us()
+        said = ""
+        if signed_us is not None:
+            said = f", signed {max(0, self.now_us() - signed_us) // 1_000_000:,} s ago"
+        left = snapshot.known_by_previous_keys()
+        if left:
+            said += f"; {left:,} customers are known by a previous key alone: keep it"
+        return said
 
     # -- the connection ----------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..telemetry.event import OperationClass
 from ..telemetry.text import json_text
 from .rows import AuditRow, row_from
+from .sentinels import is_of
 from .snapshot import SELECT
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ Key: TypeAlias = tuple[str, str | None, str]
 
 EVERYTHING = ("delete_all", "reset", "delete_users", "delete_collection", "recreate_collection")
 """Methods that delete all there is, of whomever they are about."""
+
+_PARTS = ("points", "messages", "memories")
+"""Where a write of many has a part for each."""
 
 _WHOLESALE = (
     f"{SELECT} WHERE e.kind = 'operation' AND e.method IN "
@@ -153,15 +157,14 @@ def _content_of(content: str | None, memory_id: str, place: int, of: int) -> str
     if content is None or of == 1:
         return content
     known = json.loads(content)
-    fields = cast("dict[str, Any]", known) if isinstance(known, dict) else {}
-    lists = [fields.get(name) for name in ("points", "messages", "memories")]
-    for each in (cast("list[Any]", found) for found in lists if isinstance(found, list)):
-        named = [part for part in each if _id_of(part) == memory_id]
-        if named or len(each) == of:
+    lists = [known.get(name) for name in _PARTS] if is_of(known, dict) else []
+    for each in lists:
+        named = [part for part in each if _id_of(part) == memory_id] if is_of(each, list) else []
+        if named or (is_of(each, list) and len(each) == of):
             return json_text(named[0] if named else each[place])
     return content
 
 
 def _id_of(part: Any) -> str | None:
-    found = cast("dict[str, Any]", part).get("id") if isinstance(part, dict) else None
+    found = part.get("id") if is_of(part, dict) else None
     return None if found is None else str(found)

@@ -22,7 +22,8 @@ class Pulse:
     def __init__(self, beat: Callable[[], None], every_s: float) -> None:
         self._beat = beat
         self._every_s = every_s
-        self.forked()
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
         reset_after_fork(self)
 
     def start(self) -> None:
@@ -46,7 +47,7 @@ class Pulse:
 
     def forked(self) -> None:
         """Begin anew in a child."""
-        self._thread: threading.Thread | None = None
+        self._thread = None
         self._stopping = threading.Event()
 
     def _run(self) -> None:

@@ -256,6 +256,6 @@ def spend(snapshot: Snapshot, by: By) -> list[Spend]:
     """Return tokens and cost, dearest first."""
     found: list[Any] = snapshot.execute(_SPEND.format(by=_SPEND_COLUMNS[by])).fetchall()
     return [
-        Spend(name, calls, *map(int, tokens), cost_usd=float(cost), unpriced_tokens=int(unpriced))
+        Spend._make((name, calls, *map(int, tokens), float(cost), int(unpriced)))
         for name, calls, *tokens, cost, unpriced in found
     ]

@@ -7,11 +7,11 @@ made with it and wrapped with each secret in use, so that a rotation of secrets 
 
 from __future__ import annotations
 
-import hmac
 from functools import lru_cache
 
 from ..telemetry.subject import SubjectKeys
 from ..telemetry.text import clean_text
+from .sealing import keyed_hash
 
 REFERENCE_BYTES = 16
 _HELD = 4_096
@@ -48,4 +48,4 @@ class References:
 
 
 def _hash(key: bytes, text: str) -> bytes:
-    return hmac.digest(key, clean_text(text).encode(), "sha256")[:REFERENCE_BYTES]
+    return keyed_hash(key, clean_text(text).encode())[:REFERENCE_BYTES]

@@ -13,7 +13,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+_NAMES = frozenset({"key", "role", "type", "event", "collection", "collection_name", "namespace"})
+"""Fields that say what a thing is called, not what it is: others may be called the same."""
 
 MOST = 24
 """Texts that are looked for, at most."""
@@ -22,6 +25,9 @@ _LEAST_CHARS = 12
 _MOST_CHARS = 64
 _PLAIN = re.compile(rf'[^\x00-\x1f"\\]{{{_LEAST_CHARS},}}')
 """What is the same in a database and in JSON, but for letters that JSON may escape."""
+
+_TELLING = re.compile(r"[\s\d]")
+"""A sentence has spaces, an id has digits; ``last-message`` is a key that every customer has."""
 
 _BLOCK_BYTES = 1 << 20
 
@@ -40,7 +46,7 @@ class Sentinels:
                 self._take(piece.strip()[:_MOST_CHARS])
 
     def _take(self, piece: str) -> None:
-        if len(piece) < _LEAST_CHARS or piece in self._known:
+        if len(piece) < _LEAST_CHARS or piece in self._known or not _TELLING.search(piece):
             return
         self._known.add(piece)
         heapq.heappush(self._heap, (len(piece), piece))
@@ -57,15 +63,21 @@ class Sentinels:
 
 
 def texts(content: Any) -> Iterator[str]:
-    """Yield the texts in what JSON can say, but for the names of fields."""
+    """Yield the texts in what JSON can say, but for names: of fields, and of whatever they name."""
     if isinstance(content, str):
         yield content
-    elif isinstance(content, dict):
-        for each in cast("dict[Any, Any]", content).values():
+    elif is_of(content, dict):
+        for name, each in content.items():
+            if name not in _NAMES:
+                yield from texts(each)
+    elif is_of(content, list, tuple):
+        for each in content:
             yield from texts(each)
-    elif isinstance(content, (list, tuple)):
-        for each in cast("list[Any]", content):
-            yield from texts(each)
+
+
+def is_of(value: Any, *kinds: type) -> bool:
+    """Tell whether *value* is one of *kinds*, and leave it Any, contents and all."""
+    return isinstance(value, kinds)
 
 
 def _written(piece: str) -> tuple[bytes, ...]:

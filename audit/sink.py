@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..telemetry.event import Event
 from ..telemetry.fork import reset_after_fork
 from ..telemetry.fork_guard import ForkGuard
+from ..telemetry.prometheus_live import Sample
 from ..telemetry.sink import UnacceptableError
 from .checkpoints import Announce, nowhere
 from .errors import AuditError
+from .figures import figures
 from .gaps import Gap, Holes
 from .log import AuditLog
 from .pulse import Pulse
@@ -29,6 +31,7 @@ from .spool import Spool
 CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
 _BEAT_S = 1.0
+_DAY_S = 86_400.0
 _BACKOFF_S = 0.25
 _BACKOFF_MOST_S = 15.0
 
@@ -114,6 +117,8 @@ class AuditSink:
         self._outage: _Outage | None = None
         self._adopted = False
         self._spool_failed = False
+        self._prune_at = self._clock()
+        self._pruned = 0
         self._signed_at = self._clock()
         self._signed_size = 0
 
@@ -179,6 +184,10 @@ class AuditSink:
         """Why the database takes nothing, while it does not."""
         return self._outage.error if self._outage is not None else None
 
+    def figures(self) -> Iterator[Sample]:
+        """Yield what Prometheus is told of the trail."""
+        return figures(self)
+
     def catch_up(self) -> bool:
         """Ask the database now, whatever was waited for, and return whether nothing waits."""
         with self._guard:
@@ -217,6 +226,7 @@ class AuditSink:
                 self._settle()
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
                     self._sign()
+                self._prune()
             except AuditError as exc:
                 self._failed(exc)
 
@@ -258,6 +268,9 @@ class AuditSink:
         spool = self.spool
         if spool is None:
             return
+        if self._outage is not None and not spool.pending:
+            self.stats.size = self.log.record(())
+            self._back()
         if spool.pending:
             replayed = spool.replay(self._record, self._gaps.append)
             self.stats.oldest_waiting_us = None
@@ -296,9 +309,22 @@ class AuditSink:
         self.stats.size, self.stats.checkpoint_us = size, self.log.now_us()
         logger.info("audit checkpoint of %d events:\n%s", size, note)
 
+    def _prune(self) -> None:
+        """Remove what is too old, a part at each beat, once a day."""
+        if self._every_s and self._clock() >= self._prune_at and self.stats.size:
+            removed = self.log.prune(at_once=False)
+            self._pruned += removed
+            if not removed:
+                self._prune_at = self._clock() + _DAY_S
+                if self._pruned:
+                    self.log.scrub()
+                    logger.info("%d events were older than they had to be kept", self._pruned)
+                self._pruned = 0
+
     def _end(self) -> None:
         if self._outage is None:
             self._settle(at_once=True)
+            self.announce = nowhere  # the other sinks are closing, too
             self._sign()
             return
         self._gaps += self._holes.ripe(at_once=True)

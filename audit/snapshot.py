@@ -44,7 +44,11 @@ class Snapshot:
         head: Any = connection.execute(
             "SELECT origin, size, operations, first_seq FROM audit_log"
         ).fetchone()
-        self.origin, self.size, self.operations, self.first_seq = head or ("", 0, 0, 0)
+        head = head or ("", 0, 0, 0)
+        self.origin: str = head[0]
+        self.size: int = head[1]
+        self.operations: int = head[2]
+        self.first_seq: int = head[3]
         self._ciphers = Ciphers(connection, ring)
         self._references: References | None = None
 
@@ -84,6 +88,21 @@ class Snapshot:
         """
         if self.size:
             _ = self.references
+
+    def signed_us(self) -> int | None:
+        """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
+        newest: Any = self.execute("SELECT max(created_us) FROM audit_checkpoint").fetchone()
+        return None if newest[0] is None else int(newest[0])
+
+    def known_by_previous_keys(self) -> int:
+        """Return how many customers have not been seen since the current secret is in use."""
+        counted: Any = self.execute(
+            "SELECT count(DISTINCT a.subject_uid) FROM audit_subject_alias a "
+            "WHERE a.id_type = 'customer' AND NOT EXISTS (SELECT 1 FROM audit_subject_alias b "
+            "WHERE b.subject_uid = a.subject_uid AND b.key_id = ?)",
+            (self._ring.current_id,),
+        ).fetchone()
+        return int(counted[0])
 
     def uids(self, customer: str, tenant: str | None) -> list[str]:
         """Return the subjects that a customer of a tenant is, by all keys: none, or one."""

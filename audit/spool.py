@@ -8,6 +8,7 @@ were is kept in it, so that the loss is declared, to the event, once the databas
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ from .keys import Keyring, decrypted, encrypted
 from .rows import usage_from
 from .sealing import Draft
 from .subjects import KnownAliases, aliases_of
+
+logger = logging.getLogger("mnemoscope.audit")
 
 MAX_BYTES = 64 * 1024 * 1024
 _KIND = b"mnaudits"
@@ -175,6 +178,7 @@ class Spool:
                 held.release()
                 raise
             self._claim, self._file = held, file
+            _say_what_is_damaged(file)
             self._spans = list(file.recovery.records)
         return self._file
 
@@ -189,6 +193,7 @@ class Spool:
             return 0  # its process is alive
         try:
             file = FramedFile(path, kind=_KIND, max_bytes=self._max_bytes)
+            _say_what_is_damaged(file)
             try:
                 adopted = self._hand_over(file, file.recovery.records, record, declare)
                 file.remove()
@@ -268,6 +273,18 @@ Declare = Callable[[Gap], object]
 def spool_name(url: str) -> str:
     """Return a file name for the spool of the log at *url*: each log has one of its own."""
     return f"audit-{sha256(url.encode()).hexdigest()[:12]}.spool"
+
+
+def _say_what_is_damaged(file: FramedFile) -> None:
+    found = file.recovery
+    if found.quarantine is not None:
+        logger.error(
+            "%d bytes of the audit spool %s could not be read, and are put aside in %s now: "
+            "`mnemoscope audit verify` tells which events are missing",
+            found.quarantined_bytes,
+            file.path,
+            found.quarantine,
+        )
 
 
 def _lost(each: Draft) -> Gap:

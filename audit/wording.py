@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
-from .sentinels import texts
+from .sentinels import is_of, texts
 
 _SAID = ("messages", "content", "query", "value", "text", "data", "points", "payload")
 """Where adapters put what was said; other fields say how."""
@@ -26,10 +26,9 @@ def in_words(known: Any) -> str:
 def _words(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield " ".join(value.split())
-    elif isinstance(value, list):
-        for each in cast("list[Any]", value):
+    elif is_of(value, list):
+        for each in value:
             yield from _words(each)
-    elif isinstance(value, dict):
-        found = cast("dict[str, Any]", value)
+    elif is_of(value, dict):
         for name in _SAID:
-            yield from _words(found.get(name))
+            yield from _words(value.get(name))

@@ -29,8 +29,8 @@ sys.path.insert(0, str(GRAFANA))
 from history import spend_history  # noqa: E402 - the folder is no package
 from rehearsal import Program, Rehearsal, RehearsalError, free_port  # noqa: E402
 
-SECONDS = int(os.environ.get("SECONDS", "150"))
-SLOW_AFTER_S = SECONDS * 8 // 15
+SECONDS = 150
+SLOW_AFTER_S = SECONDS // 3
 VARIABLES = {
     "$__rate_interval": "10s",
     "$__range": f"{SECONDS}s",
@@ -43,7 +43,7 @@ PANELS: Mapping[str, Sequence[str]] = {
         "The culprit of this window",
         "Seconds waited, by store",
         "p95 by store and operation",
-        "Durations, all operations",
+        "Durations, $store",
         "Degraded answers",
         "Circuit breakers",
     ),
@@ -72,8 +72,9 @@ PANELS: Mapping[str, Sequence[str]] = {
         "Queued events",
     ),
 }
-LEGEND = 6
-"""Series that are named; the rest are drawn."""
+COLUMNS, STATES = 3, 6
+LEGEND, LONG_NAME = 4, 24
+"""Series that are named, and characters of a name that needs a line for itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +121,14 @@ def _draw(folder: Path) -> None:
 def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
     board = json.loads((GRAFANA / "dashboards" / f"{name}.json").read_text())
     panels = {panel["title"]: panel for panel in board["panels"]}
-    figure, axes = plt.subplots(2, 3, figsize=(15, 7.2), layout="constrained")
-    for place, title in zip(axes.flat, titles, strict=True):
-        _panel(place, panels[title], running)
+    wanted = [panels[title] for title in titles]
+    drawn = [(panel, told) for panel in wanted if (told := _told(panel, running))]
+    rows = -(-len(drawn) // COLUMNS)
+    figure, axes = plt.subplots(
+        rows, COLUMNS, figsize=(15, 3.6 * rows), layout="constrained", squeeze=False
+    )
+    for place, (panel, told) in zip(axes.flat, drawn, strict=False):
+        _panel(place, panel, told)
     figure.suptitle(
         board["title"].removeprefix("mnemoscope / "),
         x=0.008,
@@ -135,9 +141,12 @@ def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
     print(f"wrote docs/images/dashboard-{name}.png")  # noqa: T201 - a script
 
 
-def _panel(place: Axes, panel: Any, running: Rehearsal) -> None:
-    place.set_title(panel["title"], loc="left", fontsize=11)
-    series = [each for target in panel["targets"] for each in _asked(running, target)]
+def _told(panel: Any, running: Rehearsal) -> list[Series]:
+    return [series for target in panel["targets"] for series in _asked(running, target)]
+
+
+def _panel(place: Axes, panel: Any, series: Sequence[Series]) -> None:
+    place.set_title(panel["title"].replace("$store", "all stores"), loc="left", fontsize=11)
     draw = {"heatmap": _heat, "stat": _stat, "state-timeline": _states}.get(panel["type"], _lines)
     draw(place, series, panel)
 
@@ -168,15 +177,17 @@ def _named(legend: str, labels: Mapping[str, str]) -> str:
 
 def _lines(place: Axes, series: Sequence[Series], panel: Any) -> None:
     ordered = sorted(series, key=lambda each: -max(each.values))
+    columns = 1 if max(len(each.name) for each in ordered[:LEGEND]) > LONG_NAME else 2
     for rank, each in enumerate(ordered):
-        label = each.name if rank < LEGEND else None
+        label = each.name if rank < LEGEND else None  # the rest are drawn without
         place.plot(each.at_s, each.values, linewidth=1.4, label=label)
     place.yaxis.set_major_formatter(_format(panel["fieldConfig"]["defaults"]["unit"]))
     place.set_ylim(bottom=0)
     _time(place)
     if series:
         below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.09)}
-        place.legend(fontsize=8, frameon=False, ncols=3, columnspacing=1.2, **below)
+        legend = place.legend(fontsize=8, frameon=False, ncols=columns, columnspacing=1.2, **below)
+        legend.set_in_layout(False)  # long names would squeeze the panels
 
 
 def _heat(place: Axes, series: Sequence[Series], panel: Any) -> None:
@@ -202,14 +213,14 @@ def _stat(place: Axes, series: Sequence[Series], panel: Any) -> None:
     place.set_axis_off()
     place.set_title(panel["title"], loc="left", fontsize=11)
     for each in series:
-        place.text(0.5, 0.62, each.name, ha="center", va="center", fontsize=34, color="#c4162a")
-        place.text(0.5, 0.32, _said(each.values[-1], unit), ha="center", va="center", fontsize=26)
+        place.text(0.5, 0.62, each.name, ha="center", va="center", fontsize=26, color="#c4162a")
+        place.text(0.5, 0.32, _said(each.values[-1], unit), ha="center", va="center", fontsize=22)
 
 
 def _states(place: Axes, series: Sequence[Series], panel: Any) -> None:
     (mapping,) = panel["fieldConfig"]["defaults"]["mappings"]
     states = {float(value): shown for value, shown in mapping["options"].items()}
-    told = [each for each in series if any(each.values) or len(series) <= LEGEND]
+    told = [each for each in series if any(each.values) or len(series) <= STATES]
     for row, each in enumerate(told):
         for at, value in zip(each.at_s, each.values, strict=True):
             place.barh(row, 2.2, left=at, color=_COLOURS[states[value]["color"]], height=0.7)
@@ -223,6 +234,7 @@ def _states(place: Axes, series: Sequence[Series], panel: Any) -> None:
 
 def _time(place: Axes) -> None:
     place.set_xlim(0, SECONDS)
+    place.set_xlabel(" \n" * 4, fontsize=8)  # room for the legend
     place.xaxis.set_major_formatter(EngFormatter("s"))
     for edge in ("top", "right"):
         place.spines[edge].set(visible=False)

@@ -92,8 +92,10 @@ builder.add_node("check", check)
 builder.add_edge(START, "draft")
 builder.add_edge("draft", "check")
 
+graph = scope.runnable(builder.compile())  # however it is called: also by invoke() or stream()
+
 with context(tenant="acme", customer="c-42"):
-    run = builder.compile().stream_events({}, version="v3", transformers=[scope.usage()])
+    run = graph.stream_events({}, version="v3")
     answer = run.output
 
 scope.flush()

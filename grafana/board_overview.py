@@ -80,20 +80,6 @@ def _blame() -> tuple[AnyPanel, ...]:
 def _latency() -> tuple[AnyPanel, ...]:
     return (
         *(_quantile(quantile) for quantile in (0.5, 0.95, 0.99)),
-        heat(
-            About(
-                title="Durations, all operations",
-                shows="How many operations a second took how long.",
-                act="a second band above the first is a part of the calls that waits for "
-                "something: a lock, a retry, a cold cache. Dots above lead to traces.",
-                unit="s",
-                span=12,
-            ),
-            Query(
-                expr=f"sum by (le) (rate({_BUCKET}{{{MEMORY}}}[$__rate_interval]))",
-                legend="{{le}}",
-            ),
-        ),
         lines(
             About(
                 title="Operations",
@@ -101,13 +87,29 @@ def _latency() -> tuple[AnyPanel, ...]:
                 act="a fall to nothing is the agent or its traffic, not the store. A jump explains "
                 "a slow store: find the feature that asks more.",
                 unit="ops",
-                span=12,
+                span=24,
             ),
             Query(
                 expr=f"sum by (store, operation) (rate({_COUNT}{{{MEMORY}}}[$__rate_interval]))",
                 legend="{{store}} {{operation}}",
             ),
         ),
+        heat(
+            About(
+                title="Durations, $store",
+                shows="How many operations a second took how long, one panel for each store.",
+                act="a second band above the first is a part of the calls that waits for "
+                "something: a lock, a retry, a cold cache. Dots above lead to traces.",
+                unit="s",
+                span=24,
+            ),
+            Query(
+                expr=f"sum by (le) (rate({_BUCKET}{{{STORE}}}[$__rate_interval]))",
+                legend="{{le}}",
+            ),
+        )
+        .repeat("store")
+        .repeat_direction("h"),
     )
 
 

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from traffic_incidents import Incidents
 
 SLOW_S = 1.2
-"""What a slow store takes: more than the objective, less than its deadline."""
+"""What a slow store takes: more than the objective, less than half of its deadline."""
+
+DEADLINE_S = 3.0
+"""Of a recall: its breaker opens when most calls take half of it."""
 
 BUDGETS = (
     Budget(usd=0.005, per="hour", feature="reply-outline", name="outlines"),
@@ -93,6 +96,7 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
     given: dict[str, Any] = {
         "prometheus_port": options.port,
         "prices": PRICES,
+        "deadline_recall_s": DEADLINE_S,
         "journal": folder / "journal",
         "disabled": False,
     }

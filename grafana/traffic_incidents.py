@@ -12,7 +12,7 @@ from typing import Any
 from mnemoscope.adapters.demo.trouble import How, Trouble
 from mnemoscope.memory import Mnemoscope, context
 
-HANG_S = 2.5
+HANG_S = 3.5
 """More than a recall may take."""
 
 

@@ -7,6 +7,7 @@ The chokepoint in front of an agent's memory, and the front door to it.
 from __future__ import annotations
 
 from .budget import Budget
+from .configuring import configure, observe
 from .context import Scope, context, feature
 from .errors import (
     BudgetExceeded,
@@ -19,7 +20,7 @@ from .errors import (
     StoreUnavailableError,
     UnsupportedClientError,
 )
-from .front_door import Mnemoscope, configure, observe
+from .front_door import Mnemoscope
 from .health import Check, Health, State
 from .policy import BreakerPolicy, Policy
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..telemetry.drain import Drain
 from ..telemetry.faults import Faults
 from ..telemetry.prices import Prices
-from ..telemetry.prometheus_live import LiveCollector
+from ..telemetry.prometheus_live import Figured, LiveCollector
 from ..telemetry.sink import Sink
 from ..telemetry.subject import SubjectKeys
 from ..telemetry.trace import Tracing
@@ -293,5 +293,9 @@ def _live(names: Iterable[SinkName], runtime: Runtime) -> LiveFigures | None:
     from prometheus_client import REGISTRY  # noqa: PLC0415
 
     live = LiveFigures(runtime)
-    LiveCollector.of(REGISTRY).add(live.read)
+    collector = LiveCollector.of(REGISTRY)
+    collector.add(live.read)
+    for sink in runtime.drain.sinks:
+        if isinstance(sink, Figured):
+            collector.add(sink.figures)
     return live

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from stat import S_IMODE
 
 from ..telemetry.amounts import in_unit
 from ..telemetry.crossing import Level
 from ..telemetry.lane import LaneStats, delivering
+from ..telemetry.owner_only import objection_to
 from ..telemetry.prices import PriceFileError, Prices
 from ..telemetry.sink import Checkable, DeliveryError, Sink
 from .breaker import BreakerState
@@ -201,7 +201,7 @@ def key(settings: Settings) -> Check:
         return Check(name="key", state=State.OK, detail="given by MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
     path = settings.key_file
     try:
-        mode = S_IMODE(path.stat().st_mode)
+        objection = objection_to(path)
     except FileNotFoundError:
         return Check(
             name="key",
@@ -209,9 +209,9 @@ def key(settings: Settings) -> Check:
             detail=f"there is no {path}: a new one is made at the next start. If there was one, "
             "restore it: without it nobody is found who was recorded before",
         )
-    if mode & 0o077:
-        return failed("key", f"{path} is open to other users (mode {mode:04o}): chmod 600 it")
-    return Check(name="key", state=State.OK, detail=f"from {path}, mode {mode:04o}")
+    if objection:
+        return failed("key", f"{path} {objection}")
+    return Check(name="key", state=State.OK, detail=f"from {path}, which its owner alone may read")
 
 
 def names(health: RedactorHealth) -> Check:

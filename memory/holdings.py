@@ -35,7 +35,8 @@ class Person:
 
     Attributes:
         customer: Their id, as the stores know it.
-        tenant: Whose customer.
+        tenant: Whose customer. None of the stores that are wrapped here knows tenants: ids are to
+            differ between them, or their data is one person's.
         runs: Runs and threads that the audit trail knows to be theirs. Verbatim.
         memory_ids: Ids of memories that it knows to be theirs, by the store's name: what was
             deleted before may be found in a history by nothing else.

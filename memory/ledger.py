@@ -110,6 +110,8 @@ class Ledger:
         def call(operation: Operation, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = invoke(operation, *args, **kwargs)
+            except AuditUnavailableError:
+                raise  # there is nothing to wait for
             except Exception:
                 self.settle(operation.method.op_class)
                 raise
@@ -123,6 +125,8 @@ class Ledger:
         async def acall(operation: Operation, *args: Any, **kwargs: Any) -> Any:
             try:
                 result = await invoke(operation, *args, **kwargs)
+            except AuditUnavailableError:
+                raise  # there is nothing to wait for
             except Exception:
                 await self.asettle(operation.method.op_class)
                 raise

@@ -47,8 +47,9 @@ class Reporter:
                 event = self._event(call, status, exc)
         except Exception as ours:  # noqa: BLE001 - observing fails open
             faults.note("guard.report", ours, trips=True)
-        # None too: else the caller would take an earlier call's outcome for this one's.
-        last_event.set(event)
+        finally:
+            # None too: else the caller would take an earlier call's outcome for this one's.
+            last_event.set(event)
         if event is not None:
             self._emit(event)
 

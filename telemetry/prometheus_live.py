@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
 from .faults import logger
 from .fork_guard import ForkGuard
@@ -47,6 +47,15 @@ class Sample:
 
 Read: TypeAlias = Callable[[], Iterable[Sample]]
 """A bound method that returns figures. Called from the thread that serves a scrape."""
+
+
+@runtime_checkable
+class Figured(Protocol):
+    """A sink that has figures of its own."""
+
+    def figures(self) -> Iterable[Sample]:
+        """Return them, as of now, without reading any file."""
+        ...
 
 
 class LiveCollector:

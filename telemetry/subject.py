@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NoReturn, final
 
 HASH_BYTES = 16
+_HELD = 4_096
 
 
 class SubjectKeys:
@@ -24,13 +25,15 @@ class SubjectKeys:
         secret: At least 16 random bytes.
     """
 
-    __slots__ = ("_derive", "_secret")
+    __slots__ = ("_derive", "_secret", "pseudonym")
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < 16:  # noqa: PLR2004 - 128 bits, the least that RFC 5869 inputs should hold
             raise ValueError("the subject secret must be at least 16 bytes: generate one at random")
         self._secret = secret
         self._derive = lru_cache(maxsize=64)(self._hkdf)
+        # Every sink asks for each event, and whoever was seen just now is seen again.
+        self.pseudonym = lru_cache(maxsize=_HELD)(self._pseudonym)
 
     def __repr__(self) -> str:
         """Never the secret."""
@@ -39,6 +42,12 @@ class SubjectKeys:
     def key(self, purpose: str) -> bytes:
         """Derive the 32-byte key for *purpose*, for example a sink's name."""
         return self._derive(purpose)
+
+    def _pseudonym(self, sink: str, tenant: str, customer: str) -> str:
+        parts = [each.encode("utf-8", "surrogatepass") for each in (tenant, customer)]
+        message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+        digest = hmac.digest(self.key(sink), message, "sha256")[:HASH_BYTES]
+        return base64.b32encode(digest).decode().rstrip("=").lower()
 
     def _hkdf(self, purpose: str) -> bytes:
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415 - 20 ms on first use only
@@ -80,8 +89,4 @@ class Subject:
         length-prefixed: ``("ab", "c")`` and ``("a", "bc")`` differ. With *keys*, those before the
         current ones, it is the pseudonym that they gave.
         """
-        parts = [each.encode("utf-8", "surrogatepass") for each in (self.__tenant, self.__customer)]
-        message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-        key = (keys or self.__keys).key(sink)
-        digest = hmac.digest(key, message, "sha256")[:HASH_BYTES]
-        return base64.b32encode(digest).decode().rstrip("=").lower()
+        return (keys or self.__keys).pseudonym(sink, self.__tenant, self.__customer)

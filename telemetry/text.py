@@ -28,7 +28,7 @@ def json_text(value: Any) -> str:
 
 def clean_text(text: str) -> str:
     """Return *text* without lone surrogates, which no UTF-8 format takes."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def utc_text(micros: int) -> str:

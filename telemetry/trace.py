@@ -9,6 +9,7 @@ works, `entered` makes the ids current, so that spans of instrumented clients be
 from __future__ import annotations
 
 import random
+import weakref
 from collections.abc import Callable
 from typing import Protocol
 
@@ -21,7 +22,7 @@ from .fork import reset_after_fork
 from .thawed import thawed
 from .trace_ref import TraceRef
 
-__all__ = ["Ids", "RandomIds", "TraceRef", "Tracing", "entered"]
+__all__ = ["Ids", "RandomIds", "TraceRef", "Tracing", "alive", "entered"]
 
 _new_ref = thawed(TraceRef)
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
@@ -79,6 +80,7 @@ class Tracing:
         self._ids: Ids = ids or RandomIds()
         self._sample = sample
         self.enclosing: Callable[[], TraceRef | None] | None = None
+        alive.add(self)
 
     def child(self, parent: TraceRef) -> TraceRef:
         """Return ids below a span of ours."""
@@ -104,6 +106,10 @@ class Tracing:
                 return _new_ref(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
         trace_id = ids.generate_trace_id() | 0
         return _new_ref(trace_id, span_id, None, self._sample(trace_id))
+
+
+alive: weakref.WeakSet[Tracing] = weakref.WeakSet()
+"""All of the process, for code that has no scope at hand, such as a logger's."""
 
 
 class _Entered(NonRecordingSpan):

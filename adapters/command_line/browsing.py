@@ -84,8 +84,8 @@ def show(options: ShowOptions, console: Console, now_us: int | None = None) -> N
         found = remembered_at(log, options.customer, options.tenant, moment)
         _print(options, console, [_memory(each) for each in found], screens.memories(found, moment))
     elif options.run is not None:
-        rows = rows_of(log, options.run, options.customer, options.tenant)
-        seen = deque(recalls(log, rows), options.limit)
+        of_run = rows_of(log, options.run, options.customer, options.tenant)
+        seen = deque(recalls(log, of_run), options.limit)
         screen = screens.recalls(seen, partial(_run_name, customer=options.customer))
         _print(options, console, [_recall(each) for each in seen], screen)
     else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +17,7 @@ from uuid import uuid4
 from rich.console import Console
 
 from ...audit.bundle.contract import Kind, Request, Store, StoreStatus
-from ...audit.bundle.source import Source, source
+from ...audit.bundle.source import source
 from ...audit.bundle.writing import Bundle, write_bundle
 from ...audit.errors import AuditError
 from ...audit.leads import leads
@@ -55,10 +57,18 @@ def export(options: ExportOptions, console: Console) -> Bundle:
         OSError: The bundle could not be written.
     """
     request = _request(options)
+    path = _path(options.out, request)
     with _asked(options) as (log, stores), source(log, options.customer, options.tenant) as found:
         _record(log, "privacy.export.requested", {"request": request.request_id})
         with counting(console, "exporting", found.expected) as progress:
-            bundle = _written(options, request, found, stores=stores(), progress=progress)
+            bundle = write_bundle(
+                path,
+                request,
+                found.evidence,
+                history=found.history,
+                stores=stores(),
+                progress=progress,
+            )
         _record(log, "privacy.export.completed", _outcome(request, bundle))
     return bundle
 
@@ -134,29 +144,14 @@ def _stores(scope: Mnemoscope, options: ExportOptions) -> Generator[Stores]:
         yield stores
 
 
-def _written(
-    options: ExportOptions,
-    request: Request,
-    found: Source,
-    *,
-    stores: Iterator[Store],
-    progress: Callable[[int], object],
-) -> Bundle:
-    return write_bundle(
-        _path(options.out, request),
-        request,
-        found.evidence,
-        history=found.history,
-        stores=stores,
-        progress=progress,
-    )
-
-
 def _path(out: Path | None, request: Request) -> Path:
     name = f"mnemoscope-export-{request.request_id}.zip"
     if out is None:
         return Path(name)
-    return out / name if out.is_dir() else out
+    path = out / name if out.is_dir() else out
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    return path
 
 
 def _record(log: AuditLog, name: str, data: dict[str, Any]) -> None:

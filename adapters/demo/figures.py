@@ -143,13 +143,21 @@ def count_events(
     log: AuditLog, *, prometheus: int, log_file: Path, recorder: Recorder, counted: Sequence[str]
 ) -> SinkCounts:
     """Count the events in each sink; OTLP and LangSmith where they are in *counted*."""
+    told = _checkpoints_told(log)
     return SinkCounts(
         audit=log.count(),
-        prometheus=prometheus,
-        logs=len(log_file.read_bytes().splitlines()),
-        otlp=len(recorder.spans()) if "otlp" in counted else None,
-        langsmith=len(recorder.runs()) if "langsmith" in counted else None,
+        prometheus=prometheus - told,
+        logs=len(log_file.read_bytes().splitlines()) - told,
+        otlp=len(recorder.spans()) - told if "otlp" in counted else None,
+        langsmith=len(recorder.runs()) - told if "langsmith" in counted else None,
     )
+
+
+def _checkpoints_told(log: AuditLog) -> int:
+    """Return how many checkpoints the other sinks were told: about events, and none themselves."""
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT count(*) FROM audit_checkpoint WHERE anchors <> '[]'")
+        return int(found.fetchone()[0])
 
 
 def observations(metrics: str) -> int:

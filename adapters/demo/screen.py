@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.reading import Remembered, Spend, StoreLatency
+from ...audit.wording import text_of
 from ...telemetry.text import utc_text
 from ..command_line.erasure import screen as erasure_screen
-from .figures import TENANT, Figures, Memories, SinkCounts, culprit, text_of, unanswered
+from .figures import TENANT, Figures, Memories, SinkCounts, culprit, unanswered
 from .parting import Parting
 from .surge import FACTOR, Noticed
 

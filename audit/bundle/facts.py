@@ -52,6 +52,12 @@ def day_of(moment: str | None) -> str:
     return moment or "" if found is None else f"{found.day} {found:%B %Y}"
 
 
+def short_day_of(moment: str | None) -> str:
+    """Return the day in few letters."""
+    found = _parsed(moment)
+    return moment or "" if found is None else f"{found.day} {found:%b %Y}"
+
+
 def time_of(moment: str | None) -> str:
     """Return the time of day."""
     found = _parsed(moment)
@@ -63,7 +69,7 @@ def when(moment: str | None) -> str:
     found = _parsed(moment)
     if found is None:
         return escape(moment or "")
-    shown = f"{found.day} {found:%b %Y, %H:%M}"
+    shown = f"{found.day} {found:%b %Y}, {found:%H:%M}"
     return f'<time datetime="{escape(moment or "")}">{shown}</time>'
 
 
@@ -72,6 +78,21 @@ def _parsed(moment: str | None) -> datetime | None:
         return datetime.fromisoformat(moment or "")
     except ValueError:
         return None
+
+
+_NAMES = {
+    "mem0": "Facts about you",
+    "qdrant": "Documents",
+    "langgraph.store": "Notes",
+    "langgraph.checkpoint": "Conversations",
+}
+
+
+def named(store: str) -> str:
+    """Return a store's name as HTML, with what it keeps where that is known."""
+    known = _NAMES.get(store.partition("#")[0])
+    name = f"<code>{escape(store)}</code>"
+    return f"{known} ({name})" if known else name
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

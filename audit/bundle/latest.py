@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from typing import Any, cast
+from typing import Any
 
+from .reading import readable
 from .statements import RECALLS
+from .summary import MODEL
 
 EVENTS_SHOWN = 500
 MEMORIES_SHOWN = 200
-_LONGEST_CONTENT = 4_000
 
 
 class Latest:
     """
     Keeps a bounded part of what it is shown.
 
+    What touches no memory, and what is a part of something that is shown, is left out; a row of
+    saved states of one conversation is one entry.
+
     Attributes:
-        events: The newest ones, oldest first.
+        events: The newest ones, oldest first, with how many *times* in a row.
+        n_events: How many entries there were in all.
+        left_out: How many events were not shown.
         accesses: The newest of those that were consultations.
+        n_accesses: How many of these there were in all.
         memories: By store, what it was found to hold.
         texts: What some memories say, by their ids.
-        beside: By store, how much more it keeps beside what the agent can recall.
         found: By store, how much the agent can recall there.
+        beside: By store, how much more it keeps beside that.
     """
 
     def __init__(self) -> None:
         self.events: deque[dict[str, Any]] = deque(maxlen=EVENTS_SHOWN)
         self.accesses: deque[dict[str, Any]] = deque(maxlen=EVENTS_SHOWN)
+        self.n_events = self.n_accesses = self.left_out = 0
         self.memories: dict[str, list[dict[str, Any]]] = {}
         self.texts: dict[str, str] = {}
         self.found: dict[str, int] = {}
@@ -36,9 +43,18 @@ class Latest:
 
     def add(self, document: dict[str, Any]) -> None:
         """Show it one event, as events.jsonl has it."""
-        self.events.append(document)
+        if document["nested"] or (document["class"] == MODEL and not document["usage"]):
+            self.left_out += 1
+            return
         if document["class"] in RECALLS:
+            self.n_accesses += 1
             self.accesses.append(document)
+        last = self.events[-1] if self.events else None
+        if last is not None and _is_more_of(last, document):
+            last["times"] += 1
+            return
+        self.n_events += 1
+        self.events.append({**document, "times": 1})
 
     def add_memory(self, thing: dict[str, Any]) -> None:
         """Show it one memory, as memories.jsonl has it."""
@@ -53,31 +69,6 @@ class Latest:
             self.texts[str(thing["id"])] = readable(thing["content"])
 
 
-def readable(content: Any) -> str:
-    """Return *content* for a person: its texts, without the machinery around them."""
-    text = "\n".join(_texts(content))
-    return text if len(text) <= _LONGEST_CONTENT else f"{text[:_LONGEST_CONTENT]}…"
-
-
-_MACHINERY = frozenset({"id", "hash", "score", "user_id", "agent_id", "run_id", "type", "role"})
-_PLAIN = frozenset({"content", "text", "memory", "data", "messages", "query"})
-"""Keys that say nothing that their text does not."""
-
-
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, list):
-        items = cast("list[Any]", content)
-        return [text for each in items for text in _texts(each)]
-    if isinstance(content, dict):
-        pairs = cast("dict[str, Any]", content)
-        return [line for key, value in pairs.items() for line in _pair(key, value)]
-    return [] if content is None else [content if isinstance(content, str) else json.dumps(content)]
-
-
-def _pair(key: str, value: Any) -> list[str]:
-    texts = _texts(value)
-    if not isinstance(value, (dict, list)):
-        texts = [text for text in texts if key not in _MACHINERY]
-    if len(texts) == 1 and not isinstance(value, (dict, list)) and key not in _PLAIN:
-        return [f"{key}: {texts[0]}"]
-    return texts
+def _is_more_of(last: dict[str, Any], document: dict[str, Any]) -> bool:
+    same = ("class", "store", "status", "run", "agent", "journal")
+    return document["class"] == "checkpoint" and all(last[each] == document[each] for each in same)

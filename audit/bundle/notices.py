@@ -6,7 +6,7 @@ from collections import Counter
 from html import escape
 from typing import Any, cast
 
-from .facts import Facts, table, text, when
+from .facts import Facts, named, table, text, when
 from .sentences import counted
 from .statements import utc
 from .summary import Period
@@ -34,7 +34,7 @@ def recipients(facts: Facts) -> str:
 
 def _recipient(name: str, what: str, period: Period) -> list[str]:
     times = f"{period.count:,}"
-    return [f"<code>{text(name)}</code>", what, when(period.first), when(period.last), times]
+    return [named(name), what, when(period.first), when(period.last), times]
 
 
 def withheld(facts: Facts) -> str:

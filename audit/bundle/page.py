@@ -15,8 +15,7 @@ from importlib.resources import files
 
 from . import notices, sections
 from .contract import Kind, StoreReport, StoreStatus
-from .facts import Facts, day_of, when
-from .sentences import counted
+from .facts import Facts, named, short_day_of, when
 from .statements import utc
 
 _TITLES = {
@@ -93,9 +92,7 @@ def _verdict(facts: Facts) -> str:
             "<p class=verdict><b>This answer is complete.</b> Every store that ever held something "
             "about you was asked, and told everything.</p>"
         )
-    items = "".join(
-        f"<li><code>{escape(each.name)}</code>: {_why(each)}</li>" for each in facts.lacking
-    )
+    items = "".join(f"<li>{named(each.name)}: {_why(each)}</li>" for each in facts.lacking)
     return (
         "<div class='verdict lacking'><b>This answer is not complete.</b> Some stores did not tell "
         f"everything; what the log knows of them is listed instead.<ul>{items}</ul></div>"
@@ -114,17 +111,18 @@ def _why(report: StoreReport) -> str:
 
 def _figures(facts: Facts) -> str:
     summary = facts.summary
-    figures = [(facts.n_memories, "remembered now")]
-    if facts.is_access:
-        figures.append(
-            (summary.accesses, counted(summary.accesses, "time", "times").split()[1] + " looked up")
-        )
-    figures.append((summary.by_class["remember"], "written"))
-    if facts.is_access:
-        figures.append((summary.by_class["forget"], "deleted"))
+    looked = facts.latest.n_accesses
+    figures = [
+        (facts.n_memories, "remembered now"),
+        (looked, "time looked up" if looked == 1 else "times looked up"),
+        (summary.by_class["remember"], "written"),
+        (summary.by_class["forget"], "deleted"),
+    ]
+    if not facts.is_access:
+        figures = figures[::2]
     items = "".join(f"<li><b>{number:,}</b>{what}</li>" for number, what in figures)
     if summary.all.first:
-        items += f"<li><b>{day_of(summary.all.first)}</b>first recorded</li>"
+        items += f"<li><b>{short_day_of(summary.all.first)}</b>first recorded</li>"
     return f"<ul class=figures>{items}</ul>"
 
 

@@ -9,9 +9,10 @@ from itertools import groupby
 from typing import Any
 
 from .contract import StoreReport, StoreStatus
-from .facts import Facts, day_of, table, text, time_of, when
-from .latest import readable
+from .facts import Facts, day_of, named, table, text, time_of, when
+from .reading import marked, readable
 from .sentences import KINDS, counted, sentence
+from .statements import utc
 
 _SEEN, _SHORT = 3, 90
 """How many entries are shown of what was seen, and how many letters of each."""
@@ -36,25 +37,36 @@ def remembered(facts: Facts) -> str:
 def _store(report: StoreReport, facts: Facts) -> str:
     latest = facts.latest
     found, shown = latest.found.get(report.name, 0), latest.memories.get(report.name, [])
-    head = f"<h3><code>{escape(report.name)}</code> {_STATUSES[report.status]}"
-    error = f" ({escape(report.error)})" if report.error else ""
-    lines = [f"{head}{error}: {counted(found, 'entry', 'entries')}</h3>"]
-    if report.status is not StoreStatus.COMPLETE:
-        lines.append(
-            "<p class=soft>What is listed is what the log of the agents last knew to be there.</p>"
-        )
+    lines = [
+        f"<h3>{named(report.name)}: {counted(found, 'entry', 'entries')}</h3>",
+        f"<p class=soft>{_state(report)}</p>",
+    ]
     if shown:
-        rows = (_memory(each) for each in shown)
-        lines.append(table(["What", "Where", "Since", "Last changed"], rows))
+        lines.append(table(["What", "Since", "Last changed"], map(_memory, shown)))
     lines += _more(found - len(shown), latest.beside.get(report.name, 0))
     return "".join(lines)
 
 
+def _state(report: StoreReport) -> str:
+    error = f" ({escape(report.error)})" if report.error else ""
+    if report.status is StoreStatus.COMPLETE:
+        return f"The store {_STATUSES[report.status]}, {when(utc(report.asked_us or 0))}."
+    last = (
+        "What the log of the agents last knew to be there is listed." if report.n_memories else ""
+    )
+    return f"The store {_STATUSES[report.status]}{error}. {last}"
+
+
 def _memory(thing: dict[str, Any]) -> list[str]:
-    content = readable(thing["content"])
-    shown = f"<td class=text>{text(content)}</td>"
-    place = text(thing["collection"] or thing["kind"])
-    return [shown, place, when(thing["created"]), when(thing["updated"])]
+    place = f"<div class=soft>{marked(thing['collection'])}</div>" if thing["collection"] else ""
+    content = marked(readable(thing["content"])) or text(thing["id"])
+    since, changed = when(thing["created"]), when(thing["updated"])
+    last = "" if changed in {"", since} else changed
+    return [f"<td class=text>{content}{place}</td>", _moment(since), _moment(last)]
+
+
+def _moment(html: str) -> str:
+    return f"<td class=time>{html or '<span class=soft>unchanged</span>'}</td>"
 
 
 def _more(hidden: int, beside: int) -> Iterator[str]:
@@ -70,44 +82,36 @@ def _more(hidden: int, beside: int) -> Iterator[str]:
 
 def accesses(facts: Facts) -> str:
     """Return who looked, when and why."""
-    shown = facts.latest.accesses
-    intro = (
-        f"<p>Each time an agent looked up what is remembered about you: {facts.summary.accesses:,} "
-        "in all. “Seen” are the entries that it was shown, the best match first.</p>"
-    )
-    if not shown:
+    latest = facts.latest
+    if not latest.accesses:
         return "<h2 id=accesses>Who looked, when and why</h2><p>Nobody did.</p>"
-    rows = (_access(each, facts.latest.texts) for each in reversed(shown))
-    listed = table(["When (UTC)", "Why", "Who", "Where", "Seen"], rows)
-    note = _newest(len(shown), facts.summary.accesses, "accesses.csv")
+    intro = (
+        f"<p>Each time an agent looked up what is remembered about you: {latest.n_accesses:,} in "
+        "all, the latest first. “Seen” is what it was shown, in its present wording, the best "
+        "match first.</p>"
+    )
+    rows = (_access(each, latest.texts) for each in reversed(latest.accesses))
+    listed = table(["When", "Why", "Who", "Seen"], rows)
+    note = _newest(len(latest.accesses), latest.n_accesses, "accesses.csv")
     return f"<h2 id=accesses>Who looked, when and why</h2>{intro}{note}{listed}"
 
 
 def _access(document: dict[str, Any], texts: dict[str, str]) -> list[str]:
     moment = f"<td class=time>{when(document['occurred_at'])}</td>"
-    agent = text(document["agent"])
-    if document["feature"]:
-        agent += f"<br><span class=soft>{escape(document['feature'])}</span>"
-    return [
-        moment,
-        text(document["purpose"]),
-        agent,
-        text(document["store"]),
-        _seen(document, texts),
-    ]
+    agent = f"{text(document['agent'])}<div class=soft>{escape(document['store'])}</div>"
+    return [moment, text(document["purpose"]), agent, _seen(document, texts)]
 
 
 def _seen(document: dict[str, Any], texts: dict[str, str]) -> str:
-    if document["withheld"] == "third_party":
+    if document["withheld"] is not None:
         return "<span class=soft>not shown: see below</span>"
+    if document["class"] == "resume":
+        return "the conversation so far"
     memories = document["memories"]
     if not memories:
-        return (
-            "<span class=soft>nothing</span>" if not document["hits"] else f"{document['hits']:,}"
-        )
-    seen = "".join(
-        f"<li value={each['rank']}>{_short(each, texts)}</li>" for each in memories[:_SEEN]
-    )
+        return f"{counted(document['hits'], 'entry', 'entries')}" if document["hits"] else "nothing"
+    shown = memories[:_SEEN]
+    seen = "".join(f"<li value={each['rank']}>{_short(each, texts)}</li>" for each in shown)
     hidden = len(memories) - _SEEN
     return f"<ol class=seen>{seen}</ol>" + (f"and {hidden:,} more" if hidden > 0 else "")
 
@@ -116,17 +120,23 @@ def _short(memory: dict[str, Any], texts: dict[str, str]) -> str:
     memory_id = str(memory["memory_id"])
     known = texts.get(memory_id)
     shown = textwrap.shorten(known or memory_id, _SHORT, placeholder="…")
-    return escape(shown) if known else f"<code>{escape(shown)}</code>"
+    return marked(shown) if known else f"<code>{escape(shown)}</code>"
 
 
 def timeline(facts: Facts) -> str:
     """Return what was done, the newest first, by day."""
-    shown = facts.latest.events
-    if not shown:
+    latest = facts.latest
+    if not latest.events:
         return "<h2 id=timeline>What was done, and when</h2><p>Nothing is recorded.</p>"
-    intro = "<p>Everything the agents did with what is remembered about you. Times are in UTC.</p>"
-    note = _newest(len(shown), facts.summary.all.count, "events.jsonl")
-    days = groupby(reversed(shown), key=lambda each: day_of(each["occurred_at"]))
+    left_out = (
+        f" {counted(latest.left_out, 'step', 'steps')} inside these, or that touched no memory, "
+        "are left out here; they are in <code>events.jsonl</code>."
+        if latest.left_out
+        else ""
+    )
+    intro = f"<p>What the agents did with what is remembered about you.{left_out}</p>"
+    note = _newest(len(latest.events), latest.n_events, "events.jsonl")
+    days = groupby(reversed(latest.events), key=lambda each: day_of(each["occurred_at"]))
     listed = "".join(_day(day, documents) for day, documents in days)
     return f"<h2 id=timeline>What was done, and when</h2>{intro}{note}{_FILTER}{listed}"
 
@@ -149,8 +159,9 @@ def _day(day: str, documents: Iterable[dict[str, Any]]) -> str:
 
 def _event(document: dict[str, Any]) -> str:
     kind, said = sentence(document)
-    content = readable(document["content"])
-    quote = f"<blockquote>{escape(content)}</blockquote>" if content else ""
+    is_state = document["class"] == "checkpoint"
+    content = "" if is_state else marked(readable(document["content"]))
+    quote = f"<blockquote>{content}</blockquote>" if content else ""
     return (
         f"<li data-kind={kind}><span class='time soft'>{escape(time_of(document['occurred_at']))}"
         f"</span><span class='badge {kind}'>{KINDS[kind]}</span><div>{escape(said)}{quote}"
@@ -162,11 +173,10 @@ def _circumstances(document: dict[str, Any]) -> str:
     usage: dict[str, Any] = document["usage"] or {}
     known: list[tuple[str, Any]] = [
         ("why", document["purpose"]),
-        ("in", document["store"] if not usage else None),
+        ("in", None if usage else document["store"]),
         ("model", usage.get("model")),
-        ("feature", document["feature"]),
-        ("conversation", document["run"]),
-        ("record", document["seq"]),
+        ("part", document["feature"]),
+        ("event", document["seq"]),
     ]
     return " · ".join(f"{name}: {escape(str(value))}" for name, value in known if value is not None)
 
@@ -175,6 +185,6 @@ def _newest(shown: int, total: int, file: str) -> str:
     if shown >= total:
         return ""
     return (
-        f"<p class=verdict>This page shows the newest {shown:,} of {total:,}. "
-        f"All of them are in <code>{file}</code>.</p>"
+        f"<p class=verdict>This page shows the newest {shown:,} of {total:,}. All of them are in "
+        f"<code>{file}</code>.</p>"
     )

@@ -24,7 +24,7 @@ KINDS = {
     "written": "Remembered",
     "forgotten": "Forgotten",
     "conversation": "Conversation",
-    "model": "Language model",
+    "model": "Model",
     "other": "Other",
 }
 
@@ -64,10 +64,12 @@ _LATER = {
 
 
 def sentence(document: dict[str, Any]) -> Sentence:
-    """Return what to show of one event, as events.jsonl has it."""
+    """Return what to show of one event, as events.jsonl has it, with how many *times* in a row."""
     op_class = document["class"]
     done = _WENT_WELL.get(op_class, document["operation"])
-    text = f"{_agent(document)} {done}{_ending(document)}."
+    times = document["times"]
+    often = f" {times:,} times" if times > 1 else ""
+    text = f"{_agent(document)} {done}{often}{_ending(document)}."
     return Sentence(_KIND_OF.get(op_class, "other"), text)
 
 

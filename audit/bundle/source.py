@@ -83,21 +83,28 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
 
 
 def losses(snapshot: Snapshot) -> Iterator[Loss]:
-    """Yield what the log declares as lost."""
+    """Yield what the log declares as lost, less what came after all."""
     gaps = snapshot.stream(
         "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (GAP,)
     )
+    told: set[Any] = set()
     for (header,) in gaps:
         known = json.loads(header)
         data = known["data"]
-        yield Loss(
-            writer=data["writer"],
-            first=data["from_wseq"],
-            last=data["to_wseq"],
-            n_events=data["count"],
-            reason=data["reason"],
-            declared_us=known["recorded_at"],
-        )
+        gap = (data["writer"], data["from_wseq"], data["to_wseq"])
+        n_events = 0 if gap in told else gap[2] - gap[1] + 1 - _arrived(snapshot, gap)
+        told.add(gap)
+        if n_events > 0:
+            yield Loss(*gap, n_events, data["reason"], known["recorded_at"])
+
+
+def _arrived(snapshot: Snapshot, gap: tuple[str, int, int]) -> int:
+    found: Any = snapshot.execute(
+        "SELECT count(*) FROM audit_event "
+        "WHERE kind = 'operation' AND writer_id = ? AND writer_seq BETWEEN ? AND ?",
+        gap,
+    ).fetchone()
+    return int(found[0])
 
 
 def _count(snapshot: Snapshot, uids: list[str]) -> int:

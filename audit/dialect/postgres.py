@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, LiteralString, cast
+from typing import TYPE_CHECKING, Any
 
 from ..errors import AuditError
 from ..schema import (
@@ -215,7 +215,7 @@ class _Writing(_Reading):
         copy_in = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
         with (
             self._connection.cursor() as cursor,
-            cursor.copy(cast("LiteralString", copy_in)) as copy,
+            cursor.copy(copy_in.encode()) as copy,
         ):
             copy.set_types(types_of(table, columns, _COPIED.__getitem__))
             for row in rows:
@@ -228,8 +228,8 @@ def _storable(value: Value) -> Value:
 
 
 @lru_cache(256)
-def _translated(statement: str) -> LiteralString:
-    return cast("LiteralString", statement.replace("%", "%%").replace("?", "%s"))
+def _translated(statement: str) -> bytes:
+    return statement.replace("%", "%%").replace("?", "%s").encode()
 
 
 def _told(url: str) -> str:
@@ -286,9 +286,9 @@ def _step(connection: psycopg.Connection[Any], version: int) -> None:
         connection.execute("CREATE TABLE audit_schema(version bigint NOT NULL)")
         connection.execute("INSERT INTO audit_schema VALUES (0)")
     for statement in steps_from(version)[0]:
-        connection.execute(cast("LiteralString", _in_its_words(statement)))
+        connection.execute(_in_its_words(statement).encode())
     for statement in _TRIGGERS if version == 0 else ():
-        connection.execute(cast("LiteralString", statement))
+        connection.execute(statement.encode())
     after = version_after(version)
     connection.execute("UPDATE audit_schema SET version = %s", (after,))
     connection.execute("UPDATE audit_log SET schema_version = %s", (after,))

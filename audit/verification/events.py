@@ -15,6 +15,7 @@ from ..snapshot import Snapshot
 from .writers import Hole, Writers
 
 GAP = "audit.gap"
+PRUNED = "retention.pruned"
 BLOCK = 4_096
 """Events after which their hashes are handed on."""
 
@@ -39,33 +40,33 @@ class Pass:
     Args:
         origin: The log's name.
         first: Number of the first event.
-        prev: Hash of the one before it, in hexadecimal. None: not known here.
+        prev: Hash of the one before it, in hexadecimal.
 
     Attributes:
-        first_prev: What the first event says is the hash of the one before.
         prev: Hash of the last one, in hexadecimal.
         next_seq: The number that comes next.
         valid: How many of them are as they were sealed.
         events: How many there were; how many of them are *operations*, how many committed to a
             detail, and how many say what a model call consumed (*usages*).
         gone: How many details were deleted, as the log says.
-        first_us: When the first one was recorded, and when the last one.
+        last_us: When the last one was recorded.
         writers: What each writer has counted.
         keys: Verifier keys that the log names.
         gaps: Holes that it declares.
+        pruned: What retention said last: what it removed, and what would be counted in that.
         wrong: What does not hold.
     """
 
-    def __init__(self, origin: str, first: int, prev: str | None = None) -> None:
-        self.first_prev: str | None = None
+    def __init__(self, origin: str, first: int, prev: str) -> None:
         self.prev = prev
         self.next_seq: int = first
         self.events = self.operations = self.committed = self.usages = self.gone = 0
         self.valid: int = 0
-        self.first_us = self.last_us = 0
+        self.last_us = 0
         self.writers = Writers()
         self.keys: set[str] = set()
         self.gaps: list[Hole] = []
+        self.pruned: dict[str, Any] = {}
         self.wrong: list[str] = []
         self._origin = origin
 
@@ -103,17 +104,15 @@ class Pass:
         return leaf
 
     def _is_valid(self, known: dict[str, Any], row: Any, leaf: bytes) -> bool:
-        """Say what does not hold. The first event of all has nobody before it here."""
+        """Say what does not hold."""
         seq, before = row[0], len(self.wrong)
-        if self.prev is None:
-            self.first_prev, self.first_us = known["prev"], row[5]
-        elif known["prev"] != self.prev:
+        if known["prev"] != self.prev:
             self.wrong.append(f"event {seq} does not follow the one before it")
         if seq != self.next_seq:
             self.wrong.append(f"events {self.next_seq} to {seq - 1} are missing")
         if leaf != row[-1]:
             self.wrong.append(f"event {seq} is not what was sealed")
-        names = zip(_COLUMNS, _sealed(known), row[:-2], strict=True)
+        names = zip(_COLUMNS[:-2], _sealed(known), row[:-2], strict=True)
         self.wrong += [
             f"event {seq}: column {name} is not what was sealed"
             for name, sealed, column in names
@@ -138,23 +137,10 @@ class Pass:
         self.gone += data.get("n_details", 0)
         if "verifier_key" in data:
             self.keys.add(data["verifier_key"])
+        if name == PRUNED:
+            self.pruned = data
         if name == GAP:
             self.gaps.append(Hole(data["writer"], data["from_wseq"], data["to_wseq"]))
-
-    def follow(self, later: Pass) -> None:
-        """Take over what *later* found, which began where this one ended."""
-        if self.prev is not None and later.first_prev not in {None, self.prev}:
-            self.wrong.append(f"event {self.next_seq} does not follow the one before it")
-        if later.events and later.first_us < self.last_us:
-            self.wrong.append(f"event {self.next_seq} was recorded before the one before it")
-        for name in ("events", "valid", "operations", "committed", "usages", "gone"):
-            setattr(self, name, getattr(self, name) + getattr(later, name))
-        self.writers.update(later.writers)
-        self.keys |= later.keys
-        self.gaps += later.gaps
-        self.wrong += later.wrong
-        if later.events:
-            self.prev, self.next_seq, self.last_us = later.prev, later.next_seq, later.last_us
 
 
 def keys_named_before(snapshot: Snapshot, seq: int) -> set[str]:

@@ -14,7 +14,7 @@ from ..schema import newest_version
 from ..snapshot import Snapshot
 from ..tree import StoredHashes
 from .details import Details
-from .events import SELECT, Pass, keys_named_before
+from .events import BLOCK, SELECT, Pass, keys_named_before
 from .report import Kind, Verification
 from .subjects import check_keys, check_subjects
 from .tree import (
@@ -72,6 +72,7 @@ class _Whole:
         self._log = log
         self._snapshot = snapshot
         self._since = since
+        self._is_all = since == snapshot.first_seq
         self._hashes = StoredHashes(snapshot)
         before = self._hashes.leaves(since - 1, since)[0] if since else bytes(HASH_BYTES)
         self._passed = Pass(snapshot.origin, since, before.hex())
@@ -87,9 +88,9 @@ class _Whole:
     def events(self, elsewhere: Sequence[str], progress: Progress) -> None:
         """Check the sealed events, the tree over them, and the checkpoints."""
         snapshot, passed = self._snapshot, self._passed
-        kept = kept_checkpoints(snapshot, self._since)
+        kept = kept_checkpoints(snapshot, 0 if self._is_all else self._since)
         sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, elsewhere)]
-        growth = Growth(Prover(self._hashes, self._since).frontier(), sizes, snapshot)
+        growth = self._grown(sizes)
         for leaves in passed.leaves(snapshot.stream(SELECT, (self._since, snapshot.size))):
             growth.grow(leaves)
             progress(len(leaves))
@@ -100,6 +101,16 @@ class _Whole:
         self._head(growth.frontier)
         self._writers()
         self._checkpoints(kept, elsewhere, growth.roots)
+
+    def _grown(self, sizes: Sequence[int]) -> Growth:
+        """Return the tree as it was before the first event that is checked."""
+        if not self._is_all:
+            before = Prover(self._hashes, self._since).frontier()
+            return Growth(before, sizes, self._snapshot)
+        growth = Growth(Frontier(), sizes, self._snapshot)
+        for start in range(0, self._since, BLOCK):  # what retention removed has left its hashes
+            growth.grow(self._hashes.leaves(start, min(start + BLOCK, self._since)))
+        return growth
 
     def _head(self, frontier: Frontier) -> None:
         """Hold the head of the log against the events."""
@@ -120,8 +131,11 @@ class _Whole:
             report.tampered("the head of the log is not where its events end")
         if passed.events and recorded_us != passed.last_us:
             report.tampered("the head of the log has another time than its last event")
-        if not self._since and snapshot.operations != passed.operations:
+        operations = passed.operations + passed.pruned.get("n_operations", 0)
+        if self._is_all and snapshot.operations != operations:
             report.tampered("the head of the log counts another number of operations")
+        if self._is_all and passed.pruned.get("to_seq", -1) + 1 != snapshot.first_seq:
+            report.tampered("events are gone that retention did not remove")
 
     def _strays(self) -> None:
         snapshot, report = self._snapshot, self.report
@@ -195,7 +209,9 @@ class _Whole:
             named |= keys_named_before(self._snapshot, self._since)
         found = self._snapshot.execute("SELECT verifier_key FROM audit_key").fetchall()
         listed = {key for (key,) in found}
-        if listed - named or (named - listed and not self._snapshot.first_seq):
+        if self._snapshot.first_seq:
+            return named | listed  # the events that named them may be gone
+        if listed != named:
             self.report.tampered("the keys that are listed are not those that the log names")
         return named
 
@@ -214,11 +230,12 @@ class _Whole:
         details = Details(self._snapshot, report, progress)
         details.check(self._since)
         details.check_usages(self._since, passed.usages)
-        report.erased = passed.committed - report.details
-        if report.erased > passed.gone or (not self._since and report.erased < passed.gone):
+        report.erased = max(0, passed.committed - report.details)
+        missing = passed.committed + passed.pruned.get("n_committed", 0) - report.details
+        erased = passed.gone + passed.pruned.get("n_gone", 0)
+        if missing > erased or (self._is_all and missing < erased):
             report.tampered(
-                f"{report.erased:,} details are gone, and the log says that {passed.gone:,} were "
-                "erased"
+                f"{missing:,} details are gone, and the log says that {erased:,} were erased"
             )
 
 

@@ -60,11 +60,21 @@ class _Budget:
         if self.left <= 0 or depth > DEPTH_LIMIT:
             return TRUNCATED
         self.left -= _VALUE_SIZE
+        kind = _any(type(value))
+        if kind is str:
+            return self._text(value)
+        if kind is dict:
+            return self._mapping(value, depth)
+        if kind is list:
+            return self._items(value, depth)
+        return self._unusual(value, depth)
+
+    def _unusual(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self._text(value.value if isinstance(value, Enum) else value)
         if value is None or isinstance(value, (bool, int, float)):
             return _number(value)
-        if isinstance(value, (dict, Mapping)):
+        if isinstance(value, Mapping):
             return self._mapping(_any(value), depth)
         if isinstance(value, (list, tuple, set, frozenset)):
             return self._items(_any(value), depth)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-import stat
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...telemetry.fork_guard import ForkGuard
+from ...telemetry.owner_only import objection_to
 from ..errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -98,14 +98,9 @@ class VaultFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        mode = self.path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            raise ConfigurationError(f"the vault {self.path} is not a file")
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise ConfigurationError(
-                f"the vault {self.path} is open to other users (mode {stat.S_IMODE(mode):04o}): "
-                "run `chmod 600` on it"
-            )
+        objection = objection_to(self.path)
+        if objection:
+            raise ConfigurationError(f"the vault {self.path} {objection}")
         with self._writing():
             return
 

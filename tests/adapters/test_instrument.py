@@ -14,6 +14,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.graph.state import StateGraph as Patched
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
@@ -49,6 +50,11 @@ def methods(scope):
     """Return the methods of the events so far."""
     scope.flush()
     return [each.method for each in scope._runtime.drain.sinks[0].events]
+
+
+def operations(scope):
+    scope.flush()
+    return {each.operation for each in scope._runtime.drain.sinks[0].events}
 
 
 def filled(client):
@@ -121,9 +127,11 @@ def test_a_graph_has_guarded_parts(instrumented):
     graph = builder.compile(checkpointer=InMemorySaver(), store=store)
     graph.invoke({"x": 1}, {"configurable": {"thread_id": "t"}})
 
+    assert isinstance(graph, CompiledStateGraph)
     assert isinstance(graph.checkpointer, InMemorySaver)
     assert store.get(("n",), "k").value == {"to": "to <EMAIL_ADDRESS>"}
     assert {"get_tuple", "put"} <= set(methods(instrumented))
+    assert {"invoke_agent", "execute_node"} <= operations(instrumented)
 
 
 def test_a_functional_graph_has_them_too(instrumented):
@@ -230,17 +238,18 @@ def node(state, *, store):
 builder = StateGraph(dict)
 builder.add_node("node", node)
 builder.add_edge(START, "node")
-graph = builder.compile(
-    checkpointer=guard_saver(InMemorySaver()), store=guard_store(InMemoryStore())
+graph = guard_graph(
+    builder.compile(checkpointer=guard_saver(InMemorySaver()), store=guard_store(InMemoryStore()))
 )
 graph.invoke({{"x": 1}}, {{"configurable": {{"thread_id": "t"}}}}, durability="sync")
 """
 
-NEVER_HEARD_OF_US = "guard_qdrant = guard_saver = guard_store = lambda client: client"
+NEVER_HEARD_OF_US = "guard_qdrant = guard_saver = guard_store = guard_graph = lambda client: client"
 WRAPPED = dedent("""
     from mnemoscope.memory import configure
     scope = configure()
     guard_qdrant, guard_saver, guard_store = scope.qdrant, scope.checkpointer, scope.store
+    guard_graph = scope.runnable
     """)
 
 
@@ -272,7 +281,13 @@ def ran(folder, wrapping, *command):
     lines = map(json.loads, (folder / "events.jsonl").read_text().splitlines())
     # LangGraph writes a step's checkpoint and its writes side by side: their order is chance.
     return Counter(
-        (each["store"], each["method"], each["status"], str(each.get("redactions")))
+        (
+            each["store"],
+            each["operation"],
+            each["method"],
+            each["status"],
+            str(each.get("redactions")),
+        )
         for each in lines
     )
 

@@ -235,3 +235,40 @@ class TestCheckpointer:
 
         assert list(runtime.holdings.named()) == ["langgraph.checkpoint"]
         assert guarded is not None
+
+
+@pytest.mark.xdist_group("postgres")
+class TestPostgres:
+    async def test_a_store_forgets(self, postgres_pool):
+        """With what to do about its files, which are not here to be looked at."""
+        from langgraph.store.postgres import PostgresStore
+
+        store = PostgresStore(postgres_pool)
+        store.setup()
+        await fill(store)
+        holding = StoreHolding(store, 1)
+        assert len(await everything(holding)) == PAGE + 3
+
+        forgotten = await holding.forget(ADA)
+
+        assert forgotten.removed == PAGE + 3
+        assert "VACUUM" in forgotten.messages[0]
+        assert await everything(holding) == []
+        assert len(await everything(holding, Person(customer="c-bob"))) == 1
+
+    async def test_a_checkpointer_forgets(self, postgres_pool):
+        """Threads by the trail, by metadata, and by their checkpoints."""
+        from langgraph.checkpoint.postgres import PostgresSaver
+
+        saver = PostgresSaver(postgres_pool)
+        saver.setup()
+        for thread in ("t-1", "t-2"):
+            graph(saver).invoke({"said": thread}, {"configurable": {"thread_id": thread}})
+        newest = saver.get_tuple({"configurable": {"thread_id": "t-2"}})
+        known = {newest.config["configurable"]["checkpoint_id"]}
+        person = Person(customer="c-ada", memory_ids={"langgraph.checkpoint": known})
+        holding = CheckpointHolding(saver)
+
+        assert (await holding.forget(person)).removed == 1
+        assert saver.get_tuple({"configurable": {"thread_id": "t-2"}}) is None
+        assert saver.get_tuple({"configurable": {"thread_id": "t-1"}}) is not None

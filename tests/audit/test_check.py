@@ -65,3 +65,15 @@ def test_another_key_is_said(sink, path, event_factory):
 
     with pytest.raises(AuditError, match="another pseudonym key"):
         AuditLog(path, SubjectKeys(b"another sixteen bytes")).check()
+
+
+def test_it_says_when_the_log_was_signed(sink, path, event_factory):
+    """And by whom nobody was seen since a rotation: their key is still needed."""
+    sink.write([event_factory()])
+    sink.log.checkpoint_now()
+
+    assert sink.check(1.0).startswith(f"1 events in {path}, signed ")
+    rotated = AuditLog(
+        path, SubjectKeys(b"another sixteen bytes"), previous=[sink.log.ring.current]
+    )
+    assert "1 customers are known by a previous key alone: keep it" in rotated.check()

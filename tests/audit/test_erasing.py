@@ -397,7 +397,7 @@ class TestSentinels:
         """They are the least likely to be anybody else's."""
         sentinels = Sentinels()
         for number in range(100):
-            sentinels.offer({"text": "x" * (12 + number % 50) + str(number)})
+            sentinels.offer({"text": "x" * (12 + number % 50) + f" {number}"})
 
         assert len(sentinels) == MOST
         assert min(len(forms[0]) for forms in sentinels.needles()) > 40
@@ -429,9 +429,18 @@ class TestSentinels:
 
             assert traces(sentinels.needles(), [tmp_path]) == 1
 
-    def test_short_words_are_not_looked_for(self):
-        """They would be found anywhere."""
+    @pytest.mark.parametrize(
+        "content",
+        [
+            {"role": "user", "content": "hello"},
+            {"content": "conversation-summary"},
+            {"key": "summary of 2026 so far", "value": {}},
+        ],
+        ids=["short", "a name", "a key"],
+    )
+    def test_what_others_may_have_too_is_not_looked_for(self, content):
+        """It would be found, and nothing be wrong."""
         sentinels = Sentinels()
-        sentinels.offer({"role": "user", "content": "hello"})
+        sentinels.offer(content)
 
         assert len(sentinels) == 0

@@ -192,3 +192,14 @@ class TestTree:
             assert hashes.tile(1, 1) == root_of(leaves[256:512])
             assert hashes.tile(1, 2) is None
             assert list(hashes.leaves(3, 9)) == leaves[3:9]
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 32, 64])
+def test_the_keyed_hash_is_hmac(length):
+    """As the standard library computes it, for every key that is used here."""
+    import hmac
+
+    from mnemoscope.audit.sealing import keyed_hash
+
+    key = bytes(range(length))
+    assert keyed_hash(key, b"message") == hmac.digest(key, b"message", "sha256")

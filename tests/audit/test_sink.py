@@ -286,6 +286,36 @@ class TestUnusableDatabases:
 
         assert "a table or column is missing" in self.lost_nothing(sink, event_factory())
 
+    def test_a_full_disk(self, sink, path, event_factory, clock):
+        """Nothing of a batch is there, all of it waits, and goes in when there is room."""
+        sink.write([event_factory()])
+        connection = sink.log._database._connection
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        sink.write([event_factory() for _ in range(200)])
+        assert sink.waiting == 200
+        assert sink.log.count() == 1
+        clock.now_s += 60
+
+        assert sink.flush(1.0)
+        assert sink.log.count() == 201
+
+    def test_a_spool_that_was_torn_keeps_what_is_whole(
+        self, sink, event_factory, away, clock, caplog
+    ):
+        """A half-written record at the end costs that record and no other, and is said."""
+        with away:
+            sink.write([event_factory(writer_seq=seq) for seq in (1, 2, 3)])
+            sink.spool.close()
+            path = sink.spool.path
+            path.write_bytes(path.read_bytes()[:-20])
+            sink.write([event_factory(writer_seq=4)])
+        clock.now_s += 60
+        assert sink.flush(1.0)
+
+        assert [int(each.partition("-")[2]) for each, _run in written(sink.log)] == [1, 2, 4]
+        assert "could not be read" in caplog.text
+
 
 class TestGaps:
     def test_a_hole_in_a_writers_counter_is_declared(self, sink, path, event_factory, clock):

@@ -22,16 +22,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import cases
 import rounds
 import scale
 import stores
+from tables import HEADER, Goal, Section, figure, row_of, show
 
 from mnemoscope.telemetry.drain import _EVENT_BYTES
 
@@ -58,65 +58,6 @@ VERSIONS = (
     "langsmith",
 )
 CHUNKS = 200
-
-
-class Goal(NamedTuple):
-    """
-    One line of the summary.
-
-    Attributes:
-        what: What is measured.
-        goal: The figure wanted.
-        figure: The figure seen.
-        unit: Of both.
-        at_least: More is better.
-    """
-
-    what: str
-    goal: float
-    figure: float
-    unit: str
-    at_least: bool = False
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the figure is at least as good as the goal."""
-        return self.figure >= self.goal if self.at_least else self.figure <= self.goal
-
-    def row(self) -> list[str]:
-        """Return the cells of its line."""
-        sign = "≥" if self.at_least else "≤"
-        distance = "met" if self.is_met else f"missed: {self._ratio():.1f} times"
-        return [
-            self.what,
-            f"{sign} {_figure(self.goal)} {self.unit}",
-            _figure(self.figure),
-            distance,
-        ]
-
-    def _ratio(self) -> float:
-        return self.goal / self.figure if self.at_least else self.figure / self.goal
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A table: a heading, a line about it, a header and rows."""
-
-    title: str
-    about: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-    def markdown(self) -> str:
-        """Return it as Markdown."""
-        lines = [f"## {self.title}", "", *([self.about, ""] if self.about else [])]
-        lines.append("| " + " | ".join(self.header) + " |")
-        lines.append("|" + "|".join(["---", *["---:"] * (len(self.header) - 1)]) + "|")
-        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
-        return "\n".join(lines)
-
-
-HEADER = ("", "median", "added", "÷ bare", "p99", "caller's CPU", "other threads' CPU")
 
 
 class Bench:
@@ -176,7 +117,7 @@ class Bench:
         for dims in (64, 1_536):
             for title, found in stores.qdrant(self._scopes, dims).items():
                 # Few enough that they have ended before the sinks begin, however slow they are.
-                seen = self.table(title, found, calls=max(2, self._calls // 8))
+                seen = self.table(title, found, calls=max(2, self._calls // 4))
                 if "query_points" in title:
                     added.append(seen["all five"].cpu_above_us(seen[cases.BARE]))
         what = "query of 1,536 dimensions: caller's CPU added ÷ that of 64"
@@ -222,7 +163,7 @@ class Bench:
         """Measure with many threads, tasks, customers and events."""
         calls = self._calls * 16
         crowds = [*scale.threads(self._scopes, calls), scale.tasks(self._scopes, calls)]
-        rows = [[name, _figure(wall), _figure(cpu)] for name, wall, cpu in crowds]
+        rows = [[name, figure(wall), figure(cpu)] for name, wall, cpu in crowds]
         self.keep(
             Section(
                 "Many callers at once: mem0 `search` with an empty body, all five sinks",
@@ -233,7 +174,7 @@ class Bench:
             )
         )
         rows = [
-            [name, *map(_figure, taken)] for name, taken in scale.variety(self._scopes, calls // 4)
+            [name, *map(figure, taken)] for name, taken in scale.variety(self._scopes, calls // 4)
         ]
         self.keep(
             Section(
@@ -252,9 +193,11 @@ class Bench:
     def start(self) -> Iterator[Goal]:
         """Measure importing and configuring, each in a process of its own."""
         seen = scale.start_up(str(self._folder), 7)
-        rows = [[name, *map(_figure, taken)] for name, taken in seen.items()]
+        rows = [[name, *map(figure, taken)] for name, taken in seen.items()]
         header = ("", "import mnemoscope.memory", "configure()")
-        self.keep(Section("Start-up", "Milliseconds, medians of seven processes.", header, rows))
+        self.keep(
+            Section("Start-up", "Milliseconds, the fastest of seven processes.", header, rows)
+        )
         imported, configured = next(iter(seen.values()))
         yield Goal("import mnemoscope.memory", 50, imported, "ms")
         yield Goal("configure(), four sinks, without NER", 150, configured, "ms")
@@ -265,7 +208,7 @@ class Bench:
         """Measure *found*, keep the table and show it."""
         seen = rounds.side_by_side(found, rounds=self._rounds, calls=calls or self._calls)
         bare = seen.get(cases.BARE)
-        rows = [_row(name, each, bare) for name, each in seen.items()]
+        rows = [row_of(name, each, bare) for name, each in seen.items()]
         self.keep(Section(title, "Microseconds for one call.", HEADER, rows))
         return seen
 
@@ -273,33 +216,6 @@ class Bench:
         """Add *section*, and show it."""
         self.sections.append(section)
         show(section)
-
-
-def _row(name: str, seen: rounds.Figures, bare: rounds.Figures | None) -> list[str]:
-    figures = (seen.p99_us, median(seen.here_us), median(seen.elsewhere_us))
-    beside = ["", ""]
-    if bare is not None and bare is not seen:
-        beside = [_figure(seen.above_us(bare)), _figure(seen.median_us / bare.median_us)]
-    return [name, _figure(seen.median_us), *beside, *map(_figure, figures)]
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
-
-
-def show(section: Section) -> None:
-    """Print *section* with its columns under one another."""
-    table = [list(section.header), *map(list, section.rows)]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    say(f"\n{section.title}")
-    for first, *rest in table:
-        cells = [each.rjust(width) for each, width in zip(rest, widths[1:], strict=True)]
-        say("  ".join(["", first.ljust(widths[0]), *cells]))
-
-
-def say(line: str) -> None:
-    """Print *line* now: the next takes a while."""
-    print(line, flush=True)  # noqa: T201 - what it is for
 
 
 def peers(number: int, calls: int, *, install: bool) -> Section:
@@ -334,7 +250,7 @@ def _peer(name: str, number: int, calls: int, missing: str | None) -> list[str]:
     python = PEERS_ENV / "bin" / "python"
     if missing or not python.exists():
         return [name, missing or "not installed", "", "", "", ""]
-    command = [str(python), str(HERE / "peers.py"), name, str(number), str(calls)]
+    command = [str(python), str(HERE / "peers.py"), name, str(number), str(calls // 4)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return [name, "failed", "", "", "", ""]
@@ -343,12 +259,12 @@ def _peer(name: str, number: int, calls: int, missing: str | None) -> list[str]:
         return [name, "not installed", "", "", "", ""]
     if "mem0" in found:
         only = found["mem0"]
-        figures = map(_figure, (only["above_us"], only["p99_us"]))
+        figures = map(figure, (only["above_us"], only["p99_us"]))
         return [f"{name} {found['version']}", *figures, "", "", ""]
     small, large = found["64"], found["1536"]
     figures = (small["above_us"], small["p99_us"], large["above_us"], large["p99_us"])
     ratio = large["above_us"] / small["above_us"]
-    return [f"{name} {found['version']}", *map(_figure, figures), _figure(ratio)]
+    return [f"{name} {found['version']}", *map(figure, figures), figure(ratio)]
 
 
 @contextmanager
@@ -374,12 +290,12 @@ def about(args: argparse.Namespace) -> str:
     """Return what was measured with what, and where."""
     packages = ", ".join(f"{name} {version(name)}" for name in VERSIONS)
     method = (
-        f"`make bench`, {time.strftime('%Y-%m-%d')}: {args.rounds} rounds of {args.calls} calls of "
-        "each case (fewer of what is slow), interleaved, the order reversed every other round, "
-        "garbage collection off inside a round. Medians of rounds; the 99th percentile is of all "
-        "single calls. *Added* is "
-        "the median of what each round took above the bare round beside it. CPU times are per "
-        "call, and hold on a busy machine too."
+        f'`make bench ARGS="--rounds {args.rounds} --calls {args.calls}"`, '
+        f"{time.strftime('%Y-%m-%d')}: {args.rounds} rounds of {args.calls} calls of each case "
+        "(fewer of what is slow), interleaved, the order reversed every other round, garbage "
+        "collection off inside a round. Medians of rounds; the 99th percentile is of all single "
+        "calls. *Added* is the median of what each round took above the bare round beside it. CPU "
+        "times are per call, and hold on a busy machine too."
     )
     machine = (
         f"{_processor()}, {os.cpu_count()} cores, {platform.system()}, Python "

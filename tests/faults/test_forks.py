@@ -99,10 +99,10 @@ def test_fork_under_locks(run_host, audited, seen):
 
 WORKER = """
 import os, sys
-from mnemoscope.memory import Mnemoscope, configure, front_door
+from mnemoscope.memory import Mnemoscope, configure, configuring
 
 def work():
-    scope = front_door._default or configure()
+    scope = configuring._default or configure()
     recall = scope.observe(store="crm", operation="search_memory", neutral=list)(lambda n: [n])
     good = all(recall(n) == [n] for n in range(10)) and scope.flush(20)
     os._exit(0 if good else 1)

@@ -12,7 +12,7 @@ from textwrap import dedent
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import Mnemoscope, front_door
+from mnemoscope.memory import Mnemoscope, configuring
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 
@@ -227,8 +227,8 @@ print(dict(statuses), {str(each.state) for each in guard.breakers.values()})
 )
 def test_lifecycle(make_scope, agent_of, books_of, monkeypatch, seen):
     """A closed scope answers and counts; the next one delivers."""
-    monkeypatch.setattr(front_door, "_default", None)
-    first, second = (front_door.configure(sinks="logs") for _ in range(2))
+    monkeypatch.setattr(configuring, "_default", None)
+    first, second = (configuring.configure(sinks="logs") for _ in range(2))
     for scope in (first, second):
         agent = agent_of(scope)
         agent.ask(10)
@@ -238,7 +238,7 @@ def test_lifecycle(make_scope, agent_of, books_of, monkeypatch, seen):
         books = books_of(scope, 20)["logs"]
 
         assert (books.delivered, books.dropped) == (10, {"closed": 10})
-    again = front_door.configure(sinks="logs")
+    again = configuring.configure(sinks="logs")
     agent = agent_of(again)
     agent.ask(10)
     flushed = again.flush(10)
@@ -246,7 +246,7 @@ def test_lifecycle(make_scope, agent_of, books_of, monkeypatch, seen):
     again.close()
     seen("10 of 20 delivered, 10 dropped as closed; the third scope delivers all")
     del first, second, scope, again, agent
-    front_door._default = None
+    configuring._default = None
     gc.collect()
 
     assert flushed

@@ -227,3 +227,29 @@ def test_grafana_has_the_same_alerts():
         assert rule["for"] == ours[name].get("for", "0s")
         assert rule["annotations"]["runbook_url"] == ours[name]["annotations"]["runbook_url"]
         assert len(rule["uid"]) <= 40
+
+
+def test_links_lead_to_where_the_runbooks_are_read(tmp_path):
+    """Whoever keeps them elsewhere says where, once."""
+    pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
+    script = [sys.executable, str(ROOT / "grafana" / "build.py"), "--out", str(tmp_path)]
+
+    subprocess.run(
+        [*script, "--runbooks", "https://wiki.example/runbooks.md"], check=True, capture_output=True
+    )
+
+    built = (tmp_path / "alerts" / "sinks.yaml").read_text()
+    assert "runbook_url: https://wiki.example/runbooks.md#mnemoscopesinkdown" in built
+
+
+def test_a_stale_file_is_named(tmp_path):
+    """In one line, with what to do."""
+    pytest.importorskip("grafana_foundation_sdk", reason="dependency group grafana")
+    script = [sys.executable, str(ROOT / "grafana" / "build.py"), "--out", str(tmp_path)]
+    subprocess.run(script, check=True, capture_output=True)
+    (tmp_path / "dashboards" / "self.json").write_text("{}")
+
+    ended = subprocess.run([*script, "--check"], capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 1
+    assert ended.stderr == "dashboards/self.json is stale: run python grafana/build.py\n"

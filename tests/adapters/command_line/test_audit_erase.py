@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from textwrap import dedent
 
@@ -219,6 +220,28 @@ class TestErasing:
         assert (code, json.loads(out)["unsettled"]) == (0, [])
         assert found_in([tmp_path], "nougat on Sundays") == set()
 
+    def test_a_write_that_cannot_be_made_keeps_the_trail(
+        self, remembered, erase, module, tmp_path, monkeypatch
+    ):
+        """It may be theirs, and would come back: the erasure is not complete, and says why."""
+        made = module.Application()
+        made.bare.vector_store.insert = _away
+        with context(tenant=TENANT, customer=BOB):
+            made.memory.add("likes nougat on Sundays too", user_id=BOB, infer=False)
+        made.close()
+        from mem0.vector_stores.qdrant import Qdrant
+
+        monkeypatch.setattr(Qdrant, "insert", _away)
+        monkeypatch.setattr("mnemoscope.memory.forgetting.SETTLE_S", 0.5)
+
+        code, out, _err = erase("--yes", "--json")
+
+        document = json.loads(out)
+        assert (code, document["complete"], document["details"]) == (3, False, None)
+        assert document["unsettled"] == [
+            "1 writes for mem0 wait in the journal: they may be anybody's"
+        ]
+
 
 def _away(*_args, **_kwargs):
     raise ConnectionError
@@ -240,6 +263,19 @@ class TestAsking:
         assert code == 4
         assert "--yes" in err
         assert found_in([tmp_path / "application"], *WORDS.values()) == set(WORDS.values())
+
+    @pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("\n", 3), ("y\n", 0)])
+    def test_at_a_terminal_it_asks(self, remembered, erase, tmp_path, monkeypatch, answer, code):
+        """And takes silence for a no: then nothing was changed."""
+        terminal = StringIO(answer)
+        monkeypatch.setattr(terminal, "isatty", lambda: True)
+        monkeypatch.setattr(sys, "stdin", terminal)
+
+        ended, _out, err = erase()
+
+        left = found_in([tmp_path / "application"], WORDS[ADA])
+        assert (ended, bool(left)) == (code, code == 3)
+        assert ("nothing was changed" in err) is (code == 3)
 
     @pytest.mark.parametrize("customer", ["*", " "])
     def test_everybody_and_nobody_are_refused(self, remembered, erase, tmp_path, customer):

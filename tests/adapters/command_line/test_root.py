@@ -1,6 +1,4 @@
-"""The command line: exit codes, one-line mistakes, and the export of one customer's history."""
-
-import json
+"""The command line: exit codes and one-line mistakes."""
 
 import pytest
 
@@ -27,43 +25,6 @@ def trail(tmp_path, monkeypatch, event_factory):
     monkeypatch.setenv("MNEMOSCOPE_AUDIT_URL", f"sqlite:///{tmp_path}/audit.db")
     monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", SECRET.hex())
     return tmp_path
-
-
-def test_export_writes_one_customers_history_as_json_lines(trail, capfdbinary):
-    """Standard output holds the customer's operations and nobody else's, one JSON object a line."""
-    code = run(["audit", "export", "--customer", "ada", "--tenant", "acme"])
-
-    printed = capfdbinary.readouterr()
-    lines = [json.loads(line) for line in printed.out.splitlines()]
-    assert code == 0
-    assert [line["event_id"].rpartition("-")[2] for line in lines] == ["1"]
-    assert b"1 operations" in printed.err
-
-
-def test_export_says_that_the_stores_were_not_asked(trail, capfd):
-    """What the log alone can tell is not presented as the whole answer."""
-    run(["audit", "export", "--customer", "ada", "--tenant", "acme"])
-
-    assert "the stores themselves were not asked" in capfd.readouterr().err
-
-
-def test_export_writes_to_a_file(trail, capfd):
-    """``--out`` names the file; standard output stays empty."""
-    out = trail / "ada.jsonl"
-
-    code = run(["audit", "export", "--customer", "ada", "--tenant", "acme", "--out", str(out)])
-
-    assert code == 0
-    assert len(out.read_bytes().splitlines()) == 1
-    assert capfd.readouterr().out == ""
-
-
-def test_an_unknown_customer_is_no_error(trail, capfd):
-    """Nobody of that name: it says that no data is held, and exits with 0."""
-    code = run(["audit", "export", "--customer", "nobody", "--tenant", "acme"])
-
-    assert code == 0
-    assert "no data held" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -128,3 +128,15 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", "5e" * 32)
         yield _run(out=tmp_path_factory.mktemp("demo") / "out", json=True)
+
+
+@pytest.fixture(scope="session")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Run the demo to the end at which a customer leaves, once, with all that it keeps."""
+    folder = tmp_path_factory.mktemp("left")
+    (folder / "short.json").write_text(json.dumps(SHORT))
+    asked = {"conversation": folder / "short.json", "export": True, "erase": True}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MNEMOSCOPE_PII_MODEL", "none")
+        patch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", "5e" * 32)
+        yield _run(out=folder / "out", json=True, **asked)

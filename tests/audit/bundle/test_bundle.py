@@ -230,6 +230,18 @@ def test_declared_losses_are_in_the_manifest(log, read, bundled, event_factory):
     assert bundled().losses == 3
 
 
+def test_what_was_declared_lost_and_came_after_all_is_no_loss(log, bundled, event_factory):
+    """Late is not never, and declared twice is not lost twice."""
+    gap = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}
+    log.append([event_factory(writer_seq=1), event_factory(writer_seq=4)])
+    log.append_log_event("audit.gap", gap)
+    log.append_log_event("audit.gap", gap)
+    assert bundled().losses == 2
+
+    log.append([event_factory(writer_seq=2), event_factory(writer_seq=3)])
+    assert bundled().losses == 0
+
+
 def test_portability_is_what_was_given_to_remember(log, read, things, event_factory):
     """Writes and what is remembered; no consultations, no machinery."""
     store, thing = things

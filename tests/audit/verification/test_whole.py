@@ -297,3 +297,59 @@ def test_the_list_of_tables_is_whole(tamper):
     found = tamper.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
 
     assert {name for (name,) in found if name.startswith("audit_")} == set(tampering.TABLES)
+
+
+@pytest.fixture
+def pruned(tmp_path, subject_keys, event_factory):
+    """Return a log whose first 256 events were removed in time, one erased customer among them."""
+    now_s = [1_700_000_000]
+    log = AuditLog(tmp_path / "pruned.db", subject_keys, clock_ns=lambda: now_s[0] * 10**9)
+    log.append([event_factory() for _ in range(200)])
+    log.append([event_factory(customer="eve") for _ in range(60)])
+    log.checkpoint_now()
+    log.subjects.erase(log.subjects.resolve("eve", "acme"), "acme")
+    now_s[0] += 500 * 86_400
+    log.append([event_factory() for _ in range(20)])
+    log.prune()
+    log.checkpoint_now()
+    yield log
+    log.close()
+
+
+def test_retention_is_no_tampering(pruned):
+    """What was removed is proved by what is left of it: every checkpoint and figure still holds."""
+    found = verify(pruned)
+
+    assert (found.state, found.since) == ("ok", 256)
+    assert found.valid_checkpoints == found.checkpoints
+
+
+def test_removing_more_than_retention_did_is_found(pruned, tmp_path, subject_keys):
+    """A head that claims so, with the events gone."""
+    pruned.close()
+    copy = tampering.copy_of(pruned.path, tmp_path / "copy.db")
+    tamper = tampering.Tampering(copy)
+    tamper.run("DELETE FROM audit_detail WHERE seq < 260")
+    tamper.run("DELETE FROM audit_memory WHERE seq < 260")
+    tamper.run("DELETE FROM audit_event WHERE seq < 260")
+    tamper.run("UPDATE audit_log SET first_seq = 260")
+    tamper.close()
+
+    log = AuditLog(copy, subject_keys)
+    assert verify(log).state == "tampered"
+    log.close()
+
+
+@pytest.mark.parametrize("level", [0, 1])
+def test_the_hashes_that_retention_leaves_are_checked(pruned, tmp_path, subject_keys, level):
+    """They prove what is no longer there, and are all that does."""
+    pruned.close()
+    copy = tampering.copy_of(pruned.path, tmp_path / "copy.db")
+    tamper = tampering.Tampering(copy)
+    ((data,),) = tamper.rows("SELECT hash FROM audit_tile WHERE level = ?", level)
+    tamper.run("UPDATE audit_tile SET hash = ? WHERE level = ?", data[:-1] + b"x", level)
+    tamper.close()
+
+    log = AuditLog(copy, subject_keys)
+    assert verify(log).state == "tampered"
+    log.close()

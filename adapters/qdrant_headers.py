@@ -1,0 +1,96 @@
+"""
+What ties a request in a Qdrant server's own logs to the operation of ours that made it.
+
+Requests over REST and gRPC carry the ids of the operation's span: ``traceparent`` and the host's
+``tracestate`` (W3C Trace Context), and ``x-request-id``, which is the span's id alone, as events,
+logs and audit rows have it. What the host set for itself with ``qdrant_client.context_headers``
+stays. Uploads over REST go through connections of their own making, which carry neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry import trace as otel_trace
+from qdrant_client import context_headers
+
+from ..memory.call import Call
+from ..memory.guard import UNTRACED, AsyncInvoke, Invoke
+from ..memory.journal.journalled import JournalledGuard
+from ..memory.operation import Arguments
+from ..telemetry.trace import TraceRef
+
+REQUEST_ID = "x-request-id"
+
+
+class RemoteGuard(JournalledGuard):
+    """The chokepoint of a client of a server: as the others, and its requests carry headers."""
+
+    def _reach(self, call: Call, invoke: Invoke, *, inline: bool) -> Any:
+        carried = self._headers(call)
+
+        def carrying(given: Arguments) -> Any:
+            with _Carried(carried):
+                return invoke(given)
+
+        return super()._reach(call, carrying, inline=inline)
+
+    async def _areach(self, call: Call, invoke: AsyncInvoke) -> Any:
+        carried = self._headers(call)
+
+        async def carrying(given: Arguments) -> Any:
+            with _Carried(carried):
+                return await invoke(given)
+
+        return await super()._areach(call, carrying)
+
+    def _headers(self, call: Call) -> Mapping[str, str]:
+        try:
+            return headers_of(call.trace)
+        except Exception as exc:  # noqa: BLE001 - the host's span may be broken
+            self.runtime.faults.note("qdrant.headers", exc)
+            return {}
+
+
+def headers_of(ref: TraceRef) -> dict[str, str]:
+    """
+    Return the headers of a request that belongs to *ref*, without those that the host set itself.
+
+    Called where the host's span is still the current one: it alone has a ``tracestate``.
+    """
+    if ref is UNTRACED:
+        return {}
+    flags = "01" if ref.sampled else "00"
+    found = {
+        "traceparent": f"00-{ref.trace_hex}-{ref.span_hex}-{flags}",
+        REQUEST_ID: ref.span_hex,
+    }
+    around = otel_trace.get_current_span().get_span_context()
+    if around.trace_id == ref.trace_id and around.trace_state:
+        found["tracestate"] = around.trace_state.to_header()
+    theirs = {name.lower() for name in context_headers.get_context_headers()}
+    return {name: value for name, value in found.items() if name not in theirs}
+
+
+class _Carried:
+    """
+    Have the requests of the body carry *headers*.
+
+    A body that is ended from another context, as the collector ends a forgotten coroutine, leaves
+    nothing of ours there to take away.
+    """
+
+    __slots__ = ("_held",)
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._held = context_headers.headers(dict(headers))
+
+    def __enter__(self) -> None:
+        self._held.__enter__()
+
+    def __exit__(self, *_exc: object) -> None:
+        try:  # noqa: SIM105 - as its siblings in every call
+            self._held.__exit__(None, None, None)
+        except ValueError:
+            pass

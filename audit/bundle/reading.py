@@ -1,0 +1,59 @@
+"""Stored content as a person reads it: its texts, without the machinery around them."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from typing import Any, cast
+
+_LONGEST = 4_000
+_SAID = ("query", "messages", "text", "data", "memory", "content", "value")
+"""Where stores keep what was said or asked, the most telling first."""
+
+_MACHINERY = frozenset(
+    {
+        *("id", "hash", "score", "type", "role", "infer", "top_k", "limit", "filters", "step"),
+        *("user_id", "agent_id", "run_id", "actor_id", "tenant", "source", "channels"),
+    }
+)
+_MASK = re.compile(r"&lt;([A-Z][A-Z_]*?)(?:_([0-9a-f]{4,}))?&gt;")
+
+
+def readable(content: Any) -> str:
+    """Return what *content* says, in lines."""
+    text = "\n".join(_texts(content))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, list):
+        items = cast("list[Any]", content)
+        return [text for each in items for text in _texts(each)]
+    if isinstance(content, dict):
+        return _of_pairs(cast("dict[str, Any]", content))
+    return [] if content is None else [content if isinstance(content, str) else json.dumps(content)]
+
+
+def _of_pairs(pairs: dict[str, Any]) -> list[str]:
+    said = next((pairs[key] for key in _SAID if pairs.get(key)), None)
+    if said is not None:
+        return _texts(said)
+    known = {key: value for key, value in pairs.items() if key not in _MACHINERY}
+    return [line for key, value in known.items() for line in _pair(key, value)]
+
+
+def _pair(key: str, value: Any) -> list[str]:
+    texts = _texts(value)
+    return [f"{key}: {texts[0]}"] if len(texts) == 1 else texts
+
+
+def marked(text: str) -> str:
+    """Return *text* as HTML, with what stands for personal data set apart."""
+    return _MASK.sub(_mask, escape(text))
+
+
+def _mask(found: re.Match[str]) -> str:
+    kind = found[1].replace("_", " ").lower()
+    number = f" {found[2][:4]}" if found[2] else ""
+    return f"<span class=mask>{kind}{number}</span>"

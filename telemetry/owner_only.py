@@ -1,0 +1,24 @@
+"""Whether a file that holds a secret is its owner's alone."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+
+def objection_to(path: Path) -> str | None:
+    """
+    Return why *path* will not do for a secret, to be put behind its name; None: it will.
+
+    Raises:
+        OSError: It is not there, or cannot be looked at.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        return "is not a file"
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return (
+            f"is open to other users (mode {stat.S_IMODE(mode):04o}): run `chmod 600` on it, and "
+            "think about who has read it"
+        )
+    return None

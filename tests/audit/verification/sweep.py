@@ -1,0 +1,173 @@
+"""
+The whole mutation sweep: make audit-sweep.
+
+Every byte of every value of every row of a log of 200 operations is changed, one at a time, and the
+log verified; then every byte of an export. What was not found out is either listed as unsealed,
+with the reason, or changes nothing that is in the export; anything else fails the sweep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import tempfile
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "shared"))
+
+import tampering
+
+from mnemoscope.audit.bundle.contract import Request
+from mnemoscope.audit.bundle.source import source
+from mnemoscope.audit.bundle.verify import check
+from mnemoscope.audit.bundle.writing import write_bundle
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification.whole import verify
+from mnemoscope.telemetry.event import Event, OperationClass, Status
+from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.telemetry.trace import TraceRef
+
+KEYS = SubjectKeys(b"a secret for a sweep")
+WITHOUT_DETAILS = {"audit_log", "audit_event", "audit_tile", "audit_checkpoint"}
+"""What the details have no part in: the shorter verification is a part of the whole one."""
+
+
+def event(**given: Any) -> Event:
+    """Return an event as the tests make them."""
+    known: dict[str, Any] = {
+        "writer_id": "00000000000000aa",
+        "started_ns": 1_700_000_000_123_456_789,
+        "duration_s": 0.0125,
+        "operation": "search_memory",
+        "op_class": OperationClass.RECALL,
+        "store": "mem0",
+        "method": "search",
+        "status": Status.OK,
+        "trace": TraceRef(0xA1, 0xB1),
+        "tenant": "acme",
+    }
+    return Event(**(known | given))
+
+
+def rows(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
+    """Return how many bytes of one share were changed, and how many of them unseen."""
+    copy = tampering.copy_of(path, path.with_name(f"copy-{share}.db"))
+    tried: Counter[Any] = Counter()
+    missed: Counter[Any] = Counter()
+    log = AuditLog(copy, KEYS)
+    with closing(tampering.Tampering(copy)) as tamper:
+        for cell, value in list(islice(changes(copy), share, None, shares)):
+            if tamper.set(cell, value):
+                tried[cell.kind, cell.column] += 1
+                missed[cell.kind, cell.column] += not is_found(log, cell)
+                tamper.put_back(cell, value)
+    log.close()
+    return tried, missed
+
+
+def changes(path: Path) -> Iterator[tuple[tampering.Cell, Any]]:
+    """Yield every byte of every value, changed."""
+    for cell in tampering.cells(path):
+        for value in tampering.flips(cell.value):
+            yield cell, value
+
+
+def is_found(log: AuditLog, cell: tampering.Cell) -> bool:
+    """Return whether the log no longer verifies."""
+    is_event = cell.table == "audit_event"
+    since = cell.key[0] if is_event and cell.column != "seq" else 0
+    found = verify(log, since=since, with_details=cell.table not in WITHOUT_DETAILS)
+    return found.state not in {"ok", "loss"}
+
+
+def bundle(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
+    """Return the same of one share of the bytes of an export."""
+    data = path.read_bytes()
+    contents = contents_of(path)
+    copy = path.with_name(f"copy-{share}.zip")
+    tried: Counter[Any] = Counter()
+    missed: Counter[Any] = Counter()
+    for place in range(share, len(data), shares):
+        copy.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        tried["export", "any byte"] += 1
+        if check(copy).code == 0:
+            kind = "bookkeeping" if contents_of(copy) == contents else "content"
+            missed["export", kind] += 1
+    return tried, missed
+
+
+def contents_of(path: Path) -> dict[str, bytes]:
+    """Return all files in an archive."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def made(folder: Path, operations: int) -> tuple[Path, Path]:
+    """Make a log and an export of it."""
+    log = tampering.build(folder / "audit.db", KEYS, event, operations)
+    request = Request(request_id="sweep", generated_us=1_800_000_000_000_000, version="0")
+    with source(log, "ada", "acme") as found:
+        written = write_bundle(
+            folder / "export.zip", request, found.evidence, history=found.history, stores=[Empty()]
+        )
+    log.close()
+    return folder / "audit.db", written.path
+
+
+class Empty:
+    """A store that answers, and holds nothing."""
+
+    name = store = "mem0"
+    unasked = None
+
+    def held(self) -> Iterator[Any]:
+        """Tell it."""
+        return iter(())
+
+
+def swept(what: Any, path: Path, processes: int, every: int) -> tuple[Counter[Any], Counter[Any]]:
+    """Sweep in several processes."""
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        parts = pool.map(partial(what, path, shares=processes * every), range(processes))
+    return sum((each[0] for each in parts), Counter()), sum((each[1] for each in parts), Counter())
+
+
+def main() -> int:
+    """Sweep, print what was found, and return 1 if anything was missed that is not listed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--operations", type=int, default=200)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--every", type=int, default=1, help="change every so many bytes only")
+    given = parser.parse_args()
+    how = {"processes": given.processes, "every": given.every}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        log, export = made(Path(name), given.operations)
+        results = [swept(rows, log, **how), swept(bundle, export, **how)]
+    unlisted = 0
+    for tried, missed in results:
+        for place, number in sorted(tried.items()):
+            unseen = missed[place]
+            reason = tampering.UNSEALED.get(place, "")
+            unlisted += unseen if not reason else 0
+            say = f"{number - unseen:>7,} of {number:>7,} found  {'.'.join(place)}"
+            sys.stdout.write(f"{say}{f'  unsealed: {reason}' if unseen else ''}\n")
+    bookkeeping, content = (results[1][1]["export", kind] for kind in ("bookkeeping", "content"))
+    sys.stdout.write(
+        f"{bookkeeping:,} bytes of the export are bookkeeping of the zip format (times, modes): "
+        f"changed, every file in it is still the same\n{time.monotonic() - began:,.0f} s\n"
+    )
+    return 1 if unlisted or content else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,220 @@
+"""
+Measures the audit trail: what it takes in, how fast a customer is found, how fast it is verified.
+
+    python tests/benchmarks/audit.py [--rows N] [--postgres] [--folder PATH]
+
+Events come as an agent makes them: turns of ten, each turn of one customer, in one run. Every
+commit is durable. Each customer has forty events however large the table becomes, so that a
+look-up which is flat costs the same in all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification.whole import verify
+from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
+from mnemoscope.telemetry.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.trace import TraceRef
+
+KEYS = SubjectKeys(b"sixteen bytes or more")
+TURN = 10
+AT_ONCE = 25
+"""Customers that are served in turns."""
+TURNS_EACH = 4
+BATCHES = {1: 1_000, 64: 16_384, 256: 16_384}
+"""Events for each size of batch."""
+GOALS = {"append 64": 60_000, "verify": 200_000}
+LOOKUPS = 60
+ROUNDS = 3
+
+
+def customer_of(turn: int) -> int:
+    """Return who a turn is about: customers come and go, some at a time, four turns each."""
+    return turn // (AT_ONCE * TURNS_EACH) * AT_ONCE + turn % AT_ONCE
+
+
+def an_event(number: int) -> Event:
+    """Return the event of that number: a read that saw a memory, a write, or a model call."""
+    turn = number // TURN
+    customer = customer_of(turn)
+    return Event(
+        writer_id="00000000000000aa",
+        writer_seq=number + 1,
+        started_ns=1_700_000_000_000_000_000 + number * 1_000_000,
+        duration_s=0.0125,
+        operation="search_memory",
+        op_class=OperationClass.RECALL,
+        store="mem0",
+        method="search",
+        status=Status.OK,
+        trace=TraceRef(number + 1, number + 1),
+        subject=Subject(f"customer-{customer}", tenant="acme", keys=KEYS),
+        tenant="acme",
+        agent="sales",
+        feature="reply-draft",
+        run=f"run-{turn}",
+        hits=1,
+        memory_ids=(f"memory-{customer}-{turn % 3}",) if number % 3 == 0 else (),
+        scores=(0.75,) if number % 3 == 0 else (),
+        redactions={"PERSON": 1},
+        content=Redacted({"query": "what does <PERSON> like for breakfast?"}, 40),
+    )
+
+
+class Bench:
+    """
+    One log that grows.
+
+    Args:
+        url: Where.
+    """
+
+    def __init__(self, url: str | Path) -> None:
+        self.log = AuditLog(url, KEYS)
+        self.written = 0
+
+    def append(self, count: int, batch: int, told: Callable[[int], object]) -> float:
+        """Append *count* events in batches, and return events a second, their making left out."""
+        spent_s = 0.0
+        for start in range(0, count, batch):
+            size = min(batch, count - start)
+            events = [an_event(self.written + place) for place in range(size)]
+            began = time.perf_counter()
+            self.log.append(events)
+            spent_s += time.perf_counter() - began
+            self.written += size
+            told(size)
+        return count / spent_s
+
+    def lookup_ms(self) -> tuple[float, int]:
+        """Return the median time of one customer's whole history, and how many events it had."""
+        draw, times, found = random.Random(1), [], 0  # noqa: S311 - not secret
+        served = TURN * TURNS_EACH * AT_ONCE
+        seen = self.written // served * AT_ONCE
+        for _ in range(LOOKUPS):
+            customer = f"customer-{draw.randrange(seen)}"
+            began = time.perf_counter()
+            found += sum(1 for _row in self.log.history(customer, "acme"))
+            times.append((time.perf_counter() - began) * 1e3)
+        return median(times), round(found / LOOKUPS)
+
+
+def measure(urls: Sequence[str | Path], rows: int, progress: Progress) -> dict[str, str]:
+    """Return the figures of one engine, by line of the table: two logs, one for each half."""
+    return _appended(urls[0], progress) | _grown(urls[1], rows, progress)
+
+
+def _appended(url: str | Path, progress: Progress) -> dict[str, str]:
+    bench, figures = Bench(url), dict[str, str]()
+    for batch, count in BATCHES.items():
+        task = progress.add_task(f"append, batches of {batch}", total=count * ROUNDS)
+        told = _told(progress, task)
+        best = max(bench.append(count, batch, told) for _ in range(ROUNDS))
+        figures[f"append {batch}"] = f"{best:,.0f} events/s"
+    bench.log.close()
+    return figures
+
+
+def _grown(url: str | Path, rows: int, progress: Progress) -> dict[str, str]:
+    bench, figures = Bench(url), dict[str, str]()
+    for part in (100, 10, 1):
+        wanted = rows // part - bench.written
+        task = progress.add_task(f"grow to {rows // part:,}", total=wanted)
+        bench.append(wanted, 4_096, _told(progress, task))
+        took_ms, found = bench.lookup_ms()
+        figures[f"customer in {bench.written:,}"] = f"{took_ms:.2f} ms, {found} events"
+    bench.log.checkpoint_now()
+    figures |= _verified(bench, progress)
+    bench.log.close()
+    return figures
+
+
+def _verified(bench: Bench, progress: Progress) -> dict[str, str]:
+    figures = dict[str, str]()
+    for name, with_details in (("verify", False), ("verify with details", True)):
+        total = bench.written * (1 + with_details)
+        task = progress.add_task(name, total=total)
+        began = time.perf_counter()
+        verify(bench.log, with_details=with_details, progress=_told(progress, task))
+        figures[name] = f"{bench.written / (time.perf_counter() - began):,.0f} events/s"
+    return figures
+
+
+def _told(progress: Progress, task: Any) -> Callable[[int], object]:
+    return lambda done: progress.advance(task, done)
+
+
+@contextmanager
+def engines(folder: Path, names: Sequence[str]) -> Iterator[dict[str, list[str | Path]]]:
+    """Yield where each engine's log is."""
+    urls: dict[str, list[str | Path]] = {"SQLite": [folder / "a.db", folder / "b.db"]}
+    if "PostgreSQL" not in names:
+        yield urls
+        return
+    from postgres import Postgres
+
+    server = Postgres(folder, fsync=True)
+    try:
+        yield urls | {"PostgreSQL": [server.new_database(), server.new_database()]}
+    finally:
+        server.close()
+
+
+def main() -> int:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description="Measure the audit trail.")
+    parser.add_argument("--rows", type=int, default=200_000, help="size of the table")
+    parser.add_argument("--postgres", action="store_true", help="on PostgreSQL as well")
+    parser.add_argument("--folder", type=Path, help="where the logs are made, and removed again")
+    given = parser.parse_args()
+    names = ["SQLite", *(["PostgreSQL"] if given.postgres else [])]
+    folder = Path(tempfile.mkdtemp(prefix="bench-audit-", dir=given.folder))
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    try:
+        with engines(folder, names) as urls:
+            for name, two in urls.items():
+                with Progress(
+                    *columns, TimeRemainingColumn(), console=console, transient=True
+                ) as progress:
+                    figures = measure(two, given.rows, progress)
+                show(name, figures)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def show(name: str, figures: dict[str, str]) -> None:
+    """Print the figures of one engine, with how far they are from where they should be."""
+    table = Table(title=f"Audit trail on {name}", title_justify="left")
+    for column in ("what", "measured", "goal"):
+        table.add_column(column, no_wrap=True)
+    for what, measured in figures.items():
+        goal = GOALS.get(what)
+        table.add_row(what, measured, f"{goal:,}" if goal else "")
+    Console().print(table)
+    load = os.getloadavg()[0]
+    sys.stdout.write(
+        f"{os.cpu_count()} cores, load {load:.1f}; durable commits; best of {ROUNDS} rounds\n\n"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

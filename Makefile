@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/grafana
 
-.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture clean export-picture audit-sweep
+.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture spend-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -90,6 +90,9 @@ bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up: ARGS
 
 picture: $(STAMP)  ## Draw the README's picture of the demo anew
 	@$(PY) docs/picture.py
+
+spend-picture: $(STAMP)  ## Draw the docs' picture of the spend table anew
+	@$(PY) docs/spend_picture.py
 
 export-picture: $(STAMP)  ## Draw the README's picture of an export anew (needs Chromium)
 	@$(PY) docs/export_picture.py

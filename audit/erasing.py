@@ -109,12 +109,11 @@ class Erasing:
         self._tell("opening the request")
         request, resumed = self._requested()
         self._tell("settling what is under way")
-        unsettled = list(self._places.settle())
+        unsettled = self._settled()
         known = leads(self._log, self._customer, self._tenant, self._sentinels)
         stores = tuple(self._stores(known))
-        self._tell("forgetting pseudonyms")
-        pseudonyms = self._places.forget_pseudonyms()
-        unsettled += self._places.settle()  # the vault's own event is about them, too
+        pseudonyms = self._pseudonyms(unsettled)
+        unsettled += self._settled()  # the vault's own event is about them, too
         details, trail = self._shredded(stores, unsettled)
         self._tell("searching files")
         found = self._found(trail)
@@ -131,10 +130,24 @@ class Erasing:
             )
         )
 
+    def _settled(self) -> list[str]:
+        try:
+            return list(self._places.settle())
+        except Exception as exc:  # noqa: BLE001 - likewise
+            return [f"what is under way could not be settled: {type(exc).__name__}"]
+
     def _stores(self, known: Leads) -> Iterable[StoreErasure]:
         for store in self._places.stores(known):
             self._tell(f"forgetting in {store.name}")
             yield erased_from(store, self._sentinels)
+
+    def _pseudonyms(self, unsettled: list[str]) -> int | None:
+        self._tell("forgetting pseudonyms")
+        try:
+            return self._places.forget_pseudonyms()
+        except Exception as exc:  # noqa: BLE001 - it is named, and keeps the trail
+            unsettled.append(f"the vault could not forget: it raised {type(exc).__name__}")
+            return None
 
     # -- the request -------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import contextlib
 import itertools
 import os
 import secrets
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -51,6 +52,7 @@ BUDGETS = (
 def main() -> int:
     """Make traffic; return the exit code."""
     options = _options()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a container is stopped by it
     try:
         with TemporaryDirectory(prefix="mnemoscope-traffic-", ignore_cleanup_errors=True) as name:
             folder = Path(name)

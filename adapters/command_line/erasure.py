@@ -88,8 +88,8 @@ def screen(erasure: Erasure) -> RenderableType:
 
 
 def _row(store: StoreErasure) -> tuple[RenderableType, ...]:
-    if store.status == "not_configured":
-        return (_look(store.status), store.name, "", "", "")
+    if store.status in {"not_configured", "failed"}:
+        return (_look(store.status), store.name, f"{store.removed or ''}", "", "")
     left = store.remaining + store.retained
     return (_look(store.status), store.name, f"{store.removed:,}", f"{left:,}", f"{store.traces:,}")
 

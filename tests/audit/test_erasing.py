@@ -298,6 +298,19 @@ class TestWhatIsLeft:
 
         assert (erasure.complete, erasure.details) == (False, None)
 
+    def test_a_vault_that_fails_is_named_and_keeps_the_trail(self, remembered, places):
+        """Its pseudonyms are of the same person, and the next run tries again."""
+
+        def fails():
+            raise OSError
+
+        places.forget_pseudonyms = fails
+
+        erasure = erase(remembered, places)
+
+        assert erasure.unsettled == ("the vault could not forget: it raised OSError",)
+        assert (erasure.complete, erasure.details) == (False, None)
+
     def test_a_store_that_cannot_be_asked_is_told_and_no_failure(self, remembered, places, notes):
         """Documents of the house have no owner."""
         places.notes.append(Notes(notes.path, name="house", unasked="nobody's"))

@@ -231,7 +231,7 @@ class Between:
     """
 
     def __init__(self, url, folder):
-        self.cut_after = None
+        self.cut_after = self._cut = None
         self._server = f"{url.partition('host=')[2]}/.s.PGSQL.5432"
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(f"{folder}/.s.PGSQL.5432")
@@ -258,17 +258,17 @@ class Between:
         with contextlib.suppress(OSError):
             while data := client.recv(65_536):
                 if self.cut_after is not None and self.cut_after in data:
-                    self.cut_after = None
-                    client.shutdown(socket.SHUT_RDWR)
+                    self.cut_after, self._cut = None, client
                 server.sendall(data)
-            # The server is told nothing yet: it commits, and answers into the void.
-            time.sleep(0.2)
             server.shutdown(socket.SHUT_RDWR)
 
     def _to_client(self, client, server):
-        while data := server.recv(65_536):
-            with contextlib.suppress(OSError):
-                client.sendall(data)
+        with contextlib.suppress(OSError):
+            while data := server.recv(65_536):
+                if self._cut is client:  # the server has done it, and its answer is lost
+                    client.shutdown(socket.SHUT_RDWR)
+                else:
+                    client.sendall(data)
 
     def close(self):
         self._socket.shutdown(socket.SHUT_RDWR)

@@ -139,8 +139,8 @@ def watched_s(running):
 
 
 def is_sealed(running):
-    """Return whether the audit trail has been signed, as it is every minute."""
-    signed = "mnemoscope_audit_checkpoint_timestamp_seconds > 0"
+    """Return whether the audit trail has been signed, as it is every minute, some seconds ago."""
+    signed = "min_over_time(mnemoscope_audit_checkpoint_timestamp_seconds[6s]) > 0"
     return bool(running.ask("query", query=signed)["result"])
 
 

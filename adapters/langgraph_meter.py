@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -89,6 +90,7 @@ class Meter:
         totals: What was used so far.
         trace: Ids of the run's span, below the span that is current where this is made.
         tracing: Makes the ids of spans inside.
+        graph: The run, while it is watched.
     """
 
     def __init__(
@@ -100,9 +102,11 @@ class Meter:
         features: Mapping[str, str] | None = None,
     ) -> None:
         self.totals = Totals()
+        self.graph: Run | None = None
         self.tracing = runtime.tracing
         self.trace = runtime.tracing.capture()
-        self._runtime = runtime
+        self._runtime: Runtime | None = runtime
+        self._seen = weakref.ref(runtime)
         self._prices = prices
         self._features = features or {}
         # Of whoever starts the run: nodes run in the context of whoever reads it.
@@ -110,7 +114,11 @@ class Meter:
         self._parent_run = runtime.parent_run()
         self._guard = ForkGuard()
         self._loops = Loops()
-        self._labels = labels
+        self._labels: Labels | None = labels
+
+    def let_go(self) -> None:
+        """Keep the scope alive no longer: what still comes is told if others do."""
+        self._runtime = self._labels = None
 
     def ended(self, run: Run, told: set[int]) -> None:
         """Count a run that ended, and tell of it unless this scope has been told already."""
@@ -120,14 +128,14 @@ class Meter:
             with self._guard:
                 self.totals.add(made)
                 self._loops.paid(run, made.cost_usd or 0.0)
-        drain = self._runtime.drain
-        if id(drain) in told:
+        runtime = self._runtime or self._seen()
+        if runtime is None or id(runtime.drain) in told:
             return
-        told.add(id(drain))
-        if made is not None and len(self._runtime.budgets):
-            spent(self._runtime, self.scope_of(run), made)
-        if not self._runtime.faults.tripped:
-            drain.emit(self._event(run, usage))
+        told.add(id(runtime.drain))
+        if made is not None and len(runtime.budgets):
+            spent(runtime, self.scope_of(run), made)
+        if not runtime.faults.tripped:
+            runtime.drain.emit(self._event(run, usage, runtime))
 
     def _priced(self, run: Run) -> Usage | None:
         if run.kind is not Kind.MODEL:
@@ -137,12 +145,12 @@ class Meter:
         cost_usd = self._prices.cost_usd(usage) if usage.reported else None
         return with_cost(usage, cost_usd)
 
-    def _event(self, run: Run, usage: Usage | None) -> Event:
-        runtime, scope = self._runtime, self.scope_of(run)
+    def _event(self, run: Run, usage: Usage | None, runtime: Runtime) -> Event:
+        scope, labels = self.scope_of(run), self._labels or Labels(runtime)
         ended = run.started if run.ended is None else run.ended
         with self._guard:
             iteration, cost_usd = self._loops.ended(run)
-        told = self._labels.told(scope)
+        told = labels.told(scope)
         return _new_event(
             writer_id=runtime.drain.writer_id,
             writer_seq=runtime.drain.next_seq(),
@@ -160,7 +168,7 @@ class Meter:
             usage=usage,
             iteration=iteration,
             inner_cost_usd=cost_usd,
-            subject=self._labels.subject(scope),
+            subject=labels.subject(scope),
             tenant=told.tenant,
             agent=told.agent,
             feature=told.feature,
@@ -169,9 +177,10 @@ class Meter:
         )
 
     @property
-    def budgets(self) -> Budgets:
-        """What may be spent, by the scope that watches."""
-        return self._runtime.budgets
+    def budgets(self) -> Budgets | None:
+        """What may be spent, by the scope that watches, while it lives."""
+        runtime = self._runtime or self._seen()
+        return runtime and runtime.budgets
 
     def scope_of(self, run: Run) -> Scope:
         """Return for whom and for which feature a run is."""

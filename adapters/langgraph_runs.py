@@ -67,7 +67,6 @@ class Runs:
         self._seeking: dict[int, weakref.ref[Watcher]] = {}
         self._sought: weakref.WeakKeyDictionary[Watcher, str] = weakref.WeakKeyDictionary()
         self._tasks: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
-        self._graphs: weakref.WeakKeyDictionary[Watcher, Run] = weakref.WeakKeyDictionary()
 
     # -- who watches -----------------------------------------------------------------------------
 
@@ -98,16 +97,18 @@ class Runs:
 
     def _watched(self, graph: Run, watcher: Watcher) -> None:
         graph.watchers.append(watcher)
-        self._graphs[watcher] = graph
+        watcher.graph = graph
         for run, told in list(self._unclaimed):
             if graph in run.upwards():
                 watcher.ended(run, told)
+        if graph.ended is not None:
+            watcher.let_go()
 
     def close(self, watcher: Watcher) -> None:
         """End what *watcher* watches and is still open: its caller has left."""
         self._found(id(watcher))
         self._sought.pop(watcher, None)
-        graph = self._graphs.pop(watcher, None)
+        graph, watcher.graph = watcher.graph, None
         if graph is not None:
             self.end(graph, Status.CANCELLED)
 
@@ -134,7 +135,7 @@ class Runs:
         run = self._open.get(run_id) if run_id is not None else None
         if run is None:
             watcher = watcher_around()
-            run = self._graphs.get(watcher) if watcher is not None else None
+            run = watcher.graph if watcher is not None else None
         if run is None:
             return None
         run = spanned(run)
@@ -215,12 +216,6 @@ class Runs:
             self.end(next(iter(self._open.values())), Status.CANCELLED)
         return run
 
-    def forget(self, run: Run) -> None:
-        """Leave out a run that is not made after all."""
-        self._open.pop(run.run_id, None)
-        if run.parent is not None:
-            run.parent.open.pop(run.run_id, None)
-
     def failed(self, run: Run, error: BaseException) -> None:
         """End a run with *error*, which may be how LangGraph interrupts one."""
         name = error_name(error)
@@ -238,11 +233,14 @@ class Runs:
             return
         run.ended, run.status = self.clock(), status
         self._settle(run)
-        self._ended[run.run_id] = run
-        if len(self._ended) > HELD:
-            self._ended.popitem(last=False)
         if run.kind is not Kind.CHAIN:
             self._tell(run)
+        if run.kind is not Kind.MODEL:
+            self._ended[run.run_id] = run
+            if len(self._ended) > HELD:
+                self._ended.popitem(last=False)
+        for watcher in run.watchers:
+            watcher.let_go()
 
     def _settle(self, run: Run) -> None:
         """See to what is part of *run* and has not ended: what was left ends, what goes on may."""
@@ -263,7 +261,11 @@ class Runs:
             watcher.ended(run, told)
         if self._seeking or self._sought:
             self._unclaimed.append((run, told))
-        elif self._unclaimed:
+            return
+        run.forget()
+        if self._unclaimed:
+            for each, _told in list(self._unclaimed):
+                each.forget()
             self._unclaimed.clear()
 
 

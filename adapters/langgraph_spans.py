@@ -21,7 +21,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import SpanContext
 
-from ..memory.context import Scope
+from ..memory.context import NOBODY, Scope
 from ..telemetry.event import Status
 from ..telemetry.trace import TraceRef, Tracing
 from ..telemetry.usage import Usage
@@ -45,13 +45,19 @@ class Watcher(Protocol):
     Attributes:
         trace: Ids for the span of that run.
         tracing: Makes those of the runs below.
+        graph: That run, once it has begun and until its caller has left.
     """
 
     trace: TraceRef
     tracing: Tracing
+    graph: Run | None
 
     def ended(self, run: Run, told: set[int]) -> None:
         """Hear that a run has ended. *told* are the scopes that have its event already."""
+        ...
+
+    def let_go(self) -> None:
+        """Keep nothing alive from now on: the run has ended, and tasks may outlive it."""
         ...
 
 
@@ -107,6 +113,10 @@ class Run:
         while run is not None:
             yield run
             run = run.parent
+
+    def forget(self) -> None:
+        """Keep what runs that it started, and that begin yet, need of it, and nobody's data."""
+        self.scope, self.metadata, self.spoken, self.usage = NOBODY, {}, None, None
 
     def listening(self) -> list[Watcher]:
         """Return who watches this run, the nearest first."""

@@ -9,7 +9,7 @@ one writes it as a string, or in a smaller unit.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -35,23 +35,20 @@ def _check(values: Iterable[Any]) -> None:
     if _SCALARS.issuperset(map(type, values)):
         return
     for value in values:
-        if type(value) in _SCALARS:
-            continue
-        if type(value) is dict:
-            _check(cast("dict[Any, Any]", value).values())
-        elif type(value) is list:
-            _check(cast("list[Any]", value))
-        else:
-            raise TypeError(f"canonical JSON does not hold a {type(value).__qualname__}")
+        kind = value.__class__
+        if kind is dict:
+            _check(value.values())
+        elif kind is list:
+            _check(value)
+        elif kind not in _SCALARS:
+            raise TypeError(f"canonical JSON does not hold a {kind.__qualname__}")
 
 
 def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {key: _sorted(each) for key, each in sorted(items, key=_by_utf_16)}
-    if isinstance(value, list):
-        return [_sorted(each) for each in cast("list[Any]", value)]
-    return value
+    kind = value.__class__
+    if kind is dict:
+        return {key: _sorted(each) for key, each in sorted(value.items(), key=_by_utf_16)}
+    return [_sorted(each) for each in value] if kind is list else value
 
 
 def _by_utf_16(item: tuple[str, Any]) -> bytes:

@@ -17,18 +17,12 @@ KEY_STATES = ("ok", "generated", "missing")
 def figures(sink: AuditSink) -> Iterator[Sample]:
     """Yield every figure of *sink*, from memory alone: no file, no database."""
     stats, spool = sink.stats, sink.spool
-    now_us = sink.log.now_us()
-    yield Sample(
-        name="mnemoscope_audit_events_total",
-        value=stats.recorded,
-        kind="counter",
-        help="Events that were committed to the audit trail by this process",
-    )
-    yield Sample(
-        name="mnemoscope_audit_lag_seconds",
-        value=_age_s(stats.oldest_waiting_us, now_us),
-        merge="max",
-        help="How long ago the oldest event happened that waits for the audit database",
+    yield _counter("events", stats.recorded, "Events that this process committed to the trail")
+    yield _counter("gap_events", stats.lost, "Events that the audit trail declares as lost")
+    yield _newest(
+        "lag_seconds",
+        _age_s(stats.oldest_waiting_us, sink.log.now_us()),
+        "How long ago the oldest event happened that waits for the audit database",
     )
     yield Sample(
         name="mnemoscope_audit_spool_events",
@@ -40,25 +34,24 @@ def figures(sink: AuditSink) -> Iterator[Sample]:
         value=spool.size_bytes if spool is not None else 0,
         help="Size of the spool's file",
     )
-    yield Sample(
-        name="mnemoscope_audit_gap_events_total",
-        value=stats.lost,
-        kind="counter",
-        help="Events that the audit trail declares as lost",
+    yield _newest("tree_size", stats.size, "Sealed events of the log, as last seen from here")
+    yield _newest(
+        "checkpoint_timestamp_seconds",
+        stats.checkpoint_us / 1e6,
+        "When this process last signed the log, seconds since 1970; 0: not yet",
     )
-    yield Sample(
-        name="mnemoscope_audit_tree_size",
-        value=stats.size,
-        merge="max",
-        help="Sealed events of the log, as this process last saw it",
-    )
-    yield Sample(
-        name="mnemoscope_audit_checkpoint_timestamp_seconds",
-        value=stats.checkpoint_us / 1e6,
-        merge="max",
-        help="When this process last signed the log, seconds since 1970; 0: not yet",
-    )
-    current = key_state(sink)
+    yield from _key_states(key_state(sink))
+
+
+def _counter(name: str, value: float, said: str) -> Sample:
+    return Sample(name=f"mnemoscope_audit_{name}_total", value=value, kind="counter", help=said)
+
+
+def _newest(name: str, value: float, said: str) -> Sample:
+    return Sample(name=f"mnemoscope_audit_{name}", value=value, merge="max", help=said)
+
+
+def _key_states(current: str) -> Iterator[Sample]:
     for state in KEY_STATES:
         yield Sample(
             name="mnemoscope_audit_key_state",

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from ..telemetry.event import Event
 from ..telemetry.fork import reset_after_fork
@@ -24,6 +23,7 @@ from .errors import AuditError
 from .figures import figures
 from .gaps import Gap, Holes
 from .log import AuditLog
+from .outage import Outage, SinkStats, outage_after
 from .pulse import Pulse
 from .sealing import Draft, draft
 from .spool import Spool
@@ -32,43 +32,8 @@ CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
 _BEAT_S = 1.0
 _DAY_S = 86_400.0
-_BACKOFF_S = 0.25
-_BACKOFF_MOST_S = 15.0
 
 logger = logging.getLogger("mnemoscope.audit")
-
-
-@dataclass(slots=True)
-class SinkStats:
-    """
-    What has become of events here.
-
-    Attributes:
-        recorded: Events that were committed.
-        spooled: Events that had to wait in the spool.
-        lost: Events that were declared as lost.
-        size: Sealed events of the log, as last seen.
-        checkpoint_us: When it was last signed from here, microseconds since 1970 UTC.
-        newest_us: When the newest committed event happened.
-        oldest_waiting_us: When the oldest that waits happened; None: none does.
-    """
-
-    recorded: int = 0
-    spooled: int = 0
-    lost: int = 0
-    size: int = 0
-    checkpoint_us: int = 0
-    newest_us: int = 0
-    oldest_waiting_us: int | None = None
-
-
-@dataclass(slots=True)
-class _Outage:
-    """Since when the database takes nothing, and when it is asked again. Monotonic seconds."""
-
-    error: AuditError
-    retry_at: float
-    failures: int = 1
 
 
 class AuditSink:
@@ -114,7 +79,8 @@ class AuditSink:
         self.stats = SinkStats()
         self._holes = Holes(self._clock)
         self._gaps: list[Gap] = []
-        self._outage: _Outage | None = None
+        self._outage: Outage | None = None
+        self._asked_at = self._clock()
         self._adopted = False
         self._spool_failed = False
         self._prune_at = self._clock()
@@ -145,6 +111,7 @@ class AuditSink:
     def flush(self, _timeout_s: float, /) -> bool:
         """Return whether everything is in the log; what is in the spool is safe, but not there."""
         if self.waiting:
+            self._hurry()
             self.beat()
         return not self.waiting
 
@@ -253,8 +220,17 @@ class AuditSink:
         self._note_waiting(drafts)
 
     def _may_ask(self) -> bool:
-        outage = self._outage
-        return outage is None or self.spool is None or self._clock() >= outage.retry_at
+        outage, now = self._outage, self._clock()
+        may = outage is None or self.spool is None or now >= outage.retry_at
+        if may:
+            self._asked_at = now
+        return may
+
+    def _hurry(self) -> None:
+        with self._guard:
+            outage = self._outage
+            if outage is not None:
+                outage.retry_at = min(outage.retry_at, outage.hurry_at)
 
     def _record(self, drafts: Sequence[Draft]) -> None:
         if not drafts:
@@ -335,9 +311,7 @@ class AuditSink:
 
     def _failed(self, exc: AuditError) -> None:
         outage = self._outage
-        failures = 1 if outage is None else outage.failures + 1
-        pause_s = min(_BACKOFF_S * 2.0 ** min(failures - 1, 30), _BACKOFF_MOST_S)
-        self._outage = _Outage(exc, self._clock() + pause_s, failures)
+        self._outage = outage_after(exc, outage, asked_at=self._asked_at, now=self._clock())
         if outage is None and self.spool is not None:
             logger.error("%s. Until then events wait in %s", exc, self.spool.path)
 

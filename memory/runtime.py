@@ -31,7 +31,7 @@ def _no_parent() -> str | None:
     return None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, weakref_slot=True)
 class Runtime:
     """
     The services behind every guard of a scope.

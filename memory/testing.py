@@ -83,28 +83,23 @@ def breaking(
         method: The name of one of its methods.
         failure: An exception type to raise, or a function to call in place of the method.
     """
-    held = vars(client)
-    inner = held[_INNER]
-    held[_INNER] = _Broken(
-        inner, method, _raising(failure) if isinstance(failure, type) else failure
-    )
+    inner = vars(client)[_INNER]
+    broken = _raising(failure) if isinstance(failure, type) else failure
+    # The store itself, not what stands in for it: writes that wait are replayed to the store.
+    give_back = (_break if hasattr(inner, "__dict__") else _break_slotted)(inner, method, broken)
     try:
         yield
     finally:
-        held[_INNER] = inner
+        give_back()
 
 
-class _Broken:
-    """Stands in for a store, but for one method. A store with slots takes no method of ours."""
-
-    def __init__(self, inner: Any, method: str, broken: Callable[..., Any]) -> None:
-        self._inner, self._method, self._broken = inner, method, broken
-
-    __class__: Any = property(lambda self: self._inner.__class__)  # for isinstance
-
-    def __getattr__(self, name: str) -> Any:
-        """Return the store's own, or what takes its place."""
-        return self._broken if name == self._method else getattr(self._inner, name)
+def _break(inner: Any, method: str, broken: Callable[..., Any]) -> Callable[[], None]:
+    """Give one object a method of its own, and return what takes it away."""
+    own = vars(inner)
+    if method in own:
+        return partial(object.__setattr__, inner, method, own[method], *_set(inner, method, broken))
+    object.__setattr__(inner, method, broken)  # not the store's, which may know no such field
+    return partial(object.__delattr__, inner, method)
 
 
 def _raising(failure: type[BaseException]) -> Callable[..., Any]:

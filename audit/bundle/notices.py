@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 from .facts import Facts, named, table, text, when
 from .sentences import counted
@@ -115,7 +115,8 @@ _NAMES = {
 
 
 def _joined(value: Any) -> Any:
-    return ", ".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else value
+    kind = value.__class__
+    return ", ".join(map(str, value)) if kind is list else value
 
 
 def checking(facts: Facts) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 _LONGEST = 4_000
 _SAID = ("query", "messages", "text", "data", "memory", "content", "value")
@@ -27,12 +27,12 @@ def readable(content: Any) -> str:
 
 
 def _texts(content: Any) -> list[str]:
-    if isinstance(content, list):
-        items = cast("list[Any]", content)
-        return [text for each in items for text in _texts(each)]
-    if isinstance(content, dict):
-        return _of_pairs(cast("dict[str, Any]", content))
-    return [] if content is None else [content if isinstance(content, str) else json.dumps(content)]
+    kind = content.__class__  # of what was read as JSON
+    if kind is list:
+        return [text for each in content for text in _texts(each)]
+    if kind is dict:
+        return _of_pairs(content)
+    return [] if content is None else [content if kind is str else json.dumps(content)]
 
 
 def _of_pairs(pairs: dict[str, Any]) -> list[str]:

@@ -150,7 +150,8 @@ def files_of(path: Path) -> Files:
         ChangedError: It is neither, or a file is in it twice.
     """
     if path.is_dir():
-        return {each.name: partial(each.open, "rb") for each in path.iterdir() if each.is_file()}
+        found = [each for each in path.iterdir() if each.is_file()]
+        return {each.name: partial(_opened_file, each) for each in found}
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile:
@@ -158,6 +159,10 @@ def files_of(path: Path) -> Files:
     if len(set(archive.namelist())) != len(archive.namelist()):
         raise ChangedError("a file is in it twice")
     return {name: partial(archive.open, name) for name in archive.namelist()}
+
+
+def _opened_file(path: Path) -> IO[bytes]:
+    return path.open("rb")
 
 
 def check(

@@ -11,7 +11,6 @@ import orjson
 
 from ..rows import LOG
 from ..schema import columns_of
-from ..snapshot import Snapshot
 from .writers import Hole, Writers
 
 GAP = "audit.gap"
@@ -141,13 +140,3 @@ class Pass:
             self.pruned = data
         if name == GAP:
             self.gaps.append(Hole(data["writer"], data["from_wseq"], data["to_wseq"]))
-
-
-def keys_named_before(snapshot: Snapshot, seq: int) -> set[str]:
-    """Return the verifier keys that the log names before an event."""
-    found = snapshot.execute(
-        "SELECT header FROM audit_event WHERE kind = 'log' AND seq < ? "
-        "AND operation IN ('log.opened', 'key.rotated')",
-        (seq,),
-    )
-    return {orjson.loads(bytes(header))["data"]["verifier_key"] for (header,) in found}

@@ -14,7 +14,7 @@ from ..schema import newest_version
 from ..snapshot import Snapshot
 from ..tree import StoredHashes
 from .details import Details
-from .events import BLOCK, SELECT, Pass, keys_named_before
+from .events import BLOCK, SELECT, Pass
 from .report import Kind, Verification
 from .subjects import check_keys, check_subjects
 from .tree import (
@@ -204,13 +204,11 @@ class _Whole:
 
     def _named_keys(self) -> set[str]:
         """Return the keys that the log itself names, and see that its table names the same."""
-        named = set(self._passed.keys)
-        if self._since:
-            named |= keys_named_before(self._snapshot, self._since)
+        named = self._passed.keys
         found = self._snapshot.execute("SELECT verifier_key FROM audit_key").fetchall()
         listed = {key for (key,) in found}
-        if self._snapshot.first_seq:
-            return named | listed  # the events that named them may be gone
+        if self._since:
+            return named | listed  # the events that name them are not looked at, or gone
         if listed != named:
             self.report.tampered("the keys that are listed are not those that the log names")
         return named

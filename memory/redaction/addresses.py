@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from .clues import Clues
 from .finding import Finding
+from .pattern import deferred
 from .words import ORDINARY, listed
 
 _Core: TypeAlias = tuple[int, int, float, str]
@@ -60,30 +61,30 @@ _HOUSE = rf"(?:{_NUMBER}[ ]+){{1,2}}"
 # A pattern that begins with a digit is looked for at digits; one that looks behind, everywhere.
 _AT_HOUSE = rf"\d(?<!\w.)\d{{0,5}}[A-Za-z]?(?:[/-]\d{{1,4}}[A-Za-z]?)?[ ]+(?:{_NUMBER}[ ]+)?"
 
-_ENGLISH = re.compile(
+_ENGLISH = deferred(
     rf"{_AT_HOUSE}(?:{_WORD}[ ]+){{1,4}}?(?:{_SUFFIXES})\b\.?(?:[ ]+[NSEW]{{1,2}}\b)?"
     rf"(?:[ ]+{_WORD}[ ]+(?:{_SUFFIXES}|{_SUFFIXES_AFTER_NUMBER})\b)?",
     re.IGNORECASE,
 )
-_UNUSUAL = re.compile(
+_UNUSUAL = deferred(
     rf"{_AT_HOUSE}(?:[A-Z][\w'\u2019\-]*[ ]+){{1,3}}"
     rf"(?i:{_SUFFIXES_AFTER_NUMBER})\b(?![ ]+[a-z]+ing\b)"
 )
-_PREFIXED = re.compile(
+_PREFIXED = deferred(
     rf"\b(?:{_HOUSE})?(?:{_PREFIXES})\b\.?[ ](?:{_WORD}[ ]+){{0,4}}{_WORD}?[ ]?,?[ ]?{_NUMBER}\b"
     rf"|\b{_HOUSE}(?:{_PREFIXES})\b\.?[ ]{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
 )
-_BEFORE_NUMBER = re.compile(rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?")
-_LEADING = re.compile(rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z")
-_BOX = re.compile(
+_BEFORE_NUMBER = deferred(rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?")
+_LEADING = deferred(rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z")
+_BOX = deferred(
     r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|apartado|bp"
     r"|casilla)[ ]+\d{1,6}\b"
     r"|\b(?:psc|cmr|unit)[ ]\d{1,5},?[ ]box[ ]\d{1,6}\b"
     r"|\b(?:uss|usns|usnv|usav|uscgc)[ ][^\W\d_][\w'-]*(?=[\s,]{1,3}(?:apo|fpo|dpo)\b)",
     re.IGNORECASE,
 )
-_CORNER = re.compile(
+_CORNER = deferred(
     r"\b(?:at[ ])?the[ ]corner[ ]of[ ](?P<core>[^,?!\n]{3,60}?"
     r"[ ]and[ ](?:[^\W\d_][\w'\u2019\-]*\.?[ ]?|\d{1,5}[ ]){1,5})",
     re.IGNORECASE,
@@ -92,25 +93,25 @@ _UNIT = (
     r"(?:apt|apartment|suite|ste|unit|flat|floor|fl|room|rm|no|building|bldg|block|box|app|appt)"
     r"\b\.?[ ]{0,2}\#?[ ]?[A-Za-z]?-?\d{1,6}[A-Za-z]?|\#[ ]?\d{1,5}"
 )
-_BARE = re.compile(
+_BARE = deferred(
     rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b\.?)?"
     rf"|(?:{_WORD}[ ]){{0,4}}{_WORD}[ ]{_NUMBER}\b\.?)"
 )
-_WITH_UNIT = re.compile(
+_WITH_UNIT = deferred(
     rf"{_AT_HOUSE}(?:[^\W\d_][\w'\u2019\-]*\.?[ ]+){{1,5}}"
     rf"(?:{_NUMBER}\.?[ ]*)?(?:{_NUMBER}[ ]*)?[,\n>? ]{{0,6}}(?=(?:{_UNIT}))",
     re.IGNORECASE,
 )
-_NAMED_THEN_UNIT = re.compile(
+_NAMED_THEN_UNIT = deferred(
     rf"[^\W\d_a-z](?<!\w.)[\w'\u2019\-]*[ ](?:[^\W\d_a-z][\w'\u2019\-]*[ ]){{0,2}}"
     rf"{_NUMBER}[ ](?:{_WORD}[ ]?){{1,3}}[,\n>? ]{{0,6}}(?=(?i:{_UNIT}))"
 )
-_UNIT_FIRST = re.compile(
+_UNIT_FIRST = deferred(
     rf"(?<!\w)(?:apt|apartment|suite|unit"
     rf"|flat)\b\.?[ ]\#?\d{{1,5}}[A-Z]?,?[ ]+(?:{_HOUSE})(?:{_WORD}[ ]?){{1,4}}(?:{_NUMBER}\b)?",
     re.IGNORECASE,
 )
-_SAYS_ADDRESS = re.compile(
+_SAYS_ADDRESS = deferred(
     r"\b(?:address(?:es)?(?:[ ](?:is|to|with|of[^\n.?!]{1,40}[ ]is))?|lives?[ ](?:at|on|in)"
     r"|living[ ]at|lived[ ](?:at|in|on)|located[ ](?:at|in|on)|moved[ ]to"
     r"|deliver(?:ed)?[ ]to|ship(?:ped)?[ ](?:it[ ])?to|sen[dt](?:[ ]\w+){0,3}[ ]to"
@@ -120,13 +121,13 @@ _SAYS_ADDRESS = re.compile(
     r"[\"']?[ ]?:?[ ]?(?:it[ ]is|it's|they[ ]are|here[ ]they[ ]are:)?[\s\"':]{0,6}",
     re.IGNORECASE,
 )
-_TAIL_UNIT = re.compile(rf"[\s,>?]{{0,8}}(?:{_UNIT})\b", re.IGNORECASE)
-_TAIL_CODE = re.compile(
+_TAIL_UNIT = deferred(rf"[\s,>?]{{0,8}}(?:{_UNIT})\b", re.IGNORECASE)
+_TAIL_CODE = deferred(
     r"[\s,>?]{1,8}(?:[A-Za-z]{1,3}[\s-]{1,3}|\d\d\s{1,3}"
     r"|[A-Z]{1,2}-?)?(?:\d{3,6}(?:[ -]\d{2,4})?|[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}"
     r"|[A-Z]\d[A-Z][ ]?\d[A-Z]\d)(?![\w]|[.,-]\d|[ ]?[-/]\d|[ ]\d)"
 )
-_TAIL_FORCES = re.compile(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
+_TAIL_FORCES = deferred(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
 _JOINED = "of|de|do|da|la|le|di|del|und|and|nad|pri|am|an|der|ob|en|sur|upon|the|na|v|u"
 _WORD_ENDS = r"(?:[ ]|(?=[,.?!;:)\n\"]|\Z))"
 _PLACE = (
@@ -134,8 +135,8 @@ _PLACE = (
 )
 _LOWER_PLACE = rf"(?:[^\W\d_][\w'\u2019\-]*{_WORD_ENDS}){{1,4}}"
 _BEFORE_PLACE = r"(?:[ ]?,?[ ]*\n{1,2}[ >?]{0,6},?[ ]*|[ ]?,[ ]|[ ])"
-_TAIL_PLACE = re.compile(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
-_TAIL_LOWER_PLACE = re.compile(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
+_TAIL_PLACE = deferred(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
+_TAIL_LOWER_PLACE = deferred(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
 _NOT_PLACES = listed(
     """
     please thanks thank mobile phone fax desk tel call email i we you he she they it my our your
@@ -144,7 +145,7 @@ _NOT_PLACES = listed(
     """
 )
 _PLACE_WORDS = listed("new north south east west united central city town great of the")
-_STREET_AGAIN = re.compile(r"[ ](?:street|st\.|St\b)", re.IGNORECASE)
+_STREET_AGAIN = deferred(r"[ ](?:street|st\.|St\b)", re.IGNORECASE)
 
 _UNIT_WORDS = listed(
     "apt apartment suite ste unit flat floor fl room rm building bldg block app appt no"
@@ -237,7 +238,7 @@ def _sayings(text: str, clues: Clues) -> Iterator[re.Match[str]]:
             at = lower.find(word, at + 1)
 
 
-_UNITS_OF_MEASURE = re.compile(
+_UNITS_OF_MEASURE = deferred(
     r"\d+[ ](?:minutes?|hours?|days?|weeks?|months?|years?|times|items?|people|percent|am|pm|euros?"
     r"|dollars?|miles?|km|kilometers?|meters?|degrees?|and|or|of|in|on|at|to|for|the|is|was|are"
     r"|a|million|billion)\b",

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from .clues import Clues
 from .finding import Finding
+from .pattern import deferred
 from .words import listed
 
-_DOMAIN = re.compile(r"(?:[^\W_](?:[\w-]{0,62})\.){0,8}[^\W_][\w-]{0,62}")
-_IP_HOST = re.compile(r"\[?\d{1,3}(?:\.\d{1,3}){3}\]?")
+_DOMAIN = deferred(r"(?:[^\W_](?:[\w-]{0,62})\.){0,8}[^\W_][\w-]{0,62}")
+_IP_HOST = deferred(r"\[?\d{1,3}(?:\.\d{1,3}){3}\]?")
 _INTERNAL_HOSTS = listed("localhost localdomain corp internal local intranet lan home mail")
-_COMMON_TLD = re.compile(
+_COMMON_TLD = deferred(
     r"\.(?:com|org|net|edu|gov|info|biz|io|ai|co|me|app|dev|eu|uk|de|fr|it|es|nl|be|ch|at|se|no|dk"
     r"|fi|pl|cz|pt|ie|ca|us|au|nz|in|jp|cn|br|mx|za|ru|tr|kr)\b",
     re.IGNORECASE,
@@ -21,7 +22,7 @@ _LOCAL_LIMIT = 254
 _LOCAL_EXTRA = frozenset(".+-_%&'*~!#$=")
 _NOT_PEOPLE = frozenset({"git"})
 
-_PHONE = re.compile(
+_PHONE = deferred(
     r"(?P<number>[+(\d](?<![\w./#$€£&?+].)(?<!\d[,:-].)(?<!\w[-_].)(?:(?<=\d)|(?:(?<=\()\+)?\d)"
     r"(?:[ \u00a0]?[().\-/]{0,2}[ \u00a0]?\d){5,17})"
     r"(?P<extension>[ ]?(?:x|ext\.?|extension|\#)[ ]?\d{1,7})?"
@@ -33,13 +34,13 @@ _PHONE_WORDS = (
     r"|ring|whatsapp|sms|text|texted|message|messages|contact|reach|reached|desk|landline|hotline"
     r"|answering|telefon|handy|móvil|teléfono|téléphone|portable|telefono|cellulare"
 )
-_PHONE_BEFORE = re.compile(
+_PHONE_BEFORE = deferred(
     rf"\b(?:{_PHONE_WORDS})\b[^\n\d]{{0,40}}(?:\n[^\n\d]{{0,3}})?\Z", re.IGNORECASE
 )
-_PHONE_AFTER = re.compile(
+_PHONE_AFTER = deferred(
     r"[ ,(-]{0,3}(?:office|fax|mobile|cell|home|work|phone|desk|tel)\b", re.IGNORECASE
 )
-_NOT_PHONE_BEFORE = re.compile(
+_NOT_PHONE_BEFORE = deferred(
     r"(?:\b(?:order|po|invoice|ticket|case|ref|reference|id|sku|zip|card|ssn|account|acct|isbn"
     r"|serial|part"
     r"|model|version|tracking|transaction|confirmation|booking|policy|iban|amount|total|code"
@@ -48,18 +49,18 @@ _NOT_PHONE_BEFORE = re.compile(
     r"(?:[ ](?:number|no\.?|num|code|is|of))*|\#|no\.)[ :=#]{0,3}\Z",
     re.IGNORECASE,
 )
-_NOT_PHONE = re.compile(
+_NOT_PHONE = deferred(
     r"(?:19|20)\d\d[-/. ]\d{1,2}[-/. ]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d\d.*"
     r"|\d{1,3}(?:\.\d{1,3}){3}|\d+\.\d+|\d{3}-\d{2}-\d{4}|(?:19|20)\d\d[ -]{1,3}(?:19|20)\d\d"
 )
-_NORTH_AMERICAN = re.compile(
+_NORTH_AMERICAN = deferred(
     r"(?:\+?1[ .-]?)?(?:\([2-9]\d\d\)[ .-]?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}"
 )
-_MAYBE_PHONE = re.compile(
+_MAYBE_PHONE = deferred(
     r"[+(]\d|0(?!\.)(?<![\w./#$€£&?+-].)|[ .-]\d\d\d[ .-]\d\d\d\d|\)[ .-]?\d\d\d"
 )
 _EXTENSION_CHARS = 20
-_GROUPED = re.compile(r"[ ().\-/\u00a0]")
+_GROUPED = deferred(r"[ ().\-/\u00a0]")
 _TRUNK_REGIONS = (
     "GB",
     "DE",

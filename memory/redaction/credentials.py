@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .clues import Clues
 from .finding import Finding
+from .pattern import deferred
 from .words import ORDINARY, listed
 
 TOKEN_PREFIXES = (
@@ -19,7 +20,7 @@ TOKEN_PREFIXES = (
 _SHORT_PREFIXES = ("xox", "eyJ", "-----BEGIN")
 """Of these, what needs no sixteen letters or digits in a row."""
 
-_TOKEN = re.compile(
+_TOKEN = deferred(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_-]{16,200}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,200}"
     r"|whsec_[A-Za-z0-9+/=]{16,120}"
@@ -31,17 +32,17 @@ _TOKEN = re.compile(
     r"|r8_[A-Za-z0-9]{20,60}|tvly-[\w-]{16,60}|hooks\.slack\.com/services/[A-Za-z0-9/]{20,100}"
     r")"
 )
-_PEM = re.compile(
+_PEM = deferred(
     r"-----BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|PGP MESSAGE)[A-Z ]{0,12}-----"
     r"(?:[^-]|-(?!----)){0,20000}(?:-----END [A-Z0-9 ]{0,60}-----)?"
 )
-_URL_LOGIN = re.compile(r"(?<=://)[^\s/@:?#\"'<>]{0,128}:(?P<value>[^\s/@\"'<>]{1,256})(?=@)")
+_URL_LOGIN = deferred(r"(?<=://)[^\s/@:?#\"'<>]{0,128}:(?P<value>[^\s/@\"'<>]{1,256})(?=@)")
 
 CREDENTIAL_CLUES = listed("""
     password passwd passwort pwd passphrase passcode pass secret secrets token apikey key keys
     bearer authorization credential credentials pin cvv cvc otp username login contraseña
 """)
-_ASSIGNED = re.compile(
+_ASSIGNED = deferred(
     r"(?P<name>(?<![A-Za-z])(?:[A-Za-z]{1,20}[_-]){0,4}"
     r"(?:password|passwd|passwort|pwd|passphrase|passcode|pass[ ]phrase|contraseña|secrets?"
     r"|token|apikey"
@@ -52,28 +53,28 @@ _ASSIGNED = re.compile(
     r"(?P<value>[^\s\"'`,;<>]{4,512})",
     re.IGNORECASE,
 )
-_BEARER = re.compile(
+_BEARER = deferred(
     r"\b(?:bearer|basic)[ ]{1,2}(?P<value>[A-Za-z0-9._~+/-]{12,4096}={0,2})", re.IGNORECASE
 )
-_SHORT_CODE = re.compile(
+_SHORT_CODE = deferred(
     r"\b(?:pin|cvv|cvc|otp|one[- ]time (?:code|password)|security code|passcode)"
     r"(?:[ ](?:code|number))?(?:[ ]?[:=#][ ]?|[ ](?:is|was)[ ])(?P<value>\d{3,8})\b",
     re.IGNORECASE,
 )
-_USERNAME = re.compile(
+_USERNAME = deferred(
     r"\b(?:user[ _-]?name|login|screen[ _]name|handle)[\"']?(?:[ ]{0,2}[:=][ ]{0,2}|[ ](?:is"
     r"|was)[ ])"
     r"[\"'`]?(?P<value>[A-Za-z][\w.-]{2,40}\w)(?![\w(\[])",
     re.IGNORECASE,
 )
-_CODE_VALUE = re.compile(
+_CODE_VALUE = deferred(
     r"[A-Za-z_][\w.]*[(\[{].*|[$%]\{?\w+\}?%?|\{+.*|<.*"
     r"|(?:os|self|settings|config|process|env|request|cls|this|args|kwargs|ctx)\..*|\*+|x{3,}"
     r"|\.{3,}|str|int|bool|none|null|string|undefined|optional\b.*|required|true|false"
     r"|https?:.*|[A-Z][A-Za-z]*(?:Error|Exception)\b.*",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(r"[A-Za-z_]+(?:[._-][A-Za-z_]+)*[.!?:]*")
+_IDENTIFIER = deferred(r"[A-Za-z_]+(?:[._-][A-Za-z_]+)*[.!?:]*")
 _SECRET_MIN, _QUOTED_MIN = 4, 6
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from .clues import Clues
 from .finding import Finding
+from .pattern import deferred
 from .words import listed
 
 _KINDS = {
@@ -25,7 +26,7 @@ _KINDS = {
     r"|registration[ ]plate|vrm",
     "DEVICE_ID": r"imei|imsi|iccid|meid|idfa|serial[ ]number[ ]of[ ]my[ ]\w+",
 }
-_LABELLED = re.compile(
+_LABELLED = deferred(
     r"(?<![A-Za-z0-9_])(?:"
     + "|".join(f"(?P<{entity}>{words})" for entity, words in _KINDS.items())
     + r")(?:[ ]?(?:number|num|no\.?|nr\.?|id|code|\#|details))?[\"']?"
@@ -33,7 +34,7 @@ _LABELLED = re.compile(
     r"(?P<value>(?=[A-Za-z \-]{0,6}\d)[A-Za-z0-9](?:[ \-]?[A-Za-z0-9]){3,24})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_VIN = re.compile(r"[A-HJ-NPR-Z0-9](?<![A-Za-z0-9].)[A-HJ-NPR-Z0-9]{16}(?![A-Za-z0-9])")
+_VIN = deferred(r"[A-HJ-NPR-Z0-9](?<![A-Za-z0-9].)[A-HJ-NPR-Z0-9]{16}(?![A-Za-z0-9])")
 _VIN_VALUES = dict(
     zip(
         "ABCDEFGHJKLMNPRSTUVWXYZ",

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from .clues import Clues
+from .pattern import deferred
 
 RECOGNIZERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -58,7 +59,7 @@ RECOGNIZERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 NATIONAL_CLUES = frozenset(word for words in RECOGNIZERS.values() for word in words)
 
-_UNMISTAKABLE = re.compile(
+_UNMISTAKABLE = deferred(
     r"[A-Z\d](?<![A-Za-z0-9-].)(?:(?<=[A-Z])[A-Z]{5}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]"
     r"|(?<=\d)\d{7}-?[A-HJ-NP-TV-Z]|(?<=[XYZ])-?\d{7}-?[A-HJ-NP-TV-Z]"
     r"|(?<=\d)\d{5}[-+A]\d{3}[0-9A-FHJ-NPR-Y]"

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 from .clues import Clues
 from .finding import Finding
+from .pattern import deferred
 from .words import listed
 
-_CARD = re.compile(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\d)")
-_CARD_WORDS = re.compile(
+_CARD = deferred(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\d)")
+_CARD_WORDS = deferred(
     r"\b(?:card|cards|credit|debit|visa|mastercard|maestro|amex|american express|discover|diners"
     r"|jcb"
     r"|cc|pan|kreditkarte|carte|tarjeta|carta)\b",
@@ -22,7 +23,7 @@ _CARD_CLUES = listed("""
     card cards credit debit visa mastercard maestro amex american discover diners jcb cc pan
     kreditkarte carte tarjeta carta
 """)
-_CARD_SHAPE = re.compile(
+_CARD_SHAPE = deferred(
     r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}"
     r"|2720\d{12}"
     r"|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35\d{14}|(?:2131"
@@ -32,37 +33,37 @@ _CARD_SHAPE = re.compile(
 _CONTEXT = 60
 _CARD_LEAST, _SSN_LEAST = 12, 11
 
-_IBAN = re.compile(
+_IBAN = deferred(
     r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}"
     r"(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"
 )
 _IBAN_LENGTHS = range(15, 35)
-_SSN = re.compile(r"\d(?<![\w-].)\d\d(?<!000)(?P<sep>[- .])\d{2}(?P=sep)\d{4}(?![\w]|-\d)")
-_SSN_PLAIN = re.compile(r"\d(?<![\w.-].)\d{8}(?![\w]|[.-]\d)")
-_SSN_WORDS = re.compile(r"\b(?:ssn|ssns|social security|itin|tin)\b", re.IGNORECASE)
+_SSN = deferred(r"\d(?<![\w-].)\d\d(?<!000)(?P<sep>[- .])\d{2}(?P=sep)\d{4}(?![\w]|-\d)")
+_SSN_PLAIN = deferred(r"\d(?<![\w.-].)\d{8}(?![\w]|[.-]\d)")
+_SSN_WORDS = deferred(r"\b(?:ssn|ssns|social security|itin|tin)\b", re.IGNORECASE)
 
-_IPV4 = re.compile(r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
-_VERSION_BEFORE = re.compile(
+_IPV4 = deferred(r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
+_VERSION_BEFORE = deferred(
     r"(?:\b(?:version|ver|v|release|build|section|oid|chrome|firefox|safari|edge|driver|firmware)"
     r"|[=~<>]=|[/@_])[ :=]{0,2}\Z",
     re.IGNORECASE,
 )
-_IPV6 = re.compile(
+_IPV6 = deferred(
     r"[0-9A-Fa-f:](?<![\w:.].)(?:(?<=:)|(?<!:)[0-9A-Fa-f]{0,3}:)(?:[0-9A-Fa-f]{0,4}:){1,6}"
     r"(?:[0-9A-Fa-f]{1,4}"
     r"|\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])"
 )
-_MAC = re.compile(
+_MAC = deferred(
     r"[0-9A-Fa-f](?<![\w:-].)[0-9A-Fa-f]([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![\w:-])"
 )
 
-_IPV4_INSIDE = re.compile(r"\.\d{1,3}\.\d{1,3}\.\d")
-_MAC_INSIDE = re.compile(r"[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]")
+_IPV4_INSIDE = deferred(r"\.\d{1,3}\.\d{1,3}\.\d")
+_MAC_INSIDE = deferred(r"[:-][0-9A-Fa-f]{2}[:-][0-9A-Fa-f]{2}[:-]")
 _SHORTEST_IPV6 = 7
 _FULL_IPV6 = 6
 """Colons in an IPv6 address that ends as an IPv4 address does; others have seven, or ``::``."""
 
-_WALLET = re.compile(
+_WALLET = deferred(
     r"[0b13LM](?<!\w.)(?:(?<=0)x[0-9a-fA-F]{40}|(?<=b)c1[a-z0-9]{25,62}"
     r"|(?<=[13])[1-9A-HJ-NP-Za-km-z]{25,34}|(?<=[LM])[1-9A-HJ-NP-Za-km-z]{26,33})(?!\w)"
 )

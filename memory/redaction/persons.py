@@ -26,6 +26,7 @@ from .naming import (
     named_at,
     stands_alone,
 )
+from .pattern import deferred
 from .words import ORDINARY, listed
 
 _PLACES_TOO = listed("""
@@ -50,17 +51,17 @@ _FAMILY_ENDINGS = (
     *("opoulos", "kowski", "kowska", "ström", "quist", "ková", "ersen", "nsen", "elsen", "olsen"),
 )
 
-_CAPITALISED = re.compile(r"[^\W\d_a-z](?<![\w'\u2019@/$#\-].)[^\W_]*")
-_CAPITAL_WORD = re.compile(
+_CAPITALISED = deferred(r"[^\W\d_a-z](?<![\w'\u2019@/$#\-].)[^\W_]*")
+_CAPITAL_WORD = deferred(
     r"[^\W\d_a-z](?<![^\W\d_].)(?<![^\W\d_]['\u2019\-].)(?:[^\W\d_]|['\u2019\-](?=[^\W\d_]))*"
 )
 _NAME = r"(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ -][^\W\d_a-z][^\W\d_]*\.?){0,3})"
-_INITIAL = re.compile(
+_INITIAL = deferred(
     r"(?P<name>[^\W\d_a-z][^\W\d_]+[ ]{1,2}(?:[^\W\d_a-z]\.?[ ]{1,2}){1,2}"
     r"[^\W\d_a-z][^\W\d_]{2,}(?:[-'\u2019][^\W\d_]+)?)(?!\w)"
 )
-_TWO_WORDS = re.compile(r"[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]{2,})?(?!\w)")
-_DOES = re.compile(
+_TWO_WORDS = deferred(r"[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]{2,})?(?!\w)")
+_DOES = deferred(
     _NAME
     + r"(?=[ ](?:said|says|told|asked|replied|answered|wrote|shouted|whispered|laughed|smiled|cried"
     r"|married|divorced|was[ ](?:born|hired|promoted|fired|diagnosed)|lives|lived|moved|grew[ ]up"
@@ -81,30 +82,30 @@ _DEEDS = listed("""
     divorced was lives lived moved grew studied graduated retired resigned is had began spent work
     works worked will loves likes hates enjoys prefers turned passed died and as
 """)
-_HAS = re.compile(
+_HAS = deferred(
     _NAME
     + r"(?=['\u2019]s[ ](?:"
     + "|".join(sorted(KIN))
     + r"|address|birthday|phone|e-?mail|house|home|passport"
     r"|salary|account|medical|diagnosis)\b)"
 )
-_ADDRESSED = re.compile(
+_ADDRESSED = deferred(
     r"(?P<name>[^\W\d_a-z][^\W\d_]+)(?=,[ ](?:can|could|would|will|do|did|are|please|i|I|we|you"
     r"|what|how|when|where"
     r"|why|thank|thanks|let|don't|have)\b)"
 )
-_SPEAKER = re.compile(
+_SPEAKER = deferred(
     r"^[ >]{0,3}(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]+){0,2}):(?=[ \"“])",
     re.MULTILINE,
 )
-_ANNOUNCED = re.compile(
+_ANNOUNCED = deferred(
     r"\b(?:(?:(?:first|last|full|maiden|middle|given|family|sur|nick|real|legal|birth)[ -]?)?"
     r"name(?:(?:'s|\u2019s|[ ]is|[ ]was)(?:[ ](?:now|actually|also))?|\?)|calls?[ ](?:me|him|her"
     r"|them)"
     r"|known[ ]as|go(?:es)?[ ]by|named?[ ](?:him|her|them|after))[ ]{1,2}[\"'“]?",
     re.IGNORECASE,
 )
-_LABEL = re.compile(
+_LABEL = deferred(
     r"(?:^|[\n,;{(\[|>\t]|[ ]{2}|[.?!][ ])[ ]{0,8}[\"']?"
     r"(?P<label>(?:(?:full|first|last|given|family|sur|nick|maiden"
     r"|middle|display|customer|client|patient|contact|employee|user|account[ _]?holder|holder"
@@ -114,10 +115,10 @@ _LABEL = re.compile(
     r"[\"']?[ ]{0,4}[:=][ ]{0,8}(?P<quote>[\"'])?",
     re.IGNORECASE,
 )
-_TITLED = re.compile(r"\b(?:mr|mrs|ms|miss|dr|prof)\b\.?[ ]{1,2}(?=[^\W\d_])")
-_LISTED = re.compile(r"(?<![\w.])[^\W\d_]+(?:, [^\W\d_]+){1,12},? (?:and|&|or) [^\W\d_]+(?!\w)")
-_PAIRED = re.compile(r"(?<![\w.])[^\W\d_a-z][^\W\d_]+ (?:and|&) [^\W\d_a-z][^\W\d_]+(?!\w)")
-_NAME_LINE = re.compile(
+_TITLED = deferred(r"\b(?:mr|mrs|ms|miss|dr|prof)\b\.?[ ]{1,2}(?=[^\W\d_])")
+_LISTED = deferred(r"(?<![\w.])[^\W\d_]+(?:, [^\W\d_]+){1,12},? (?:and|&|or) [^\W\d_]+(?!\w)")
+_PAIRED = deferred(r"(?<![\w.])[^\W\d_a-z][^\W\d_]+ (?:and|&) [^\W\d_a-z][^\W\d_]+(?!\w)")
+_NAME_LINE = deferred(
     r"^[ >?|*]{0,5}(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ ]{1,2}[^\W\d_a-z][^\W\d_]*\.?){1,3})"
     r"[ ]{0,3}(?=\n|\Z|,)",
     re.MULTILINE,
@@ -190,7 +191,7 @@ def _by_ending(text: str, start: int) -> Iterator[Finding]:
         yield Finding(*match.span(), "PERSON", 0.6, "the ending of a family name")
 
 
-_LONE_CAPITAL = re.compile(r"[ ][^\W\d_a-z]\.?[ ]")
+_LONE_CAPITAL = deferred(r"[ ][^\W\d_a-z]\.?[ ]")
 _SHAPES: tuple[tuple[re.Pattern[str], str, Callable[[str, Clues], bool]], ...] = (
     (_INITIAL, "a middle initial", lambda text, _: _LONE_CAPITAL.search(text) is not None),
     (

@@ -7,19 +7,20 @@ from collections.abc import Iterator
 
 from .clues import Clues
 from .finding import Finding
+from .pattern import deferred
 
 _MONTHS = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     "|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?"
 )
-_DATE = re.compile(
+_DATE = deferred(
     r"(?<![\w.-])(?:(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d{1,9})?Z?)?"
     r"|\d{1,2}[/.-]\d{1,2}[/.-](?:19|20)\d\d"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?[ ](?:of[ ])?(?:{_MONTHS})\b\.?(?:,?[ ](?:19|20)\d\d)?"
     rf"|(?:{_MONTHS})\b\.?[ ]\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?[ ](?:19|20)\d\d)?)(?!\w)",
     re.IGNORECASE,
 )
-_AGE = re.compile(
+_AGE = deferred(
     r"\b(?P<age>\d{1,3})(?=[ -]years?[ -]old|[ ]?y/?o\b)|\b(?:aged?|age[ ]of|turned|turns"
     r"|turning)[ :]{1,2}(?P<aged>\d{1,3})\b",
     re.IGNORECASE,

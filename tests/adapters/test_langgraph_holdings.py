@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from contextlib import asynccontextmanager
 from typing import TypedDict
 
+import aiosqlite
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -20,6 +22,7 @@ from remains import found_in
 from mnemoscope.adapters import langgraph_checkpoint, langgraph_store
 from mnemoscope.adapters.langgraph_checkpoint_holding import CheckpointHolding
 from mnemoscope.adapters.langgraph_store_holding import StoreHolding
+from mnemoscope.memory.asking import Asking
 from mnemoscope.memory.holdings import PAGE, Person
 
 ADA = Person(customer="c-ada", runs={"t-1", "t-never"})
@@ -272,3 +275,29 @@ class TestPostgres:
         assert (await holding.forget(person)).removed == 1
         assert saver.get_tuple({"configurable": {"thread_id": "t-2"}}) is None
         assert saver.get_tuple({"configurable": {"thread_id": "t-1"}}) is not None
+
+
+def test_clients_of_a_loop_that_has_ended_are_asked_in_another(tmp_path):
+    """As by the command line, which has a loop of its own for what a function made in one."""
+    made = asyncio.run(_made(tmp_path))
+    store, saver = made
+
+    with Asking() as asking:
+        kept = [StoreHolding(store, 1), CheckpointHolding(saver)]
+        held = [asking.answer(everything(each)) for each in kept]
+        removed = [asking.answer(each.forget(ADA)).removed for each in kept]
+        left = [asking.answer(everything(each)) for each in kept]
+        for each in made:
+            asking.answer(each.conn.close())
+
+    assert [len(each) for each in held] == removed == [PAGE + 3, 1]
+    assert left == [[], []]
+
+
+async def _made(folder):
+    store = AsyncSqliteStore(await aiosqlite.connect(folder / "store.db", isolation_level=None))
+    await store.setup()
+    await fill(store)
+    saver = AsyncSqliteSaver(await aiosqlite.connect(folder / "threads.db"))
+    await graph(saver).ainvoke({"said": "marzipan"}, {"configurable": {"thread_id": "t-1"}})
+    return store, saver

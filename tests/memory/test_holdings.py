@@ -8,8 +8,10 @@ import gc
 import pytest
 
 from mnemoscope.memory.asking import Asking
-from mnemoscope.memory.errors import ScopeError
+from mnemoscope.memory.errors import ConfigurationError, ScopeError
+from mnemoscope.memory.front_door import Mnemoscope
 from mnemoscope.memory.holdings import Forgotten, Held, Holdings, Page, Person, keeping
+from mnemoscope.memory.settings import load_settings
 
 ADA = Person(customer="c-ada")
 
@@ -118,3 +120,12 @@ def test_a_person_is_not_shown():
     held = Held(kind="memory", id="m-ada", content="lives in Ada")
 
     assert "ada" not in f"{person!r} {held!r}".casefold()
+
+
+def test_a_disabled_scope_holds_nothing_and_cannot_be_erased_from():
+    """It wraps nothing, so it knows no stores: that is said, and is no empty answer."""
+    scope = Mnemoscope(load_settings(disabled=True))
+
+    assert scope.holdings.named() == {}
+    with pytest.raises(ConfigurationError, match="disabled"):
+        scope.places("c-ada")

@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 _APP = """
 import os
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import REGISTRY, generate_latest
 from mnemoscope.memory import configure
+from mnemoscope.telemetry.prometheus_server import exposed
 
 scope = configure(sinks="prometheus", pii_model="none")
 
@@ -28,9 +28,7 @@ def facts(customer):
 
 def app(environ, start_response):
     if environ["PATH_INFO"] == "/metrics":
-        registry = CollectorRegistry()
-        MultiProcessCollector(registry)
-        body = generate_latest(registry)
+        body = generate_latest(exposed(REGISTRY))
     else:
         facts("c-42")
         assert scope.flush()
@@ -80,16 +78,16 @@ def asked(address, path):
 
 
 def test_counts_of_all_workers_add_up(served):
-    """Whichever worker is scraped tells of every call in each of them."""
+    """Whichever worker is scraped tells of every call in each, and of what is live in itself."""
     answered = []
     while len(set(answered)) < 2 and len(answered) < 2_000:
         answered.append(asked(served, "/"))
-    text = asked(served, "/metrics")
+    samples = {
+        sample.name: sample.value
+        for family in text_string_to_metric_families(asked(served, "/metrics"))
+        for sample in family.samples
+    }
 
     assert len(set(answered)) == 2
-    assert [
-        sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == "mnemoscope_operation_duration_seconds_count"
-    ] == [len(answered)]
+    assert samples["mnemoscope_operation_duration_seconds_count"] == len(answered)
+    assert samples["mnemoscope_operations_in_flight"] == 0

@@ -42,6 +42,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.fault(65, "ReDoS inputs", expected="bounded time, nothing raw")
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_ends_soon_and_leaks_nothing(make, text):
     """No pattern backtracks: the goal is 200 ms, the test allows for a busy machine."""

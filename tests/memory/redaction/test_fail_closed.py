@@ -73,6 +73,7 @@ def test_no_answer_is_an_answer(make):
     assert make(recognizers=[Misbehaving(lambda text: None)]).begin().text(TEXT) == TEXT
 
 
+@pytest.mark.fault(64, "a recognizer raises", expected="nothing raw is written")
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, SystemExit, KeyboardInterrupt])
 def test_a_recognizer_that_raises_fails_the_redaction(make, error):
     """Whatever it raises, nothing is passed, and no part of the chain quotes the text."""
@@ -90,6 +91,7 @@ def test_a_recognizer_that_raises_fails_the_redaction(make, error):
     assert caught.value.__context__ is None
 
 
+@pytest.mark.fault(66, "a recognizer hangs", expected="given up, nothing raw is written")
 def test_a_recognizer_that_hangs_is_given_up(make):
     """It gets its time and no more; after a few it is not asked again, and still nothing passes."""
     release = threading.Event()

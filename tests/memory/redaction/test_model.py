@@ -54,6 +54,7 @@ def test_it_is_loaded_when_it_is_needed(keys, monkeypatch):
     assert not redactor.health().is_degraded
 
 
+@pytest.mark.fault(69, "language model missing", expected="rules find names, and it is said")
 @pytest.mark.parametrize("name", ["no_such_model_anywhere", "/no/such/path", "no such/../thing"])
 def test_a_missing_model_is_done_without(keys, caplog, name):
     """The rules go on, the health says so, and one warning tells how to mend it."""
@@ -72,6 +73,7 @@ def test_a_missing_model_is_done_without(keys, caplog, name):
     assert "Zuzana" not in caplog.text
 
 
+@pytest.mark.fault(69, "language model corrupt", expected="rules find names, and it is said")
 def test_a_corrupt_model_is_done_without(keys, tmp_path, caplog):
     """A folder that is no model is a failure with a name."""
     (tmp_path / "meta.json").write_text("{ not json")

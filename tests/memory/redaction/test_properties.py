@@ -61,6 +61,7 @@ def fresh(**settings):
     return build_redactor(model="none", keys=KEYS, **settings)
 
 
+@pytest.mark.fault(67, "odd text: surrogates, NUL, RTL", expected="survived")
 @ANY
 @given(TEXTS)
 def test_any_unicode_is_survived(text):
@@ -152,6 +153,7 @@ def test_threads_share_a_redactor(redactor):
     assert all(counts == {"EMAIL_ADDRESS": 200, "IP_ADDRESS": 200} for _, counts in results)
 
 
+@pytest.mark.fault(70, "secrets in reprs", expected="never shown")
 @pytest.mark.parametrize("secret", SECRETS)
 def test_nothing_of_a_redactor_shows_what_it_saw(redactor, secret):
     """A `repr` in a log or traceback quotes neither texts nor known identifiers."""

@@ -64,6 +64,7 @@ def test_the_pieces_make_no_difference(redact, text, sizes):
     assert arriving(text, sizes, redact) == redacted_in_segments(text, redact)
 
 
+@pytest.mark.fault(68, "personal data split over chunks", expected="found whatever the cut")
 @pytest.mark.parametrize("entity", sorted(CANARIES))
 def test_no_identifier_survives_any_cut(redact, entity):
     """Of each entity, at every place at which its sentence can be cut in two or in letters."""

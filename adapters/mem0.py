@@ -183,7 +183,7 @@ def guarded(client: T, runtime: Runtime, *, prices: Prices | None = None) -> T:
     if prices is not None and not hosted:
         Spending(runtime, prices).watch(client)
     turns = _one_at_a_time(client)
-    guard = JournalledGuard(
+    guard = _guard_class(client)(
         STORE,
         runtime,
         failed=store_failed,
@@ -211,9 +211,21 @@ def _one_at_a_time(client: Any) -> AbstractContextManager[Any] | None:
 
     A call that outlives its deadline would otherwise run beside the next one.
     """
+    return threading.Lock() if _below(client) == "QdrantLocal" else None
+
+
+def _guard_class(client: Any) -> type[JournalledGuard]:
+    if _below(client) != "QdrantRemote":
+        return JournalledGuard
+    from .qdrant_headers import guard_class  # noqa: PLC0415 - not without Qdrant
+
+    return guard_class(client.vector_store.client)
+
+
+def _below(client: Any) -> str:
+    """Return the name of what the Qdrant client of *client*'s vector store is made of, if any."""
     store = getattr(getattr(client, "vector_store", None), "client", None)
-    local = type(getattr(store, "_client", None)).__name__ == "QdrantLocal"
-    return threading.Lock() if local else None
+    return type(getattr(store, "_client", None)).__name__
 
 
 def _keep_in_house() -> None:

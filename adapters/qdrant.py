@@ -15,7 +15,6 @@ import threading
 import weakref
 from contextvars import ContextVar
 from functools import lru_cache
-from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -30,9 +29,9 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 
 from ..memory.errors import UnsupportedClientError
 from ..memory.guard import Guard
-from ..memory.journal.journalled import JournalledGuard
 from ..memory.runtime import Runtime
 from .proxy import bare, guard_of, guarded_class, inner_of, wrap
+from .qdrant_headers import guard_class
 from .qdrant_holding import QdrantHolding
 from .qdrant_journal import writes
 from .qdrant_methods import table
@@ -70,7 +69,7 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
         turns = None if local is None else _turns_of(local)
         # A write can be made again on another thread only.
         kept = None if inline else writes(client, table(owner_key, inline=inline))
-        guard = _guard_class(local)(
+        guard = guard_class(client)(
             "qdrant",
             runtime,
             failed=store_failed,
@@ -86,14 +85,6 @@ def guarded(client: T, runtime: Runtime, *, owner_key: str | None = None) -> T:
         _is_held(runtime, guard, owner_key)
     kind = _class_for(cast("Any", type(inner)), owner_key, inline=inline)
     return client if type(client) is kind else cast("T", wrap(inner, guard, kind))
-
-
-def _guard_class(local: Local | None) -> type[JournalledGuard]:
-    if local is not None or find_spec("qdrant_client.context_headers") is None:
-        return JournalledGuard
-    from .qdrant_headers import RemoteGuard  # noqa: PLC0415 - older clients have no such headers
-
-    return RemoteGuard
 
 
 def _is_held(runtime: Runtime, guard: Guard, owner_key: str) -> None:

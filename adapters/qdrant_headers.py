@@ -10,10 +10,12 @@ stays. Uploads over REST go through connections of their own making, which carry
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from opentelemetry import trace as otel_trace
-from qdrant_client import context_headers
 
 from ..memory.call import Call
 from ..memory.guard import UNTRACED, AsyncInvoke, Invoke
@@ -22,6 +24,18 @@ from ..memory.operation import Arguments
 from ..telemetry.trace import TraceRef
 
 REQUEST_ID = "x-request-id"
+
+_MODULE = "qdrant_client.context_headers"
+context_headers: Any = import_module(_MODULE) if find_spec(_MODULE) else None
+"""None: older clients have none."""
+
+_REMOTE = {"QdrantRemote", "AsyncQdrantRemote"}
+
+
+def guard_class(client: object) -> type[JournalledGuard]:
+    """Return the guard for calls that come down to *client*, one of Qdrant's or any other."""
+    remote = type(getattr(client, "_client", None)).__name__ in _REMOTE
+    return RemoteGuard if remote and context_headers is not None else JournalledGuard
 
 
 class RemoteGuard(JournalledGuard):
@@ -69,8 +83,13 @@ def headers_of(ref: TraceRef) -> dict[str, str]:
     around = otel_trace.get_current_span().get_span_context()
     if around.trace_id == ref.trace_id and around.trace_state:
         found["tracestate"] = around.trace_state.to_header()
-    theirs = {name.lower() for name in context_headers.get_context_headers()}
+    current, ours = context_headers.get_context_headers(), _carried.get()
+    # A call inside another carries its own ids, not the outer one's.
+    theirs = {name.lower() for name, value in current.items() if ours.get(name) != value}
     return {name: value for name, value in found.items() if name not in theirs}
+
+
+_carried: ContextVar[Mapping[str, str]] = ContextVar("mnemoscope_qdrant_headers", default={})  # noqa: B039 - never changed
 
 
 class _Carried:
@@ -81,16 +100,19 @@ class _Carried:
     nothing of ours there to take away.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_headers", "_held", "_token")
 
     def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
         self._held = context_headers.headers(dict(headers))
 
     def __enter__(self) -> None:
+        self._token = _carried.set(self._headers)
         self._held.__enter__()
 
     def __exit__(self, *_exc: object) -> None:
-        try:  # noqa: SIM105 - as its siblings in every call
+        try:
             self._held.__exit__(None, None, None)
+            _carried.reset(self._token)
         except ValueError:
             pass

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ..telemetry.event import Event
@@ -85,21 +86,28 @@ def breaking(
     """
     inner = vars(client)[_INNER]
     broken = _raising(failure) if isinstance(failure, type) else failure
-    # The store itself, not what stands in for it: writes that wait are replayed to the store.
-    give_back = (_break if hasattr(inner, "__dict__") else _break_slotted)(inner, method, broken)
+    # The store itself, not what the client is given for one: writes that wait are replayed to it.
+    give_back = (_replaced if hasattr(inner, "__dict__") else _recast)(inner, method, broken)
     try:
         yield
     finally:
         give_back()
 
 
-def _break(inner: Any, method: str, broken: Callable[..., Any]) -> Callable[[], None]:
-    """Give one object a method of its own, and return what takes it away."""
-    own = vars(inner)
-    if method in own:
-        return partial(object.__setattr__, inner, method, own[method], *_set(inner, method, broken))
-    object.__setattr__(inner, method, broken)  # not the store's, which may know no such field
-    return partial(object.__delattr__, inner, method)
+def _replaced(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[], Any]:
+    """Give this object a method of its own, and return what takes it away."""
+    own = vars(store)
+    give_back = partial(own.update, {method: own[method]}) if method in own else None
+    own[method] = broken
+    return give_back or partial(own.pop, method)
+
+
+def _recast(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[], Any]:
+    """Do the same where slots leave no room, by way of a class for this one object."""
+    kind: Any = type(store)
+    members = {method: staticmethod(broken), "__slots__": (), "__module__": kind.__module__}
+    store.__class__ = type(kind)(kind.__name__, (kind,), members)
+    return partial(setattr, store, "__class__", kind)
 
 
 def _raising(failure: type[BaseException]) -> Callable[..., Any]:

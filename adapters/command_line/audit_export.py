@@ -11,32 +11,36 @@ from rich.console import Console
 
 from .outcome import INCOMPLETE
 
+Scope = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MODULE:NAME",
+        envvar="MNEMOSCOPE_SCOPE",
+        help="Your Mnemoscope, or a function that returns one: it knows the stores.",
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(metavar="PATH", help="Write here: a file, or a folder. Default: this folder."),
+]
+Notice = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="JSON with controller and art15, for the first page."),
+]
+Portability = Annotated[
+    bool, typer.Option("--portability", help="Only what can be taken elsewhere (GDPR Art. 20).")
+]
+
 
 def audit_export(
     customer: Annotated[str, typer.Option(metavar="ID", help="Whose data.")],
     tenant: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of which tenant, where there are several.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="Write here: a file, or a folder. Default: this folder."),
-    ] = None,
-    portability: Annotated[
-        bool,
-        typer.Option("--portability", help="Only what can be taken elsewhere (GDPR Art. 20)."),
-    ] = False,
-    scope: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODULE:NAME",
-            envvar="MNEMOSCOPE_SCOPE",
-            help="Your Mnemoscope, or a function that returns one: it knows the stores.",
-        ),
-    ] = None,
-    notice: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="JSON with controller and art15, for the first page."),
-    ] = None,
+    out: Out = None,
+    portability: Portability = False,
+    scope: Scope = None,
+    notice: Notice = None,
     audit_url: Annotated[
         str | None,
         typer.Option(metavar="URL", help="Of the audit trail. Default: MNEMOSCOPE_AUDIT_URL."),

@@ -13,14 +13,14 @@ _STEP = 500
 
 
 @contextmanager
-def counting(console: Console, what: str, total: int) -> Generator[Callable[[int], object]]:
+def counting(console: Console, what: str, total: int | None) -> Generator[Callable[[int], object]]:
     """
     Show a bar in the body, and return what moves it.
 
     Args:
         console: Where. Nothing is shown where it is no terminal.
         what: What is being done.
-        total: How much of it there is, as far as is known.
+        total: How much of it there is, as far as is known; None: it is not.
 
     Returns:
         To be called with how much more is done.

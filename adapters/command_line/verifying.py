@@ -102,7 +102,7 @@ def verified_bundle(path: Path, key: str | None, console: Console, *, json: bool
     """
     if not path.exists():
         raise CommandError(f"there is no {path}", USAGE)
-    with counting(console, "verifying", 0) as progress:
+    with counting(console, "verifying", None) as progress:
         report = bundles.check(path, key, progress)
     if json:
         Console().print_json(data=_bundle_document(report))

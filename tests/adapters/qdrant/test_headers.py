@@ -32,7 +32,10 @@ from qdrant_client.grpc import (
 
 from mnemoscope.adapters import qdrant, qdrant_headers
 from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.qdrant_headers import RemoteGuard
+from mnemoscope.adapters.qdrant_methods import METHODS
 from mnemoscope.memory.journal.journalled import JournalledGuard
+from mnemoscope.memory.operation import Operation
 from mnemoscope.memory.runtime import Runtime
 from mnemoscope.telemetry.event import Event, Journalled
 
@@ -172,6 +175,23 @@ async def test_headers_of_the_hosts_own_stay(ask: Asked, server: Server):
     assert "traceparent" in headers
 
 
+async def test_a_call_inside_another_carries_its_own(
+    ask: Asked, runtime: Runtime, server: Server, events: Callable[[], list[Event]]
+):
+    """Such as one of a client below a function that is guarded as one that sends requests."""
+    guard: Any = RemoteGuard("outer", runtime)
+    method = replace(METHODS["count"], name="outer")
+
+    async def both(_given: object) -> None:
+        await ask("count", COLLECTION)
+
+    await guard.acall(Operation(method, {}), both)
+
+    inner, outer = events()
+    assert (inner.method, outer.method) == ("count", "outer")
+    assert server.seen[0]["x-request-id"] == inner.trace.span_hex
+
+
 async def test_nothing_of_it_is_left_behind(ask: Asked, server: Server):
     """A request that is not ours carries nothing of ours."""
     await ask("count", COLLECTION)
@@ -265,7 +285,7 @@ async def test_a_local_client_has_no_part_in_it(make_local: Any, monkeypatch: py
 
 async def test_older_clients_are_guarded_without(colour: type, runtime: Runtime, monkeypatch: Any):
     """A qdrant-client that has no headers of a context is guarded as any other."""
-    monkeypatch.setattr(qdrant, "find_spec", lambda _name: None)
+    monkeypatch.setattr(qdrant_headers, "context_headers", None)
     inner = colour(url="http://qdrant.test", check_compatibility=False)
     guard = guard_of(qdrant.guarded(inner, runtime))
     await Asked.of(inner, "close")

@@ -30,6 +30,7 @@ STORES: Final = {
 }
 
 _new_event = thawed(Event)
+_new_scope = thawed(Scope)  # `replace` costs five times that
 
 
 @dataclass(slots=True)
@@ -62,7 +63,10 @@ class Totals:
     def add(self, usage: Usage) -> None:
         """Add one call, here and under its node."""
         self.count(usage)
-        self.by_node.setdefault(usage.node or "", Totals()).count(usage)
+        node = usage.node or ""
+        if node not in self.by_node:
+            self.by_node[node] = Totals()
+        self.by_node[node].count(usage)
 
     def count(self, usage: Usage) -> None:
         """Add one call here."""
@@ -115,19 +119,22 @@ class Meter:
         self._guard = ForkGuard()
         self._loops = Loops()
         self._labels: Labels | None = labels
+        self._scopes: dict[tuple[tuple[str, ...], str | None], tuple[Scope, Scope]] = {}
 
     def let_go(self) -> None:
         """Keep the scope alive no longer: what still comes is told if others do."""
         self._runtime = self._labels = None
+        self._scopes = {}
 
     def ended(self, run: Run, told: set[int]) -> None:
         """Count a run that ended, and tell of it unless this scope has been told already."""
         usage = self._priced(run)
         made = None if run.status is Status.REJECTED else usage
-        if made is not None:
-            with self._guard:
+        with self._guard:
+            if made is not None:
                 self.totals.add(made)
                 self._loops.paid(run, made.cost_usd or 0.0)
+            again = self._loops.ended(run)
         runtime = self._runtime or self._seen()
         if runtime is None or id(runtime.drain) in told:
             return
@@ -135,7 +142,7 @@ class Meter:
         if made is not None and len(runtime.budgets):
             spent(runtime, self.scope_of(run), made)
         if not runtime.faults.tripped:
-            runtime.drain.emit(self._event(run, usage, runtime))
+            runtime.drain.emit(self._event(run, usage, again, runtime))
 
     def _priced(self, run: Run) -> Usage | None:
         if run.kind is not Kind.MODEL:
@@ -145,11 +152,16 @@ class Meter:
         cost_usd = self._prices.cost_usd(usage) if usage.reported else None
         return with_cost(usage, cost_usd)
 
-    def _event(self, run: Run, usage: Usage | None, runtime: Runtime) -> Event:
+    def _event(
+        self,
+        run: Run,
+        usage: Usage | None,
+        again: tuple[int | None, float | None],
+        runtime: Runtime,
+    ) -> Event:
         scope, labels = self.scope_of(run), self._labels or Labels(runtime)
         ended = run.started if run.ended is None else run.ended
-        with self._guard:
-            iteration, cost_usd = self._loops.ended(run)
+        iteration, cost_usd = again
         told = labels.told(scope)
         return _new_event(
             writer_id=runtime.drain.writer_id,
@@ -184,11 +196,31 @@ class Meter:
 
     def scope_of(self, run: Run) -> Scope:
         """Return for whom and for which feature a run is."""
+        given = run.metadata.get("thread_id")
+        thread = given if isinstance(given, str) else None
+        known = self._scopes.get((run.nodes, thread))
+        # One entry, read once: another thread may put that of another customer in its place.
+        if known is None or known[0] is not run.scope:
+            known = run.scope, self._scope_of(run, thread)
+            self._scopes[run.nodes, thread] = known
+        return known[1]
+
+    def _scope_of(self, run: Run, thread: str | None) -> Scope:
         scope = run.scope if run.scope is self._scope else run.scope.filled(self._scope)
-        feature, thread = self._feature(run, scope.feature), run.metadata.get("thread_id")
+        feature = self._feature(run, scope.feature)
         if feature != scope.feature:
             scope = replace(scope, feature=feature)
-        return scope if scope.run or not isinstance(thread, str) else replace(scope, run=thread)
+        if scope.run or thread is None:
+            return scope
+        return _new_scope(
+            tenant=scope.tenant,
+            customer=scope.customer,
+            agent=scope.agent,
+            feature=scope.feature,
+            run=thread,
+            purpose=scope.purpose,
+            known=scope.known,
+        )
 
     def _feature(self, run: Run, said: str | None) -> str | None:
         """Return the path of features: the caller's, the nodes', and what the code inside says."""

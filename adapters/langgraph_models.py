@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from typing import Any, TypeGuard
 
 from ..telemetry.thawed import thawed
 from ..telemetry.usage import Usage
-
-_COUNTS: Final = ("input_tokens", "output_tokens")
-_DETAILS: Final = {
-    "cached_tokens": ("input_token_details", "cache_read"),
-    "cache_write_tokens": ("input_token_details", "cache_creation"),
-    "reasoning_tokens": ("output_token_details", "reasoning"),
-}
-
 
 class Spoken:
     """
@@ -57,6 +49,8 @@ class Spoken:
         """Return what was used, given what LangChain made of the chunks."""
         if self.is_cumulative:
             return self._last
+        if not self._sum:
+            return reported
         # Where it made less of them, it has let a later detail replace an earlier one.
         return {name: max(count, self._sum.get(name, 0)) for name, count in reported.items()}
 
@@ -66,10 +60,14 @@ def counts_of(reported: Any) -> dict[str, int]:
     used = _dict(reported)
     if used.get("total_cost") == 0:
         used = {}  # LangChain's own cache answered, and says so like this
-    counts = {name: _count(used.get(name)) for name in _COUNTS}
-    for name, (group, key) in _DETAILS.items():
-        counts[name] = _count(_dict(used.get(group)).get(key))
-    return counts
+    into, out = _dict(used.get("input_token_details")), _dict(used.get("output_token_details"))
+    return {
+        "input_tokens": _count(used.get("input_tokens")),
+        "output_tokens": _count(used.get("output_tokens")),
+        "cached_tokens": _count(into.get("cache_read")),
+        "cache_write_tokens": _count(into.get("cache_creation")),
+        "reasoning_tokens": _count(out.get("reasoning")),
+    }
 
 
 _new_usage = thawed(Usage)
@@ -109,8 +107,9 @@ def usage_in(reported: Any) -> Usage:
 def message_of(response: Any) -> Any:
     """Return the message of an ``LLMResult``, or its first generation, or None."""
     rows = getattr(response, "generations", None) or ()
-    for generation in (each for row in rows for each in row):
-        return getattr(generation, "message", generation)
+    for row in rows:
+        for generation in row:
+            return getattr(generation, "message", generation)
     return None
 
 
@@ -133,8 +132,8 @@ def usage_of(
         first_s: Seconds to the first chunk.
     """
     reported = getattr(message, "usage_metadata", None)
-    about = _dict(getattr(message, "response_metadata", None))
-    begun = _dict(getattr(spoken.message, "response_metadata", None))
+    about = getattr(message, "response_metadata", None)
+    begun = getattr(spoken.message, "response_metadata", None)
     counts = spoken.usage(counts_of(reported))
     return _new_usage(
         model=text_of(about, "model_name", "model")
@@ -159,10 +158,13 @@ def _count(value: Any) -> int:
 
 def text_of(about: Any, *names: str) -> str | None:
     """Return the first of *names* that is text in *about*, or None."""
-    known = _dict(about)
-    return next(
-        (value for name in names if isinstance(value := known.get(name), str) and value), None
-    )
+    if not _is_dict(about):
+        return None
+    for name in names:
+        value = about.get(name)
+        if value and isinstance(value, str):
+            return value
+    return None
 
 
 def _is_dict(value: Any) -> TypeGuard[dict[str, Any]]:

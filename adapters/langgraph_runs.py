@@ -142,6 +142,11 @@ class Runs:
         # Else a span of the host's, or of a guarded call, is nearer.
         return run.ref if same(run.around, current_span()) else None
 
+    def of_task(self, task_id: Any) -> Run | None:
+        """Return the run of the graph that a task is part of, or None."""
+        node = self._tasks.get(task_id) if isinstance(task_id, str) else None
+        return node.parent if node is not None else None
+
     def begin_chain(
         self, run_id: UUID, parent: Run | None, name: str, metadata: dict[str, Any]
     ) -> None:
@@ -175,8 +180,7 @@ class Runs:
         run = self.begin(Kind.NODE, run_id, parent, name)
         run.nodes = nodes_in(path)
         task_id = path.rpartition(":")[2]
-        if self._seeking:
-            self._tasks[task_id] = run
+        self._tasks[task_id] = run
         if self._sought:
             self._hand_over(parent, task_id)
 

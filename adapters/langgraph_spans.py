@@ -158,7 +158,21 @@ def same(one: SpanContext | None, other: SpanContext | None) -> bool:
     return one.span_id == other.span_id
 
 
-_watching: ContextVar[Watcher | None] = ContextVar("mnemoscope_watching", default=None)
+class Around(Protocol):
+    """
+    What LangGraph works for, outside of nodes.
+
+    Attributes:
+        graph: The run of it.
+    """
+
+    @property
+    def graph(self) -> Run | None:
+        """As above."""
+        ...
+
+
+_watching: ContextVar[Around | None] = ContextVar("mnemoscope_watching", default=None)
 
 
 class watched_by:  # noqa: N801 - used as a function
@@ -170,7 +184,7 @@ class watched_by:  # noqa: N801 - used as a function
 
     __slots__ = ("_token", "_watcher")
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Around) -> None:
         self._watcher = watcher
 
     def __enter__(self) -> None:
@@ -181,7 +195,7 @@ class watched_by:  # noqa: N801 - used as a function
             _watching.reset(self._token)
 
 
-def watcher_around() -> Watcher | None:
+def watcher_around() -> Around | None:
     """Return who watches the graph that the code running now works for, or None."""
     return _watching.get()
 

@@ -56,10 +56,10 @@ class People:
         Raises:
             AuditError: They are still there.
         """
-        with self._log.reading() as snapshot:
+        with self._log.writing() as (connection, head):
+            snapshot = Snapshot(connection, self._log.ring, self._log.label)
             uids = snapshot.family([uid])
             seqs = _unnamed(snapshot, uids, tenant)
-        with self._log.writing() as (connection, head):
             count = _delete(connection, uids, seqs)
             connection.execute("UPDATE audit_log SET epoch = ?", (head.epoch + 1,))
             # What is gone without such a note was deleted by somebody else: `verify` counts.

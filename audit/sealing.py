@@ -30,6 +30,7 @@ from .subjects import KnownAliases
 VERSION = 1
 SALT_BYTES = 16
 _LARGEST = 2**53 - 1  # what all readers of JSON understand
+_LONGEST_S = 1e9
 _LABEL_LENGTH = 256
 _INNER = bytes(each ^ 0x36 for each in range(256))
 _OUTER = bytes(each ^ 0x5C for each in range(256))
@@ -277,7 +278,7 @@ def _count(number: int | None) -> int | None:
 
 
 def _micros(seconds: float) -> int:
-    return round(seconds * 1e6) if math.isfinite(seconds) and seconds > 0 else 0
+    return round(seconds * 1e6) if 0 < seconds < _LONGEST_S else 0
 
 
 def _finite(number: float | None) -> float | None:

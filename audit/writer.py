@@ -141,6 +141,9 @@ class Writer:
 
     def _head(self, connection: Writing) -> Head:
         found = connection.execute(_HEAD + connection.queue).fetchone()
+        if found is None:
+            connection.found()
+            found = connection.execute(_HEAD + connection.queue).fetchone()
         head = self._founded(connection) if found is None else Head._make(found)
         if head.origin != self._origin:
             head = self._entered(connection, head)

@@ -61,6 +61,8 @@ class LaneLimits:
         linger_s: Seconds to gather a batch after the first event.
         attempts: Writes of one batch to an idempotent sink before it is given up. As many as it
             takes where the sink raises `UnavailableError`.
+        watch_s: Seconds that the lane looks for further events by itself before it sleeps: to wake
+            it costs its caller as much as all else that is done there for this sink.
         backoff_s: Seconds before the second attempt; doubles for each further one.
         backoff_most_s: And up to this.
     """
@@ -70,6 +72,7 @@ class LaneLimits:
     batch: int = 512
     linger_s: float = 0.05
     attempts: int = 3
+    watch_s: float = 1.0
     backoff_s: float = 0.2
     backoff_most_s: float = 30.0
 
@@ -286,12 +289,23 @@ class Lane:
     def _serve(self) -> None:
         closing = False
         while not closing:
-            self._wake.acquire()
-            self._hurry.wait(self._limits.linger_s)
+            self._await()
             # Read before emptying: what was offered before the end was known is delivered.
             closing = self._closing_at is not None
             self._empty()
         self._end()
+
+    def _await(self) -> None:
+        """Return when there is something to do, a little later, so that there is more of it."""
+        limits = self._limits
+        watched_s = 0.0
+        while watched_s < limits.watch_s:
+            self._hurry.wait(limits.linger_s)
+            if self._wake.acquire(blocking=False):
+                return
+            watched_s += limits.linger_s or limits.watch_s
+        self._wake.acquire()
+        self._hurry.wait(limits.linger_s)
 
     def _end(self) -> None:
         self._attempt(lambda: self._sink.close(self._left_s(self._closing_at)))

@@ -81,7 +81,8 @@ def _run(event: Event, order: str, *, content: bool) -> dict[str, Any]:
         "inputs": _inputs(event) if content else {},
         "outputs": _outputs(event),
         "error": error_type(event),
-        "events": _first_token(event, usage) if usage else [],
+        # None, and not empty: each part of a run costs its sender as much as building the run.
+        "events": _first_token(event, usage) if usage else None,
         "extra": {"metadata": _metadata(event)},
     }
 
@@ -105,9 +106,9 @@ def _outputs(event: Event) -> dict[str, Any]:
     return _present({"hits": event.hits, "top_score": event.top_score})
 
 
-def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]]:
+def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]] | None:
     if usage.time_to_first_token_s is None:
-        return []
+        return None
     at = _time(event.started_ns + round(usage.time_to_first_token_s * 1e9))
     return [{"name": "new_token", "time": at.isoformat()}]
 

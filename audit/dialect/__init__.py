@@ -50,7 +50,7 @@ class Reading(Protocol):
         ...
 
 
-class Writing(Protocol):
+class Writing(Reading, Protocol):
     """
     A connection inside a transaction that writes.
 
@@ -60,8 +60,8 @@ class Writing(Protocol):
 
     queue: str
 
-    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
-        """Run *statement*."""
+    def found(self) -> None:
+        """Wait until nobody else is about to make the row that writers queue for."""
         ...
 
     def insert(

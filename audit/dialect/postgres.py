@@ -207,6 +207,9 @@ class _Reading:
 class _Writing(_Reading):
     queue = " FOR UPDATE"
 
+    def found(self) -> None:
+        self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
+
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
     ) -> None:

@@ -236,6 +236,9 @@ class _Reading:
 class _Writing(_Reading):
     queue = ""
 
+    def found(self) -> None:
+        return  # no other transaction writes
+
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
     ) -> None:

@@ -14,6 +14,9 @@ from .words import ORDINARY
 
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
+# The same for ASCII alone, in less than half the time.
+_FOLDED = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+_ASCII_DIGIT = re.compile(r"[0-9]")
 _LONG_WORD = re.compile(r"[A-Za-z0-9+/_-]{16}")
 _DIGITS = re.compile(r"\d(?:[\s().,/x-]{0,3}\d){4}")
 _NUMBER = re.compile(r"\d[\d ().\-/\u00a0]{5,}+")
@@ -45,8 +48,12 @@ class Clues(NamedTuple):
 
 def clues_of(text: str) -> Clues:
     """Look at *text* once."""
-    words = frozenset(_WORD.findall(text.lower()))
-    any_digit = _DIGIT.search(text) is not None
+    if text.isascii():
+        words = frozenset(text.translate(_FOLDED).split())
+        any_digit = _ASCII_DIGIT.search(text) is not None
+    else:
+        words = frozenset(_WORD.findall(text.lower()))
+        any_digit = _DIGIT.search(text) is not None
     digits = any_digit and _DIGITS.search(text) is not None
     numbers = tuple(match.span() for match in _NUMBER.finditer(text)) if digits else ()
     return Clues(words, digits, any_digit, _LONG_WORD.search(text) is not None, numbers)

@@ -65,6 +65,8 @@ DETECTORS: tuple[tuple[Gate, Detector], ...] = (
 )
 """Our own detectors, each behind the clue without which it finds nothing."""
 
+_AT_DIGITS = frozenset({_digits, _digits_at_all})
+
 ON_DEMAND: tuple[tuple[str, Gate, Detector], ...] = (
     ("DATE_TIME", _digits_at_all, quasi.dates),
     ("AGE", _digits_at_all, quasi.ages),
@@ -121,6 +123,9 @@ class Engine:
         self._placeholders = placeholders
         demanded = tuple((gate, find) for entity, gate, find in ON_DEMAND if is_replaced(entity))
         self._detectors = (*DETECTORS, *demanded)
+        self._without_digits = tuple(
+            (gate, find) for gate, find in self._detectors if gate not in _AT_DIGITS
+        )
         self._model_entities = frozenset(filter(is_replaced, MODEL_ENTITIES))
         # Else a year is a date, and a model or a recognizer may see anything in a number.
         plain = not demanded and self._model_entities <= _PERSONS
@@ -145,6 +150,16 @@ class Engine:
         if _IDS.fullmatch(lines) is None or lines.count("\n") >= len(texts):
             return False
         return known.is_nobody or not any(known.find(lines, _UUID_CLUES))
+
+    def knows(self, text: str, known: Known) -> bool:
+        """True where *known* is in *text*, in which nothing else is."""
+        if known.is_nobody:
+            return False
+        text = view_of(text).text
+        clues = clues_of(text)
+        decoded = encoded_texts(text) if clues.has_long_word else ()
+        texts = ((text, clues), *((each, clues_of(each)) for _start, _end, each in decoded))
+        return any(True for each, its in texts for _ in known.find(each, its))
 
     def find(self, text: str, known: Known) -> list[Finding]:
         """
@@ -174,10 +189,9 @@ class Engine:
 
     def _detected(self, text: str, known: Known) -> Iterator[Finding]:
         clues = clues_of(text)
-        ends = self._clock() + self._search_s
-        ours = (
-            self._in_pieces(text, clues, ends) if len(text) > _PIECE else self._matched(text, clues)
-        )
+        is_long = len(text) > _PIECE
+        ends = self._clock() + self._search_s if is_long or clues.has_long_word else 0.0
+        ours = self._in_pieces(text, clues, ends) if is_long else self._matched(text, clues)
         found = [*known.find(text, clues), *ours]
         yield from found
         if clues.any_digit and (asked := national.asked(text, clues)):
@@ -232,7 +246,7 @@ class Engine:
         return needs_model(rest, clues_of(rest))
 
     def _matched(self, text: str, clues: Clues) -> Iterator[Finding]:
-        for gate, detector in self._detectors:
+        for gate, detector in self._detectors if clues.any_digit else self._without_digits:
             if gate(text, clues):
                 yield from detector(text, clues)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from .clues import Clues
 from .finding import Finding
@@ -30,7 +31,28 @@ _PHONE = re.compile(r"[+(]?\d[\d\s().\-/]{5,20}\d")
 _BETWEEN_DIGITS = r"[\s().\-/]{0,3}"
 _SHORTEST, _SHORTEST_NUMBER, _SIGNIFICANT_DIGITS = 2, 4, 9
 _LIMIT = 64
-_LABELS, _LABEL_CHARS = 64, 64
+_LABELS = 64
+LABEL_CHARS = 64
+"""Longest text that is taken for a label, in characters."""
+
+
+class _Term(NamedTuple):
+    """
+    Something to search for.
+
+    Attributes:
+        pattern: Finds it.
+        entity: What it is.
+        anchor: In lower case, and in every ASCII text that holds it.
+    """
+
+    pattern: str
+    entity: str
+    anchor: str = ""
+
+    def __repr__(self) -> str:
+        """Never the identifier."""
+        return "_Term(...)"
 
 
 class Known:
@@ -46,9 +68,8 @@ class Known:
     """
 
     def __init__(self, identifiers: Sequence[str]) -> None:
-        terms = dict(_terms(identifiers))
-        self._longest_first = sorted(terms, key=len, reverse=True)[:_LIMIT]
-        self._entities = [terms[pattern] for pattern in self._longest_first]
+        terms = {each.pattern: each for each in _terms(identifiers)}
+        self._longest_first = sorted(terms.values(), key=_length, reverse=True)[:_LIMIT]
         self._words = _clue_words(identifiers)
         self.key = "\0".join(identifiers)
         self.clean: set[str] = set()
@@ -60,11 +81,11 @@ class Known:
     @property
     def is_nobody(self) -> bool:
         """True where there is nothing to search for."""
-        return not self._entities
+        return not self._longest_first
 
     def found_clean(self, text: str) -> None:
         """Take note that there is nothing in *text*. A few are kept, and then others."""
-        if len(text) > _LABEL_CHARS:
+        if len(text) > LABEL_CHARS:
             return
         if len(self.clean) >= _LABELS:
             self.clean = set()
@@ -72,41 +93,52 @@ class Known:
 
     def find(self, text: str, clues: Clues) -> Iterator[Finding]:
         """Find the identifiers in *text*."""
-        if not self._entities or (not clues.any_digit and self._words.isdisjoint(clues.words)):
+        if self.is_nobody or (not clues.any_digit and self._words.isdisjoint(clues.words)):
+            return
+        if not self._may_be_in(text):
             return
         for match in self._pattern.finditer(text):
-            yield Finding(*match.span(), self._entities[(match.lastindex or 1) - 1], 1.0, WHY)
+            term = self._longest_first[(match.lastindex or 1) - 1]
+            yield Finding(*match.span(), term.entity, 1.0, WHY)
+
+    def _may_be_in(self, text: str) -> bool:
+        # To compile the pattern costs more than all else, and most customers are in no text.
+        if not text.isascii():
+            return True
+        folded = text.lower()
+        return any(each.anchor in folded for each in self._longest_first)
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        alternatives = "|".join(f"({pattern})" for pattern in self._longest_first)
+        alternatives = "|".join(f"({each.pattern})" for each in self._longest_first)
         return re.compile(rf"(?<!\w)(?:{alternatives})(?!\w)", re.IGNORECASE)
 
 
-def _terms(identifiers: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield patterns and what they find."""
+def _length(term: _Term) -> int:
+    return len(term.pattern)
+
+
+def _terms(identifiers: Iterable[str]) -> Iterator[_Term]:
     for identifier in identifiers:
         whole = " ".join(identifier.split())
         if "@" in whole:
-            yield _literal(whole), "EMAIL_ADDRESS"
+            yield _literal(whole, "EMAIL_ADDRESS")
             yield from _parts(whole.partition("@")[0])
         elif _PHONE.fullmatch(whole):
-            yield _phone(whole), "PHONE_NUMBER"
+            yield _Term(_phone(whole), "PHONE_NUMBER")
         elif _identifies(whole):
             is_name = any(map(str.isupper, whole)) or " " in whole
-            yield (
-                _literal(whole),
-                "PERSON" if is_name and not any(map(str.isdigit, whole)) else "SUBJECT_ID",
-            )
+            is_person = is_name and not any(map(str.isdigit, whole))
+            yield _literal(whole, "PERSON" if is_person else "SUBJECT_ID")
             yield from _parts(whole) if is_name else ()
 
 
-def _parts(name: str) -> Iterator[tuple[str, str]]:
+def _parts(name: str) -> Iterator[_Term]:
     if _identifies(name) and len(name) > _SHORTEST_NUMBER:
-        yield _literal(name), "SUBJECT_ID" if any(map(str.isdigit, name)) else "PERSON"
+        yield _literal(name, "SUBJECT_ID" if any(map(str.isdigit, name)) else "PERSON")
     for part in _NAME_PART.findall(name):
         if part.lower() not in _NOBODY:
-            yield _literal(part), "PERSON"
+            yield _literal(part, "PERSON")
 
 
 def _identifies(term: str) -> bool:
@@ -115,8 +147,11 @@ def _identifies(term: str) -> bool:
     return len(term) >= _SHORTEST and term.lower() not in _NOBODY
 
 
-def _literal(term: str) -> str:
-    return r"\s+".join(map(re.escape, term.split()))
+def _literal(term: str, entity: str) -> _Term:
+    words = term.split()
+    # Without regard to case, a letter beyond ASCII may be one within it, as the Kelvin sign is k.
+    anchor = max(words, key=len, default="").lower() if term.isascii() else ""
+    return _Term(r"\s+".join(map(re.escape, words)), entity, anchor)
 
 
 def _phone(number: str) -> str:

@@ -52,6 +52,9 @@ _FAMILY_ENDINGS = (
 )
 
 _CAPITALISED = deferred(r"[^\W\d_a-z](?<![\w'\u2019@/$#\-].)[^\W_]*")
+_ASCII_CAPITALISED = deferred(r"[A-Z](?<![\w'@/$#\-].)[^\W_]*")
+"""The same for ASCII alone, in half the time."""
+
 _CAPITAL_WORD = deferred(
     r"[^\W\d_a-z](?<![^\W\d_].)(?<![^\W\d_]['\u2019\-].)(?:[^\W\d_]|['\u2019\-](?=[^\W\d_]))*"
 )
@@ -168,13 +171,12 @@ def _labelled(text: str, match: re.Match[str]) -> Iterator[Finding]:
 
 def _capitalised(text: str, clues: Clues) -> Iterator[Finding]:
     """Find names among the capitalised words, by the words before them and after."""
-    titled = not clues.words.isdisjoint(TITLES)
+    capitalised = list(_unusual(text, clues))
+    if not capitalised:
+        return
     shapes = [(pattern, why) for pattern, why, may_be in _SHAPES if may_be(text, clues)]
     endings = any(word.endswith(_FAMILY_ENDINGS) for word in clues.words)
-    for match in _CAPITALISED.finditer(text):
-        start, lower = match.start(), match.group().lower()
-        if lower in ORDINARY and lower not in AMBIGUOUS and not (titled and lower in SURNAMES_TOO):
-            continue
+    for start in capitalised:
         yield from _with_cue(text, start)
         for pattern, why in shapes:
             if shape := pattern.match(text, start):
@@ -183,6 +185,15 @@ def _capitalised(text: str, clues: Clues) -> Iterator[Finding]:
             yield from _by_ending(text, start)
         if _starts_sentence(text, start) and (spoken_to := _ADDRESSED.match(text, start)):
             yield from named_at(text, start, "somebody who is spoken to", limit=spoken_to.end())
+
+
+def _unusual(text: str, clues: Clues) -> Iterator[int]:
+    """Yield where words with a capital start, but not ordinary ones, as at starts of sentences."""
+    titled = not clues.words.isdisjoint(TITLES)
+    for match in (_ASCII_CAPITALISED if text.isascii() else _CAPITALISED).finditer(text):
+        lower = match.group().lower()
+        if lower not in ORDINARY or lower in AMBIGUOUS or (titled and lower in SURNAMES_TOO):
+            yield match.start()
 
 
 def _by_ending(text: str, start: int) -> Iterator[Finding]:

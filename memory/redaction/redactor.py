@@ -14,7 +14,7 @@ from .cache import Cache, Cached
 from .custom import CustomRecognizers, Recognizer
 from .engine import SEARCH_S, Engine
 from .finding import Finding
-from .known import Known
+from .known import LABEL_CHARS, Known
 from .model import ModelState, NameModel
 from .operators import OVERSIZE, PSEUDONYM, Operators
 from .presidio import Presidio
@@ -153,13 +153,32 @@ class Redactor:
         held = self._cache.get(key)
         if held is not None and (keeper is None or keeper.holds(held.pseudonyms)):
             return held
+        if self._is_clean(text, known):
+            known.found_clean(text)
+            return Cached(text, ())
         result = self._computed(text, known, tenant, form, keeper)
         self._cache.put(key, result)
         if result.text != text:
             self._remember(result.text, known, tenant)
         elif not result.counts:
-            known.found_clean(text)
+            self._found_clean(result, known)
         return result
+
+    def _is_clean(self, text: str, known: Known) -> bool:
+        """
+        True where nothing was found in a short *text* for somebody else, nor is it about *known*.
+
+        Names of features and collections, and an agent's standing questions, come with every
+        customer: to search them again for each would cost the most where there are many.
+        """
+        if len(text) > LABEL_CHARS or self._cache.get(self._cache.key_of(_CLEAN, text)) is None:
+            return False
+        return not self._engine.knows(text, known)
+
+    def _found_clean(self, result: Cached, known: Known) -> None:
+        known.found_clean(result.text)
+        if len(result.text) <= LABEL_CHARS:
+            self._cache.put(self._cache.key_of(_CLEAN, result.text), result)
 
     def all_pass(self, texts: Sequence[str], known: Known) -> bool:
         """Tell whether *texts* are ids in which nothing would be found, as most are."""
@@ -219,6 +238,8 @@ class Redactor:
 
 
 _WORD_LIMIT = 512
+_CLEAN = "clean"
+"""Of a key: no `Form`, so that what was found for one customer is not mixed up with it."""
 
 
 def build_redactor(  # noqa: PLR0913 - one argument for each setting of the user's

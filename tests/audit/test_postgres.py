@@ -288,6 +288,28 @@ def between(postgres_url):
 
 
 class TestTrouble:
+    def test_writers_that_come_together_found_one_log(
+        self, log, postgres_url, subject_keys, event_factory
+    ):
+        """Of those that find an empty database one makes the log, and the others join it."""
+        logs = [AuditLog(postgres_url, subject_keys) for _ in range(6)]
+        start = threading.Barrier(6)
+
+        def write(each, event):
+            start.wait()
+            each.append([event])
+
+        threads = [threading.Thread(target=write, args=(each, event_factory())) for each in logs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert execute(postgres_url, "SELECT count(*), max(size) FROM audit_log") == [(1, 7)]
+        assert log.count() == 6
+        for each in logs:
+            each.close()
+
     def test_a_line_that_is_cut_after_commit_doubles_nothing(
         self, between, log, subject_keys, event_factory
     ):

@@ -41,6 +41,7 @@ TURNS_EACH = 4
 BATCHES = {1: 1_000, 64: 16_384, 256: 16_384}
 """Events for each size of batch."""
 GOALS = {"append 64": 60_000, "verify": 200_000}
+LEAST_ROWS = 100 * TURN * TURNS_EACH * AT_ONCE
 LOOKUPS = 60
 ROUNDS = 3
 
@@ -184,6 +185,8 @@ def main() -> int:
     parser.add_argument("--postgres", action="store_true", help="on PostgreSQL as well")
     parser.add_argument("--folder", type=Path, help="where the logs are made, and removed again")
     given = parser.parse_args()
+    if given.rows < LEAST_ROWS:
+        parser.error(f"--rows must be at least {LEAST_ROWS:,}: a look-up is timed at 1 % of them")
     names = ["SQLite", *(["PostgreSQL"] if given.postgres else [])]
     folder = Path(tempfile.mkdtemp(prefix="bench-audit-", dir=given.folder))
     console = Console(stderr=True)

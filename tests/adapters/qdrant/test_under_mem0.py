@@ -7,6 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+import httpx
 import pytest
 from qdrant_client import QdrantClient
 
@@ -146,3 +147,25 @@ def test_a_write_lost_below_is_not_taken_for_written(make_memory, inner, runtime
 
     assert answer == {"results": []}
     assert (outer.status, outer.neutral) == (Status.DEGRADED, True)
+
+
+def test_mem0s_own_requests_carry_its_span(make_memory, runtime, events):
+    """A server that only mem0 talks to is told which operation of mem0's it works for."""
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        nothing = {"points": [], "collections": [], "next_page_offset": None}
+        result = True if request.method == "PUT" else nothing
+        return httpx.Response(200, json={"result": result, "status": "ok", "time": 0.0})
+
+    client = QdrantClient(
+        url="http://qdrant.test", transport=httpx.MockTransport(answer), check_compatibility=False
+    )
+    memory = mem0.guarded(make_memory(client), runtime)
+    asked.clear()
+    memory.get_all(filters={"user_id": ADA})
+
+    (event,) = events()
+    assert (event.store, event.status) == ("mem0", Status.EMPTY)
+    assert {each.headers["x-request-id"] for each in asked} == {event.trace.span_hex}

@@ -154,6 +154,28 @@ def test_a_store_that_was_not_asked_is_named_and_told_from_the_log(log, read, ev
     ]
 
 
+def test_a_write_of_many_tells_each_its_part(log, read, event_factory):
+    """And what was done inside another operation is told of that one alone."""
+    points = [{"text": "tea"}, {"text": "rye"}]
+    many = {**WRITE, "memory_ids": ("p-1", "p-2"), "content": Redacted({"points": points})}
+    log.append([event_factory(**many), event_factory(**WRITE, nested=True)])
+
+    lines = read().lines("memories.jsonl")
+    assert [(line["id"], line["content"]) for line in lines] == [
+        ("p-1", {"text": "tea"}),
+        ("p-2", {"text": "rye"}),
+    ]
+
+
+@pytest.mark.parametrize(("method", "left"), [("delete_all", []), ("delete", ["m-1"])])
+def test_a_deletion_without_ids_takes_all_where_it_says_so(log, read, method, left, event_factory):
+    """One by a filter may not have taken it: then it is still told."""
+    forget = event_factory(op_class=OperationClass.FORGET, method=method)
+    log.append([event_factory(**WRITE), forget])
+
+    assert [line["id"] for line in read().lines("memories.jsonl")] == left
+
+
 def test_a_write_that_never_arrived_is_not_remembered(log, read, event_factory):
     """Failed and lost: no. Failed and replayed from the journal: yes."""
     failed = {**WRITE, "status": Status.DEGRADED}

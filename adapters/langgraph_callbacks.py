@@ -25,7 +25,7 @@ from ..telemetry.event import Status
 from ..telemetry.faults import Faults
 from .langgraph_models import Spoken, text_of
 from .langgraph_runs import Runs, nodes_in
-from .langgraph_spans import Kind, used_in
+from .langgraph_spans import Kind, Run, used_in
 
 T = TypeVar("T", bound=Callable[..., None])
 
@@ -244,3 +244,9 @@ def graph_callbacks() -> GraphCallbacks:
     # Before the drains are closed, which were imported before: at exit, last comes first.
     atexit.register(callbacks.runs.close_all)
     return callbacks
+
+
+def graph_of(task_id: Any) -> Run | None:
+    """Return the run of the graph that a task is part of; None where it is not watched."""
+    # Asked by savers too, for which alone LangChain need not tell of every run.
+    return graph_callbacks().runs.of_task(task_id) if graph_callbacks.cache_info().currsize else None

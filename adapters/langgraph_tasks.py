@@ -8,15 +8,18 @@ in the trace, is known by the task's id, where the graph is watched.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 from ..memory.context import NOBODY, context, current
-from .langgraph_callbacks import graph_callbacks
+from .langgraph_callbacks import graph_of
 from .langgraph_spans import Run, run_around, watched_by, watcher_around
+
+_TASK_ID = 2
+"""Where ``put_writes`` is given it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +31,28 @@ def for_its_task(put_writes: Callable[..., Any]) -> Callable[..., Any]:
     """Have a saver's ``put_writes`` take place in the run that its task is part of."""
 
     @wraps(put_writes)
-    def called(
-        self: Any,
-        config: Any,
-        writes: Any,
-        task_id: Any,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        with _context_of(task_id):
-            return put_writes(self, config, writes, task_id, *args, **kwargs)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _part_of(args[_TASK_ID] if len(args) > _TASK_ID else kwargs.get("task_id")):
+            return put_writes(self, *args, **kwargs)
 
     return called
 
 
-def _context_of(task_id: Any) -> AbstractContextManager[Any]:
-    if run_around() is not None or watcher_around() is not None:
-        return nullcontext()
-    graph = graph_callbacks().runs.of_task(task_id)
+@contextmanager
+def _part_of(task_id: Any) -> Generator[None]:
+    is_lost = run_around() is None and watcher_around() is None
+    graph = graph_of(task_id) if is_lost else None
     if graph is None:
-        return nullcontext()
-    entered = ExitStack()
-    entered.enter_context(watched_by(_Of(graph)))
-    if current() is NOBODY:
-        entered.enter_context(_for(graph))
-    return entered
+        yield
+        return
+    with watched_by(_Of(graph)), _for_whom(graph):
+        yield
 
 
-def _for(graph: Run) -> AbstractContextManager[Any]:
+def _for_whom(graph: Run) -> AbstractContextManager[Any]:
     scope = graph.scope
+    if current() is not NOBODY:
+        return nullcontext()
     return context(
         tenant=scope.tenant,
         customer=scope.customer,

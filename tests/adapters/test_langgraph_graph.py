@@ -256,18 +256,11 @@ class TestSpans:
         ]
 
     def test_checkpoints_are_below_their_graph(self, way, runtime, watched, events):
-        """
-        What LangGraph itself loads and saves for a run, also from its own threads, is part of it.
-
-        Writes of a single task are not asked about: LangGraph may hand them over from a thread that
-        has lost its context.
-        """
+        """What LangGraph itself loads and saves for a run, from its own threads too, is part of it."""
         saver = langgraph_checkpoint.guarded(InMemorySaver(), runtime)
         graph = watched(chain_of(draft=says), checkpointer=saver)
         way(graph, {"configurable": {"thread_id": "t-1"}})
-        kept = [
-            each for each in events() if each.method in {"get_tuple", "aget_tuple", "put", "aput"}
-        ]
+        kept = [each for each in events() if each.store == "langgraph.checkpoint"]
         (run,) = (each for each in events() if each.operation == "invoke_agent")
 
         assert len(kept) >= 3

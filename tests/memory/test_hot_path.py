@@ -214,8 +214,8 @@ def test_redacting_clean_text_stays_within_its_budget():
     """Whatever its length: what looks at characters is in C."""
     short, long = cost_of(redacted(100)), cost_of(redacted(1_000))
 
-    assert short.instructions <= 1_140
-    assert long.instructions <= 1_200
+    assert short.instructions <= 970
+    assert long.instructions <= 970
 
 
 def test_an_event_weighs_no_more_than_the_queues_count_for_it(make_scope):

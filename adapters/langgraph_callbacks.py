@@ -25,7 +25,7 @@ from ..telemetry.event import Status
 from ..telemetry.faults import Faults
 from .langgraph_models import Spoken, text_of
 from .langgraph_runs import Runs, nodes_in
-from .langgraph_spans import Kind, Run, used_in
+from .langgraph_spans import Kind, used_in
 
 T = TypeVar("T", bound=Callable[..., None])
 
@@ -246,7 +246,7 @@ def graph_callbacks() -> GraphCallbacks:
     return callbacks
 
 
-def graph_of(task_id: Any) -> Run | None:
-    """Return the run of the graph that a task is part of; None where it is not watched."""
-    # Asked by savers too, for which alone LangChain need not tell of every run.
-    return graph_callbacks().runs.of_task(task_id) if graph_callbacks.cache_info().currsize else None
+def runs_so_far() -> Runs | None:
+    """Return the runs that are watched; None where nobody has asked for any yet."""
+    # For savers, for which alone LangChain need not tell of every run.
+    return graph_callbacks().runs if graph_callbacks.cache_info().currsize else None

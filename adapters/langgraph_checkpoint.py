@@ -28,7 +28,7 @@ from .langgraph_backends import in_own_loop, is_thread_bound, store_failed
 from .langgraph_checkpoint_arguments import configurable, redact_list, redact_put, scope, verbatim
 from .langgraph_checkpoint_holding import CheckpointHolding
 from .langgraph_degraded import DegradedGuard
-from .langgraph_tasks import for_its_task
+from .langgraph_tasks import for_its_task, noting_for_whom
 from .proxy import GUARD, INNER, guard_of, guarded_class, operation_of, wrap
 
 SaverT = TypeVar("SaverT")
@@ -171,6 +171,7 @@ def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa:
     own: dict[str, Any] = {
         "list": _listed(base.list),
         "alist": _alisted(base.alist),
+        "get_tuple": noting_for_whom(forwarding.get_tuple),
         "put_writes": for_its_task(forwarding.put_writes),
         "with_allowlist": _with_allowlist,
         "__bool__": _true,

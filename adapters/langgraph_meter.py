@@ -192,7 +192,7 @@ class Meter:
     def budgets(self) -> Budgets | None:
         """What may be spent, by the scope that watches, while it lives."""
         runtime = self._runtime or self._seen()
-        return runtime and runtime.budgets
+        return None if runtime is None else runtime.budgets
 
     def scope_of(self, run: Run) -> Scope:
         """Return for whom and for which feature a run is."""

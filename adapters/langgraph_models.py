@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 from ..telemetry.thawed import thawed
 from ..telemetry.usage import Usage
 
+
 class Spoken:
     """
     What a model said of itself while it answered, chunk by chunk.

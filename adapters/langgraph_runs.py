@@ -67,6 +67,8 @@ class Runs:
         self._seeking: dict[int, weakref.ref[Watcher]] = {}
         self._sought: weakref.WeakKeyDictionary[Watcher, str] = weakref.WeakKeyDictionary()
         self._tasks: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
+        # A resumed task has the id it had, which must not lead who seeks it to the run before.
+        self._latest: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
     # -- who watches -----------------------------------------------------------------------------
 
@@ -129,13 +131,18 @@ class Runs:
             return None
         return self._open.get(run_id) or self._ended.get(run_id)
 
-    def span_around(self) -> TraceRef | None:
-        """Return the ids of the span of the run the code running now is part of, or None."""
+    def around(self) -> Run | None:
+        """Return the run that the code running now is part of, or works for, or None."""
         run_id = run_around() if self._open else None
         run = self._open.get(run_id) if run_id is not None else None
         if run is None:
             watcher = watcher_around()
             run = watcher.graph if watcher is not None else None
+        return run
+
+    def span_around(self) -> TraceRef | None:
+        """Return the ids of the span of that run, or None."""
+        run = self.around()
         if run is None:
             return None
         run = spanned(run)
@@ -144,7 +151,7 @@ class Runs:
 
     def of_task(self, task_id: Any) -> Run | None:
         """Return the run of the graph that a task is part of, or None."""
-        node = self._tasks.get(task_id) if isinstance(task_id, str) else None
+        node = self._latest.get(task_id) if isinstance(task_id, str) else None
         return node.parent if node is not None else None
 
     def begin_chain(
@@ -180,7 +187,9 @@ class Runs:
         run = self.begin(Kind.NODE, run_id, parent, name)
         run.nodes = nodes_in(path)
         task_id = path.rpartition(":")[2]
-        self._tasks[task_id] = run
+        self._latest[task_id] = run
+        if self._seeking:
+            self._tasks[task_id] = run
         if self._sought:
             self._hand_over(parent, task_id)
 
@@ -239,10 +248,9 @@ class Runs:
         self._settle(run)
         if run.kind is not Kind.CHAIN:
             self._tell(run)
-        if run.kind is not Kind.MODEL:
-            self._ended[run.run_id] = run
-            if len(self._ended) > HELD:
-                self._ended.popitem(last=False)
+        self._ended[run.run_id] = run
+        if len(self._ended) > HELD:
+            self._ended.popitem(last=False)
         for watcher in run.watchers:
             watcher.let_go()
 

@@ -8,11 +8,9 @@ import weakref
 from collections.abc import Sequence
 
 from ..telemetry.drain import Drain
-from ..telemetry.event import Event, OperationClass, Status
+from ..telemetry.event import AUDIT_CHECKPOINT, Event, OperationClass, Status
 from ..telemetry.trace import TraceRef
 from .note import parse_checkpoint
-
-OPERATION = "audit_checkpoint"
 
 
 class Announcer:
@@ -42,7 +40,7 @@ def checkpoint_event(note: str, writer_id: str) -> Event:
         writer_seq=0,  # counted by nobody: it is about events, and none itself
         started_ns=time.time_ns(),
         duration_s=0.0,
-        operation=OPERATION,
+        operation=AUDIT_CHECKPOINT,
         op_class=OperationClass.CHECKPOINT,
         store="audit",
         method="checkpoint",

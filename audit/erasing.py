@@ -37,9 +37,10 @@ TRAIL = "audit"
 """What the trail's own files are called in a proof."""
 
 _PURPOSE = "audit/erasing"
-_ID_TYPE = "erasing"
-_UNDER_WAY = (
-    f"SELECT subject_uid FROM audit_subject_alias WHERE id_type = '{_ID_TYPE}' "  # noqa: S608 - literals
+UNDER_WAY = "erasing"
+"""The type of the alias that names a request, and leads to its number rather than to a customer."""
+_FIND = (
+    f"SELECT subject_uid FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' "  # noqa: S608 - literals
     "AND alias IN ({})"
 )
 _SAMPLES = 8
@@ -155,7 +156,7 @@ class Erasing:
         """Return the number of the request, and whether it was under way already."""
         aliases = self._aliases()
         with self._log.writing() as (connection, head):
-            found = connection.execute(_UNDER_WAY.format(marks(len(aliases))), [*aliases.values()])
+            found = connection.execute(_FIND.format(marks(len(aliases))), [*aliases.values()])
             row = found.fetchone()
             request = row[0] if row else secrets.token_hex(8)
             self._log.note(connection, head, RESUMED if row else REQUESTED, {"request": request})
@@ -164,7 +165,7 @@ class Erasing:
                 connection.execute(
                     "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
                     "VALUES (?, ?, ?, ?)",
-                    (aliases[key_id], key_id, _ID_TYPE, request),
+                    (aliases[key_id], key_id, UNDER_WAY, request),
                 )
         return request, row is not None
 

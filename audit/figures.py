@@ -17,10 +17,18 @@ KEY_STATES = ("ok", "generated", "missing")
 def figures(sink: AuditSink) -> Iterator[Sample]:
     """Yield every figure of *sink*, from memory alone: no file, no database."""
     stats, spool = sink.stats, sink.spool
-    yield _counter("events", stats.recorded, "Events that this process committed to the trail")
-    yield _counter("gap_events", stats.lost, "Events that the audit trail declares as lost")
+    yield _counter(
+        "mnemoscope_audit_events_total",
+        stats.recorded,
+        "Events that this process committed to the trail",
+    )
+    yield _counter(
+        "mnemoscope_audit_gap_events_total",
+        stats.lost,
+        "Events that the audit trail declares as lost",
+    )
     yield _newest(
-        "lag_seconds",
+        "mnemoscope_audit_lag_seconds",
         _age_s(stats.oldest_waiting_us, sink.log.now_us()),
         "How long ago the oldest event happened that waits for the audit database",
     )
@@ -34,9 +42,11 @@ def figures(sink: AuditSink) -> Iterator[Sample]:
         value=spool.size_bytes if spool is not None else 0,
         help="Size of the spool's file",
     )
-    yield _newest("tree_size", stats.size, "Sealed events of the log, as last seen from here")
     yield _newest(
-        "checkpoint_timestamp_seconds",
+        "mnemoscope_audit_tree_size", stats.size, "Sealed events of the log, as last seen from here"
+    )
+    yield _newest(
+        "mnemoscope_audit_checkpoint_timestamp_seconds",
         stats.checkpoint_us / 1e6,
         "When this process last signed the log, seconds since 1970; 0: not yet",
     )
@@ -44,11 +54,11 @@ def figures(sink: AuditSink) -> Iterator[Sample]:
 
 
 def _counter(name: str, value: float, said: str) -> Sample:
-    return Sample(name=f"mnemoscope_audit_{name}_total", value=value, kind="counter", help=said)
+    return Sample(name=name, value=value, kind="counter", help=said)
 
 
 def _newest(name: str, value: float, said: str) -> Sample:
-    return Sample(name=f"mnemoscope_audit_{name}", value=value, merge="max", help=said)
+    return Sample(name=name, value=value, merge="max", help=said)
 
 
 def _key_states(current: str) -> Iterator[Sample]:

@@ -12,9 +12,11 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+import orjson
+
 from ..telemetry.event import OperationClass
 from .dialect import Value, marks
-from .rows import AuditRow, row_from
+from .rows import AuditRow, Found, row_from
 from .snapshot import SELECT, Snapshot, first_at
 
 By = Literal["feature", "node", "model"]
@@ -116,20 +118,30 @@ def seqs_by_id_alone(snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence
 
 def history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[AuditRow]:
     """Yield everything recorded about a customer, oldest first."""
+    return map(row_from, found_history(snapshot, customer, tenant))
+
+
+def found_history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[Found]:
+    """Yield what `history` does, as the tables hold it."""
     snapshot.check_keys()
     uids = snapshot.family(snapshot.uids(customer, tenant))
-    named = [_rows(snapshot, BY_SUBJECT, (uid,)) for uid in uids]
+    streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
     unnamed = seqs_by_id_alone(snapshot, uids, snapshot.nobodies(tenant))
-    by_id = [] if not unnamed else [_by_seqs(snapshot, unnamed)]
-    return heapq.merge(*named, *by_id, key=lambda row: (row.occurred_us, row.seq))
+    if unnamed:
+        streams.append(_by_seqs(snapshot, unnamed))
+    return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_moment)
 
 
-def _by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[AuditRow]:
-    rows: list[AuditRow] = []
+def _by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[Found]:
+    found: list[Found] = []
     for start in range(0, len(seqs), 500):
         part = tuple(seqs[start : start + 500])
-        rows += _rows(snapshot, f"{SELECT} WHERE e.seq IN ({marks(len(part))})", part)
-    return iter(sorted(rows, key=lambda row: (row.occurred_us, row.seq)))
+        found += snapshot.found(f"{SELECT} WHERE e.seq IN ({marks(len(part))})", part)
+    return iter(sorted(found, key=_moment))
+
+
+def _moment(found: Found) -> tuple[int, int]:
+    return orjson.loads(found.header)["occurred_at"], found.seq
 
 
 def _rows(snapshot: Snapshot, statement: str, values: Sequence[Value]) -> Iterator[AuditRow]:

@@ -135,6 +135,8 @@ TABLES = (
     CREATE UNIQUE INDEX audit_event_writer ON audit_event(writer_id, writer_seq)
       WHERE kind = 'operation'
     """,
+    # Few rows, found without reading all the others.
+    "CREATE INDEX audit_event_log ON audit_event(operation, seq) WHERE kind = 'log'",
     "CREATE INDEX audit_detail_subject ON audit_detail(subject_uid, occurred_us, seq)",
     "CREATE INDEX audit_detail_run ON audit_detail(run_ref, seq)",
     "CREATE INDEX audit_memory_ref ON audit_memory(memory_ref, seq)",

@@ -237,7 +237,7 @@ class AuditSink:
             return
         self.stats.size = self.log.record(drafts)
         self.stats.recorded += len(drafts)
-        self.stats.newest_us = drafts[-1].header["occurred_at"]
+        self.stats.newest_us = drafts[-1].header.occurred_us
         self._back()
 
     def _replay(self) -> None:
@@ -321,7 +321,7 @@ class AuditSink:
     def _note_waiting(self, drafts: Sequence[Draft]) -> None:
         self.stats.spooled += len(drafts)
         if self.stats.oldest_waiting_us is None:
-            self.stats.oldest_waiting_us = drafts[0].header["occurred_at"]
+            self.stats.oldest_waiting_us = drafts[0].header.occurred_us
 
 
 def _drafted(batch: Sequence[Event]) -> list[Draft]:

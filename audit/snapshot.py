@@ -129,27 +129,37 @@ class Snapshot:
             AuditError: It is not what was written.
             KeyMissingError: It was written with other secrets.
         """
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - 20 ms, where it is needed
+        plaintext = self.plaintext(seq, uid, sealed)
+        return None if plaintext is None else detail_from(plaintext)
 
+    def plaintext(self, seq: int, uid: str, sealed: bytes) -> bytes | None:
+        """Return what was encrypted, to the byte; see `opened`."""
         aead = self._ciphers.of(uid)
         if aead is None:
             return None
         try:
-            plaintext = aead.decrypt(
+            return aead.decrypt(
                 sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound(self.origin, seq, uid)
             )
-        except InvalidTag:
+        except Exception as exc:
+            if not _is_invalid_tag(exc):
+                raise
             raise AuditError(
                 f"{self._label}: the detail of event {seq} was changed; run `mnemoscope audit "
                 "verify`"
             ) from None
-        return detail_from(plaintext)
 
     def found(self, statement: str, values: Sequence[Value] = ()) -> Iterator[Found]:
         """Yield what a query that begins with `SELECT` finds, with details opened."""
         for seq, header, leaf, uid, salt, sealed in self.stream(statement, values):
             detail = None if uid is None else self.opened(seq, uid, sealed)
             yield Found(seq, header, leaf, uid, salt, detail)
+
+
+def _is_invalid_tag(exc: Exception) -> bool:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - 20 ms, where it is needed
+
+    return isinstance(exc, InvalidTag)
 
 
 def first_at(snapshot: Snapshot, moment_us: int) -> int:

@@ -24,6 +24,7 @@ from ..telemetry.framed_file import FileFullError, FramedFile
 from ..telemetry.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
 from .errors import AuditError, KeyMissingError, reason_of
 from .gaps import Gap, joined
+from .header import Columns, Header, of_usage
 from .keys import Keyring, decrypted, encrypted
 from .rows import usage_from
 from .sealing import Draft
@@ -296,7 +297,8 @@ def _packed(each: Draft | Gap, ring: Keyring) -> dict[str, Any]:
         return {"gap": list(each)}
     subject = each.subject
     return {
-        "header": each.header,
+        "header": [*each.header[:-1], list(each.header.columns)],
+        "usage": None if each.usage is None else of_usage(each.usage),
         "writer": [each.writer_id, each.writer_seq],
         "detail": None if each.detail is None else each.detail.decode(),
         "aliases": None if subject is None else aliases_of(subject, ring),
@@ -311,10 +313,10 @@ def _unpacked(known: dict[str, Any]) -> Draft | Gap:
     if "gap" in known:
         return Gap._make(known["gap"])
     aliases: dict[str, str] | None = known["aliases"]
-    header, detail = known["header"], known["detail"]
+    (*header, columns), detail = known["header"], known["detail"]
     writer_id, writer_seq = known["writer"]
     return Draft(
-        header=header,
+        header=Header(*header, Columns(*columns)),
         writer_id=writer_id,
         writer_seq=writer_seq,
         detail=None if detail is None else detail.encode(),
@@ -324,5 +326,5 @@ def _unpacked(known: dict[str, Any]) -> Draft | Gap:
         run=known["run"],
         place=known["place"],
         memories=tuple((memory_id, score) for memory_id, score in known["memories"]),
-        usage=usage_from(header["usage"]),
+        usage=usage_from(known["usage"]),
     )

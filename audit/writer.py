@@ -18,9 +18,6 @@ from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-import orjson
-
-from ..telemetry.text import json_text
 from .dialect import Database, Value, Writing
 from .keys import NONCE_BYTES, Keyring, missing
 from .merkle import HASH_BYTES, Frontier
@@ -68,6 +65,14 @@ class Appended(NamedTuple):
 
     added: int
     size: int
+
+
+class Place(NamedTuple):
+    """Where an event stands: in which log, at which number, since when."""
+
+    origin: str
+    seq: int
+    now_us: int
 
 
 class Batch:
@@ -124,7 +129,7 @@ class Writer:
             AuditError: None of them was recorded, as far as can be known.
         """
         with self.transaction() as (connection, head):
-            fresh = list(_unrecorded(connection, drafts))
+            fresh = _unrecorded(connection, drafts)
             size = self.seal(connection, head, fresh).size
         return Appended(len(fresh), size)
 
@@ -159,17 +164,16 @@ class Writer:
         prev = head.prev_leaf
         noise = os.urandom(_RANDOM_BYTES * len(drafts))
         for place, each in enumerate(drafts):
-            random = noise[place * _RANDOM_BYTES : (place + 1) * _RANDOM_BYTES]
-            header = each.header
-            header["log"] = head.origin
-            header["prev"] = prev.hex()
-            header["recorded_at"] = now_us
-            header["seq"] = seq = head.size + place
-            if each.detail is not None:
-                self._detail(connection, batch, each, random)
-            elif header["kind"] == LOG:
-                header["event_id"] = f"{each.writer_id}-log-{seq}"
-            prev = _add_event(batch, each)
+            seq, hexed = head.size + place, prev.hex()
+            if each.header.kind == LOG:
+                event_id = f"{each.writer_id}-log-{seq}"
+                values = (event_id, head.origin, hexed, now_us, seq)
+            else:
+                random = noise[place * _RANDOM_BYTES : (place + 1) * _RANDOM_BYTES]
+                at = Place(head.origin, seq, now_us)
+                commit, tenant = self._detail(connection, batch, each, at=at, random=random)
+                values = (commit, head.origin, hexed, now_us, seq, tenant)
+            prev = _add_event(batch, each, values, seq=seq, now_us=now_us)
         batch.insert(connection)
         frontier = Frontier.from_bytes(head.size, head.frontier)
         connection.insert("audit_tile", ("level", "idx", "hash"), frontier.extend(batch.leaves))
@@ -202,26 +206,27 @@ class Writer:
 
     # -- details -----------------------------------------------------------------------------------
 
-    def _detail(self, connection: Writing, batch: Batch, each: Draft, random: bytes) -> None:
-        detail, header, references = each.detail, each.header, self._references
-        assert detail is not None  # noqa: S101 - asked by the caller
-        cipher = self._cipher(connection, each, header["recorded_at"])
-        seq, salt, nonce = header["seq"], random[:SALT_BYTES], random[SALT_BYTES:]
-        header["detail_commit"] = commitment(salt, detail)
-        if each.tenant is not None:
-            header["tenant"] = references.tenant(each.tenant)
-        bound_to = bound(header["log"], seq, cipher.uid)
+    def _detail(
+        self, connection: Writing, batch: Batch, each: Draft, *, at: Place, random: bytes
+    ) -> tuple[str, str]:
+        """Encrypt what may be erased; return the commitment to it, and whose it is, as JSON."""
+        detail, references = each.detail, self._references
+        if detail is None:
+            return "null", "null"
+        cipher = self._cipher(connection, each, at.now_us)
+        origin, seq, now_us = at
+        salt, nonce = random[:SALT_BYTES], random[SALT_BYTES:]
         batch.details.append(
             (
                 seq,
                 cipher.uid,
-                header["occurred_at"],
+                each.header.occurred_us,
                 None if each.run is None else references.run(each.run),
                 references.place(each.place),
                 cipher.dek_id,
                 salt,
-                nonce + cipher.aead.encrypt(nonce, detail, bound_to),
-                header["recorded_at"] + self._retention_us,
+                nonce + cipher.aead.encrypt(nonce, detail, bound(origin, seq, cipher.uid)),
+                now_us + self._retention_us,
             )
         )
         if each.memories:
@@ -230,6 +235,8 @@ class Writer:
                 (seq, rank, hashed(memory_id), score)
                 for rank, (memory_id, score) in enumerate(each.memories, 1)
             ]
+        tenant = "null" if each.tenant is None else f'"{references.tenant(each.tenant)}"'
+        return f'"{commitment(salt, detail)}"', tenant
 
     def _cipher(self, connection: Writing, each: Draft, now_us: int) -> Cipher:
         subject, alias, id_type = each.subject, each.alias, CUSTOMER
@@ -299,41 +306,33 @@ def signer_of(origin: str, ring: Keyring) -> Signer:
     return Signer(origin, ring.current.key("audit/sign"))
 
 
-def _add_event(batch: Batch, each: Draft) -> bytes:
-    header = each.header
-    try:
-        text = orjson.dumps(header)
-    except TypeError:
-        text = json_text(header).encode()
+def _add_event(
+    batch: Batch, each: Draft, values: tuple[Value, ...], *, seq: int, now_us: int
+) -> bytes:
+    kind, form, occurred_us, columns = each.header
+    text = (form % values).encode()
     leaf = sha256(b"\x00" + text).digest()
     batch.leaves.append(leaf)
     batch.events.append(
         (
-            header["seq"],
+            seq,
             each.writer_id,
             each.writer_seq,
-            header["kind"],
-            header["occurred_at"],
-            header["recorded_at"],
-            header["operation"],
-            header["op_class"],
-            header["store"],
-            header["method"],
-            header["status"],
-            int(header["nested"]),
-            header["duration_us"],
-            header["feature"],
+            kind,
+            occurred_us,
+            now_us,
+            *columns,
             text,
             leaf,
         )
     )
     if each.usage is not None:
-        batch.usages.append(usage_values(header["seq"], each.usage))
+        batch.usages.append(usage_values(seq, each.usage))
     return leaf
 
 
-def _unrecorded(connection: Writing, drafts: Sequence[Draft]) -> Iterator[Draft]:
-    """Yield those that are not in the log, each once, in order."""
+def _unrecorded(connection: Writing, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Return those that are not in the log, each once, in order."""
     asked: defaultdict[str, set[int]] = defaultdict(set)
     for each in drafts:
         asked[each.writer_id].add(each.writer_seq)
@@ -342,6 +341,12 @@ def _unrecorded(connection: Writing, drafts: Sequence[Draft]) -> Iterator[Draft]
         for writer_id, numbers in asked.items()
         for number in _recorded(connection, writer_id, numbers)
     }
+    if not there and sum(map(len, asked.values())) == len(drafts):
+        return drafts
+    return list(_each_once(drafts, there))
+
+
+def _each_once(drafts: Sequence[Draft], there: set[tuple[str, int]]) -> Iterator[Draft]:
     for each in drafts:
         identity = (each.writer_id, each.writer_seq)
         if each.writer_seq and identity in there:

@@ -96,15 +96,15 @@ def breaking(
 
 def _replaced(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[], Any]:
     """Give this object a method of its own, and return what takes it away."""
-    own = vars(store)
-    give_back = partial(own.update, {method: own[method]}) if method in own else None
+    own: dict[str, Any] = store.__dict__
+    before = {method: own[method]} if method in own else {}
     own[method] = broken
-    return give_back or partial(own.pop, method)
+    return partial(own.update, before) if before else partial(own.pop, method)
 
 
 def _recast(store: Any, method: str, broken: Callable[..., Any]) -> Callable[[], Any]:
     """Do the same where slots leave no room, by way of a class for this one object."""
-    kind: Any = type(store)
+    kind: Any = store.__class__
     members = {method: staticmethod(broken), "__slots__": (), "__module__": kind.__module__}
     store.__class__ = type(kind)(kind.__name__, (kind,), members)
     return partial(setattr, store, "__class__", kind)

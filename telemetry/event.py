@@ -18,6 +18,9 @@ from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
 
+AUDIT_CHECKPOINT = "audit_checkpoint"
+"""The operation of an event that tells of the audit trail: name (collection), size (hits), root."""
+
 
 class OperationClass(StrEnum):
     """What an operation does to memory, which decides how it fails (the README has the table)."""
@@ -186,8 +189,17 @@ class Event:
 
     @property
     def event_id(self) -> str:
-        """Unique over all writers: ``<writer_id>-<writer_seq>``."""
-        return f"{self.writer_id}-{self.writer_seq}"
+        """
+        Unique over all writers: ``<writer_id>-<writer_seq>``.
+
+        What nobody counts, a checkpoint of the audit trail, has its span's id for a number.
+        """
+        return f"{self.writer_id}-{self.writer_seq or self.trace.span_hex}"
+
+    @property
+    def root(self) -> str | None:
+        """Of a checkpoint of the audit trail: the Merkle root it claims, in hexadecimal."""
+        return self.memory_ids[0] if self.operation == AUDIT_CHECKPOINT else None
 
     @property
     def is_frame(self) -> bool:

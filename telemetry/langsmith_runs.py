@@ -103,7 +103,9 @@ def _inputs(event: Event) -> dict[str, Any]:
 
 
 def _outputs(event: Event) -> dict[str, Any]:
-    return _present({"hits": event.hits, "top_score": event.top_score})
+    found = {"hits": event.hits, "top_score": event.top_score}
+    checkpoint = {"origin": event.collection, "root": event.root} if event.root else {}
+    return _present(found | checkpoint)
 
 
 def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]] | None:

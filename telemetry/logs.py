@@ -161,6 +161,7 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         "nested": event.nested or None,
         "error": event.error,
         "hits": event.hits,
+        "root": event.root,
         "foreign_hits": event.foreign_hits or None,
         "top_score": event.top_score,
         "size_bytes": event.size_bytes,

@@ -15,6 +15,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 _OWNER_ONLY = 0o600
 _BLOCK = 1 << 20
+_LEVEL = 1
+"""Proofs are hashes: thinking longer about them takes twice the time and saves a tenth."""
 
 
 class Written(NamedTuple):
@@ -51,6 +53,7 @@ class Archive:
         """Write one member as a stream."""
         info = ZipInfo(path, self._time)
         info.compress_type = ZIP_DEFLATED
+        info._compresslevel = _LEVEL  # type: ignore[attr-defined]  # noqa: SLF001 - public from 3.13
         info.external_attr = _OWNER_ONLY << 16
         with self._file.open(info, "w", force_zip64=True) as stream:
             counted = _Counted(stream)

@@ -13,7 +13,7 @@ from ..errors import SubjectConflictError
 from ..log import AuditLog
 from ..merkle import Frontier
 from ..note import checkpoint_text
-from ..rows import AuditRow
+from ..rows import Found
 from ..snapshot import Snapshot
 from ..tree import StoredHashes
 from ..writer import signer_of
@@ -54,15 +54,15 @@ def source(log: AuditLog, customer: str, tenant: str | None) -> Generator[Source
                 f"{len(uids)} customers are known by that id, each under another key; nothing was "
                 "exported. If they are one person, merge them: see AuditLog.subjects.merge"
             )
-        rows = reading.history(snapshot, customer, tenant)
+        found = reading.found_history(snapshot, customer, tenant)
         evidence = evidence_of(snapshot, log)
-        yield Source(evidence, map(sealed, rows), _count(snapshot, snapshot.family(uids)))
+        yield Source(evidence, map(_sealed, found), _count(snapshot, snapshot.family(uids)))
 
 
-def sealed(row: AuditRow) -> Sealed:
-    """Return what of *row* can be proved."""
-    detail = row.detail.plaintext if row.detail is not None else None
-    return Sealed(row.seq, row.header, detail, row.salt)
+def _sealed(found: Found) -> Sealed:
+    """Return what of an event can be proved."""
+    detail = found.detail.plaintext if found.detail is not None else None
+    return Sealed(found.seq, found.header, detail, found.salt)
 
 
 def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:

@@ -17,16 +17,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 RECALLS = frozenset({"recall", "resume"})
-ACCESS_COLUMNS = (
+_BEFORE = (
     *("occurred_at", "purpose", "agent", "feature", "store", "collection", "operation", "status"),
-    *("rank", "memory_id", "score", "seq"),
 )
+_SEEN = ("rank", "memory_id", "score")
+ACCESS_COLUMNS = (*_BEFORE, *_SEEN, "seq")
+
+
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, no zones
+_FORMULA = tuple("=+-@\t\r")
 
 
 def utc(micros: int) -> str:
     """Return microseconds since 1970 as ISO 8601 in UTC."""
     try:
-        moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)  # noqa: DTZ001 - UTC, no zones
+        moment = _EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         moment = datetime.max  # noqa: DTZ901 - likewise
     return moment.isoformat(timespec="microseconds") + "Z"
@@ -62,17 +67,19 @@ _FROM_HEADER = (
 
 def event_line(document: dict[str, Any]) -> bytes:
     """Return *document* as it stands in events.jsonl."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace") + b"\n"
+    return _ENCODER.encode(document).encode("utf-8", "replace") + b"\n"
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def access_lines(document: dict[str, Any]) -> bytes:
     """Return the lines of accesses.csv: one for each memory that was seen, or one for none."""
     if document["class"] not in RECALLS:
         return b""
-    none = {"rank": None, "memory_id": None, "score": None}
-    rows = [{**document, **each} for each in document["memories"] or [none]]
-    return csv_lines([[row.get(name) for name in ACCESS_COLUMNS] for row in rows])
+    before = [document[name] for name in _BEFORE]
+    memories = [[each[name] for name in _SEEN] for each in document["memories"]]
+    return csv_lines([[*before, *seen, document["seq"]] for seen in memories or [[None] * 3]])
 
 
 def csv_lines(rows: list[list[Any]]) -> bytes:
@@ -83,5 +90,4 @@ def csv_lines(rows: list[list[Any]]) -> bytes:
 
 
 def _cell(value: Any) -> Any:
-    is_formula = isinstance(value, str) and value[:1] in tuple("=+-@\t\r")
-    return f"'{value}" if is_formula else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -8,8 +8,9 @@ any number that read, each of which sees one moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -171,7 +172,7 @@ def marks(count: int) -> str:
     return ", ".join("?" * count)
 
 
-def insert_statement(table: str, columns: Iterable[str]) -> str:
+@lru_cache(64)
+def insert_statement(table: str, columns: tuple[str, ...]) -> str:
     """Return an INSERT of one row."""
-    names = tuple(columns)
-    return f"INSERT INTO {table}({', '.join(names)}) VALUES ({marks(len(names))})"  # noqa: S608 - literals of this package
+    return f"INSERT INTO {table}({', '.join(columns)}) VALUES ({marks(len(columns))})"  # noqa: S608 - literals of this package

@@ -47,6 +47,7 @@ _numbers = count(1)
 _READING = "SET statement_timeout = 0"
 _TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double precision"}
 _COPIED = {"INTEGER": "int8", "TEXT": "text", "BLOB": "bytea", "REAL": "float8"}
+_NO_NUL = "\N{REPLACEMENT CHARACTER}"
 _FETCHED = 500
 _ADVICE = {
     "08": "cannot be reached",
@@ -222,12 +223,13 @@ class _Writing(_Reading):
         ):
             copy.set_types(types_of(table, columns, _COPIED.__getitem__))
             for row in rows:
-                copy.write_row([_storable(each) for each in row])
-
-
-def _storable(value: Value) -> Value:
-    # The one character that PostgreSQL's text does not hold.
-    return value.replace("\0", "\N{REPLACEMENT CHARACTER}") if type(value) is str else value
+                copy.write_row(
+                    [
+                        # The one character that PostgreSQL's text does not hold.
+                        each.replace("\0", _NO_NUL) if type(each) is str and "\0" in each else each
+                        for each in row
+                    ]
+                )
 
 
 @lru_cache(256)

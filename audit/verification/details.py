@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 
 from ..errors import AuditError
-from ..rows import Detail
 from ..sealing import USAGE_COLUMNS, commitment
 from ..snapshot import Snapshot
 from ..subjects import CUSTOMER
@@ -73,31 +72,33 @@ class Details:
             return "belongs to no event"
         try:
             known = orjson.loads(bytes(header))
-            detail = self._snapshot.opened(seq, uid, bytes(sealed))
+            plaintext = self._snapshot.plaintext(seq, uid, bytes(sealed))
+            if plaintext is None:
+                return "is still there, though its customer was erased"
+            detail = orjson.loads(plaintext)
         except (AuditError, ValueError):
             return "does not open: it was changed, or is another customer's"
-        if detail is None:
-            return "is still there, though its customer was erased"
         if (kind == CUSTOMER) != bool(known["n_subjects"]):
             return "is in the name of somebody, or of nobody, as it was not"
-        if [_plain(each) for each in columns] != self._columns(known, detail, dek_id):
+        expected = self._columns(known, detail, dek_id)
+        if columns != expected and [_plain(each) for each in columns] != expected:
             return "is filed in another place than it belongs"
-        return self._wrong_inside(known, detail, bytes(salt), listed)
-
-    def _wrong_inside(
-        self, known: dict[str, Any], detail: Detail, salt: bytes, listed: list[Any]
-    ) -> str | None:
-        if commitment(salt, detail.plaintext) != known["detail_commit"]:
+        if commitment(bytes(salt), plaintext) != known["detail_commit"]:
             return "is not what was sealed"
+        return self._wrong_memories(detail["memories"], listed)
+
+    def _wrong_memories(self, memories: list[Any], listed: list[Any]) -> str | None:
         memory = self._references.memory
-        expected = [(each.rank, memory(each.memory_id), each.score) for each in detail.memories]
+        expected = [(rank, memory(each), score) for rank, each, score in memories]
         return None if listed == expected else "has other memories than are listed for it"
 
-    def _columns(self, known: dict[str, Any], detail: Detail, dek_id: str | None) -> list[Any]:
+    def _columns(
+        self, known: dict[str, Any], detail: dict[str, Any], dek_id: str | None
+    ) -> list[Any]:
         """Return what ``occurred_us``, ``run_ref``, ``place_ref`` and ``dek_id`` should be."""
         references = self._references
-        place = references.place(f"{known['store']}\n{detail.collection or ''}")
-        run = None if detail.run is None else references.run(detail.run)
+        place = references.place(f"{known['store']}\n{detail['collection'] or ''}")
+        run = None if detail["run"] is None else references.run(detail["run"])
         return [known["occurred_at"], run, place, dek_id]
 
     def check_usages(self, since: int, expected: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -71,13 +72,8 @@ class Pass:
 
     def leaves(self, rows: Iterable[Any]) -> Iterator[list[bytes]]:
         """Check *rows* of `SELECT`, and yield their hashes as they are, in blocks."""
-        block: list[bytes] = []
-        for row in rows:
-            block.append(self._leaf(row))
-            if len(block) == BLOCK:
-                yield block
-                block = []
-        if block:
+        ordered = iter(rows)
+        while block := [self._leaf(row) for row in islice(ordered, BLOCK)]:
             yield block
 
     def _leaf(self, row: Any) -> bytes:

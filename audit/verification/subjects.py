@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
+from ..erasing import COMPLETED, REQUESTED, RESUMED, UNDER_WAY
 from ..errors import KeyMissingError
 from ..keys import Keyring
 from ..snapshot import Snapshot
@@ -15,11 +18,17 @@ _SUBJECTS = """
       s.erased_us
     FROM audit_subject s LEFT JOIN audit_subject m ON m.subject_uid = s.merged_into
 """
-_STRAY_ALIASES = """
+_STRAY_ALIASES = f"""
     SELECT count(*) FROM audit_subject_alias a
     LEFT JOIN audit_subject s ON s.subject_uid = a.subject_uid
     LEFT JOIN audit_key k ON k.key_id = a.key_id
-    WHERE s.subject_uid IS NULL OR k.key_id IS NULL OR s.state = 'erased'
+    WHERE k.key_id IS NULL
+      OR (a.id_type <> '{UNDER_WAY}' AND (s.subject_uid IS NULL OR s.state = 'erased'))
+"""  # noqa: S608 - a literal of ours
+_KEPT_REQUESTS = "SELECT subject_uid FROM audit_subject_alias WHERE id_type = ?"
+_NOTED_REQUESTS = """
+    SELECT operation, header FROM audit_event
+    WHERE kind = 'log' AND operation IN (?, ?, ?) ORDER BY seq
 """
 
 
@@ -31,6 +40,22 @@ def check_subjects(snapshot: Snapshot, report: Verification) -> None:
     found: Any = snapshot.execute(_STRAY_ALIASES).fetchone()
     if found[0]:
         report.tampered(f"{found[0]:,} aliases lead to nobody")
+    _check_requests(snapshot, report)
+
+
+def _check_requests(snapshot: Snapshot, report: Verification) -> None:
+    """Hold the erasures that are under way against the events that began and ended them."""
+    kept = {uid for (uid,) in snapshot.stream(_KEPT_REQUESTS, (UNDER_WAY,))}
+    begun: set[str] = set()
+    done: set[str] = set()
+    for name, header in snapshot.stream(_NOTED_REQUESTS, (REQUESTED, RESUMED, COMPLETED)):
+        (done if name == COMPLETED else begun).add(orjson.loads(bytes(header))["data"]["request"])
+    # Retention may have removed the event that began one, never one that came after its end.
+    strays = kept & done if snapshot.first_seq else kept - (begun - done)
+    if strays:
+        report.tampered(f"{len(strays):,} aliases are of an erasure that is not under way")
+    if begun - done - kept:
+        report.tampered(f"{len(begun - done - kept):,} erasures can no longer be gone on with")
 
 
 def _is_sound(kind: str, state: str, is_shredded: int, merged_into: str | None, *rest: Any) -> bool:

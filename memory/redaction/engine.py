@@ -153,7 +153,7 @@ class Engine:
 
     def knows(self, text: str, known: Known) -> bool:
         """True where *known* is in *text*, in which nothing else is."""
-        if known.is_nobody:
+        if not known.key:
             return False
         text = view_of(text).text
         clues = clues_of(text)

@@ -68,8 +68,7 @@ class Known:
     """
 
     def __init__(self, identifiers: Sequence[str]) -> None:
-        terms = {each.pattern: each for each in _terms(identifiers)}
-        self._longest_first = sorted(terms.values(), key=_length, reverse=True)[:_LIMIT]
+        self._identifiers = identifiers
         self._words = _clue_words(identifiers)
         self.key = "\0".join(identifiers)
         self.clean: set[str] = set()
@@ -93,9 +92,9 @@ class Known:
 
     def find(self, text: str, clues: Clues) -> Iterator[Finding]:
         """Find the identifiers in *text*."""
-        if self.is_nobody or (not clues.any_digit and self._words.isdisjoint(clues.words)):
+        if not clues.any_digit and self._words.isdisjoint(clues.words):
             return
-        if not self._may_be_in(text):
+        if self.is_nobody or not self._may_be_in(text):
             return
         for match in self._pattern.finditer(text):
             term = self._longest_first[(match.lastindex or 1) - 1]
@@ -107,6 +106,12 @@ class Known:
             return True
         folded = text.lower()
         return any(each.anchor in folded for each in self._longest_first)
+
+    @cached_property
+    def _longest_first(self) -> list[_Term]:
+        # Not before it is asked for: of most customers no text has so much as a word.
+        terms = {each.pattern: each for each in _terms(self._identifiers)}
+        return sorted(terms.values(), key=_length, reverse=True)[:_LIMIT]
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

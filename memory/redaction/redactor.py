@@ -149,13 +149,13 @@ class Redactor:
         """
         if text in ORDINARY or text in known.clean or self._engine.passes(text, known):
             return Cached(text, ())
+        if self._is_clean(text, known):
+            known.found_clean(text)
+            return Cached(text, ())
         key = self._cache.key_of(form, tenant or "", known.key, text)
         held = self._cache.get(key)
         if held is not None and (keeper is None or keeper.holds(held.pseudonyms)):
             return held
-        if self._is_clean(text, known):
-            known.found_clean(text)
-            return Cached(text, ())
         result = self._computed(text, known, tenant, form, keeper)
         self._cache.put(key, result)
         if result.text != text:

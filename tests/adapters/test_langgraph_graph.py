@@ -256,7 +256,7 @@ class TestSpans:
         ]
 
     def test_checkpoints_are_below_their_graph(self, way, runtime, watched, events):
-        """What LangGraph itself loads and saves for a run, from its own threads too, is part of it."""
+        """What LangGraph loads and saves for a run, from its own threads too, is part of it."""
         saver = langgraph_checkpoint.guarded(InMemorySaver(), runtime)
         graph = watched(chain_of(draft=says), checkpointer=saver)
         way(graph, {"configurable": {"thread_id": "t-1"}})

@@ -1,4 +1,4 @@
-"""What LangGraph saves for nodes that ran side by side, from threads that have left their context."""
+"""What LangGraph saves for nodes that ran side by side, from threads that left their context."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class State(TypedDict, total=False):
 
 
 def side_by_side():
-    """Return a builder of a graph with three nodes at once, each of which tells the name."""
+    """Return a builder of a graph with three nodes at once, each of which says the name."""
     builder = StateGraph(State)
     for name in ("a", "b", "c"):
-        builder.add_node(name, lambda _state: {"said": [f"I am {NAME}"]})
+        builder.add_node(name, lambda _state: {"said": [f"{NAME} called"]})
         builder.add_edge(START, name)
     return builder
 
@@ -100,6 +100,27 @@ def test_what_is_known_of_the_customer_is_redacted(saved):
     assert NAME not in repr(bare.blobs)
 
 
+@pytest.mark.parametrize("is_shown", [False, True], ids=["alone", "shown meanwhile"])
+def test_a_graph_that_is_not_watched(runtime, events, is_shown):
+    """Who loaded the thread tells for whom its writes are; who merely looks at it does not."""
+    bare = InMemorySaver()
+    graph = side_by_side().compile(checkpointer=langgraph_checkpoint.guarded(bare, runtime))
+    for number in range(RUNS):
+        config = {"configurable": {"thread_id": f"t-{number}"}}
+        with context(**WHO):
+            parts = graph.stream({}, config)
+            next(parts)
+        if is_shown:
+            graph.get_state(config)
+        with context(**WHO):
+            list(parts)
+    writes = [each for each in events() if each.method == "put_writes"]
+
+    assert len(writes) == 4 * RUNS
+    assert {each.tenant for each in writes} == {"acme"}
+    assert NAME not in repr(bare.writes)
+
+
 def test_a_saver_alone_is_told_of_no_runs():
     """Where no graph is watched, LangChain is not asked to tell us of any."""
     script = """
@@ -108,8 +129,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from mnemoscope.memory.testing import scope_for_tests
 with scope_for_tests() as (scope, _sink):
     saver = scope.checkpointer(InMemorySaver())
-    saver.put_writes({"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}},
-                     [("said", "x")], "task")
+    ids = {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": "1"}
+    saver.put_writes({"configurable": ids}, [("said", "x")], "task")
 print([hook[0].name for hook in tracing._configure_hooks if "mnemoscope" in hook[0].name])
 """
     done = subprocess.run(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,10 @@ import pytest
 
 from mnemoscope.audit import erasing
 from mnemoscope.audit.erasing import COMPLETED, INCOMPLETE, REQUESTED, RESUMED, Erasing
+from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.merkle import root_of
 from mnemoscope.audit.sentinels import MOST, Sentinels, traces
+from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event import OperationClass
 
 ADA, TENANT = "ada@example.com", "acme"
@@ -338,6 +342,9 @@ class Killed(BaseException):
 
 class TestGoingOn:
     @pytest.mark.parametrize("step", STEPS)
+    @pytest.mark.fault(
+        82, "erasure killed at any step", expected="the next run ends the same request"
+    )
     def test_it_goes_on_wherever_it_was_broken_off(self, remembered, places, step):
         """Before any step: the next run ends what the first began, under the same number."""
 
@@ -369,6 +376,44 @@ class TestGoingOn:
         assert (second.complete, second.resumed, second.request) == (True, True, first.request)
         assert second.details == 3
 
+    def test_one_that_is_under_way_is_no_tampering(self, remembered, places, notes):
+        """Neither while it waits for a store, nor when it is done."""
+        notes.fails = ConnectionError()
+        erase(remembered, places)
+        remembered.checkpoint_now()
+        assert verify(remembered).state == "ok"
+
+        notes.fails = None
+        erase(remembered, places)
+        assert verify(remembered).counts["tampered"] == 0
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (
+                "UPDATE audit_subject_alias SET subject_uid = 'x' WHERE id_type = 'erasing'",
+                ["1 aliases are of an erasure that is not under way"],
+            ),
+            (
+                "UPDATE audit_subject_alias SET id_type = 'customer' WHERE id_type = 'erasing'",
+                ["1 aliases lead to nobody"],
+            ),
+            ("DELETE FROM audit_subject_alias WHERE id_type = 'erasing'", []),
+        ],
+        ids=["strange", "stray", "gone"],
+    )
+    def test_a_request_that_was_tampered_with_is_found(
+        self, remembered, places, notes, change, said
+    ):
+        """That it is under way is sealed: a row that says otherwise does not agree."""
+        notes.fails = ConnectionError()
+        erase(remembered, places)
+        with remembered.writing() as (connection, _head):
+            connection.execute(change)
+
+        found = verify(remembered, with_details=True).findings["tampered"]
+        assert found == [*said, "1 erasures can no longer be gone on with"]
+
     def test_another_customers_request_is_another_one(self, remembered, places, notes):
         """What was begun for one is not ended by an erasure of another."""
         notes.fails = ConnectionError()
@@ -388,6 +433,49 @@ class TestGoingOn:
 
         assert (second.resumed, second.request == first.request) == (False, False)
         assert second.complete
+
+
+class TestWhileTheyAreWrittenAbout:
+    @pytest.mark.fault(82, "erased while being written about", expected="nothing under the old key")
+    def test_nothing_stays_under_the_old_key(self, path, subject_keys, event_factory, seen):
+        """Two writers go on through it: what came before is gone, the rest is somebody new's."""
+        log = AuditLog(path, subject_keys)
+        log.append([event_factory(writer_id="first")])
+        old = log.subjects.resolve(ADA, TENANT)
+        written, stop = threading.Semaphore(0), threading.Event()
+
+        def write(name):
+            own = AuditLog(path, subject_keys)
+            for seq in takewhile(lambda _seq: not stop.is_set(), count(1)):
+                own.append([event_factory(writer_id=name, writer_seq=seq)])
+                written.release()
+            own.close()
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in ("aa", "bb")]
+        for thread in threads:
+            thread.start()
+        assert all(written.acquire(timeout=30) for _ in range(20))
+        erased = log.subjects.erase(old, TENANT)
+        while written.acquire(blocking=False):
+            pass
+        # Each writer may still have told of one from before.
+        assert all(written.acquire(timeout=30) for _ in range(3))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        log.checkpoint_now()
+        found, new = verify(log), log.subjects.resolve(ADA, TENANT)
+        with log.reading() as snapshot:
+            left = snapshot.execute("SELECT DISTINCT subject_uid FROM audit_detail").fetchall()
+        after = len(list(log.history(ADA, TENANT)))
+        log.close()
+        seen(f"{erased} before it are gone, {after} after it are somebody new's, {found.state}")
+
+        assert found.state == "ok"
+        assert (left, found.erased) == ([(new,)], erased)
+        assert new not in {None, old}
+        assert erased >= 20
+        assert after > 0
 
 
 class TestTrailFiles:

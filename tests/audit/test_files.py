@@ -96,6 +96,7 @@ class TestFilesThatWillNotDo:
 
         assert log.count() == 1
 
+    @pytest.mark.fault(72, "audit database locked", expected="an error, no hang; then it works")
     def test_locked_by_another_for_too_long(self, log, path, event_factory, monkeypatch):
         """A lock that is not given back ends in an error, not in a hang; later it works."""
         monkeypatch.setattr("mnemoscope.audit.dialect.sqlite.BUSY_S", 0.05)
@@ -121,6 +122,9 @@ class TestFilesThatWillNotDo:
 
         assert log.count() == 2
 
+    @pytest.mark.fault(
+        77, "audit database deleted while open", expected="said loudly; a new one is begun"
+    )
     def test_a_deleted_database_is_noticed(self, log, path, event_factory, caplog):
         """Recording goes on in a new file, and says that the old one is gone."""
         log.append([event_factory()])
@@ -164,6 +168,7 @@ except AuditError as exc:
 """
 
 
+@pytest.mark.fault(74, "audit database: permission denied", expected="one clear line")
 def test_a_read_only_database_is_one_clear_error(path):
     """Without the right to write, the error names the file in one line."""
     ran = subprocess.run(

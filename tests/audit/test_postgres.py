@@ -193,6 +193,7 @@ class TestDatabasesThatWillNotDo:
 
         self.assert_refused(log, event_factory(memory_ids=("m",)), "a table is missing")
 
+    @pytest.mark.fault(74, "audit database: read-only server", expected="one clear line")
     def test_a_read_only_server(self, log, postgres_url, event_factory):
         """A standby, say."""
         log.append([event_factory()])
@@ -288,6 +289,7 @@ def between(postgres_url):
 
 
 class TestTrouble:
+    @pytest.mark.fault(78, "six writers race for an empty database", expected="one log, one head")
     def test_writers_that_come_together_found_one_log(
         self, log, postgres_url, subject_keys, event_factory
     ):
@@ -310,6 +312,7 @@ class TestTrouble:
         for each in logs:
             each.close()
 
+    @pytest.mark.fault(73, "PostgreSQL: line cut after COMMIT", expected="each event once")
     def test_a_line_that_is_cut_after_commit_doubles_nothing(
         self, between, log, subject_keys, event_factory
     ):
@@ -343,6 +346,9 @@ class TestTrouble:
 
         assert log.count() == 3
 
+    @pytest.mark.fault(
+        73, "PostgreSQL killed twice under load", expected="each event once, in order"
+    )
     def test_a_server_that_is_killed_under_load(self, postgres, log, tmp_path, event_factory):
         """Threads go on writing through two restarts: every event is there once, in order."""
         spool = Spool(Path(tmp_path) / "audit.spool", log.ring)

@@ -89,6 +89,9 @@ class TestRotation:
 
         assert runs(open_log(NEW)) == ["old", "new"]
 
+    @pytest.mark.fault(
+        81, "audit secret rotated while writing", expected="one customer, one history"
+    )
     def test_while_processes_write_with_either(self, open_log, event_of):
         """Rolled out in two steps, nothing is lost and nobody becomes two."""
         logs = [(open_log(OLD, NEW), OLD), (open_log(NEW, OLD), NEW)]
@@ -132,6 +135,7 @@ class TestRotation:
 
 
 class TestLoss:
+    @pytest.mark.fault(81, "audit secret lost", expected="an error, never an empty history")
     def test_a_lost_secret_is_an_error_and_never_an_empty_history(self, open_log, event_of):
         """Reading, erasing, listing memories: all say that the key is missing."""
         open_log(OLD).append([event_of(OLD)])

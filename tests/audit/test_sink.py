@@ -95,6 +95,19 @@ def log_events(path, name):
 
 
 class TestOutage:
+    @pytest.mark.fault(71, "audit database away from the start", expected="spooled, written once")
+    def test_a_database_that_is_away_from_the_start(self, sink, event_factory, away, clock, seen):
+        """The first events of a process wait like any others."""
+        with away:
+            sink.write([event_factory(run="1"), event_factory(run="2")])
+            waited = sink.waiting
+        clock.now_s += 60
+        sink.write([event_factory(run="3")])
+        seen(f"{waited} of 3 waited, 3 are there in order")
+
+        assert waited == 2
+        assert [run for _id, run in written(sink.log)] == list("123")
+
     def test_events_wait_in_the_spool_and_go_first(self, sink, event_factory, away, clock):
         """Order is kept, each event is there once, and the spool's file is gone afterwards."""
         sink.write([event_factory(run="1")])
@@ -197,6 +210,7 @@ class TestOutage:
 
         assert [run for _id, run in written(second.log)] == ["left", "new"]
 
+    @pytest.mark.fault(76, "two processes, one spool folder", expected="each has its own")
     def test_a_spool_in_use_is_left_to_its_process(self, make_sink, event_factory, away):
         """Two processes with the database away have a file each, and neither is read twice."""
         first, second = make_sink(), make_sink()
@@ -257,6 +271,7 @@ class TestUnusableDatabases:
         assert "1 wait" in str(caught.value)
         return str(caught.value)
 
+    @pytest.mark.fault(74, "audit database: newer schema", expected="spooled; one clear line")
     def test_a_newer_version(self, sink, path, event_factory):
         """Events wait until the library is upgraded."""
         path.parent.mkdir()
@@ -277,6 +292,7 @@ class TestUnusableDatabases:
 
         assert "Move it away" in self.lost_nothing(sink, event_factory())
 
+    @pytest.mark.fault(74, "audit database: a table is missing", expected="spooled; one clear line")
     def test_a_missing_table(self, sink, path, event_factory):
         """A database that somebody took a table from is one clear error."""
         sink.write([event_factory()])
@@ -286,6 +302,9 @@ class TestUnusableDatabases:
 
         assert "a table or column is missing" in self.lost_nothing(sink, event_factory())
 
+    @pytest.mark.fault(
+        75, "audit database: disk full mid-batch", expected="no torn batch; spooled, then written"
+    )
     def test_a_full_disk(self, sink, path, event_factory, clock):
         """Nothing of a batch is there, all of it waits, and goes in when there is room."""
         sink.write([event_factory()])
@@ -300,6 +319,7 @@ class TestUnusableDatabases:
         assert sink.flush(1.0)
         assert sink.log.count() == 201
 
+    @pytest.mark.fault(76, "spool with a torn tail", expected="whole records kept, the gap is said")
     def test_a_spool_that_was_torn_keeps_what_is_whole(
         self, sink, event_factory, away, clock, caplog
     ):
@@ -371,6 +391,9 @@ class TestGaps:
         assert declared == books.dropped["overflow"] > 0
         assert sink.log.count() + declared == 200
 
+    @pytest.mark.fault(
+        84, "outage longer than the spool", expected="oldest dropped, exact gap declared"
+    )
     def test_a_full_spool_drops_the_oldest_and_says_how_many(
         self, make_sink, path, event_factory, away, clock
     ):

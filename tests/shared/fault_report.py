@@ -21,16 +21,6 @@ WAITING: dict[str, tuple[str, str, str]] = {
         "dropped, never blocking",
         "no sink sends datagrams",
     ),
-    "71-72": ("audit database down, locked", "spooled, replayed once", "29 here, tests/audit"),
-    "73-74": ("PostgreSQL failover, read-only", "exactly once; spooled", "tests/audit"),
-    "75-77": (
-        "ENOSPC, torn files, replaced file",
-        "no torn batch; loud",
-        "tests/audit",
-    ),
-    "78-79": ("racing writers, clock jumps", "one waits; order by number", "tests/audit"),
-    "80-82": ("tampering, keys, erase under write", "detected; explicit", "tests/audit"),
-    "83-84": ("export with a store down, full spool", "incomplete, and says so", "tests/audit"),
 }
 """Faults without a test here: name, expected, and where they are instead or why they are not."""
 

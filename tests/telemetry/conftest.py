@@ -6,7 +6,21 @@ from collections.abc import Callable
 
 import pytest
 
-from mnemoscope.telemetry.event import Event
+from mnemoscope.telemetry.event import AUDIT_CHECKPOINT, Event, OperationClass
+
+
+@pytest.fixture
+def checkpoint(event_factory: Callable[..., Event]) -> Event:
+    """Return the event that tells a checkpoint of the audit trail."""
+    return event_factory(
+        writer_seq=0,
+        operation=AUDIT_CHECKPOINT,
+        op_class=OperationClass.CHECKPOINT,
+        store="audit",
+        collection="log/1",
+        hits=4_096,
+        memory_ids=("ab" * 32,),
+    )
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -178,6 +179,13 @@ class TestRuns:
 
         assert len(langsmith_server.http.bodies("/runs/multipart")) == 2
         assert len(langsmith_server.runs) == 2
+
+    def test_a_checkpoint_of_the_trail_is_an_anchor(self, sink, langsmith_server, checkpoint):
+        """Its run has the log's name, its size and its root, and each is a run of its own."""
+        sink.write([checkpoint, replace(checkpoint, trace=TraceRef(9, 9))])
+
+        first, _second = langsmith_server.runs.values()
+        assert first["outputs"] == {"hits": 4_096, "origin": "log/1", "root": "ab" * 32}
 
     def test_text_that_is_no_unicode_does_not_cost_the_batch(
         self, sink, langsmith_server, make_event

@@ -83,6 +83,14 @@ class TestFile:
         found = (line["model"], line["input_tokens"], line["cost_usd"], line["namespace"])
         assert found == ("m-1", 7, 0.5, "a/b")
 
+    def test_a_checkpoint_of_the_trail_is_an_anchor(self, sink, file, checkpoint):
+        """Its line has the log's name, its size and its root."""
+        sink.write([checkpoint])
+
+        line = json.loads(file.read_text())
+        claim = line["operation"], line["collection"], line["hits"], line["root"]
+        assert claim == ("audit_checkpoint", "log/1", 4_096, "ab" * 32)
+
     def test_no_person_and_no_content(self, sink, file, event_factory):
         """The customer is a keyed hash of the logs' own, and content is left out."""
         sink.write([event_factory(content=Redacted("likes tea"), memory_ids=("memory-1",))])

@@ -168,6 +168,17 @@ class TestOnTheWire:
         assert "gen_ai.memory.record.id" not in second
         assert second["gen_ai.memory.record.count"] == 2
 
+    def test_a_checkpoint_of_the_trail_is_an_anchor(self, sink, otlp, checkpoint, attributes_of):
+        """Its span has the log's name, its size and its root."""
+        sink.write([checkpoint])
+
+        assert attributes_of(otlp.spans[0]).items() >= {
+            ("gen_ai.operation.name", "audit_checkpoint"),
+            ("gen_ai.memory.store.id", "log/1"),
+            ("gen_ai.memory.record.count", 4_096),
+            ("gen_ai.memory.record.id", "ab" * 32),
+        }
+
     def test_a_model_call_follows_the_inference_conventions(
         self, sink, otlp, make_event, attributes_of
     ):

@@ -50,6 +50,7 @@ def test_in_order_is_0(log, capfd):
     assert printed.err == ""
 
 
+@pytest.mark.fault(80, "tampering, on the command line", expected="exit code 1, says where")
 def test_tampered_is_1(log, tmp_path, capfd):
     """And says what and where."""
     log.close()

@@ -190,6 +190,7 @@ def test_a_write_that_never_arrived_is_not_remembered(log, read, event_factory):
 
 
 @pytest.mark.parametrize(("held", "status"), [(0, StoreStatus.FAILED), (1, StoreStatus.PARTIAL)])
+@pytest.mark.fault(83, "export with a store down", expected="incomplete, and says so")
 def test_a_store_that_fails_is_named_and_the_others_are_told(
     log, bundled, things, held, status, event_factory
 ):
@@ -205,6 +206,7 @@ def test_a_store_that_fails_is_named_and_the_others_are_told(
     assert check(bundle.path).code == 3
 
 
+@pytest.mark.fault(83, "export of an unknown customer", expected="a bundle that says: nothing held")
 def test_an_unknown_customer_holds_no_data(log, bundled, event_factory):
     """A whole bundle that says so, and verifies."""
     log.append([event_factory()])
@@ -279,6 +281,7 @@ def test_portability_is_what_was_given_to_remember(log, read, things, event_fact
     assert found.json("manifest.json")["request_type"] == "portability"
 
 
+@pytest.mark.fault(83, "export of an alias of two customers", expected="refused")
 def test_two_customers_behind_one_id_are_refused(log, bundled, event_factory, monkeypatch):
     """One would be told what the other's agent remembers; says what to do."""
     log.append([event_factory()])

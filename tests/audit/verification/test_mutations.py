@@ -34,6 +34,7 @@ def test_an_untouched_copy_is_in_order(state):
     assert state() == "ok"
 
 
+@pytest.mark.fault(80, "a byte of any column changed", expected="found")
 def test_every_column_is_sealed_or_listed(copy, tamper, state):
     """One byte of one value of one row: found out, or listed as unsealed with the reason."""
     missed = set()
@@ -58,6 +59,7 @@ def test_whatever_is_listed_as_unsealed_is_there():
 
 @pytest.mark.parametrize("which", [0, 0.5, 1], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("table", sorted(tampering.TABLES))
+@pytest.mark.fault(80, "a row removed", expected="found")
 def test_a_row_that_is_gone_is_missed(tamper, state, table, which):
     """The first, one in the middle, or the last of any table."""
     key = tamper.key_of(table, which)
@@ -79,6 +81,7 @@ def test_a_row_that_is_there_twice_is_found(tamper, state, table):
 @pytest.mark.parametrize(
     "table", ["audit_event", "audit_detail", "audit_memory", "audit_usage", "audit_checkpoint"]
 )
+@pytest.mark.fault(80, "rows reordered", expected="found")
 def test_rows_that_changed_places_are_found(tamper, state, table):
     """Two of them, each whole and good in the other's place."""
     tamper.swap(table, tamper.key_of(table, 0), tamper.key_of(table, 1))

@@ -114,6 +114,34 @@ def test_erasing_is_no_tampering(log, event_factory):
     assert (after.details, after.erased) == (1, 1)
 
 
+DAY_NS = 86_400_000_000_000
+
+
+@pytest.mark.fault(79, "clock jumps by a day, both ways", expected="order by number, verified")
+def test_clocks_that_jump_are_no_tampering(tmp_path, subject_keys, event_factory, seen):
+    """What was recorded keeps its order; when it happened is as the caller's clock had it."""
+    now_ns = 1_800_000_000_000_000_000
+    clock = iter([now_ns, now_ns + DAY_NS, now_ns - DAY_NS, now_ns])
+    log = AuditLog(tmp_path / "audit.db", subject_keys, clock_ns=lambda: at_ns)
+    for number, at_ns in enumerate(clock):
+        log.append([event_factory(run=str(number), started_ns=at_ns)])
+    log.checkpoint_now()
+    rows = list(log.rows())
+    state = verify(log).state
+    log.close()
+    seen(f"{len(rows)} events in order, {state}")
+
+    assert state == "ok"
+    assert [row.run for row in rows] == list("0123")
+    assert [row.occurred_us - now_ns // 1_000 for row in rows] == [
+        0,
+        DAY_NS // 1_000,
+        -DAY_NS // 1_000,
+        0,
+    ]
+    assert [row.recorded_us for row in rows] == sorted(row.recorded_us for row in rows)
+
+
 def test_merged_customers_are_in_order(log, event_factory):
     """Two that became one keep both their details."""
     log.append([event_factory(), event_factory(customer="bob")])
@@ -124,6 +152,7 @@ def test_merged_customers_are_in_order(log, event_factory):
     assert verify(log).state == "ok"
 
 
+@pytest.mark.fault(81, "verified without the secret", expected="unverifiable, never in order")
 def test_without_the_secret_the_events_are_still_checked(log, event_factory, tmp_path):
     """What cannot be opened is said, and is not called tampered."""
     log.append([event_factory()])
@@ -172,6 +201,7 @@ def test_there_is_nothing_beyond_the_end(log, event_factory, since):
         verify(log, since=since)
 
 
+@pytest.mark.fault(80, "backup put back", expected="found by a checkpoint kept elsewhere")
 def test_an_old_copy_that_was_put_back_is_found_by_a_checkpoint_kept_elsewhere(
     sealed, tmp_path, subject_keys, event_factory
 ):
@@ -219,6 +249,7 @@ def test_what_is_no_checkpoint_vouches_for_nothing(log, event_factory, note):
     assert verify(log, checkpoints=[note]).state == "tampered"
 
 
+@pytest.mark.fault(80, "head rolled back", expected="found")
 def test_a_head_that_was_rolled_back_is_found(copy, tamper, state):
     """With all its columns as they were: the events beyond it are still there."""
     (row,) = tamper.rows("SELECT leaf FROM audit_event WHERE seq = 99")
@@ -232,6 +263,7 @@ def test_a_head_that_was_rolled_back_is_found(copy, tamper, state):
     assert state() == "tampered"
 
 
+@pytest.mark.fault(80, "log cut short", expected="found")
 def test_a_log_that_was_cut_is_found_by_its_own_checkpoints(copy, tamper, state):
     """Events, details and head agree; the checkpoint remembers more of them."""
     leaves = [leaf for (leaf,) in tamper.rows("SELECT leaf FROM audit_event WHERE seq < 30")]

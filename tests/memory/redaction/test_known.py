@@ -72,3 +72,23 @@ def test_many_identifiers_are_survived(redactor):
     known = [f"customer-{number}" for number in range(1_000)]
 
     assert redactor.begin(known=known).text("nothing here") == "nothing here"
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [("\u017farah", "ask Sarah"), ("sarah", "ask \u017fARAH"), ("k-9", "is \u212a-9")],
+)
+def test_letters_that_are_the_same_without_regard_to_case_are_found(redactor, known, text):
+    """Beyond ASCII, too: the long s is an s, and the sign of the Kelvin a k."""
+    assert redactor.begin(known=[known]).text(text) != text
+
+
+@pytest.mark.parametrize(
+    "text", ["the team of ada", "what ADA likes", "see YWRhLWxvdmVsYWNlIGlzIGhlcmU="]
+)
+def test_what_was_clean_for_somebody_else_is_searched_again(redactor, text):
+    """A text in which nothing was found for one person may be about the next one."""
+    assert redactor.begin(known=["grace"]).label(text) == text
+
+    assert redactor.begin(known=["ada", "ada-lovelace"]).label(text) != text
+    assert redactor.begin(known=["grace"]).label(text) == text

@@ -85,7 +85,7 @@ dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
 	@PYTHONPATH=tests/shared $(PY) tests/shared/audit_kills.py $(ARGS)
 
-bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up: ARGS="--rows 10000000"
+bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, export: ARGS="--rows 10000000 --exported 1000000"
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/audit.py $(ARGS)
 
 picture: $(STAMP)  ## Draw the README's picture of the demo anew

@@ -126,13 +126,12 @@ class Frontier:
         done: list[Tile] = []
         at, end = 0, len(leaves)
         while at < end:
-            if self._size % TILE_LEAVES == 0 and end - at >= TILE_LEAVES:
-                whole = _perfect_root(leaves[at : at + TILE_LEAVES])
-                done += self._push(whole, TILE_BITS)
-                at += TILE_LEAVES
-            else:
-                done += self._push(leaves[at], 0)
-                at += 1
+            # The largest complete subtree that may begin here, and is all there.
+            zeros = (self._size & -self._size).bit_length() - 1 if self._size else TILE_BITS
+            height = min(zeros, TILE_BITS, (end - at).bit_length() - 1)
+            after = at + (1 << height)
+            done += self._push(_perfect_root(leaves[at:after]), height)
+            at = after
         return done
 
     def _push(self, root: bytes, height: int) -> list[Tile]:

@@ -313,10 +313,11 @@ def _unpacked(known: dict[str, Any]) -> Draft | Gap:
     if "gap" in known:
         return Gap._make(known["gap"])
     aliases: dict[str, str] | None = known["aliases"]
-    (*header, columns), detail = known["header"], known["detail"]
+    kind, text, occurred_us, columns = known["header"]
+    detail = known["detail"]
     writer_id, writer_seq = known["writer"]
     return Draft(
-        header=Header(*header, Columns(*columns)),
+        header=Header(kind, text, occurred_us, Columns(*columns)),
         writer_id=writer_id,
         writer_seq=writer_seq,
         detail=None if detail is None else detail.encode(),

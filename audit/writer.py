@@ -85,6 +85,18 @@ class Batch:
         self.usages: list[tuple[Value, ...]] = []
         self.leaves: list[bytes] = []
 
+    def add(self, each: Draft, at: Place, values: tuple[Value, ...]) -> bytes:
+        """Seal *each*, with *values* for what its header left open, and return its leaf."""
+        kind, form, occurred_us, columns = each.header
+        text = (form % values).encode()
+        leaf = sha256(b"\x00" + text).digest()
+        who = (each.writer_id, each.writer_seq)
+        self.leaves.append(leaf)
+        self.events.append((at.seq, *who, kind, occurred_us, at.now_us, *columns, text, leaf))
+        if each.usage is not None:
+            self.usages.append(usage_values(at.seq, each.usage))
+        return leaf
+
     def insert(self, connection: Writing) -> None:
         """Store them."""
         connection.insert("audit_event", _EVENT, self.events)
@@ -161,19 +173,7 @@ class Writer:
             return head
         now_us = max(self._clock_ns() // 1_000, head.recorded_us)
         batch = Batch()
-        prev = head.prev_leaf
-        noise = os.urandom(_RANDOM_BYTES * len(drafts))
-        for place, each in enumerate(drafts):
-            seq, hexed = head.size + place, prev.hex()
-            if each.header.kind == LOG:
-                event_id = f"{each.writer_id}-log-{seq}"
-                values = (event_id, head.origin, hexed, now_us, seq)
-            else:
-                random = noise[place * _RANDOM_BYTES : (place + 1) * _RANDOM_BYTES]
-                at = Place(head.origin, seq, now_us)
-                commit, tenant = self._detail(connection, batch, each, at=at, random=random)
-                values = (commit, head.origin, hexed, now_us, seq, tenant)
-            prev = _add_event(batch, each, values, seq=seq, now_us=now_us)
+        self._number(connection, batch, drafts, head=head, now_us=now_us)
         batch.insert(connection)
         frontier = Frontier.from_bytes(head.size, head.frontier)
         connection.insert("audit_tile", ("level", "idx", "hash"), frontier.extend(batch.leaves))
@@ -181,7 +181,7 @@ class Writer:
         head = head._replace(
             size=frontier.size,
             operations=head.operations + len(drafts) - n_log,
-            prev_leaf=prev,
+            prev_leaf=batch.leaves[-1],
             frontier=frontier.to_bytes(),
             recorded_us=now_us,
         )
@@ -191,6 +191,29 @@ class Writer:
             head[1:6],
         )
         return head
+
+    def _number(
+        self,
+        connection: Writing,
+        batch: Batch,
+        drafts: Sequence[Draft],
+        *,
+        head: Head,
+        now_us: int,
+    ) -> None:
+        """Give each its place behind *head*, with the hash of the one before it."""
+        prev, origin = head.prev_leaf, head.origin
+        noise = os.urandom(_RANDOM_BYTES * len(drafts))
+        for place, each in enumerate(drafts):
+            at = Place(origin, head.size + place, now_us)
+            if each.header.kind == LOG:
+                event_id = f"{each.writer_id}-log-{at.seq}"
+                values = (event_id, origin, prev.hex(), now_us, at.seq)
+            else:
+                random = noise[place * _RANDOM_BYTES : (place + 1) * _RANDOM_BYTES]
+                commit, tenant = self._detail(connection, batch, each, at=at, random=random)
+                values = (commit, origin, prev.hex(), now_us, at.seq, tenant)
+            prev = batch.add(each, at, values)
 
     def forked(self) -> None:
         """Be another writer in a child."""
@@ -304,31 +327,6 @@ class Writer:
 def signer_of(origin: str, ring: Keyring) -> Signer:
     """Return who signs the checkpoints of a log."""
     return Signer(origin, ring.current.key("audit/sign"))
-
-
-def _add_event(
-    batch: Batch, each: Draft, values: tuple[Value, ...], *, seq: int, now_us: int
-) -> bytes:
-    kind, form, occurred_us, columns = each.header
-    text = (form % values).encode()
-    leaf = sha256(b"\x00" + text).digest()
-    batch.leaves.append(leaf)
-    batch.events.append(
-        (
-            seq,
-            each.writer_id,
-            each.writer_seq,
-            kind,
-            occurred_us,
-            now_us,
-            *columns,
-            text,
-            leaf,
-        )
-    )
-    if each.usage is not None:
-        batch.usages.append(usage_values(seq, each.usage))
-    return leaf
 
 
 def _unrecorded(connection: Writing, drafts: Sequence[Draft]) -> Sequence[Draft]:

@@ -10,7 +10,9 @@ from types import MappingProxyType
 from ..telemetry.event import OperationClass
 from .errors import ConfigurationError
 
-CLASSES: tuple[OperationClass, ...] = tuple(each for each in OperationClass if each is not OperationClass.MODEL)
+CLASSES: tuple[OperationClass, ...] = tuple(
+    each for each in OperationClass if each is not OperationClass.MODEL
+)
 """What a guard's calls can be."""
 
 FAILS_OPEN = frozenset({OperationClass.RECALL, OperationClass.REMEMBER})

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ _BEFORE = (
 _SEEN = ("rank", "memory_id", "score")
 ACCESS_COLUMNS = (*_BEFORE, *_SEEN, "seq")
 
-
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, no zones
 _FORMULA = tuple("=+-@\t\r")
 
 
+@lru_cache(4_096)  # a batch of events was recorded at one moment
 def utc(micros: int) -> str:
     """Return microseconds since 1970 as ISO 8601 in UTC."""
     try:
@@ -85,7 +86,7 @@ def access_lines(document: dict[str, Any]) -> bytes:
 def csv_lines(rows: list[list[Any]]) -> bytes:
     """Return *rows* as CSV (RFC 4180). What a spreadsheet would run as a formula is quoted."""
     text = io.StringIO()
-    csv.writer(text).writerows([[_cell(value) for value in row] for row in rows])
+    csv.writer(text).writerows([list(map(_cell, row)) for row in rows])
     return text.getvalue().encode("utf-8", "replace")
 
 

@@ -73,23 +73,22 @@ class Details:
         try:
             known = orjson.loads(bytes(header))
             plaintext = self._snapshot.plaintext(seq, uid, bytes(sealed))
-            if plaintext is None:
-                return "is still there, though its customer was erased"
-            detail = orjson.loads(plaintext)
+            detail = None if plaintext is None else orjson.loads(plaintext)
         except (AuditError, ValueError):
             return "does not open: it was changed, or is another customer's"
+        if plaintext is None or detail is None:
+            return "is still there, though its customer was erased"
         if (kind == CUSTOMER) != bool(known["n_subjects"]):
             return "is in the name of somebody, or of nobody, as it was not"
         expected = self._columns(known, detail, dek_id)
         if columns != expected and [_plain(each) for each in columns] != expected:
             return "is filed in another place than it belongs"
-        if commitment(bytes(salt), plaintext) != known["detail_commit"]:
-            return "is not what was sealed"
-        return self._wrong_memories(detail["memories"], listed)
+        is_sealed = commitment(bytes(salt), plaintext) == known["detail_commit"]
+        return self._wrong_inside(detail, listed) if is_sealed else "is not what was sealed"
 
-    def _wrong_memories(self, memories: list[Any], listed: list[Any]) -> str | None:
+    def _wrong_inside(self, detail: dict[str, Any], listed: list[Any]) -> str | None:
         memory = self._references.memory
-        expected = [(rank, memory(each), score) for rank, each, score in memories]
+        expected = [(rank, memory(each), score) for rank, each, score in detail["memories"]]
         return None if listed == expected else "has other memories than are listed for it"
 
     def _columns(

@@ -41,14 +41,21 @@ def log(postgres_url, subject_keys):
 
 @pytest.fixture
 def heap(postgres, postgres_url):
-    """Return a function that has pages written out, and returns the folders that they are in."""
+    """
+    Return a function that has pages written out, and returns the folder that they are in.
+
+    Of this database alone: in another test's, the same customer has the same alias.
+    """
 
     def folders():
         import psycopg
 
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute("CHECKPOINT")
-        return [postgres.folder / "data" / "base"]
+            found = connection.execute(
+                "SELECT oid FROM pg_database WHERE datname = current_database()"
+            ).fetchone()
+        return [postgres.folder / "data" / "base" / str(found[0])]
 
     return folders
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import sqlite3
@@ -92,6 +93,10 @@ def log_events(path, name):
             (name,),
         )
         return [json.loads(header)["data"] for (header,) in found]
+
+
+def fails_with_eio(_fd):
+    raise OSError(errno.EIO, "Input/output error")
 
 
 class TestOutage:
@@ -254,6 +259,24 @@ class TestOutage:
             with pytest.raises(AuditError, match="cannot be written"):
                 sink.write([event_factory()])
             assert not sink.accepts()
+
+    @pytest.mark.fault(75, "spool: EIO when it is synced", expected="an error; later each once")
+    def test_a_disk_that_does_not_sync_is_an_error(
+        self, sink, event_factory, away, clock, monkeypatch
+    ):
+        """The lane keeps what may be on no disk, and brings it again; nothing is there twice."""
+        batch = [event_factory(), event_factory()]
+        with away:
+            sink.write([event_factory(run="before")])
+            with monkeypatch.context() as broken:
+                broken.setattr("mnemoscope.telemetry.framed_file._sync", fails_with_eio)
+                with pytest.raises(AuditError, match="cannot be written"):
+                    sink.write(batch)
+            sink.write(batch)
+        clock.now_s += 60
+
+        assert sink.flush(1.0)
+        assert len(written(sink.log)) == len(set(written(sink.log))) == 3
 
     def test_an_event_that_cannot_be_written_is_refused_alone(self, sink, event_factory):
         """The lane halves the batch until it stands alone."""

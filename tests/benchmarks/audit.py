@@ -1,7 +1,7 @@
 """
-Measures the audit trail: what it takes in, how fast a customer is found, how fast it is verified.
+Measures the audit trail: what it takes in, how fast it is searched, verified, and exported.
 
-    python tests/benchmarks/audit.py [--rows N] [--postgres] [--folder PATH]
+    python tests/benchmarks/audit.py [--rows N] [--exported N] [--postgres] [--folder PATH]
 
 Events come as an agent makes them: turns of ten, each turn of one customer, in one run. Every
 commit is durable. Each customer has forty events however large the table becomes, so that a
@@ -13,12 +13,14 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import resource
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,6 +29,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from mnemoscope.audit.bundle.contract import Request
+from mnemoscope.audit.bundle.source import source
+from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
@@ -40,7 +45,7 @@ AT_ONCE = 25
 TURNS_EACH = 4
 BATCHES = {1: 1_000, 64: 16_384, 256: 16_384}
 """Events for each size of batch."""
-GOALS = {"append 64": 60_000, "verify": 200_000}
+GOALS = {"append 64": "60,000", "verify": "200,000", "export 10,000": "1 s"}
 LEAST_ROWS = 100 * TURN * TURNS_EACH * AT_ONCE
 LOOKUPS = 60
 ROUNDS = 3
@@ -85,11 +90,13 @@ class Bench:
 
     Args:
         url: Where.
+        one: Whose every event is. None: those of many customers.
     """
 
-    def __init__(self, url: str | Path) -> None:
+    def __init__(self, url: str | Path, *, one: Subject | None = None) -> None:
         self.log = AuditLog(url, KEYS)
         self.written = 0
+        self._one = one
 
     def append(self, count: int, batch: int, told: Callable[[int], object]) -> float:
         """Append *count* events in batches, and return events a second, their making left out."""
@@ -97,6 +104,8 @@ class Bench:
         for start in range(0, count, batch):
             size = min(batch, count - start)
             events = [an_event(self.written + place) for place in range(size)]
+            if self._one is not None:
+                events = [replace(each, subject=self._one) for each in events]
             began = time.perf_counter()
             self.log.append(events)
             spent_s += time.perf_counter() - began
@@ -117,9 +126,15 @@ class Bench:
         return median(times), round(found / LOOKUPS)
 
 
-def measure(urls: Sequence[str | Path], rows: int, progress: Progress) -> dict[str, str]:
-    """Return the figures of one engine, by line of the table: two logs, one for each half."""
-    return _appended(urls[0], progress) | _grown(urls[1], rows, progress)
+def measure(
+    urls: Sequence[str | Path], rows: int, exported: int, progress: Progress
+) -> dict[str, str]:
+    """Return the figures of one engine, by line of the table: a log for each part."""
+    return (
+        _appended(urls[0], progress)
+        | _exported(urls[2], exported, progress)
+        | _grown(urls[1], rows, progress)
+    )
 
 
 def _appended(url: str | Path, progress: Progress) -> dict[str, str]:
@@ -147,6 +162,26 @@ def _grown(url: str | Path, rows: int, progress: Progress) -> dict[str, str]:
     return figures
 
 
+def _exported(url: str | Path, count: int, progress: Progress) -> dict[str, str]:
+    """Return how long the bundle of one customer takes who has so many events, on this disk."""
+    bench = Bench(url, one=Subject("customer-0", tenant="acme", keys=KEYS))
+    task = progress.add_task(f"one customer's {count:,}", total=count)
+    bench.append(count, 4_096, _told(progress, task))
+    task = progress.add_task("export", total=count)
+    request = Request(request_id="bench", generated_us=time.time_ns() // 1_000, version="bench")
+    with tempfile.TemporaryDirectory() as folder, source(bench.log, "customer-0", "acme") as found:
+        path = Path(folder) / "bundle.zip"
+        began = time.perf_counter()
+        write_bundle(
+            path, request, found.evidence, history=found.history, progress=_told(progress, task)
+        )
+        took_s, size = time.perf_counter() - began, path.stat().st_size
+    bench.log.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    name = f"export {count:,}"
+    return {name: f"{took_s:.2f} s, {size >> 20:,} MiB; peak of all so far {peak:,} MiB"}
+
+
 def _verified(bench: Bench, progress: Progress) -> dict[str, str]:
     figures = dict[str, str]()
     for name, with_details in (("verify", False), ("verify with details", True)):
@@ -165,7 +200,7 @@ def _told(progress: Progress, task: Any) -> Callable[[int], object]:
 @contextmanager
 def engines(folder: Path, names: Sequence[str]) -> Iterator[dict[str, list[str | Path]]]:
     """Yield where each engine's log is."""
-    urls: dict[str, list[str | Path]] = {"SQLite": [folder / "a.db", folder / "b.db"]}
+    urls: dict[str, list[str | Path]] = {"SQLite": [folder / f"{each}.db" for each in "abc"]}
     if "PostgreSQL" not in names:
         yield urls
         return
@@ -173,7 +208,7 @@ def engines(folder: Path, names: Sequence[str]) -> Iterator[dict[str, list[str |
 
     server = Postgres(folder, fsync=True)
     try:
-        yield urls | {"PostgreSQL": [server.new_database(), server.new_database()]}
+        yield urls | {"PostgreSQL": [server.new_database() for _ in "abc"]}
     finally:
         server.close()
 
@@ -182,6 +217,7 @@ def main() -> int:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description="Measure the audit trail.")
     parser.add_argument("--rows", type=int, default=200_000, help="size of the table")
+    parser.add_argument("--exported", type=int, default=10_000, help="events of the one exported")
     parser.add_argument("--postgres", action="store_true", help="on PostgreSQL as well")
     parser.add_argument("--folder", type=Path, help="where the logs are made, and removed again")
     given = parser.parse_args()
@@ -193,11 +229,11 @@ def main() -> int:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     try:
         with engines(folder, names) as urls:
-            for name, two in urls.items():
+            for name, three in urls.items():
                 with Progress(
                     *columns, TimeRemainingColumn(), console=console, transient=True
                 ) as progress:
-                    figures = measure(two, given.rows, progress)
+                    figures = measure(three, given.rows, given.exported, progress)
                 show(name, figures)
             sys.stdout.write(
                 f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; one sync of this disk "
@@ -228,7 +264,7 @@ def show(name: str, figures: dict[str, str]) -> None:
         table.add_column(column, no_wrap=True)
     for what, measured in figures.items():
         goal = GOALS.get(what)
-        table.add_row(what, measured, f"{goal:,}" if goal else "")
+        table.add_row(what, measured, goal or "")
     Console().print(table)
 
 

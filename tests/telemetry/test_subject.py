@@ -6,6 +6,10 @@ import copy
 import pickle
 
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mnemoscope.telemetry.subject import Subject, SubjectKeys
 
@@ -87,3 +91,12 @@ def test_keys_are_derived_per_purpose(subject_keys):
 
     assert len(keys) == 3
     assert all(len(key) == 32 for key in keys)
+
+
+@given(secret=st.binary(min_size=16, max_size=80), purpose=st.text(max_size=40))
+def test_keys_are_those_of_rfc_5869(secret, purpose):
+    """HKDF with SHA-256 and no salt, as `cryptography` derives them."""
+    info = b"mnemoscope/subject/" + purpose.encode()
+    expected = HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(secret)
+
+    assert SubjectKeys(secret).key(purpose) == expected

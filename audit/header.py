@@ -3,7 +3,7 @@ The sealed part of an event, as text with its keys in order: canonical JSON (RFC
 
 What many events have in common is written once, as a form, and each event fills in what is its own.
 Where an event stands in the log is not known until it is stored: those places stay open (`%s`) in
-what `of_event` and `of_log` return. That is three times as fast as building and writing a dict for
+what `of_event` and `of_log` return. That is twice as fast as building and writing a dict for
 each event.
 """
 

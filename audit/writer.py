@@ -206,6 +206,7 @@ class Writer:
         noise = os.urandom(_RANDOM_BYTES * len(drafts))
         for place, each in enumerate(drafts):
             at = Place(origin, head.size + place, now_us)
+            values: tuple[Value, ...]
             if each.header.kind == LOG:
                 event_id = f"{each.writer_id}-log-{at.seq}"
                 values = (event_id, origin, prev.hex(), now_us, at.seq)

@@ -129,6 +129,17 @@ class TestHistory:
         assert "audit_detail_subject" in steps
         assert "TEMP B-TREE" not in steps
 
+    def test_what_is_said_of_the_log_is_found_without_reading_all(self, log, path, event_factory):
+        """Gaps are few among millions of events: an index leads to them."""
+        log.append([event_factory()])
+        asked = "SELECT header FROM audit_event WHERE kind = 'log' AND operation = 'audit.gap'"
+        with direct(path) as connection:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {asked} ORDER BY seq").fetchall()
+
+        assert [step[-1].split(" (")[0] for step in plan] == [
+            "SEARCH audit_event USING INDEX audit_event_log"
+        ]
+
     def test_another_key_is_an_error_and_not_an_empty_history(self, log, path, event_factory):
         """Who cannot be looked up is not the same as nobody being there."""
         log.append([event_factory()])

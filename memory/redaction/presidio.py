@@ -28,7 +28,7 @@ MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_T
 
 _ASKED = sorted(MODEL_ENTITIES | OTHER_ENTITIES)
 _PERSONS = frozenset({"PERSON"})
-MODEL_S = 0.12
+MODEL_S = 0.08
 """Seconds of a processor's time that the model may take for what is not always shown."""
 
 _ALWAYS_SHOWN = 4_096

@@ -471,7 +471,7 @@ class TestWhileTheyAreWrittenAbout:
         log.close()
         seen(f"{erased} before it are gone, {after} after it are somebody new's, {found.state}")
 
-        assert found.state == "ok"
+        assert found.state == "ok", found.findings
         assert (left, found.erased) == ([(new,)], erased)
         assert new not in {None, old}
         assert erased >= 20

@@ -39,6 +39,17 @@ def test_a_log_in_order_says_so_in_a_line(log, event_factory):
     assert found.signed == found.size == 3
 
 
+@pytest.mark.parametrize("size", [127, 128, 200, 255, 256, 257, 512, 513])
+def test_a_log_of_any_size_is_in_order(log, event_factory, size):
+    """Around the borders of its tiles of 256."""
+    opened = 1
+    log.append([event_factory(writer_seq=n) for n in range(1, size - opened + 1)])
+    log.checkpoint_now()
+    found = verify(log)
+
+    assert (found.size, found.state) == (size, "ok")
+
+
 def test_declared_losses_are_told_and_are_no_tampering(log, event_factory):
     """A hole that the log declares: its size, and another state than in order."""
     log.append([event_factory(writer_seq=1), event_factory(writer_seq=4)])

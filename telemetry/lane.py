@@ -68,7 +68,7 @@ class LaneLimits:
     """
 
     items: int = 8_192
-    size_bytes: int = 3 * 1024 * 1024
+    size_bytes: int = 5 * 512 * 1024
     batch: int = 512
     linger_s: float = 0.05
     attempts: int = 3

@@ -291,7 +291,8 @@ def test_stress(start_host, tmp_path, full, seen):
     for each in ended:
         wrong, flushed, books = json.loads(each.out)
         assert (wrong, flushed) == ([], True)
-        assert {(offered, delivered) for _name, offered, delivered, _lost in books} == {
-            (each_has, each_has)
-        }
+        told = {name: (offered, delivered) for name, offered, delivered, _lost in books}
+        assert told.pop("audit") == (each_has, each_has)
+        # The others are told besides when this process signed the audit log.
+        assert all(each_has <= got <= offered < each_has + 5 for offered, got in told.values())
     assert found == (processes * each_has, processes * each_has, processes)

@@ -45,7 +45,7 @@ test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against
 	@cd build/wheel-tests && ../../.venv-wheel/bin/python -m pytest -n auto -q -m "not fault" $(NOT_OF_THE_WHEEL)
 
 faults: $(STAMP)  ## Inject every fault at full size and print what was expected, what was seen, what it cost
-	@$(PY) -m pytest -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page docs/faults.md $(ARGS)
+	@$(PY) -m pytest tests -m fault -n auto --dist loadgroup -q --full-faults --fault-table --fault-page=docs/faults.md $(ARGS)
 
 soak: $(STAMP)  ## Work for two million operations and see whether memory is flat: make soak ARGS="--operations N"
 	@$(PY) tests/faults/soak.py $(ARGS)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from .sentinels import Sentinels, traces
+from .stores import Store as Held
+from .stores import Thing
 
 COMPLETE, PARTIAL, FAILED, NOT_CONFIGURED = "complete", "partial", "failed", "not_configured"
 
@@ -17,25 +19,6 @@ _TRACES = (
 )
 _A_THREAD = "thread"
 """Its state quotes documents, which are in other people's threads too: no words to look for."""
-
-
-class Thing(Protocol):
-    """One thing that a store holds."""
-
-    @property
-    def kind(self) -> str:
-        """What it is."""
-        ...
-
-    @property
-    def id(self) -> str:
-        """As the store knows it."""
-        ...
-
-    @property
-    def content(self) -> Any:
-        """As it is stored."""
-        ...
 
 
 class Outcome(Protocol):
@@ -57,22 +40,8 @@ class Outcome(Protocol):
         ...
 
 
-class Store(Protocol):
-    """One store, and what it holds about one person; see `memory.holdings`."""
-
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        ...
-
-    @property
-    def unasked(self) -> str | None:
-        """Why it cannot be asked. None: it can."""
-        ...
-
-    def held(self) -> Iterator[Thing]:
-        """Yield it; raise what the store raises."""
-        ...
+class Store(Held, Protocol):
+    """One store, and what it holds about one person, who can be forgotten there."""
 
     def forget(self) -> Outcome:
         """Remove it; raise what the store raises."""

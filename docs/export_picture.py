@@ -17,10 +17,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mnemoscope.audit.bundle.contract import Request, Thing
+from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.stores import Thing
 from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
 from mnemoscope.telemetry.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.trace import TraceRef

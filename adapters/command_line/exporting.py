@@ -16,12 +16,13 @@ from uuid import uuid4
 
 from rich.console import Console
 
-from ...audit.bundle.contract import Kind, Request, Store, StoreStatus
+from ...audit.bundle.contract import Kind, Request, StoreStatus
 from ...audit.bundle.source import source
 from ...audit.bundle.writing import Bundle, write_bundle
 from ...audit.errors import AuditError
 from ...audit.leads import leads
 from ...audit.log import AuditLog
+from ...audit.stores import Store
 from ...memory.assembly import wanted_sinks
 from ...memory.front_door import Mnemoscope, open_audit
 from ...memory.settings import load_settings

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..stores import Store
 from .alone import verify_alone
 from .archive import Archive, Writable, archive_at, unnamed_file
-from .contract import Evidence, Kind, Request, Sealed, Store, StoreReport, StoreStatus
+from .contract import Evidence, Kind, Request, Sealed, StoreReport, StoreStatus
 from .facts import Facts
 from .known import Known
 from .latest import Latest

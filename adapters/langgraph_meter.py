@@ -20,7 +20,7 @@ from ..telemetry.thawed import thawed
 from ..telemetry.usage import Usage
 from .langgraph_loops import Loops
 from .langgraph_models import with_cost
-from .langgraph_spans import Kind, Run, used_in
+from .langgraph_spans import Kind, Run, Told, used_in
 
 STORES: Final = {
     Kind.GRAPH: "langgraph.graph",
@@ -126,8 +126,10 @@ class Meter:
         self._runtime = self._labels = None
         self._scopes = {}
 
-    def ended(self, run: Run, told: set[int]) -> None:
+    def ended(self, run: Run, told: Told) -> None:
         """Count a run that ended, and tell of it unless this scope has been told already."""
+        if not told.first(self):
+            return
         usage = self._priced(run)
         made = None if run.status is Status.REJECTED else usage
         with self._guard:
@@ -136,9 +138,8 @@ class Meter:
                 self._loops.paid(run, made.cost_usd or 0.0)
             again = self._loops.ended(run)
         runtime = self._runtime or self._seen()
-        if runtime is None or id(runtime.drain) in told:
+        if runtime is None or not told.first(runtime.drain):
             return
-        told.add(id(runtime.drain))
         if made is not None and len(runtime.budgets):
             spent(runtime, self.scope_of(run), made)
         if not runtime.faults.tripped:

@@ -15,10 +15,12 @@ from ..memory.call import error_name, outer_call
 from ..memory.context import current
 from ..telemetry.event import Status
 from ..telemetry.fork import reset_after_fork
+from ..telemetry.fork_guard import ForkGuard
 from ..telemetry.trace import TraceRef
 from .langgraph_spans import (
     Kind,
     Run,
+    Told,
     Watcher,
     current_span,
     run_around,
@@ -55,6 +57,7 @@ class Runs:
     ) -> None:
         self.clock = clock
         self._wall_ns = wall_ns
+        self._seekers = ForkGuard()
         self.forked()
         reset_after_fork(self)
 
@@ -62,7 +65,7 @@ class Runs:
         """Forget all runs in a forked child: they go on in the parent."""
         self._open: OrderedDict[UUID, Run] = OrderedDict()
         self._ended: OrderedDict[UUID, Run] = OrderedDict()
-        self._unclaimed: deque[tuple[Run, set[int]]] = deque(maxlen=HELD)
+        self._unclaimed: deque[tuple[Run, Told]] = deque(maxlen=HELD)
         self._expected: weakref.WeakValueDictionary[UUID, Watcher] = weakref.WeakValueDictionary()
         self._seeking: dict[int, weakref.ref[Watcher]] = {}
         self._sought: weakref.WeakKeyDictionary[Watcher, str] = weakref.WeakKeyDictionary()
@@ -83,26 +86,30 @@ class Runs:
     def seek(self, watcher: Watcher) -> None:
         """Record graphs that begin from now on, until *watcher* knows a task of its own."""
         key = id(watcher)
-        self._seeking[key] = weakref.ref(watcher, lambda _gone: self._found(key))
+        with self._seekers:
+            self._seeking[key] = weakref.ref(watcher, lambda _gone: self._found(key))
 
     def _found(self, key: int) -> None:
         self._seeking.pop(key, None)
 
     def claim(self, task_id: str, watcher: Watcher) -> None:
         """Have the graph that a task is part of watched, as soon as the task has begun."""
+        self._sought[watcher] = task_id  # before looking: the task may begin just now
         node = self._tasks.get(task_id)
-        if node is None:
-            self._sought[watcher] = task_id
-        else:
-            self._watched(node.parent or node, watcher)
+        if node is not None:
+            self._hand_over(node.parent or node, task_id)
         self._found(id(watcher))
 
     def _watched(self, graph: Run, watcher: Watcher) -> None:
-        graph.watchers.append(watcher)
+        with self._seekers:
+            if watcher in graph.watchers:
+                return  # by another thread, which is at it
+            graph.watchers.append(watcher)
         watcher.graph = graph
-        for run, told in list(self._unclaimed):
+        for run, told in self._unclaimed.copy():
             if graph in run.upwards():
                 watcher.ended(run, told)
+        self._sought.pop(watcher, None)  # not before: what ends meanwhile would be nobody's
         if graph.ended is not None:
             watcher.let_go()
 
@@ -195,7 +202,6 @@ class Runs:
 
     def _hand_over(self, graph: Run, task_id: str) -> None:
         for watcher in [each for each, of in list(self._sought.items()) if of == task_id]:
-            del self._sought[watcher]
             self._watched(graph, watcher)
 
     def begin(self, kind: Kind, run_id: UUID, parent: Run, name: str) -> Run:
@@ -268,16 +274,25 @@ class Runs:
         run.open.clear()
 
     def _tell(self, run: Run) -> None:
-        told: set[int] = set()
+        told = Told()
+        is_sought = bool(self._seeking or self._sought)
+        if is_sought:
+            # Before asking who listens: who begins to just now finds the run here, or is found.
+            self._unclaimed.append((run, told))
         for watcher in run.listening():
             watcher.ended(run, told)
-        if self._seeking or self._sought:
-            self._unclaimed.append((run, told))
+        if not is_sought:
+            run.forget()
+            self._forget_unclaimed()
+
+    def _forget_unclaimed(self) -> None:
+        if not self._unclaimed:
             return
-        run.forget()
-        if self._unclaimed:
-            for each, _told in list(self._unclaimed):
-                each.forget()
+        with self._seekers:
+            if self._seeking or self._sought:
+                return
+            for run, _told in self._unclaimed:
+                run.forget()
             self._unclaimed.clear()
 
 

@@ -38,6 +38,20 @@ class Kind(Enum):
     CHAIN = "chain"
 
 
+class Told:
+    """Who has heard of the end of a run. Two threads may be about to tell the same one."""
+
+    __slots__ = ("_heard",)
+
+    def __init__(self) -> None:
+        self._heard: dict[int, object] = {}
+
+    def first(self, whom: object) -> bool:
+        """Tell whether *whom* hears of it for the first time, and note that they have."""
+        ours = object()
+        return self._heard.setdefault(id(whom), ours) is ours  # one step, for all threads
+
+
 class Watcher(Protocol):
     """
     Whoever is told of the runs below the one it watches.
@@ -52,8 +66,8 @@ class Watcher(Protocol):
     tracing: Tracing
     graph: Run | None
 
-    def ended(self, run: Run, told: set[int]) -> None:
-        """Hear that a run has ended. *told* are the scopes that have its event already."""
+    def ended(self, run: Run, told: Told) -> None:
+        """Hear that a run has ended. *told* knows who has heard of it already."""
         ...
 
     def let_go(self) -> None:

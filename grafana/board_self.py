@@ -114,8 +114,8 @@ def _sinks() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Queued bytes",
-                shows="Memory that they take.",
-                act="it is bounded, 16 MiB in all; near it, the sinks are too slow for the load.",
+                shows="What they weigh. Sinks share events: memory holds each but once.",
+                act="8 MiB is full: the sink is too slow for the load, and loses the oldest.",
                 unit="bytes",
                 span=12,
             ),

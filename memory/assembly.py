@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from ..telemetry.drain import Drain
 from ..telemetry.faults import Faults
-from ..telemetry.lane import LaneLimits
 from ..telemetry.prices import Prices
 from ..telemetry.prometheus_live import Figured, LiveCollector
 from ..telemetry.sink import Sink
@@ -28,13 +27,6 @@ if TYPE_CHECKING:
     from ..audit.log import AuditLog
     from .journal.journal import Journal
     from .vault.vault import Vault
-
-_LIMITS = {"audit": LaneLimits(size_bytes=6 * 1024 * 1024)}
-"""
-The trail may not lose: its queue is the longest. Queues share their events and drop the oldest, so
-that all of them together hold little more than the longest one.
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembled:
@@ -70,7 +62,7 @@ def assemble(
         keys = SubjectKeys(_secret(settings))
         audit = _audit_log(settings, keys) if "audit" in names else None
         chosen = [_sink(name, settings, audit) for name in names] if sinks is None else [*sinks]
-        drain = Drain(chosen, limits=_LIMITS, faults=faults)
+        drain = Drain(chosen, faults=faults)
         redactor = redactor or build_redactor(
             model=settings.pii_model, keys=keys, operators=settings.pii_operators
         )

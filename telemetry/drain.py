@@ -11,7 +11,7 @@ import atexit
 import secrets
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 from .event import Event
@@ -34,7 +34,7 @@ class Drain:
 
     Args:
         sinks: Where events go. Their names differ.
-        limits: Bounds of each lane, or by the name of its sink; the default for those not named.
+        limits: Bounds of each lane.
         faults: Where errors of sinks are noted.
         clock: Monotonic seconds.
 
@@ -50,7 +50,7 @@ class Drain:
         self,
         sinks: Sequence[Sink],
         *,
-        limits: LaneLimits | Mapping[str, LaneLimits] | None = None,
+        limits: LaneLimits | None = None,
         faults: Faults | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -60,7 +60,8 @@ class Drain:
         self.sinks = tuple(sinks)
         self._clock = clock
         faults = faults or Faults()
-        self._lanes = [Lane(sink, _limits_of(sink, limits), faults, clock) for sink in sinks]
+        limits = limits or LaneLimits()
+        self._lanes = [Lane(sink, limits, faults, clock) for sink in sinks]
         self._begin()
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
         reset_after_fork(self)
@@ -151,12 +152,6 @@ def _close_all() -> None:
         drain.begin_close(left_s())
     for drain in drains:
         drain.close(left_s())
-
-
-def _limits_of(sink: Sink, limits: LaneLimits | Mapping[str, LaneLimits] | None) -> LaneLimits:
-    if isinstance(limits, LaneLimits):
-        return limits
-    return (limits or {}).get(sink.name) or LaneLimits()
 
 
 def _weight(event: Event) -> int:

@@ -54,6 +54,10 @@ class LaneLimits:
     """
     Bounds of one lane.
 
+    Lanes hold the same events, and drop the oldest: what waits in all of them together is what
+    waits in the fullest. Only what they are writing may differ, a quarter of `size_bytes` each. So
+    five of them hold 16 MiB at most.
+
     Attributes:
         items: Events held while the sink is slow.
         size_bytes: And their weight, content and what is being written included.
@@ -68,7 +72,7 @@ class LaneLimits:
     """
 
     items: int = 8_192
-    size_bytes: int = 5 * 512 * 1024
+    size_bytes: int = 8 * 1024 * 1024
     batch: int = 512
     linger_s: float = 0.05
     attempts: int = 3

@@ -247,7 +247,8 @@ STRESS = """
 import json
 sys.setswitchinterval(1e-6)
 threads, calls = {threads}, {calls}
-scope = configure(sinks="prometheus,logs,audit", log_file=None)
+# What 512 threads on a few cores take is not what is asked here, but whether it is right.
+scope = configure(sinks="prometheus,logs,audit", log_file=None, deadline_recall_s=60)
 
 @observe(store="crm", operation="search_memory", neutral=list)
 def recall(n):
@@ -290,7 +291,7 @@ def test_stress(start_host, tmp_path, full, seen):
     assert [each.code for each in ended] == [0] * processes
     for each in ended:
         wrong, flushed, books = json.loads(each.out)
-        assert (wrong, flushed) == ([], True)
+        assert (wrong, [each for each in books if each[-1]], flushed) == ([], [], True)
         told = {name: (offered, delivered) for name, offered, delivered, _lost in books}
         assert told.pop("audit") == (each_has, each_has)
         # The others are told besides of each time that this process signed the audit log.

@@ -184,7 +184,7 @@ def test_throttled(
 
     assert (asked_once, asked_still, len(http.requests), flushed) == (1, 1, 2, False)
     assert books.dropped.keys() == {"overflow"}
-    assert books.queued_bytes <= 3 * 1024 * 1024
+    assert books.queued_bytes <= 8 * 1024 * 1024
 
 
 @pytest.mark.fault(

@@ -15,7 +15,6 @@ from mnemoscope.telemetry.subject import Subject, SubjectKeys
 
 SECRET = bytes(range(32))
 ADA, TENANT = "ada@example.com", "acme"
-NOW_S = int(time.time())
 
 
 @pytest.fixture(autouse=True)
@@ -34,11 +33,12 @@ def trail(environment, tmp_path, event_factory):
     """Have a small history: two writes, one changed since, a run that saw both, and Bob."""
     keys = SubjectKeys(SECRET)
     log = AuditLog(f"sqlite:///{tmp_path}/audit.db", keys)
+    now_s = int(time.time())
     write = {"op_class": OperationClass.REMEMBER, "method": "add", "agent": "sales", "run": "r-0"}
 
     def at(ago_s, customer=ADA, **given):
         return event_factory(
-            started_ns=(NOW_S - ago_s) * 10**9,
+            started_ns=(now_s - ago_s) * 10**9,
             subject=Subject(customer, tenant=TENANT, keys=keys),
             **given,
         )

@@ -12,7 +12,7 @@ from mnemoscope.telemetry.event import Event, OperationClass, Status
 from mnemoscope.telemetry.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.trace import TraceRef
 
-pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres"]
+pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres", "crash_report"]
 """Modules of tests/shared, which pyproject.toml puts on the path."""
 
 SECRET = b"sixteen bytes or more"

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .journal.journal import Journal
     from .vault.vault import Vault
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembled:
     """

@@ -66,7 +66,9 @@ def open_stores(folder: Path, scope: Mnemoscope) -> Generator[Stores]:
         _index(qdrant)
         yield Stores(
             memory=scope.mem0(memory),
-            documents=HybridIndex(scope.qdrant(qdrant), HOUSE, dense=ENCODER),
+            documents=HybridIndex(
+                scope.qdrant(qdrant, owner_key="customer_id"), HOUSE, dense=ENCODER
+            ),
             store=scope.store(store, customer_at=1),
             checkpointer=scope.checkpointer(saver),
             bare={"mem0": memory, "qdrant": qdrant, "store": store, "checkpointer": saver},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 
 import pytest
@@ -29,6 +30,15 @@ def test_they_take_with_them_what_was_remembered(left):
     assert BOB_SAID in remembered
     assert ADA_SAID not in remembered
     assert left.figures["parting"]["exported"]["memories"] > 4
+
+
+def test_every_store_answers(left):
+    """Also the one whose documents are nobody's: it is asked, and holds nothing."""
+    with zipfile.ZipFile(left.out / "export.zip") as bundle:
+        manifest = json.loads(bundle.read("manifest.json"))
+
+    assert manifest["complete"] is True
+    assert {each["status"] for each in left.figures["parting"]["erased"]["stores"]} == {"complete"}
 
 
 def test_the_figures_say_what_became_of_them(left):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import socket
 import tempfile
 import threading
 import time
-import warnings
 from itertools import count
 from pathlib import Path
 
 import pytest
+from children import exit_code_of_child
 
 from mnemoscope.audit.errors import AuditError
 from mnemoscope.audit.log import AuditLog
@@ -332,18 +331,10 @@ class TestTrouble:
     def test_parent_and_child_go_on_writing(self, log, event_factory):
         """A child opens a connection of its own; the parent's is neither used nor hung up."""
         log.append([event_factory()])
-        with warnings.catch_warnings(action="ignore"):
-            child = os.fork()
-        if not child:
-            signal.alarm(30)
-            try:
-                log.append([event_factory(writer_id="child")])
-            except BaseException:  # noqa: BLE001 - it must not run pytest's own code
-                os._exit(1)
-            os._exit(0)
-        assert os.waitpid(child, 0)[1] == 0
+        code = exit_code_of_child(lambda: log.append([event_factory(writer_id="child")]))
         log.append([event_factory()])
 
+        assert code == 0
         assert log.count() == 3
 
     @pytest.mark.fault(

@@ -9,10 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from contextlib import closing
 
 import pytest
+from children import exit_code_of_child
 
 
 def direct(path):
@@ -88,24 +88,10 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 class TestFork:
-    def forked(self, work):
-        """Return the exit status of a child that does *work*."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if not child:
-            signal.alarm(20)  # a deadlock ends here, as a death by signal
-            try:
-                work()
-            except BaseException:  # noqa: BLE001 - it must not run pytest's own code
-                os._exit(1)
-            os._exit(0)
-        return os.waitpid(child, 0)[1]
-
     def test_parent_and_child_go_on_writing(self, log, path, event_factory):
         """A child opens a connection of its own; the parent's is not disturbed."""
         log.append([event_factory()])
-        status = self.forked(lambda: log.append([event_factory(writer_id="child")]))
+        status = exit_code_of_child(lambda: log.append([event_factory(writer_id="child")]))
         log.append([event_factory()])
 
         assert status == 0
@@ -122,7 +108,7 @@ class TestFork:
             assert inherited._connection is None
             assert inherited._turn_fd is None
 
-        status = self.forked(look)
+        status = exit_code_of_child(look)
         log.append([event_factory()])
 
         assert status == 0
@@ -144,7 +130,7 @@ class TestFork:
             statuses = []
             for number in range(10):
                 event = event_factory(writer_id=f"child-{number}")
-                statuses.append(self.forked(lambda event=event: log.append([event])))
+                statuses.append(exit_code_of_child(lambda event=event: log.append([event])))
         finally:
             stop.set()
             thread.join()
@@ -156,7 +142,7 @@ class TestFork:
         """A host that forks is held up for a moment at most."""
         with log._guard:
             started = time.monotonic()
-            status = self.forked(lambda: None)
+            status = exit_code_of_child(lambda: None)
             waited = time.monotonic() - started
 
         assert status == 0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextvars
 import gc
-import os
 import signal
 import threading
 import time
-import warnings
 import weakref
 
 import pytest
+from children import exit_code_of_child
 
 from mnemoscope.memory import deadline
 from mnemoscope.memory.deadline import Expired, Workers
@@ -263,13 +262,6 @@ def test_a_worker_that_was_taken_does_not_leave(workers):
 def test_a_forked_child_has_workers_of_its_own(workers):
     """The parent's idle threads do not exist there."""
     workers.run(lambda: None, 5, never)
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        pid = os.fork()  # that the process has threads is what is tested
-    if pid == 0:
-        code = 1
-        try:
-            code = 0 if workers.run(lambda: "served", 5, never) == "served" else 2
-        finally:
-            os._exit(code)
+    code = exit_code_of_child(lambda: workers.run(lambda: "served", 5, never) == "served")
 
-    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert code == 0

@@ -581,7 +581,7 @@ class TestContexts:
 
     async def test_ten_thousand_tasks_do_not_mix_scopes(self, make_guard, search, events_of):
         """The store and the event see the feature of the task that made the call."""
-        guard = make_guard(concurrency=20_000)
+        guard = make_guard(concurrency=20_000, deadlines_s={OperationClass.RECALL: 60.0})
 
         async def store(_arguments):
             await asyncio.sleep(0)

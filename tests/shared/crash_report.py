@@ -48,6 +48,8 @@ def pytest_handlecrashitem(crashitem: str, report: Any, sched: Any) -> None:
     written = node.config.stash[FOLDER] / node.gateway.id
     text = written.read_text(encoding="utf8") if written.exists() else ""
     report.longrepr = f"{report.longrepr}\nexit code {_exit_code(node)}\n{text}"
+    # At once as well: where tests are grouped, xdist may not get as far as its summary.
+    node.config.get_terminal_writer().write(f"\n{crashitem}\n{report.longrepr}\n")
 
 
 def _exit_code(node: Any) -> int | str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-import warnings
 from textwrap import dedent
 
 import pytest
+from children import exit_code_of_child
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 
 from mnemoscope.telemetry.drain import Drain
@@ -672,7 +671,7 @@ class TestFork:
         drain = Drain([sink], limits=LaneLimits(linger_s=0.3))
         for _ in range(3):
             drain.emit(event_factory(writer_id=drain.writer_id))
-        status = _in_child(lambda: _emit_as_child(drain, event_factory))
+        status = exit_code_of_child(lambda: _emit_as_child(drain, event_factory))
         drain.close(5)
 
         written = sorted((tmp_path / "events").read_text().split())
@@ -703,7 +702,7 @@ class TestFork:
             return drain.flush(5) and len(sink.events) == 2
 
         try:
-            assert _in_child(child) == 0
+            assert exit_code_of_child(child) == 0
         finally:
             release.set()
             thread.join()
@@ -800,16 +799,3 @@ def _emit_as_child(drain: Drain, event_factory) -> bool:
     flushed = drain.flush(5)
     drain.close(5)
     return flushed and drain.stats()[0].offered == 2
-
-
-def _in_child(work) -> int:
-    """Run *work* in a forked child and return 0 if it returned true."""
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        pid = os.fork()  # that the process has threads is what is tested
-    if pid == 0:
-        code = 1
-        try:
-            code = 0 if work() else 2
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

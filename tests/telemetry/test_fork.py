@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
-import warnings
+
+from children import exit_code_of_child
 
 from mnemoscope.telemetry import fork
 from mnemoscope.telemetry.fork import reset_after_fork
@@ -32,15 +33,7 @@ class Thing:
 
 def in_child(work) -> bool:
     """Return whether *work* returned true in a forked child."""
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            code = 0 if work() else 2
-        finally:
-            os._exit(code)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return exit_code_of_child(lambda: bool(work())) == 0
 
 
 def test_everything_alive_starts_anew():

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import threading
 import urllib.request
-import warnings
 
 import pytest
+from children import exit_code_of_child
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -142,9 +142,7 @@ def test_a_fork_in_the_middle_of_a_write_leaves_a_working_child(registry, event_
     thread = threading.Thread(target=count_on)
     thread.start()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            results = [_forked(sink, registry, event_factory) for _ in range(20)]
+        results = [_forked(sink, registry, event_factory) for _ in range(20)]
     finally:
         stop.set()
         thread.join()
@@ -153,12 +151,8 @@ def test_a_fork_in_the_middle_of_a_write_leaves_a_working_child(registry, event_
 
 
 def _forked(sink, registry, event_factory):
-    child = os.fork()
-    if not child:
-        import signal
-
-        signal.alarm(10)  # a deadlock ends here, as a death by signal
+    def work():
         sink.write([event_factory()])
         generate_latest(registry)
-        os._exit(0)
-    return os.waitpid(child, 0)[1]
+
+    return exit_code_of_child(work)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextvars
 import os
 import random
-import warnings
 
 import pytest
+from children import exit_code_of_child
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
@@ -96,14 +96,10 @@ def test_a_forked_child_has_ids_of_its_own():
     """Else it would give out the parent's next ids as its own."""
     ids = RandomIds()
     reading, writing = os.pipe()
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-        pid = os.fork()
-    if pid == 0:
-        os.write(writing, str(ids.generate_trace_id()).encode())
-        os._exit(0)
-    os.waitpid(pid, 0)
+    code = exit_code_of_child(lambda: os.write(writing, str(ids.generate_trace_id()).encode()))
     childs = int(os.read(reading, 100))
     for end in (reading, writing):
         os.close(end)
 
+    assert code == 0
     assert childs != ids.generate_trace_id()

@@ -12,6 +12,7 @@ import time
 from textwrap import dedent
 
 import pytest
+from children import exit_code_of_child
 
 from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, context
 from mnemoscope.memory.guard import Guard
@@ -379,24 +380,19 @@ def test_it_is_written_at_exit(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_keeps_and_reveals(host):
     """With a thread of its own, while the parent's goes on."""
     stored = host.write()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            child = host.write("My name is Maria Garcia")
-            found = host.reveal(f"{child} {stored}")
-            code = 0 if "Maria Garcia" in found else 2
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(pid, 0)
+
+    def work():
+        child = host.write("My name is Maria Garcia")
+        return "Maria Garcia" in host.reveal(f"{child} {stored}")
+
+    code = exit_code_of_child(work)
     with context(customer="c-1", tenant="acme"):
         maria = host.runtime.redactor.begin(tenant="acme", known=["c-1"]).text("I am Maria Garcia")
 
-    assert os.waitstatus_to_exitcode(status) == 0
+    assert code == 0
     assert NAME in host.reveal(stored)
     assert "Maria Garcia" in host.reveal(maria)
 

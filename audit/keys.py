@@ -15,7 +15,7 @@ import binascii
 import logging
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from .errors import KeyMissingError, reason_of
 SECRET_BYTES = 32
 NONCE_BYTES = 12
 _LEAST_BYTES = 16
+_WRAPPING = "audit/kek"
 
 logger = logging.getLogger("mnemoscope.audit")
 
@@ -147,7 +148,7 @@ class Keyring:
 
     def wrap(self, key: bytes, bound_to: str) -> bytes:
         """Encrypt *key* with the current secret, for one place alone."""
-        return encrypted(self.current.key("audit/kek"), key, bound_to.encode())
+        return encrypted(self.current.key(_WRAPPING), key, bound_to.encode())
 
     def unwrap(self, wrapped: bytes, key_id: str, bound_to: str) -> bytes:
         """
@@ -156,10 +157,33 @@ class Keyring:
         Raises:
             KeyMissingError: That secret is not here, or the key was exchanged.
         """
-        keys = self._by_id.get(key_id)
-        if keys is None:
+        return self.unwrapping().unwrap(wrapped, key_id, bound_to)
+
+    def unwrapping(self) -> Unwrapping:
+        """Return as much of each secret as it takes to unwrap, and no more."""
+        return Unwrapping({key_id: keys.key(_WRAPPING) for key_id, keys in self})
+
+
+class Unwrapping:
+    """
+    What opens wrapped keys, and can neither sign nor find a customer. May go to a child process.
+
+    Args:
+        keys: By name of the secret.
+    """
+
+    def __init__(self, keys: Mapping[str, bytes]) -> None:
+        self._keys = dict(keys)
+
+    def __contains__(self, key_id: str) -> bool:
+        return key_id in self._keys
+
+    def unwrap(self, wrapped: bytes, key_id: str, bound_to: str) -> bytes:
+        """See `Keyring.unwrap`."""
+        key = self._keys.get(key_id)
+        if key is None:
             raise KeyMissingError(f"the secret {key_id} is missing: {_RESTORE}")
-        return decrypted(keys.key("audit/kek"), wrapped, bound_to.encode())
+        return decrypted(key, wrapped, bound_to.encode())
 
 
 _RESTORE = (

@@ -49,6 +49,7 @@ class AuditLog:
         retention_days: After which events may be removed; 0: never.
 
     Attributes:
+        url: Where it is. May hold a password: for opening it again, not for showing.
         path: The file, where it is one.
         label: What errors call it.
         ring: All its keys.
@@ -66,6 +67,7 @@ class AuditLog:
         clock_ns: Callable[[], int] = time.time_ns,
         retention_days: int = RETENTION_DAYS,
     ) -> None:
+        self.url = url
         self._database = open_database(url)
         self.path = self._database.path
         self.label = self._database.label

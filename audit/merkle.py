@@ -34,6 +34,13 @@ class Tile(NamedTuple):
     hash: bytes
 
 
+class Subtree(NamedTuple):
+    """The *root* of a complete subtree of ``2 ** height`` leaves."""
+
+    height: int
+    root: bytes
+
+
 class Hashes(Protocol):
     """A tree that is stored somewhere: its leaf hashes, and such tiles as were kept."""
 
@@ -73,6 +80,18 @@ def _perfect_root(hashes: Sequence[bytes]) -> bytes:
     while len(hashes) > 1:
         hashes = _parents(hashes)
     return hashes[0]
+
+
+def subtrees(start: int, leaves: Sequence[bytes]) -> Iterator[Subtree]:
+    """Yield the largest complete subtrees, of a tile at most, of leaves from place *start* on."""
+    at, end = 0, len(leaves)
+    while at < end:
+        place = start + at
+        zeros = (place & -place).bit_length() - 1 if place else TILE_BITS
+        height = min(zeros, TILE_BITS, (end - at).bit_length() - 1)
+        after = at + (1 << height)
+        yield Subtree(height, _perfect_root(leaves[at:after]))
+        at = after
 
 
 class Frontier:
@@ -119,24 +138,19 @@ class Frontier:
 
     def append(self, leaf: bytes) -> list[Tile]:
         """Add one leaf hash, and return the tiles that it completed."""
-        return self._push(leaf, 0)
+        return self.graft(Subtree(0, leaf))
 
     def extend(self, leaves: Sequence[bytes]) -> list[Tile]:
         """Add leaf hashes, and return the tiles that they completed. Faster than one by one."""
         done: list[Tile] = []
-        at, end = 0, len(leaves)
-        while at < end:
-            # The largest complete subtree that may begin here, and is all there.
-            zeros = (self._size & -self._size).bit_length() - 1 if self._size else TILE_BITS
-            height = min(zeros, TILE_BITS, (end - at).bit_length() - 1)
-            after = at + (1 << height)
-            done += self._push(_perfect_root(leaves[at:after]), height)
-            at = after
+        for each in subtrees(self._size, leaves):
+            done += self.graft(each)
         return done
 
-    def _push(self, root: bytes, height: int) -> list[Tile]:
-        """Add a complete subtree of ``2 ** height`` leaves; the size is a multiple of that."""
+    def graft(self, subtree: Subtree) -> list[Tile]:
+        """Add the leaves of *subtree*, as `extend` does; the size is a multiple of how many."""
         done: list[Tile] = []
+        height, root = subtree
         place = self._size >> height
         self._size += 1 << height
         while True:

@@ -105,14 +105,14 @@ class AuditRow:
 
 
 class Found(NamedTuple):
-    """What the tables hold of one event, its detail opened."""
+    """What the tables hold of one event; of its detail, what was encrypted."""
 
     seq: int
     header: bytes
     leaf: bytes
     subject_uid: str | None
     salt: bytes | None
-    detail: Detail | None
+    plaintext: bytes | None
 
 
 def detail_from(plaintext: bytes) -> Detail:
@@ -135,7 +135,8 @@ _NO_DETAIL = Detail(b"", None, None, None, (), None)
 def row_from(found: Found) -> AuditRow:
     """Return the event that was sealed so."""
     known = orjson.loads(found.header)
-    detail = found.detail or _NO_DETAIL
+    opened = None if found.plaintext is None else detail_from(found.plaintext)
+    detail = opened or _NO_DETAIL
     return AuditRow(
         seq=found.seq,
         occurred_us=known["occurred_at"],
@@ -152,7 +153,7 @@ def row_from(found: Found) -> AuditRow:
         content=detail.content,
         header=found.header,
         leaf=found.leaf,
-        detail=found.detail,
+        detail=opened,
         salt=found.salt,
         subject_uid=found.subject_uid,
         **{name: known[name] for name in _AS_SEALED},

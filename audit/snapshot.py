@@ -1,4 +1,8 @@
-"""One moment of a log, as readers see it: its tables, and what opens the details in them."""
+"""
+One moment of a log, as readers see it: its tables, and what opens the details in them.
+
+A `Moment` can tell what is there; a `Snapshot`, which has the secrets, also whose it is.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,9 @@ from typing import Any
 from ..telemetry.subject import Subject
 from .dialect import Reading, Rows, Value
 from .errors import AuditError
-from .keys import NONCE_BYTES, Keyring, missing
+from .keys import NONCE_BYTES, Keyring, Unwrapping, missing
 from .references import References
-from .rows import Detail, Found, detail_from
+from .rows import Found
 from .sealing import bound
 from .subjects import NOBODY, Ciphers, aliases_of, family, nobody, uids_by_alias
 
@@ -21,13 +25,13 @@ SELECT = (
 """What `Snapshot.found` reads; conditions follow."""
 
 
-class Snapshot:
+class Moment:
     """
-    One moment of a log, for reading.
+    One moment of a log, for reading what it holds.
 
     Args:
         connection: Sees that moment.
-        ring: Current and previous keys.
+        secrets: What the keys in it are wrapped with.
         label: What errors call the log.
 
     Attributes:
@@ -35,21 +39,23 @@ class Snapshot:
         size: Sealed events.
         operations: Those of them that are operations.
         first_seq: Retention has removed what is before it.
+        epoch: Grows whenever somebody is erased, or two are made one.
     """
 
-    def __init__(self, connection: Reading, ring: Keyring, label: str) -> None:
+    def __init__(self, connection: Reading, secrets: Unwrapping, label: str) -> None:
         self._connection = connection
-        self._ring = ring
+        self._secrets = secrets
         self._label = label
         head: Any = connection.execute(
-            "SELECT origin, size, operations, first_seq FROM audit_log"
+            "SELECT origin, size, operations, first_seq, epoch FROM audit_log"
         ).fetchone()
-        head = head or ("", 0, 0, 0)
+        head = head or ("", 0, 0, 0, 0)
         self.origin: str = head[0]
         self.size: int = head[1]
         self.operations: int = head[2]
         self.first_seq: int = head[3]
-        self._ciphers = Ciphers(connection, ring)
+        self.epoch: int = head[4]
+        self._ciphers = Ciphers(connection, secrets)
         self._references: References | None = None
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
@@ -75,8 +81,8 @@ class Snapshot:
     def _log_key(self) -> bytes:
         found: list[Any] = self.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
         for key_id, wrapped in found:
-            if key_id in self._ring:
-                return self._ring.unwrap(wrapped, key_id, self.origin)
+            if key_id in self._secrets:
+                return self._secrets.unwrap(wrapped, key_id, self.origin)
         raise missing(self._label)
 
     def check_keys(self) -> None:
@@ -88,6 +94,50 @@ class Snapshot:
         """
         if self.size:
             _ = self.references
+
+    def plaintext(self, seq: int, uid: str, sealed: bytes) -> bytes | None:
+        """
+        Return the detail of an event, to the byte. None: its customer's key was erased.
+
+        Raises:
+            AuditError: It is not what was written.
+            KeyMissingError: It was written with other secrets.
+        """
+        aead = self._ciphers.of(uid)
+        if aead is None:
+            return None
+        try:
+            return aead.decrypt(
+                sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound(self.origin, seq, uid)
+            )
+        except Exception as exc:
+            if not _is_invalid_tag(exc):
+                raise
+            raise AuditError(
+                f"{self._label}: the detail of event {seq} was changed; run `mnemoscope audit "
+                "verify`"
+            ) from None
+
+    def found(self, statement: str, values: Sequence[Value] = ()) -> Iterator[Found]:
+        """Yield what a query that begins with `SELECT` finds, with details decrypted."""
+        for seq, header, leaf, uid, salt, sealed in self.stream(statement, values):
+            plaintext = None if uid is None else self.plaintext(seq, uid, sealed)
+            yield Found(seq, header, leaf, uid, salt, plaintext)
+
+
+class Snapshot(Moment):
+    """
+    One moment of a log, for finding people in it as well.
+
+    Args:
+        connection: Sees that moment.
+        ring: Current and previous keys.
+        label: What errors call the log.
+    """
+
+    def __init__(self, connection: Reading, ring: Keyring, label: str) -> None:
+        super().__init__(connection, ring.unwrapping(), label)
+        self._ring = ring
 
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
@@ -120,40 +170,6 @@ class Snapshot:
             aliases = aliases_of(nobody(each, self._ring), self._ring, NOBODY)
             found.update(uids_by_alias(self, aliases).values())
         return sorted(found)
-
-    def opened(self, seq: int, uid: str, sealed: bytes) -> Detail | None:
-        """
-        Return the detail of an event. None: its customer's key was erased.
-
-        Raises:
-            AuditError: It is not what was written.
-            KeyMissingError: It was written with other secrets.
-        """
-        plaintext = self.plaintext(seq, uid, sealed)
-        return None if plaintext is None else detail_from(plaintext)
-
-    def plaintext(self, seq: int, uid: str, sealed: bytes) -> bytes | None:
-        """Return what was encrypted, to the byte; see `opened`."""
-        aead = self._ciphers.of(uid)
-        if aead is None:
-            return None
-        try:
-            return aead.decrypt(
-                sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound(self.origin, seq, uid)
-            )
-        except Exception as exc:
-            if not _is_invalid_tag(exc):
-                raise
-            raise AuditError(
-                f"{self._label}: the detail of event {seq} was changed; run `mnemoscope audit "
-                "verify`"
-            ) from None
-
-    def found(self, statement: str, values: Sequence[Value] = ()) -> Iterator[Found]:
-        """Yield what a query that begins with `SELECT` finds, with details opened."""
-        for seq, header, leaf, uid, salt, sealed in self.stream(statement, values):
-            detail = None if uid is None else self.opened(seq, uid, sealed)
-            yield Found(seq, header, leaf, uid, salt, detail)
 
 
 def _is_invalid_tag(exc: Exception) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from ..telemetry.subject import Subject
 from .dialect import Rows, Value, Writing, insert_statement, marks
 from .errors import AuditError, SubjectConflictError
-from .keys import Keyring
+from .keys import Keyring, Unwrapping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,7 +126,7 @@ class Subjects:
         self._known.clear()
 
     def _opened(self, connection: Writing, uid: str) -> Cipher:
-        found = data_key(connection, uid, self._ring)
+        found = data_key(connection, uid, self._ring.unwrapping())
         if found is None:
             raise AuditError("a customer who was erased is still known by an alias")
         dek_id, key, kek_id = found
@@ -144,12 +144,12 @@ class Ciphers:
 
     Args:
         connection: Sees one moment.
-        ring: Current and previous keys.
+        secrets: What they are wrapped with.
     """
 
-    def __init__(self, connection: Asking, ring: Keyring) -> None:
+    def __init__(self, connection: Asking, secrets: Unwrapping) -> None:
         self._connection = connection
-        self._ring = ring
+        self._secrets = secrets
         self._known: OrderedDict[str, AESGCM | None] = OrderedDict()
 
     def of(self, uid: str) -> AESGCM | None:
@@ -160,7 +160,7 @@ class Ciphers:
             KeyMissingError: The secret that it is wrapped with is not here.
         """
         if uid not in self._known:
-            found = data_key(self._connection, uid, self._ring)
+            found = data_key(self._connection, uid, self._secrets)
             self._known[uid] = None if found is None else _aead(found[1])
             if len(self._known) > _HELD:
                 self._known.popitem(last=False)
@@ -210,7 +210,7 @@ def family(connection: Asking, uids: Sequence[str]) -> list[str]:
     return [*uids, *(uid for (uid,) in found.fetchall())]
 
 
-def data_key(connection: Asking, uid: str, ring: Keyring) -> tuple[str, bytes, str] | None:
+def data_key(connection: Asking, uid: str, secrets: Unwrapping) -> tuple[str, bytes, str] | None:
     """
     Return name, data key and wrapping secret of a subject, or None where it was shredded.
 
@@ -223,7 +223,7 @@ def data_key(connection: Asking, uid: str, ring: Keyring) -> tuple[str, bytes, s
     if found is None or found[1] is None:
         return None
     dek_id, wrapped, kek_id = found
-    return dek_id, ring.unwrap(wrapped, kek_id, uid), kek_id
+    return dek_id, secrets.unwrap(wrapped, kek_id, uid), kek_id
 
 
 def add_alias(connection: Writing, alias: str, key_id: str, *, id_type: str, uid: str) -> None:

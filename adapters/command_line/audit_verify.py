@@ -23,13 +23,15 @@ def audit_verify(
     headers_only: Annotated[
         bool, typer.Option("--headers-only", help="Leave out the encrypted details: faster.")
     ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes. Default: one a core.")
+    ] = None,
     bundle: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Check an export instead: a zip file, or its folder."),
     ] = None,
     key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="With --bundle: the key that must have signed it."),
+        str | None, typer.Option(metavar="KEY", help="With --bundle: the key that signed it.")
     ] = None,
     audit_url: Annotated[
         str | None,
@@ -47,7 +49,7 @@ def audit_verify(
 
     console = Console(stderr=True)
     if bundle is not None:
-        if since or checkpoint or headers_only or audit_url:
+        if since or checkpoint or headers_only or audit_url or jobs:
             raise CommandError("--bundle is checked by itself: --key alone goes with it", USAGE)
         raise typer.Exit(verified_bundle(bundle, key, console, json=json))
     if key is not None:
@@ -57,5 +59,6 @@ def audit_verify(
         checkpoints=tuple(checkpoint or ()),
         with_details=not headers_only,
         audit_url=audit_url,
+        jobs=jobs,
     )
     raise typer.Exit(verified(options, console, json=json))

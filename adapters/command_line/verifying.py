@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class VerifyOptions:
     checkpoints: tuple[Path, ...] = ()
     with_details: bool = True
     audit_url: str | None = None
+    jobs: int | None = None
 
 
 def verified(options: VerifyOptions, console: Console, *, json: bool) -> int:
@@ -80,7 +82,15 @@ def _verified(
             checkpoints=notes,
             with_details=options.with_details,
             progress=progress,
+            jobs=options.jobs or _cores(),
         )
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _show(found: Verification) -> None:

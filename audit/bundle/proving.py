@@ -46,7 +46,9 @@ class Proving:
         withheld = _withheld(header, sealed)
         shown = None if withheld else sealed.detail
         # By the same reader as `verify`: others read whole numbers beyond 64 bits as fractions.
-        document = event_document(header, None if shown is None else json.loads(shown), withheld)
+        document = event_document(
+            header, None if shown is None else json.loads(shown.decode()), withheld
+        )
         proof = {
             "seq": sealed.seq,
             "header": _base64(sealed.header),

@@ -61,8 +61,7 @@ def source(log: AuditLog, customer: str, tenant: str | None) -> Generator[Source
 
 def _sealed(found: Found) -> Sealed:
     """Return what of an event can be proved."""
-    detail = found.detail.plaintext if found.detail is not None else None
-    return Sealed(found.seq, found.header, detail, found.salt)
+    return Sealed(found.seq, found.header, found.plaintext, found.salt)
 
 
 def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:

@@ -25,7 +25,7 @@ _SEEN = ("rank", "memory_id", "score")
 ACCESS_COLUMNS = (*_BEFORE, *_SEEN, "seq")
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, no zones
-_FORMULA = tuple("=+-@\t\r")
+_FORMULA = frozenset("=+-@\t\r")
 
 
 @lru_cache(4_096)  # a batch of events was recorded at one moment
@@ -86,9 +86,9 @@ def access_lines(document: dict[str, Any]) -> bytes:
 def csv_lines(rows: list[list[Any]]) -> bytes:
     """Return *rows* as CSV (RFC 4180). What a spreadsheet would run as a formula is quoted."""
     text = io.StringIO()
-    csv.writer(text).writerows([list(map(_cell, row)) for row in rows])
+    csv.writer(text).writerows(
+        # One comprehension: a call for each cell takes longer than all else that is done for it.
+        [f"'{cell}" if cell.__class__ is str and cell[:1] in _FORMULA else cell for cell in row]
+        for row in rows
+    )
     return text.getvalue().encode("utf-8", "replace")
-
-
-def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

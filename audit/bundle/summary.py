@@ -31,8 +31,10 @@ class Period:
     def add(self, moment: str) -> None:
         """Count one more. Moments are ISO 8601 of one form, which sort as text."""
         self.count += 1
-        self.first = min(self.first or moment, moment)
-        self.last = max(self.last or moment, moment)
+        if self.first is None or moment < self.first:
+            self.first = moment
+        if self.last is None or moment > self.last:
+            self.last = moment
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -155,7 +157,8 @@ class Summary:
 
 
 def _period(periods: dict[Any, Period], name: Any, others: Any = OTHERS) -> Period:
-    return periods.setdefault(_bounded(periods, name, others), Period())
+    found = periods.get(name)
+    return found or periods.setdefault(_bounded(periods, name, others), Period())
 
 
 def _bounded(names: Any, name: Any, others: Any = OTHERS) -> Any:

@@ -53,7 +53,8 @@ class Pass:
         writers: What each writer has counted.
         keys: Verifier keys that the log names.
         gaps: Holes that it declares.
-        pruned: What retention said last: what it removed, and what would be counted in that.
+        pruned: What retention said, step by step: what it removed, and what would be counted in
+            that.
         wrong: What does not hold.
     """
 
@@ -66,9 +67,28 @@ class Pass:
         self.writers = Writers()
         self.keys: set[str] = set()
         self.gaps: list[Hole] = []
-        self.pruned: dict[str, Any] = {}
+        self.pruned: list[dict[str, Any]] = []
         self.wrong: list[str] = []
         self._origin = origin
+
+    def absorb(self, later: Pass) -> None:
+        """Go on from where *later* ended, which began where this one is, and found all in order."""
+        self.prev, self.next_seq, self.last_us = later.prev, later.next_seq, later.last_us
+        self.events += later.events
+        self.valid += later.valid
+        self.operations += later.operations
+        self.committed += later.committed
+        self.usages += later.usages
+        self.gone += later.gone
+        self.writers.update(later.writers)
+        self.keys |= later.keys
+        self.gaps += later.gaps
+        self.pruned += later.pruned
+
+    def counted_before(self, name: str) -> int:
+        """Return what was counted as *name* in the events that retention removed."""
+        # A step counts what those said that it removed itself, so that none is counted twice.
+        return sum(each.get(name, 0) for each in self.pruned)
 
     def leaves(self, rows: Iterable[Any]) -> Iterator[list[bytes]]:
         """Check *rows* of `SELECT`, and yield their hashes as they are, in blocks."""
@@ -133,6 +153,6 @@ class Pass:
         if "verifier_key" in data:
             self.keys.add(data["verifier_key"])
         if name == PRUNED:
-            self.pruned = data
+            self.pruned.append(data)
         if name == GAP:
             self.gaps.append(Hole(data["writer"], data["from_wseq"], data["to_wseq"]))

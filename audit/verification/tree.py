@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..merkle import Frontier, Tile
+from ..merkle import Frontier, Subtree, Tile, subtrees
 from ..note import parse_checkpoint, verified
 from ..snapshot import Snapshot
 
@@ -29,24 +30,29 @@ class Growth:
         self.roots: dict[int, bytes] = {}
         self.wrong: list[str] = []
         self._snapshot = snapshot
-        self._sizes = sorted({each for each in sizes if each >= frontier.size}, reverse=True)
+        self._wanted = frozenset(sizes)
+        self._sizes = sorted(self._wanted)
         self._reached()
 
     def grow(self, leaves: Sequence[bytes]) -> None:
         """Add *leaves*."""
-        at = 0
-        while at < len(leaves):
-            stop = len(leaves)
-            if self._sizes:
-                stop = min(stop, at + self._sizes[-1] - self.frontier.size)
-            for tile in self.frontier.extend(leaves[at:stop]):
+        start = self.frontier.size
+        self.graft(cut(start, leaves, self.sizes_in(start, start + len(leaves))))
+
+    def graft(self, grown: Iterable[Subtree]) -> None:
+        """Add what `cut` made of leaves."""
+        for each in grown:
+            for tile in self.frontier.graft(each):
                 self._compare(tile)
-            at = stop
             self._reached()
 
+    def sizes_in(self, start: int, stop: int) -> list[int]:
+        """Return the sizes in between at which the root is wanted."""
+        return self._sizes[bisect_right(self._sizes, start) : bisect_left(self._sizes, stop)]
+
     def _reached(self) -> None:
-        while self._sizes and self._sizes[-1] == self.frontier.size:
-            self.roots[self._sizes.pop()] = self.frontier.root()
+        if self.frontier.size in self._wanted:
+            self.roots[self.frontier.size] = self.frontier.root()
 
     def _compare(self, tile: Tile) -> None:
         kept: Any = self._snapshot.execute(
@@ -54,6 +60,14 @@ class Growth:
         ).fetchone()
         if kept is None or bytes(kept[0]) != tile.hash:
             self.wrong.append(f"tile {tile.level}/{tile.idx} is not what the events make it")
+
+
+def cut(start: int, leaves: Sequence[bytes], sizes: Sequence[int]) -> Iterator[Subtree]:
+    """Yield subtrees of leaves from place *start* on, such that none goes beyond one of *sizes*."""
+    at = 0
+    for size in (*sizes, start + len(leaves)):
+        yield from subtrees(start + at, leaves[at : size - start])
+        at = size - start
 
 
 class Kept(NamedTuple):

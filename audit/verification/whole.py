@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..errors import KeyMissingError
+from ..errors import AuditError, KeyMissingError
 from ..log import AuditLog
 from ..merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
 from ..note import Signer
@@ -15,6 +15,18 @@ from ..snapshot import Snapshot
 from ..tree import StoredHashes
 from .details import Details
 from .events import BLOCK, SELECT, Pass
+from .ranges import (
+    LEAST,
+    LESS_WORK,
+    UNREADABLE,
+    Each,
+    UnsoundError,
+    Where,
+    checked,
+    mark,
+    processes,
+    ranges,
+)
 from .report import Kind, Verification
 from .subjects import check_keys, check_subjects
 from .tree import (
@@ -32,13 +44,14 @@ from .writers import undeclared, union
 Progress = Callable[[int], object]
 
 
-def verify(
+def verify(  # noqa: PLR0913 - keyword-only
     log: AuditLog,
     *,
     since: int = 0,
     checkpoints: Sequence[str] = (),
     with_details: bool = True,
     progress: Progress = lambda _done: None,
+    jobs: int = 1,
 ) -> Verification:
     """
     Recompute what *log* claims.
@@ -49,6 +62,8 @@ def verify(
         checkpoints: Signed notes that were kept elsewhere.
         with_details: Whether to open each detail, which takes most of the time.
         progress: Called with the number of events and details that were checked since.
+        jobs: Processes that share a large log. They import the main module of this one, which
+            must do nothing when it is imported.
 
     Raises:
         AuditError: The log cannot be read.
@@ -57,21 +72,78 @@ def verify(
     with log.reading() as snapshot:
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
-        whole = _Whole(log, snapshot, max(since, snapshot.first_seq))
-        with whole.readable("what is sealed"):
-            whole.events(checkpoints, progress)
-        if with_details:
-            with whole.readable("what may be erased"):
-                whole.details(progress)
-        return whole.report
+        told = _Told(progress)
+        asked = Asked(max(since, snapshot.first_seq), checkpoints, with_details, told)
+        least = LEAST if with_details else LEAST * LESS_WORK
+        if jobs > 1 and snapshot.size - asked.since >= least:
+            try:
+                with processes(jobs) as each:
+                    return report_of(log, snapshot, asked, each)
+            except UnsoundError:
+                told.begin_again()
+        return report_of(log, snapshot, asked)
+
+
+class Asked(NamedTuple):
+    """What `verify` was asked for."""
+
+    since: int = 0
+    checkpoints: Sequence[str] = ()
+    with_details: bool = True
+    progress: Progress = lambda _done: None
+
+
+def report_of(
+    log: AuditLog, snapshot: Snapshot, asked: Asked, each: Each | None = None
+) -> Verification:
+    """
+    Check one moment of *log*.
+
+    Args:
+        log: Which.
+        snapshot: The moment.
+        asked: How much of it.
+        each: What checks ranges of it, beside each other. None: one pass over all of it.
+
+    Raises:
+        UnsoundError: A range is not in order; what is wrong, one pass can tell.
+    """
+    whole = _Whole(log, snapshot, asked)
+    with whole.readable("what is sealed"):
+        whole.events(each)
+    if asked.with_details:
+        with whole.readable("what may be erased"):
+            whole.details()
+    return whole.report
+
+
+class _Told:
+    """Tells progress, and of each event once, however often it is checked."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._told = self._again = 0
+
+    def __call__(self, done: int) -> None:
+        again = min(done, self._again)
+        self._again -= again
+        self._told += done - again
+        self._progress(done - again)
+
+    def begin_again(self) -> None:
+        """Be silent until what was told is done again."""
+        self._again = self._told
 
 
 class _Whole:
-    def __init__(self, log: AuditLog, snapshot: Snapshot, since: int) -> None:
+    def __init__(self, log: AuditLog, snapshot: Snapshot, asked: Asked) -> None:
+        since = asked.since
         self.report = Verification(size=snapshot.size, since=since, origin=snapshot.origin)
         self._log = log
         self._snapshot = snapshot
-        self._since = since
+        self._asked = asked
+        self._since = self._unopened = since
+        self._usages = 0
         self._is_all = since == snapshot.first_seq
         self._hashes = StoredHashes(snapshot)
         before = self._hashes.leaves(since - 1, since)[0] if since else bytes(HASH_BYTES)
@@ -82,18 +154,19 @@ class _Whole:
         """Turn what a changed row makes of the body into a finding: it can break anything."""
         try:
             yield
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError) as exc:
+        except UNREADABLE as exc:
             self.report.tampered(f"{what} cannot be read to its end ({type(exc).__name__})")
 
-    def events(self, elsewhere: Sequence[str], progress: Progress) -> None:
+    def events(self, each: Each | None) -> None:
         """Check the sealed events, the tree over them, and the checkpoints."""
-        snapshot, passed = self._snapshot, self._passed
+        snapshot, passed, elsewhere = self._snapshot, self._passed, self._asked.checkpoints
         kept = kept_checkpoints(snapshot, 0 if self._is_all else self._since)
         sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, elsewhere)]
         growth = self._grown(sizes)
-        for leaves in passed.leaves(snapshot.stream(SELECT, (self._since, snapshot.size))):
-            growth.grow(leaves)
-            progress(len(leaves))
+        if each is None:
+            self._walk(growth)
+        else:
+            self._join(growth, each)
         for wrong in (*passed.wrong, *growth.wrong):
             self.report.tampered(wrong)
         self.report.events = snapshot.size - self._since
@@ -101,6 +174,35 @@ class _Whole:
         self._head(growth.frontier)
         self._writers()
         self._checkpoints(kept, elsewhere, growth.roots)
+
+    def _walk(self, growth: Growth) -> None:
+        rows = self._snapshot.stream(SELECT, (self._since, self._snapshot.size))
+        for leaves in self._passed.leaves(rows):
+            growth.grow(leaves)
+            self._asked.progress(len(leaves))
+
+    def _join(self, growth: Growth, each: Each) -> None:
+        """Put together what the ranges of the log are, details included."""
+        snapshot, report = self._snapshot, self.report
+        given = ranges(self._since, snapshot.size, growth.sizes_in)
+        for part in checked(self._where(), given, each):
+            self._passed.absorb(part.passed)
+            growth.graft(part.subtrees)
+            report.details += part.details
+            report.valid_details += part.details
+            self._usages += part.usages
+            self._asked.progress(part.passed.events + part.details)
+        self._unopened = snapshot.size
+
+    def _where(self) -> Where:
+        log, snapshot, opens = self._log, self._snapshot, self._asked.with_details
+        try:
+            if opens:
+                snapshot.check_keys()
+        except (AuditError, *UNREADABLE):
+            raise UnsoundError from None
+        secrets = log.ring.unwrapping()
+        return Where(log.url, secrets, mark(snapshot), self._since, self._passed.prev, opens)
 
     def _grown(self, sizes: Sequence[int]) -> Growth:
         """Return the tree as it was before the first event that is checked."""
@@ -131,10 +233,11 @@ class _Whole:
             report.tampered("the head of the log is not where its events end")
         if passed.events and recorded_us != passed.last_us:
             report.tampered("the head of the log has another time than its last event")
-        operations = passed.operations + passed.pruned.get("n_operations", 0)
+        operations = passed.operations + passed.counted_before("n_operations")
         if self._is_all and snapshot.operations != operations:
             report.tampered("the head of the log counts another number of operations")
-        if self._is_all and passed.pruned.get("to_seq", -1) + 1 != snapshot.first_seq:
+        removed_to = passed.pruned[-1]["to_seq"] if passed.pruned else -1
+        if self._is_all and removed_to + 1 != snapshot.first_seq:
             report.tampered("events are gone that retention did not remove")
 
     def _strays(self) -> None:
@@ -214,8 +317,8 @@ class _Whole:
             self.report.tampered("the keys that are listed are not those that the log names")
         return named
 
-    def details(self, progress: Progress) -> None:
-        """Check what may be erased."""
+    def details(self) -> None:
+        """Check what may be erased, as far as that was not done along with the events."""
         report, passed = self.report, self._passed
         if not self._snapshot.size:
             return
@@ -226,12 +329,14 @@ class _Whole:
             return
         check_keys(self._snapshot, self._log.ring, report)
         check_subjects(self._snapshot, report)
-        details = Details(self._snapshot, report, progress)
-        details.check(self._since)
-        details.check_usages(self._since, passed.usages)
+        details = Details(self._snapshot, report, self._asked.progress)
+        details.check(self._unopened)
+        usages = self._usages + details.check_usages(self._unopened)
+        if usages != passed.usages:
+            report.tampered(f"{passed.usages:,} events have a usage, and {usages:,} are listed")
         report.erased = max(0, passed.committed - report.details)
-        missing = passed.committed + passed.pruned.get("n_committed", 0) - report.details
-        erased = passed.gone + passed.pruned.get("n_gone", 0)
+        missing = passed.committed + passed.counted_before("n_committed") - report.details
+        erased = passed.gone + passed.counted_before("n_gone")
         if missing > erased or (self._is_all and missing < erased):
             report.tampered(
                 f"{missing:,} details are gone, and the log says that {erased:,} were erased"

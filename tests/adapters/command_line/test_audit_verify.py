@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 import tampering
 
 from mnemoscope.adapters.command_line.root import run
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification import whole
 from mnemoscope.telemetry.subject import SubjectKeys
 
 SECRET = bytes(range(32))
@@ -48,6 +50,25 @@ def test_in_order_is_0(log, capfd):
     assert code == 0
     assert printed.out == "OK: 1/1 checkpoints valid, 6/6 events valid, 4/4 details valid\n"
     assert printed.err == ""
+
+
+@pytest.mark.parametrize(("given", "jobs"), [([], [2, 1]), (["--jobs", "7"], [7])])
+def test_a_large_trail_is_shared_among_processes(log, monkeypatch, capfd, given, jobs):
+    """One a core, as long as nothing else is said."""
+    counts = []
+
+    def processes(count):
+        counts.append(count)
+        return nullcontext(map)
+
+    monkeypatch.setattr(whole, "LEAST", 1)
+    monkeypatch.setattr(whole, "processes", processes)
+    for cores in jobs:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _pid, cores=cores: range(cores))
+        assert run(["audit", "verify", *given]) == 0
+
+    assert counts == [each for each in jobs if each > 1]
+    assert capfd.readouterr().out.startswith("OK: 1/1 checkpoints valid, 6/6 events valid")
 
 
 @pytest.mark.fault(80, "tampering, on the command line", expected="exit code 1, says where")

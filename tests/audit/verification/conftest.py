@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 import tampering
 
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification import ranges, whole
 from mnemoscope.audit.verification.whole import verify
 
 
@@ -33,12 +34,26 @@ def tamper(copy):
 
 
 @pytest.fixture
-def state(copy, subject_keys):
+def in_ranges(monkeypatch):
+    """Return what verifies a log by ranges of it, here rather than in several processes."""
+    monkeypatch.setattr(whole, "LEAST", 1)
+    monkeypatch.setattr(whole, "processes", lambda _count: nullcontext(map))
+    monkeypatch.setattr(ranges, "EACH", 64)
+
+    def in_ranges(log, **options):
+        return verify(log, jobs=2, **options).as_document()
+
+    return in_ranges
+
+
+@pytest.fixture
+def state(copy, subject_keys, in_ranges):
     """Return what tells the state of the copy: ok, loss, tampered or unverifiable."""
     log = AuditLog(copy, subject_keys)
 
     def state(**options):
         found = verify(log, **options)
+        assert in_ranges(log, **options) == found.as_document()
         return found.state if found.state != "loss" else "ok"
 
     yield state

@@ -7,6 +7,7 @@ import shutil
 import pytest
 import tampering
 
+from mnemoscope.audit import retention
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.merkle import Frontier
 from mnemoscope.audit.note import Signer, checkpoint_text
@@ -365,6 +366,31 @@ def test_retention_is_no_tampering(pruned):
 
     assert (found.state, found.since) == ("ok", 256)
     assert found.valid_checkpoints == found.checkpoints
+
+
+def test_retention_in_many_steps_is_no_tampering(
+    tmp_path, subject_keys, event_factory, monkeypatch, in_ranges
+):
+    """Also where a step has removed what earlier ones said, and somebody had been erased."""
+    monkeypatch.setattr(retention, "_STEP", 256)
+    now_s = [1_700_000_000]
+    log = AuditLog(tmp_path / "steps.db", subject_keys, clock_ns=lambda: now_s[0] * 10**9)
+    states, firsts = [], []
+    for _year in range(3):
+        log.append([event_factory() for _ in range(590)])
+        log.append([event_factory(customer="eve") for _ in range(10)])
+        log.subjects.erase(log.subjects.resolve("eve", "acme"), "acme")
+        now_s[0] += 500 * 86_400
+        log.prune()
+        log.checkpoint_now()
+        found = verify(log)
+        states.append(found.state)
+        firsts.append(found.since)
+        assert in_ranges(log) == found.as_document()
+    log.close()
+
+    assert states == ["ok"] * 3
+    assert firsts == [512, 1_024, 1_792]
 
 
 def test_removing_more_than_retention_did_is_found(pruned, tmp_path, subject_keys):

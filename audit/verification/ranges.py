@@ -1,0 +1,194 @@
+"""
+Ranges of a log, checked beside each other by processes that read the log themselves.
+
+A range is either in order, or nothing is said of it: what does not hold, and what cannot be told,
+is for the one pass over the whole log to say. So both find the same, whatever was changed.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from pickle import PickleError
+from typing import Any, NamedTuple
+
+from ..dialect import open_database
+from ..errors import AuditError
+from ..keys import Unwrapping
+from ..merkle import Subtree, leaf_hash
+from ..snapshot import Moment
+from .details import Details
+from .events import SELECT, Pass
+from .report import Verification
+from .tree import cut
+
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError)
+"""What a changed row may raise where it is read: it can break anything."""
+
+LEAST = 131_072
+"""Events that are worth the second which processes take to start."""
+
+LESS_WORK = 3
+"""How many events without their details take as long as one with it."""
+
+EACH = 32_768
+"""Events of a range: a multiple of those of a tile."""
+
+_FAILED = (BrokenProcessPool, PickleError, OSError, *UNREADABLE)
+_PREVIOUS = """
+    SELECT seq, header, recorded_us FROM audit_event WHERE seq >= ? AND seq < ?
+    ORDER BY seq DESC LIMIT 1
+"""
+
+
+class UnsoundError(Exception):
+    """A range is not in order, or could not be read as of the right moment."""
+
+
+class Range(NamedTuple):
+    """
+    Events ``[start, stop)``.
+
+    Attributes:
+        sizes: Of the log, in between, at which the root is wanted.
+    """
+
+    start: int
+    stop: int
+    sizes: list[int]
+
+
+class Part(NamedTuple):
+    """
+    What a range in order adds to the whole.
+
+    Attributes:
+        passed: What the events said.
+        subtrees: What their hashes make.
+        details: How many there are.
+        usages: How many model calls are listed.
+    """
+
+    passed: Pass
+    subtrees: list[Subtree]
+    details: int
+    usages: int
+
+
+class Where(NamedTuple):
+    """
+    The log, for another process to read.
+
+    Attributes:
+        url: May hold a password.
+        secrets: Open the details.
+        moment: `mark` of what is to be read: nothing may have been removed since.
+        since: The first event that is checked.
+        prev: Hash of the one before it, in hexadecimal.
+        with_details: Whether to open each detail.
+    """
+
+    url: str | Path
+    secrets: Unwrapping
+    moment: tuple[str, int, int]
+    since: int
+    prev: str
+    with_details: bool
+
+
+Each = Callable[[Callable[[Range], Part | None], Iterable[Range]], Iterator[Part | None]]
+"""``map``, or what does the same in several processes."""
+
+
+def mark(moment: Moment) -> tuple[str, int, int]:
+    """Return what changes whenever something is removed from a log."""
+    return moment.origin, moment.epoch, moment.first_seq
+
+
+def ranges(start: int, stop: int, sizes_in: Callable[[int, int], list[int]]) -> Iterator[Range]:
+    """Yield the ranges of ``[start, stop)``: all but the first begin with a tile."""
+    while start < stop:
+        end = min(stop, start - start % EACH + EACH)
+        yield Range(start, end, sizes_in(start, end))
+        start = end
+
+
+def checked(where: Where, given: Iterable[Range], each: Each) -> Iterator[Part]:
+    """
+    Check ranges, in order.
+
+    Raises:
+        UnsoundError: One of them is not as it should be.
+    """
+    try:
+        for part in each(partial(check_range, where), given):
+            if part is None:
+                raise UnsoundError
+            yield part
+    except _FAILED:
+        raise UnsoundError from None
+
+
+@contextmanager
+def processes(count: int) -> Generator[Each]:
+    """Return what checks ranges in so many processes, which end with the body."""
+    context = multiprocessing.get_context("spawn")  # a fork would share the database's locks
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts)
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    # Ctrl-C goes to every process of a terminal: the first of them ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def check_range(where: Where, given: Range) -> Part | None:
+    """Check a range in a transaction of its own; None: it is not in order, or not what it was."""
+    try:
+        with open_database(where.url).reading() as connection:
+            moment = Moment(connection, where.secrets, "the audit trail")
+            return _part(moment, where, given) if mark(moment) == where.moment else None
+    except (AuditError, *UNREADABLE):
+        return None
+
+
+def _part(moment: Moment, where: Where, given: Range) -> Part | None:
+    start, stop, sizes = given
+    passed = _passed_before(moment, where, start)
+    grown: list[Subtree] = []
+    at = start
+    for leaves in passed.leaves(moment.stream(SELECT, (start, stop))):
+        grown += cut(at, leaves, [each for each in sizes if at < each < at + len(leaves)])
+        at += len(leaves)
+    if passed.wrong or passed.valid != stop - start:
+        return None
+    report, usages = Verification(), 0
+    if where.with_details:
+        details = Details(moment, report, _unheard)
+        details.check(start, stop)
+        usages = details.check_usages(start, stop)
+    return Part(passed, grown, report.details, usages) if report.state == "ok" else None
+
+
+def _passed_before(moment: Moment, where: Where, start: int) -> Pass:
+    """Return a pass that is about to come to event *start*."""
+    row: Any = moment.execute(_PREVIOUS, (where.since, start)).fetchone()
+    if row is None:
+        return Pass(moment.origin, where.since, where.prev)
+    seq, header, recorded_us = row
+    passed = Pass(moment.origin, seq + 1, leaf_hash(bytes(header)).hex())
+    passed.last_us = recorded_us
+    return passed
+
+
+def _unheard(_done: int) -> None:
+    """Hear nothing: progress is told range by range."""

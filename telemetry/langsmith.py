@@ -135,6 +135,7 @@ class _Outlet:
         from langsmith.utils import get_tracer_project  # noqa: PLC0415 - see above
         from urllib3.util.retry import Retry  # noqa: PLC0415 - see above
 
+        from .langsmith_direct import direct_runs  # noqa: PLC0415 - see above
         from .outbound_http import BoundedSession  # noqa: PLC0415 - see above
 
         self.project = project or get_tracer_project() or "default"
@@ -152,11 +153,41 @@ class _Outlet:
             disable_prompt_cache=True,
             tracing_error_callback=self._failures.append,
         )
+        with hushed(*_LOGGERS):
+            self._direct = direct_runs(self._client)
 
     def send(self, runs: list[dict[str, Any]]) -> None:
-        self._failures.clear()
+        body = self._body(runs)
         with hushed(*_LOGGERS), within(TIMEOUT_S):
-            self._client.multipart_ingest(create=runs)  # pyright: ignore[reportUnknownMemberType] - its dicts are bare
+            if body is None or not self._sent(body):
+                self._ingest(runs)
+
+    def _body(self, runs: list[dict[str, Any]]) -> bytes | None:
+        """Return the body with *runs*, or None where the client has to find out what they are."""
+        if self._direct is None:
+            return None
+        try:
+            return self._direct.body(runs)
+        except TypeError:
+            return None
+
+    def _sent(self, body: bytes) -> bool:
+        """Return False where LangSmith is one that does not know of such bodies."""
+        from langsmith.utils import LangSmithNotFoundError  # noqa: PLC0415 - see above
+
+        assert self._direct is not None  # noqa: S101 - it made the body
+        try:
+            self._direct.send(body)
+        except LangSmithNotFoundError:
+            self._direct = None
+            return False
+        except Exception as exc:
+            raise failure("LangSmith") from exc
+        return True
+
+    def _ingest(self, runs: list[dict[str, Any]]) -> None:
+        self._failures.clear()
+        self._client.multipart_ingest(create=runs)  # pyright: ignore[reportUnknownMemberType] - its dicts are bare
         if self._failures:
             raise failure("LangSmith") from self._failures[0]
 

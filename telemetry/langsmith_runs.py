@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from .event import Event, OperationClass
-from .otlp_spans import error_type
+from .otlp_attributes import error_type
 from .usage import Usage
 
 SINK: Final = "langsmith"
 """The sink's name, and so the key under which its subject hashes are made."""
 
-_RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")
+RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")
 """Namespace of run ids: the same event has the same run, however often it is sent."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_RUNS: Final = hashlib.sha1(RUNS.bytes, usedforsecurity=False)
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like all times here
+_COMPACT: Final = str.maketrans("", "", "-:")
 _UUID_LENGTH: Final = 36
 
 
@@ -37,33 +41,50 @@ def _order(event: Event, by_span: Mapping[int, Event]) -> str:
     A nested operation hangs below the one it is nested in where both are in one batch; both began
     under the same run of the host's.
     """
-    start = _time(event.started_ns)
+    second, micros = _time(event.started_ns)
+    start = f"{second.translate(_COMPACT)}{micros}Z"
     above = _order_above(event, by_span)
-    if above is not None:
-        # LangSmith refuses a child that began before its parent, as a clock set back has it.
-        start = max(start, _started(above))
-    own = f"{start:%Y%m%dT%H%M%S%f}Z{_run_id(event)}"
-    return f"{above}.{own}" if above else own
+    if above is None:
+        return start + _run_id(event)
+    # LangSmith refuses a child that began before its parent, as a clock set back has it.
+    return f"{above}.{max(start, _started(above))}{_run_id(event)}"
 
 
 def _order_above(event: Event, by_span: Mapping[int, Event]) -> str | None:
     around = by_span.get(event.trace.parent_span_id or 0)
     if event.nested and around is not None and around is not event:
         return _order(around, by_span)
-    return event.parent_run
+    return event.parent_run or None
 
 
-def _started(order: str) -> datetime:
-    last = order.rpartition(".")[2][:-_UUID_LENGTH]
-    return datetime.strptime(last, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
+def _started(order: str) -> str:
+    return order.rpartition(".")[2][:-_UUID_LENGTH]
 
 
-def _run_id(event: Event) -> uuid.UUID:
-    return uuid.uuid5(_RUNS, event.event_id)
+def _run_id(event: Event) -> str:
+    """Return the UUID, version 5, of the event's id: `uuid.uuid5` takes four times as long."""
+    name = _RUNS.copy()
+    name.update(event.event_id.encode())
+    digits = name.hexdigest()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
-def _time(ns: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=ns // 1_000)
+def _time(ns: int) -> tuple[str, str]:
+    """Return the second in UTC, as ISO 8601 has it, and the six digits of its microseconds."""
+    seconds, micros = divmod(ns // 1_000, 1_000_000)
+    return _second(seconds), f"{micros:06}"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    # Sums have no limits of the platform's, as `fromtimestamp` has.
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()
+
+
+def _time_text(ns: int) -> str:
+    second, micros = _time(ns)
+    return f"{second}.{micros}+00:00"
 
 
 def _run(event: Event, order: str, *, content: bool) -> dict[str, Any]:
@@ -76,8 +97,8 @@ def _run(event: Event, order: str, *, content: bool) -> dict[str, Any]:
         "dotted_order": order,
         "name": usage.model if usage else f"{event.operation} {event.store}",
         "run_type": _run_type(event),
-        "start_time": _time(event.started_ns).isoformat(),
-        "end_time": _time(event.ended_ns).isoformat(),
+        "start_time": _time_text(event.started_ns),
+        "end_time": _time_text(event.ended_ns),
         "inputs": _inputs(event) if content else {},
         "outputs": _outputs(event),
         "error": error_type(event),
@@ -111,8 +132,8 @@ def _outputs(event: Event) -> dict[str, Any]:
 def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]] | None:
     if usage.time_to_first_token_s is None:
         return None
-    at = _time(event.started_ns + round(usage.time_to_first_token_s * 1e9))
-    return [{"name": "new_token", "time": at.isoformat()}]
+    at = _time_text(event.started_ns + round(usage.time_to_first_token_s * 1e9))
+    return [{"name": "new_token", "time": at}]
 
 
 def _metadata(event: Event) -> dict[str, Any]:

@@ -10,17 +10,17 @@ up, we export ourselves (`otlp_export`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .event import Event
 from .faults import Faults
 from .fork import reset_after_fork
+from .otlp_attributes import SINK
 from .otlp_host import host_meter_provider, host_tracer_provider, host_tracing
-from .otlp_metrics import Instruments
+from .otlp_metrics import Instruments, instruments_of
 from .otlp_reach import collectors
 from .otlp_settings import Signal, is_wanted, protocol, setting
-from .otlp_spans import SCOPE, SINK, DeferredSpans, own_context
+from .otlp_spans import DeferredSpans
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
@@ -55,19 +55,16 @@ class Outlets:
         resource: Resource | None,
         content: bool,
     ) -> None:
-        self._own_traces = None if host else own_traces(resource)
+        self._own_traces = None if host else own_traces(resource, content=content)
         self.own_metrics = None if host_metrics else own_metrics(resource, alone=host is None)
-        self._spans = self._deferred(host, content=content)
+        self._spans = DeferredSpans(host, content=content) if host else None
         self._instruments = self._measuring(host_metrics)
         self._measured: set[str] = set()
 
-    def _deferred(self, host: TracerProvider | None, *, content: bool) -> DeferredSpans | None:
-        provider = host or (self._own_traces.provider if self._own_traces else None)
-        return DeferredSpans(provider, content=content) if provider else None
-
-    def _measuring(self, host: MeterProvider | None) -> Instruments | None:
-        provider = host or (self.own_metrics.provider if self.own_metrics else None)
-        return Instruments(provider.get_meter(SCOPE, version("mnemoscope"))) if provider else None
+    def _measuring(self, host: MeterProvider | None) -> Instruments[Any] | None:
+        if host is not None:
+            return instruments_of(host)
+        return self.own_metrics.instruments if self.own_metrics else None
 
     def measure(self, batch: Sequence[Event]) -> None:
         """Record the batch's metrics, once: what failed comes again, whole or in parts."""
@@ -76,16 +73,15 @@ class Outlets:
             return
         self._measured = {event.event_id for event in fresh}
         for event in fresh:
-            self._instruments.record(event, own_context(event.trace))
+            self._instruments.record(event)
 
     def write_spans(self, batch: Sequence[Event]) -> None:
-        """Build the batch's spans, and export them where that is ours to do, or raise."""
-        if self._spans is None:
-            return
-        for event in batch:
-            self._spans.write(event)
+        """Build the batch's spans, or export them where that is ours to do, or raise."""
+        if self._spans is not None:
+            for event in batch:
+                self._spans.write(event)
         if self._own_traces is not None:
-            self._own_traces.deliver()
+            self._own_traces.deliver(batch)
 
     def close(self) -> None:
         """Close what is ours."""
@@ -94,13 +90,13 @@ class Outlets:
                 own.close()
 
 
-def own_traces(resource: Resource | None) -> OwnTraces | None:
+def own_traces(resource: Resource | None, *, content: bool) -> OwnTraces | None:
     """Return our own export of spans, unless the environment wants none."""
     if not is_wanted("TRACES"):
         return None
     from .otlp_export import OwnTraces  # noqa: PLC0415 - the SDK, only where the host has none
 
-    return OwnTraces(resource)
+    return OwnTraces(resource, content=content)
 
 
 def exports_metrics(*, alone: bool) -> bool:

@@ -11,23 +11,30 @@ The exporters read ``OTEL_EXPORTER_OTLP_*``, ``OTEL_RESOURCE_ATTRIBUTES``, ``OTE
 
 from __future__ import annotations
 
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import (
     InMemoryMetricReader,
     MetricExporter,
     MetricExportResult,
+    MetricsData,
 )
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from .event import Event
+from .otlp_direct import direct_spans
+from .otlp_histograms import OwnHistograms, are_as_usual
+from .otlp_metrics import Instruments, instruments_of
 from .otlp_settings import GRPC, Signal, metrics_every_s, protocol, timeout_s
+from .otlp_spans import DeferredSpans
 from .outbound import failure, hushed, said, within
 from .outbound_http import BoundedSession
 from .sink import DeliveryError, UnacceptableError, UnavailableError
@@ -42,29 +49,55 @@ _LOGGERS: Final = (
 
 class OwnTraces:
     """
-    Spans built by a provider of ours, and handed to an exporter by `deliver`.
+    Spans in requests of our own where the SDK would send the same, and else built by it.
 
     Args:
         resource: What the spans are attributed to. None: what the environment says.
+        content: Whether redacted content goes onto spans.
     """
 
-    def __init__(self, resource: Resource | None = None) -> None:
-        self.provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    def __init__(self, resource: Resource | None = None, *, content: bool = False) -> None:
+        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._built = InMemorySpanExporter()
-        self.provider.add_span_processor(SimpleSpanProcessor(self._built))
+        provider.add_span_processor(SimpleSpanProcessor(self._built))
+        self._spans = DeferredSpans(provider, content=content)
         self._timeout_s = timeout_s("TRACES")
         self._exporter = _span_exporter(self._timeout_s)
+        self._send = sender_of(self._exporter)
+        self._direct = self._send and direct_spans(provider, self._build, content=content)
 
-    def deliver(self) -> None:
-        """Export what was built since, or raise."""
-        spans = self._built.get_finished_spans()
-        self._built.clear()
-        if not spans:
+    def deliver(self, batch: Sequence[Event]) -> None:
+        """Export the spans of *batch*, or raise."""
+        sampled = [event for event in batch if event.trace.sampled]
+        if not sampled:
             return
+        request = self._request(sampled)
         with hushed(*_LOGGERS), within(self._timeout_s):
-            result = self._exporter.export(spans)
+            if request is not None and self._send is not None:
+                result = self._send(request)
+            else:
+                result = self._export(self._build(sampled))
         if result is not SpanExportResult.SUCCESS:
             raise _failure("TRACES")
+
+    def _request(self, batch: Sequence[Event]) -> bytes | None:
+        """Return the request with *batch*, or None where the SDK has to find out what it is."""
+        if self._direct is None:
+            return None
+        try:
+            return self._direct.request(batch)
+        except (TypeError, ValueError, OverflowError, struct.error):
+            return None
+
+    def _build(self, batch: Sequence[Event]) -> Sequence[ReadableSpan]:
+        for event in batch:
+            self._spans.write(event)
+        spans = self._built.get_finished_spans()
+        self._built.clear()
+        return spans
+
+    def _export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return self._exporter.export(spans) if spans else SpanExportResult.SUCCESS
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -74,11 +107,14 @@ class OwnTraces:
 
 class OwnMetrics:
     """
-    Metrics collected by a provider of ours, and exported by `deliver` on the lane's own thread.
+    Metrics exported by `deliver` on the lane's own thread.
 
     Args:
         resource: What the metrics are attributed to. None: what the environment says.
         clock: Monotonic seconds.
+
+    Attributes:
+        instruments: What records them.
     """
 
     def __init__(
@@ -86,8 +122,15 @@ class OwnMetrics:
     ) -> None:
         self._timeout_s = timeout_s("METRICS")
         self._exporter = _metric_exporter(self._timeout_s)
-        self._reader = InMemoryMetricReader(**_preferences(self._exporter))
-        self.provider = MeterProvider([self._reader], resource, shutdown_on_exit=False)
+        self.instruments: Instruments[Any]
+        self._collect: Callable[[], MetricsData | None]
+        if are_as_usual():
+            own = OwnHistograms(resource)
+            self.instruments, self._collect = own.instruments, own.collect
+        else:
+            reader = InMemoryMetricReader(**_preferences(self._exporter))
+            provider = MeterProvider([reader], resource, shutdown_on_exit=False)
+            self.instruments, self._collect = instruments_of(provider), reader.get_metrics_data
         self._every_s = metrics_every_s()
         self._clock = clock
         self._next_at = float("-inf")
@@ -100,7 +143,7 @@ class OwnMetrics:
     def deliver(self) -> None:
         """Export the current state of all metrics, or raise."""
         self._next_at = self._clock() + self._every_s
-        metrics = self._reader.get_metrics_data()
+        metrics = self._collect()
         if metrics is None or not metrics.resource_metrics:
             return
         with hushed(*_LOGGERS), within(self._timeout_s):
@@ -130,16 +173,26 @@ def _failure(signal: Signal) -> DeliveryError:
 def _span_exporter(timeout: float) -> SpanExporter:
     # Imported one by one: grpc alone costs 60 ms, and hosts often block it or lack it.
     if protocol("TRACES") == GRPC:
-        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import (  # noqa: PLC0415
-            OTLPSpanExporter as OverGrpc,
-        )
+        from .otlp_grpc import GrpcSpanExporter  # noqa: PLC0415
 
-        return OverGrpc(timeout=timeout)
+        return GrpcSpanExporter(timeout=timeout)
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
         OTLPSpanExporter as OverHttp,
     )
 
     return OverHttp(timeout=timeout, session=BoundedSession())
+
+
+def sender_of(exporter: SpanExporter) -> Callable[[bytes], SpanExportResult] | None:
+    """Return what sends a request that is made already, or None: not all versions can."""
+    send = getattr(exporter, "send", None)
+    if send is not None:
+        return cast("Callable[[bytes], SpanExportResult]", send)
+    export = getattr(getattr(exporter, "_client", None), "export", None)
+    if export is None:
+        return None
+    success, failure = SpanExportResult.SUCCESS, SpanExportResult.FAILURE
+    return lambda request: success if export(request).success else failure
 
 
 def _metric_exporter(timeout: float) -> MetricExporter:

@@ -15,14 +15,11 @@ from opentelemetry.trace import (
     TraceFlags,
     set_span_in_context,
 )
-from opentelemetry.util.types import AttributeValue
 
-from . import semconv
-from .crossing import Crossing
-from .event import Event, Status
-from .text import clean_text, json_text
+from .event import Event
+from .otlp_attributes import alike, span_attributes
+from .text import clean_text
 from .trace import TraceRef
-from .usage import Usage
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Tracer, TracerProvider
@@ -30,161 +27,6 @@ if TYPE_CHECKING:
 
 SCOPE = "mnemoscope"
 """Name of our instrumentation scope."""
-
-Attributes = dict[str, AttributeValue]
-
-SINK = "otlp"
-"""The sink's name, and so the key under which its subject hashes are made."""
-
-_NOT_A_FAULT = frozenset({Status.OK, Status.EMPTY, Status.CANCELLED})
-
-
-def span_name(event: Event) -> str:
-    """Return ``chat <model>``, ``invoke_agent <graph>``…, and else the operation alone."""
-    if event.usage:
-        return f"{event.operation} {event.usage.model}"
-    return f"{event.operation} {event.method}" if event.is_frame else event.operation
-
-
-def span_kind(event: Event) -> SpanKind:
-    """Return CLIENT, or INTERNAL for the graphs and nodes around model calls."""
-    return SpanKind.INTERNAL if event.is_frame else SpanKind.CLIENT
-
-
-def span_status(event: Event) -> StatusCode:
-    """Return ERROR where the caller did not get what the store was asked for."""
-    return StatusCode.UNSET if event.status in _NOT_A_FAULT else StatusCode.ERROR
-
-
-def error_type(event: Event) -> str | None:
-    """Return the class of the failure: the exception's type, or else the status."""
-    if event.error is not None or event.status.is_normal:
-        return event.error
-    return event.status.value
-
-
-def span_attributes(event: Event, *, content: bool = False) -> Attributes:
-    """Return the span's attributes. Content is among them only if asked for."""
-    found = _common(event) | _caller(event) | _redactions(event)
-    if event.crossing is not None:
-        found |= _budget(event.crossing)
-    elif event.is_frame:
-        found |= _frame(event)
-    else:
-        found |= _model(event.usage) if event.usage else _memory(event)
-    if event.store == "qdrant":
-        found |= _database(event)
-    if content and event.content is not None:
-        found[semconv.CONTENT] = json_text(event.content.value)
-    return {key: _clean(value) for key, value in found.items() if value is not None}
-
-
-def _clean(value: Any) -> AttributeValue:
-    # One lone surrogate in a thread id, and protobuf refuses the whole batch.
-    if isinstance(value, tuple):
-        return [clean_text(each) for each in cast("tuple[str, ...]", value)]
-    return clean_text(value) if isinstance(value, str) else value
-
-
-def _common(event: Event) -> dict[str, Any]:
-    return {
-        semconv.OPERATION_NAME: event.operation,
-        semconv.STORE: event.store,
-        semconv.METHOD: event.method,
-        semconv.CLASS: event.op_class.value,
-        semconv.STATUS: event.status.value,
-        semconv.ERROR_TYPE: error_type(event),
-        semconv.NEUTRAL: event.neutral,
-        semconv.LATE: event.late,
-        semconv.JOURNAL: event.journal.value or None,
-        semconv.NESTED: event.nested,
-        semconv.WAITED_S: event.waited_s,
-        semconv.SIZE_BYTES: event.size_bytes,
-        semconv.ITERATION: event.iteration,
-        semconv.INNER_COST_USD: event.inner_cost_usd,
-        semconv.EVENT_ID: event.event_id,
-    }
-
-
-def _caller(event: Event) -> dict[str, Any]:
-    return {
-        semconv.ENDUSER_PSEUDO_ID: event.subject.hashed(SINK) if event.subject else None,
-        semconv.AGENT_NAME: event.agent,
-        semconv.CONVERSATION_ID: event.run,
-        semconv.TENANT: event.tenant,
-        semconv.FEATURE: event.feature,
-    }
-
-
-def _redactions(event: Event) -> dict[str, Any]:
-    return {f"{semconv.REDACTIONS}.{entity}": n for entity, n in event.redactions.items()}
-
-
-def _memory(event: Event) -> dict[str, Any]:
-    single = event.memory_ids[0] if len(event.memory_ids) == 1 else None
-    return {
-        semconv.PROVIDER_NAME: event.store,
-        semconv.MEMORY_STORE_ID: event.collection,
-        semconv.MEMORY_RECORD_ID: single,
-        semconv.MEMORY_RECORD_COUNT: _records(event),
-        semconv.TOP_SCORE: event.top_score,
-    }
-
-
-def _frame(event: Event) -> dict[str, Any]:
-    if event.operation == "invoke_agent":
-        return {semconv.AGENT_NAME: event.agent or event.method}
-    named = _NAMED.get(event.operation)
-    return {named: event.method} if named else {}
-
-
-_NAMED = {"execute_node": semconv.NODE, "execute_tool": semconv.TOOL_NAME}
-
-
-def _records(event: Event) -> int | None:
-    if event.hits is not None:
-        return event.hits
-    return len(event.memory_ids) or None
-
-
-def _database(event: Event) -> dict[str, Any]:
-    return {
-        semconv.DB_SYSTEM_NAME: "qdrant",
-        semconv.DB_OPERATION_NAME: event.method,
-        semconv.DB_COLLECTION_NAME: event.collection,
-    }
-
-
-def _model(usage: Usage) -> dict[str, Any]:
-    first_chunk_s = usage.time_to_first_token_s
-    return {
-        semconv.PROVIDER_NAME: usage.provider,
-        semconv.REQUEST_MODEL: usage.model,
-        semconv.RESPONSE_MODEL: usage.model,
-        semconv.REQUEST_STREAM: True if first_chunk_s is not None else None,
-        semconv.RESPONSE_TIME_TO_FIRST_CHUNK: first_chunk_s,
-        semconv.USAGE_REPORTED: None if usage.reported else False,
-        semconv.USAGE_INPUT_TOKENS: usage.input_tokens if usage.reported else None,
-        semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens if usage.reported else None,
-        semconv.USAGE_CACHE_READ_TOKENS: usage.cached_tokens or None,
-        semconv.USAGE_CACHE_CREATION_TOKENS: usage.cache_write_tokens or None,
-        semconv.USAGE_REASONING_TOKENS: usage.reasoning_tokens or None,
-        semconv.NODE: usage.node,
-        semconv.NAMESPACE: usage.namespace or None,
-        semconv.COST_USD: usage.cost_usd,
-    }
-
-
-def _budget(crossing: Crossing) -> dict[str, Any]:
-    return {
-        semconv.BUDGET_NAME: crossing.budget,
-        semconv.BUDGET_LEVEL: crossing.level.value,
-        semconv.BUDGET_UNIT: crossing.unit,
-        semconv.BUDGET_SPENT: crossing.spent,
-        semconv.BUDGET_LIMIT: crossing.limit,
-        semconv.BUDGET_PERIOD_S: crossing.period_s,
-        semconv.BUDGET_BURN_PER_HOUR: crossing.burn_per_hour,
-    }
 
 
 class AssignedIds(threading.local):
@@ -235,14 +77,15 @@ class DeferredSpans:
         if not event.trace.sampled:
             return
         self._ids.ref = event.trace
+        kind = alike(event)
         span = self._tracer.start_span(
-            span_name(event),
+            clean_text(kind.span_name),
             context=parent_context(event.trace),
-            kind=span_kind(event),
+            kind=SpanKind.INTERNAL if kind.is_frame else SpanKind.CLIENT,
             attributes=span_attributes(event, content=self._content),
             start_time=event.started_ns,
         )
-        if span_status(event) is StatusCode.ERROR:
+        if kind.is_failure:
             span.set_status(StatusCode.ERROR)
         span.end(end_time=event.ended_ns)
 

@@ -12,12 +12,14 @@ refused write happen in one operation only, so counters of those add up as they 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from .event import Event, Journalled, OperationClass, Status
 from .own_time import OwnTime
-from .prometheus_metrics import Metrics, metrics_of
+from .prometheus_metrics import BUCKETS_S, Metrics, metrics_of
+from .trace_ref import TraceRef
 from .usage import Usage
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 NODE_OPERATION = "execute_node"
 """Operation of the event that stands for one run of a graph's node; its `method` is the node."""
+
+Exemplar: TypeAlias = dict[str, str]
 
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
@@ -77,9 +81,11 @@ class PrometheusSink:
 
     def write(self, batch: Sequence[Event], /) -> None:
         """Count *batch*."""
+        shown = _shown(batch)
         with self._metrics.guard:
             for event, own_s in zip(batch, self._own_time.of(batch), strict=True):
-                _count(self._metrics, event, own_s)
+                exemplar = _exemplar(event.trace) if id(event) in shown else None
+                _count(self._metrics, event, own_s, exemplar)
 
     def flush(self, _timeout_s: float, /) -> bool:
         """Return True: what is written is counted."""
@@ -98,11 +104,34 @@ class PrometheusSink:
             self._server.close(timeout_s)
 
 
-def _count(metrics: Metrics, event: Event, own_s: float) -> None:
+def _shown(batch: Sequence[Event]) -> set[int]:
+    """
+    Return the identities of those events whose trace is an exemplar when *batch* is counted.
+
+    A bucket shows one, that of its last observation, and to set it takes as long as to count.
+    """
+    last = {
+        (_series(each), bisect_left(BUCKETS_S, each.duration_s)): each
+        for each in batch
+        if each.trace.sampled and each.journal is not Journalled.REPLAYED
+    }
+    return set(map(id, last.values()))
+
+
+def _series(event: Event) -> tuple[object, ...]:
+    """Return all that decides between the series that show a trace."""
+    return event.store, event.operation, event.method, event.status, event.is_frame
+
+
+def _exemplar(trace: TraceRef) -> Exemplar:
+    return {"trace_id": trace.trace_hex, "span_id": trace.span_hex}
+
+
+def _count(metrics: Metrics, event: Event, own_s: float, exemplar: Exemplar | None) -> None:
     if event.is_frame:
-        _count_node(metrics, event)
+        _count_node(metrics, event, exemplar)
     if event.journal is not Journalled.REPLAYED:  # nobody waited for it
-        _count_time(metrics, event)
+        _count_time(metrics, event, exemplar)
         metrics.own_seconds.of(event.store).inc(own_s)
     _count_losses(metrics, event)
     for entity, replaced in event.redactions.items():
@@ -113,8 +142,8 @@ def _count(metrics: Metrics, event: Event, own_s: float) -> None:
         _count_usage(metrics, event.usage, event.feature)
 
 
-def _count_time(metrics: Metrics, event: Event) -> None:
-    seconds, exemplar = _seconds(event), _exemplar(event)
+def _count_time(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> None:
+    seconds = _seconds(event)
     metrics.duration.of(event.store, event.operation, event.status).observe(seconds, exemplar)
     if event.nested or event.is_frame:  # what a frame waited for is counted inside it
         metrics.nested_seconds.of(event.store).inc(seconds)
@@ -122,9 +151,9 @@ def _count_time(metrics: Metrics, event: Event) -> None:
         metrics.waited.of(event.store).observe(event.waited_s)
 
 
-def _count_node(metrics: Metrics, event: Event) -> None:
+def _count_node(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> None:
     if event.operation == NODE_OPERATION:
-        metrics.node.of(event.method).observe(_seconds(event), _exemplar(event))
+        metrics.node.of(event.method).observe(_seconds(event), exemplar)
     if event.iteration is not None:
         metrics.iterations.of(event.method).observe(event.iteration)
     if event.inner_cost_usd is not None and event.inner_cost_usd >= 0:
@@ -134,11 +163,6 @@ def _count_node(metrics: Metrics, event: Event) -> None:
 def _seconds(event: Event) -> float:
     # Not max(0, x), which lets NaN through: one NaN would spoil a sum for good.
     return event.duration_s if event.duration_s >= 0 else 0.0
-
-
-def _exemplar(event: Event) -> dict[str, str] | None:
-    trace = event.trace
-    return {"trace_id": trace.trace_hex, "span_id": trace.span_hex} if trace.sampled else None
 
 
 def _count_losses(metrics: Metrics, event: Event) -> None:

@@ -75,15 +75,22 @@ class Family(Generic[M]):
         self._metric = metric
         self._caps = tuple(caps)
         self._children: dict[tuple[str, ...], M] = {}
+        self._found: dict[tuple[str | None, ...], M] = {}
 
     def of(self, *values: str | None) -> M:
         """Return the child for *values*, or the one that stands for all others."""
+        return self._found.get(values) or self._find(values)
+
+    def _find(self, values: tuple[str | None, ...]) -> M:
         labels = tuple(
             cap.label(value) if cap else str(value)
             for cap, value in zip(self._caps, values, strict=True)
         )
-        child = self._children.get(labels)
-        return child if child is not None else self._new(labels)
+        child = self._children.get(labels) or self._new(labels)
+        # What stands for others may get a series of its own once there is room for more.
+        if OTHER not in labels and len(self._found) < _SERIES:
+            self._found[values] = child
+        return child
 
     def _new(self, labels: tuple[str, ...]) -> M:
         if len(self._children) >= _SERIES:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from dataclasses import replace
 
 import pytest
+from any_events import events
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.openmetrics.parser import (
@@ -90,6 +94,71 @@ def test_unsampled_operations_leave_no_exemplar(registry, sink, event_factory):
 
     families = parse_openmetrics(openmetrics.generate_latest(registry).decode())
     assert not [s for f in families for s in f.samples if s.exemplar]
+
+
+def shown(registry):
+    """Return every sample with its exemplar, apart from when it was made."""
+    return sorted(
+        (sample.name, sorted(sample.labels.items()), sample.value, _of(sample.exemplar))
+        for family in registry.collect()
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    )
+
+
+def _of(exemplar):
+    return (exemplar.labels["trace_id"], exemplar.value) if exemplar else ()
+
+
+FEW = events.map(lambda event: replace(event, store="mem0", method="search", nested=False))
+NODES = FEW.map(
+    lambda event: replace(
+        event,
+        operation=NODE_OPERATION,
+        op_class=OperationClass.MODEL,
+        journal=Journalled.NO,
+        usage=None,
+        crossing=None,
+    )
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(batch=st.lists(FEW | NODES, max_size=12))
+def test_a_batch_counts_as_its_events_do_one_by_one(batch):
+    """All samples are the same, down to which trace each bucket shows."""
+    together, apart = CollectorRegistry(), CollectorRegistry()
+    PrometheusSink(registry=together).write(batch)
+    one_by_one = PrometheusSink(registry=apart)
+    for event in batch:
+        one_by_one.write([event])
+
+    assert shown(together) == shown(apart)
+
+
+def test_each_bucket_shows_its_last_trace(registry, sink, event_factory):
+    """Of a batch, the last sampled operation that somebody waited for, in each bucket."""
+    ended = [
+        event_factory(duration_s=0.04, trace=TraceRef(1, 1)),
+        event_factory(duration_s=0.04, trace=TraceRef(2, 2)),
+        event_factory(duration_s=0.04, trace=TraceRef(3, 3, sampled=False)),
+        event_factory(duration_s=0.04, trace=TraceRef(4, 4), journal=Journalled.REPLAYED),
+        event_factory(duration_s=4.0, trace=TraceRef(5, 5)),
+    ]
+    sink.write(ended)
+
+    traces = {exemplar[0] for *_sample, exemplar in shown(registry) if exemplar}
+    assert traces == {f"{2:032x}", f"{5:032x}"}
+
+
+def test_a_feature_gets_its_own_series_once_there_is_room(registry, event_factory):
+    """A second scope that allows more features than the first is kept to."""
+    usage = Usage(model="m", cost_usd=1.0)
+    batch = [event_factory(feature=name, usage=usage) for name in ("a", "b")]
+    PrometheusSink(registry=registry, top_features=1).write(batch)
+    PrometheusSink(registry=registry, top_features=2).write(batch)
+
+    assert value(registry, "cost_usd_total", model="m", feature="b") == 1.0
 
 
 def test_nested_operations_blame_their_own_store_and_can_be_subtracted(
@@ -266,14 +335,14 @@ def test_features_beyond_the_cap_share_one_series(registry, event_factory):
 def test_combinations_of_bounded_labels_are_bounded_too(registry, event_factory):
     """Three capped labels multiply to millions; a metric still ends at its own limit."""
     sink = PrometheusSink(registry=registry, top_features=100)
-    events = [
+    batch = [
         event_factory(
             feature=f"f{n % 90}",
             usage=Usage(model=f"m{n % 83}", node=f"n{n % 79}", input_tokens=1),
         )
         for n in range(6_000)
     ]
-    sink.write(events)
+    sink.write(batch)
 
     tokens = {k: v for k, v in scraped(registry).items() if k[0] == "mnemoscope_tokens_total"}
     assert len(tokens) <= 2_001

@@ -1,0 +1,103 @@
+"""Events of every kind that there is, for tests that compare one way of sending with another."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from mnemoscope.telemetry.crossing import Crossing, Level
+from mnemoscope.telemetry.event import Event, Journalled, OperationClass, Redacted, Status
+from mnemoscope.telemetry.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.trace import TraceRef
+from mnemoscope.telemetry.usage import Usage
+
+_KEYS = SubjectKeys(b"sixteen bytes or more")
+
+# Control characters, combining ones, astral ones and lone surrogates: whatever a str can hold.
+text = st.text(st.characters(categories=("L", "N", "P", "Z", "C", "S")), max_size=12)
+_long = st.builds(lambda part, times: part * times, text, st.integers(1, 400))
+_maybe = st.none() | text | _long
+_counts = st.integers(0, 2**40)
+_seconds = st.floats(0, 1e6) | st.sampled_from([0.0, 1e-9, 0.01])
+_any_float = st.floats(allow_nan=False)
+
+traces = st.builds(
+    TraceRef,
+    st.integers(1, 2**128 - 1),
+    st.integers(1, 2**64 - 1),
+    st.none() | st.integers(1, 2**64 - 1),
+    st.just(True),
+    st.booleans(),
+)
+
+usages = st.builds(
+    Usage,
+    model=text,
+    provider=_maybe,
+    node=_maybe,
+    namespace=st.lists(text, max_size=3).map(tuple),
+    input_tokens=_counts,
+    output_tokens=_counts,
+    cached_tokens=_counts,
+    cache_write_tokens=_counts,
+    reasoning_tokens=_counts,
+    time_to_first_token_s=st.none() | _seconds,
+    cost_usd=st.none() | _seconds,
+    reported=st.booleans(),
+)
+
+crossings = st.builds(
+    Crossing,
+    budget=text,
+    level=st.sampled_from(Level),
+    unit=st.sampled_from(["usd", "tokens"]),
+    spent=_seconds,
+    limit=_seconds,
+    period_s=_seconds,
+    burn_per_hour=_seconds,
+)
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | _any_float | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=5,
+)
+
+events = st.builds(
+    Event,
+    writer_id=st.just("00000000000000aa"),
+    writer_seq=st.integers(0, 2**40),
+    started_ns=st.integers(0, 2**61),
+    duration_s=_seconds,
+    operation=st.sampled_from(
+        ["search_memory", "upsert_memory", "chat", "execute_node", "execute_tool", "invoke_agent"]
+    )
+    | text,
+    op_class=st.sampled_from(OperationClass),
+    store=st.sampled_from(["mem0", "qdrant", "langgraph.store"]) | text,
+    method=text,
+    status=st.sampled_from(Status),
+    trace=traces,
+    waited_s=_any_float,
+    collection=_maybe,
+    neutral=st.booleans(),
+    late=st.booleans(),
+    journal=st.sampled_from(Journalled),
+    error=_maybe,
+    hits=st.none() | _counts,
+    foreign_hits=_counts,
+    top_score=st.none() | _any_float,
+    size_bytes=st.none() | _counts,
+    memory_ids=st.lists(text, max_size=3).map(tuple),
+    redactions=st.dictionaries(text, st.integers(1, 300), max_size=3),
+    subject=st.none() | st.builds(lambda who: Subject(who, tenant="acme", keys=_KEYS), text),
+    tenant=_maybe,
+    agent=_maybe,
+    feature=_maybe,
+    run=_maybe,
+    nested=st.booleans(),
+    usage=st.none() | usages,
+    crossing=st.none() | crossings,
+    iteration=st.none() | st.integers(-1, 2**40),
+    inner_cost_usd=st.none() | _seconds,
+    content=st.none() | st.builds(Redacted, _json),
+)

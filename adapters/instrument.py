@@ -159,17 +159,16 @@ def _become(client: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> No
 def _patch_langgraph(scope: Mnemoscope, customer_at: int | None) -> None:
     graphs: Any = import_module("langgraph.graph.state")  # it ships no types
     functions: Any = import_module("langgraph.func")
-    for owner, name in ((graphs.StateGraph, "compile"), (functions.entrypoint, "__init__")):
-        original: Callable[..., Any] = getattr(owner, name)
-        guarding = _guarding(original, scope, customer_at)
-        _patches.append(_Patch(owner, name, guarding))
     compiled: Callable[..., Any] = graphs.StateGraph.compile
+    guarded = _guarding(compiled, scope, customer_at)
 
     @wraps(compiled)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        return _watched(compiled(*args, **kwargs), scope)
+        return _watched(guarded(*args, **kwargs), scope)
 
     _patches.append(_Patch(graphs.StateGraph, "compile", watched))
+    made: Callable[..., Any] = functions.entrypoint.__init__
+    _patches.append(_Patch(functions.entrypoint, "__init__", _guarding(made, scope, customer_at)))
 
 
 def _watched(graph: Any, scope: Mnemoscope) -> Any:

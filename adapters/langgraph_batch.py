@@ -9,7 +9,6 @@ own class and result; all but the first are marked as nested, since the first on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..memory.call import Call
@@ -77,15 +76,14 @@ class _PartReporter(Reporter):
         for index, (row, op, result) in enumerate(told):
             arguments: Arguments = op._asdict()
             summary = row.summary(result, arguments) if status.is_normal else Summary()
-            part = replace(call, method=row, arguments=arguments, summary=summary)
+            part = call.but(method=row, arguments=arguments, summary=summary)
             yield self._beside(part) if index else part
 
     def _beside(self, part: Call) -> Call:
         # A span and a count of its own; the wait and the redactions are the first one's.
         scope = part.scope
         known = (*scope.known, scope.customer) if scope.customer else scope.known
-        return replace(
-            part,
+        return part.but(
             nested=True,
             trace=self._runtime.tracing.capture(),
             redaction=part.redaction

@@ -23,7 +23,7 @@ from ..memory.call import error_name
 from ..memory.runtime import Runtime
 from ..telemetry.event import Status
 from ..telemetry.faults import Faults
-from .langgraph_models import Spoken, text_of
+from .langgraph_models import text_of
 from .langgraph_runs import Runs, nodes_in
 from .langgraph_spans import Kind, used_in
 
@@ -53,10 +53,13 @@ class GraphCallbacks(BaseCallbackHandler):
 
     run_inline = True  # in the caller's own thread and context, in both colours
 
+    # Before every model call LangChain asks each handler whether it has these, and would look for
+    # them through all its classes. None says at once that it has not.
+    tap_output_iter = tap_output_aiter = None
+
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
         self._faults: weakref.WeakSet[Faults] = weakref.WeakSet()
-        self._silent: weakref.WeakValueDictionary[UUID, Spoken] = weakref.WeakValueDictionary()
 
     @property
     def ignore_retriever(self) -> bool:
@@ -97,13 +100,14 @@ class GraphCallbacks(BaseCallbackHandler):
     ) -> None:
         """Record a graph, a node or a chain that begins."""
         parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
-        path = str(about.get("langgraph_checkpoint_ns") or named)
-        # The parts of a node have its metadata too, and may have its name.
-        is_part = parent is None or nodes_in(path) == parent.nodes
-        if parent is None or is_part or named != about.get("langgraph_node"):
-            self.runs.begin_chain(run_id, parent, named, about)
-        else:
-            self.runs.begin_node(run_id, parent, named, path)
+        if parent is not None and named == about.get("langgraph_node"):
+            path = str(about.get("langgraph_checkpoint_ns") or named)
+            nodes = nodes_in(path)
+            # The parts of a node have its metadata too, and may have its name.
+            if nodes != parent.nodes:
+                self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
+                return
+        self.runs.begin_chain(run_id, parent, named, about)
 
     @_harmless
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
@@ -160,9 +164,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record a model call that begins."""
         parent = self.runs.recorded(parent_run_id)
         if parent is not None:
-            run = self.runs.begin(Kind.MODEL, run_id, parent, "stream")
-            run.metadata, run.spoken = metadata or {}, Spoken()
-            self._silent[run_id] = run.spoken
+            self.runs.begin_call(run_id, parent, metadata or {})
 
     def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """As `on_chat_model_start`, for models that complete text."""
@@ -179,21 +181,16 @@ class GraphCallbacks(BaseCallbackHandler):
         **kwargs: Any,  # noqa: ARG002
     ) -> None:
         """Record the first chunk, and what each reports."""
-        if self._silent:
-            self._spoke(run_id)
+        if self.runs.silent:
+            self.runs.spoke(run_id)
         message = getattr(chunk, "message", None)
         if message is not None and (message.usage_metadata or message.response_metadata):
             self._heard(run_id, message)
 
     def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
         """Record the first chunk, in the third version of streaming."""
-        if self._silent:
-            self._spoke(run_id)
-
-    def _spoke(self, run_id: UUID) -> None:
-        spoken = self._silent.pop(run_id, None)
-        if spoken is not None:
-            spoken.first = self.runs.clock()
+        if self.runs.silent:
+            self.runs.spoke(run_id)
 
     @_harmless
     def _heard(self, run_id: UUID, message: Any) -> None:

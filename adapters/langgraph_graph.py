@@ -10,8 +10,10 @@ they are drawn, nested or resumed, and every way to run one leads to ``stream`` 
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from functools import wraps
+from inspect import isawaitable
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -25,11 +27,9 @@ from ..telemetry.prices import Prices
 from .langgraph_callbacks import graph_callbacks
 from .langgraph_meter import Meter
 from .langgraph_spans import Watcher, watched_by
-from .langgraph_stream import UsageFactory, usage
+from .langgraph_stream import CHANNEL, UsageFactory, usage
 
 C = TypeVar("C")
-
-Transformers = Sequence[Callable[[tuple[str, ...]], Any]] | None
 
 _FACTORY = "_mnemoscope_usage"
 _END = object()
@@ -93,17 +93,18 @@ def _stream(stream: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]
 
 
 def _parts(parts: Any, watcher: Watcher) -> Iterator[Any]:
+    around = watched_by(watcher)
     try:
         while True:
             # Not while the caller works, in whose context this runs.
-            with watched_by(watcher):
+            with around:
                 part = next(parts, _END)
             if part is _END:
                 return
             yield part
     finally:
         try:
-            with watched_by(watcher):
+            with around:
                 parts.close()
         finally:
             _close(watcher)
@@ -125,16 +126,17 @@ def _astream(astream: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncI
 
 
 async def _aparts(parts: Any, watcher: Watcher) -> AsyncIterator[Any]:
+    around = watched_by(watcher)
     try:
         while True:
-            with watched_by(watcher):
+            with around:
                 part = await anext(parts, _END)
             if part is _END:
                 return
             yield part
     finally:
         try:
-            with watched_by(watcher):
+            with around:
                 await parts.aclose()
         finally:
             _close(watcher)
@@ -146,31 +148,29 @@ def _stream_events(events: Callable[..., Any]) -> Callable[..., Any]:
         self: Any,
         input: Any,  # noqa: A002 - LangGraph's name
         config: RunnableConfig | None = None,
-        *,
-        transformers: Transformers = None,
         **kwargs: Any,
     ) -> Any:
-        if kwargs.get("version") == "v3":
-            config, watcher = _expecting(self, config)
-            factory: UsageFactory = getattr(self, _FACTORY)
-            shown = [_Shown(factory, watcher)] if isinstance(watcher, Meter) else []
-            kwargs["transformers"] = [*(transformers or ()), *shown]
-        elif transformers is not None:
-            kwargs["transformers"] = transformers
-        return events(self, input, config, **kwargs)
+        if kwargs.get("version") != "v3":
+            return events(self, input, config, **kwargs)
+        config, watcher = _expecting(self, config)
+        run = events(self, input, config, **kwargs)
+        return _awaited(run, watcher) if isawaitable(run) else _showing(run, watcher)
 
     return watched
 
 
-class _Shown:
-    """Makes the transformer that shows the totals of one run; those of its subgraphs do nothing."""
+async def _awaited(run: Awaitable[Any], watcher: Watcher | None) -> Any:
+    return _showing(await run, watcher)
 
-    def __init__(self, factory: UsageFactory, meter: Meter) -> None:
-        self._factory = factory
-        self._meter = meter
 
-    def __call__(self, scope: tuple[str, ...]) -> Any:
-        return self._factory.transformer(scope, self._meter, is_known=True)
+def _showing(run: Any, watcher: Watcher | None) -> Any:
+    """Put the totals on *run*. Not by a transformer: each would see, and slow, every event."""
+    if isinstance(watcher, Meter):
+        try:
+            run.extensions = MappingProxyType({CHANNEL: watcher.totals, **run.extensions})
+        except Exception as exc:  # noqa: BLE001 - nothing of the caller's may depend on it
+            graph_callbacks().note(exc)
+    return run
 
 
 def _expecting(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from uuid import UUID
-
 from .langgraph_spans import Kind, Run
 
 
@@ -12,24 +9,24 @@ class Loops:
     """Counts the runs of each node within one run of a graph. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._runs: Counter[tuple[str, ...]] = Counter()
-        self._costs_usd: dict[UUID, float] = {}
+        self._runs: dict[tuple[str, ...], int] = {}
+        self._costs_usd: dict[Run, float] = {}
 
     def paid(self, call: Run, cost_usd: float) -> None:
         """Add the cost of a model call to the nodes around it that have not ended."""
-        for run in call.upwards():
+        run = call.parent
+        while run is not None:
             if run.kind is Kind.NODE and run.ended is None:
-                self._costs_usd[run.run_id] = self._costs_usd.get(run.run_id, 0.0) + cost_usd
+                self._costs_usd[run] = self._costs_usd.get(run, 0.0) + cost_usd
+            run = run.parent
 
-    def ended(self, run: Run) -> tuple[int | None, float | None]:
+    def ended(self, node: Run) -> tuple[int, float | None]:
         """
-        Count a run that ended.
+        Count the run of a node that ended.
 
         Returns:
-            Of a node: which of its runs this was, from 1, and what the model calls in it cost, or
-            None where there were none. Of anything else: None and None.
+            Which of its runs this was, from 1, and what the model calls in it cost, or None where
+            there were none.
         """
-        if run.kind is not Kind.NODE:
-            return None, None
-        self._runs[run.nodes] += 1
-        return self._runs[run.nodes], self._costs_usd.pop(run.run_id, None)
+        count = self._runs[node.nodes] = self._runs.get(node.nodes, 0) + 1
+        return count, self._costs_usd.pop(node, None)

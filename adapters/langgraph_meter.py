@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Final
+from typing import Any
 
 from ..memory.budgets import Budgets
 from ..memory.context import Scope, current, nested_feature
-from ..memory.labels import Labels
+from ..memory.labels import UNTOLD, Labels
 from ..memory.runtime import Runtime
 from ..memory.spending import spent
-from ..telemetry.event import Event, OperationClass, Status
-from ..telemetry.fork_guard import ForkGuard
+from ..telemetry.event import Event, Journalled, OperationClass, Status
 from ..telemetry.prices import Prices
-from ..telemetry.thawed import thawed
+from ..telemetry.subject import Subject
+from ..telemetry.thawed import draft_of
 from ..telemetry.usage import Usage
 from .langgraph_loops import Loops
 from .langgraph_models import with_cost
 from .langgraph_spans import Kind, Run, Told, used_in
 
-STORES: Final = {
-    Kind.GRAPH: "langgraph.graph",
-    Kind.NODE: "langgraph.node",
-    Kind.TOOL: "langgraph.tool",
-    Kind.MODEL: "langgraph.model",
-}
-
-_new_event = thawed(Event)
-_new_scope = thawed(Scope)  # `replace` costs five times that
+_draft: Callable[[], Any] = draft_of(Event)
 
 
 @dataclass(slots=True)
@@ -80,6 +73,24 @@ class Totals:
         self.cost_usd += usage.cost_usd or 0.0
 
 
+@dataclass(slots=True)
+class _Known:
+    """
+    For whom the runs in one place of a graph are.
+
+    Attributes:
+        made_of: The scope of the code that made the latest of them.
+        scope: That, and what the graph adds to it.
+        told: What sinks may know of it, once somebody has asked.
+        subject: Its customer.
+    """
+
+    made_of: Scope
+    scope: Scope
+    told: Scope | None = None
+    subject: Subject | None = None
+
+
 class Meter:
     """
     Watches one run of a graph. Safe to be told of runs from many threads.
@@ -116,38 +127,38 @@ class Meter:
         # Of whoever starts the run: nodes run in the context of whoever reads it.
         self._scope = current()
         self._parent_run = runtime.parent_run()
-        self._guard = ForkGuard()
+        # Re-entrant: the collector may end a stream in here. A fork may leave it held, but a child
+        # is told of no run that began before.
+        self._guard = threading.RLock()
         self._loops = Loops()
         self._labels: Labels | None = labels
-        self._scopes: dict[tuple[tuple[str, ...], str | None], tuple[Scope, Scope]] = {}
+        self._known: dict[tuple[tuple[str, ...], str | None], _Known] = {}
 
     def let_go(self) -> None:
         """Keep the scope alive no longer: what still comes is told if others do."""
         self._runtime = self._labels = None
-        self._scopes = {}
+        self._known = {}
 
-    def ended(self, run: Run, told: Told) -> None:
+    def ended(self, run: Run, told: Told | None) -> None:
         """Count a run that ended, and tell of it unless this scope has been told already."""
-        if not told.first(self):
+        if told is not None and not told.first(self):
             return
-        usage = self._priced(run)
+        usage = self._priced(run) if run.kind is Kind.MODEL else None
         made = None if run.status is Status.REJECTED else usage
         with self._guard:
             if made is not None:
                 self.totals.add(made)
                 self._loops.paid(run, made.cost_usd or 0.0)
-            again = self._loops.ended(run)
+            again = self._loops.ended(run) if run.kind is Kind.NODE else (None, None)
         runtime = self._runtime or self._seen()
-        if runtime is None or not told.first(runtime.drain):
+        if runtime is None or (told is not None and not told.first(runtime.drain)):
             return
         if made is not None and len(runtime.budgets):
             spent(runtime, self.scope_of(run), made)
         if not runtime.faults.tripped:
             runtime.drain.emit(self._event(run, usage, again, runtime))
 
-    def _priced(self, run: Run) -> Usage | None:
-        if run.kind is not Kind.MODEL:
-            return None
+    def _priced(self, run: Run) -> Usage:
         usage = run.usage or used_in(run)
         # What is not known costs what is not known: never zero instead.
         cost_usd = self._prices.cost_usd(usage) if usage.reported else None
@@ -160,34 +171,56 @@ class Meter:
         again: tuple[int | None, float | None],
         runtime: Runtime,
     ) -> Event:
-        scope, labels = self.scope_of(run), self._labels or Labels(runtime)
-        ended = run.started if run.ended is None else run.ended
-        iteration, cost_usd = again
-        told = labels.told(scope)
-        return _new_event(
-            writer_id=runtime.drain.writer_id,
-            writer_seq=runtime.drain.next_seq(),
-            started_ns=run.started_ns,
-            duration_s=max(0.0, ended - run.started),
-            operation=run.kind.value,
-            op_class=OperationClass.MODEL,
-            store=STORES[run.kind],
-            method=run.name,
-            status=run.status,
-            error=run.error,
-            trace=run.ref,
-            parent_run=runtime.parent_run() or self._parent_run,
-            nested=run.kind is not Kind.MODEL and run.parent is not None,
-            usage=usage,
-            iteration=iteration,
-            inner_cost_usd=cost_usd,
-            subject=labels.subject(scope),
-            tenant=told.tenant,
-            agent=told.agent,
-            feature=told.feature,
-            run=told.run,
-            purpose=told.purpose,
-        )
+        drain, ended = runtime.drain, run.ended
+        # In plain steps, and every one of the fields: a constructor costs twice that.
+        event = _draft()
+        event.writer_id = drain.writer_id
+        event.writer_seq = drain.next_seq()
+        event.started_ns = run.started_ns
+        event.duration_s = ended - run.started if ended and ended > run.started else 0.0
+        event.operation = run.kind.operation
+        event.op_class = OperationClass.MODEL
+        event.store = run.kind.store
+        event.method = run.name
+        event.status = run.status
+        event.error = run.error
+        event.trace = run.ref
+        event.parent_run = runtime.parent_run() or self._parent_run
+        event.nested = run.kind is not Kind.MODEL and run.parent is not None
+        event.usage = usage
+        event.iteration, event.inner_cost_usd = again
+        return self._told_for_whom(event, run, runtime)
+
+    def _told_for_whom(self, event: Any, run: Run, runtime: Runtime) -> Event:
+        """Fill the rest of a draft, and make it an event."""
+        known = self._known_of(run)
+        told = known.told
+        if told is None:
+            told = self._labelled(known, runtime)
+        event.subject = known.subject
+        event.tenant = told.tenant
+        event.agent = told.agent
+        event.feature = told.feature
+        event.run = told.run
+        event.purpose = told.purpose
+        # What only operations on stores have.
+        event.collection = event.hits = event.top_score = event.size_bytes = None
+        event.crossing = event.content = None
+        event.memory_ids = event.scores = ()
+        event.waited_s, event.foreign_hits, event.redactions = 0.0, 0, {}
+        event.neutral = event.late = False
+        event.journal = Journalled.NO
+        event.__class__ = Event
+        made: Event = event
+        return made
+
+    def _labelled(self, known: _Known, runtime: Runtime) -> Scope:
+        labels = self._labels or Labels(runtime)
+        known.subject = labels.subject(known.scope)
+        told = labels.told(known.scope)
+        if told is not UNTOLD:  # of what could not be redacted now, the next event may tell
+            known.told = told
+        return told
 
     @property
     def budgets(self) -> Budgets | None:
@@ -197,31 +230,23 @@ class Meter:
 
     def scope_of(self, run: Run) -> Scope:
         """Return for whom and for which feature a run is."""
+        return self._known_of(run).scope
+
+    def _known_of(self, run: Run) -> _Known:
         given = run.metadata.get("thread_id")
         thread = given if isinstance(given, str) else None
-        known = self._scopes.get((run.nodes, thread))
+        known = self._known.get((run.nodes, thread))
         # One entry, read once: another thread may put that of another customer in its place.
-        if known is None or known[0] is not run.scope:
-            known = run.scope, self._scope_of(run, thread)
-            self._scopes[run.nodes, thread] = known
-        return known[1]
+        if known is None or known.made_of is not run.scope:
+            known = self._known[run.nodes, thread] = _Known(run.scope, self._scope_of(run, thread))
+        return known
 
     def _scope_of(self, run: Run, thread: str | None) -> Scope:
         scope = run.scope if run.scope is self._scope else run.scope.filled(self._scope)
         feature = self._feature(run, scope.feature)
         if feature != scope.feature:
             scope = replace(scope, feature=feature)
-        if scope.run or thread is None:
-            return scope
-        return _new_scope(
-            tenant=scope.tenant,
-            customer=scope.customer,
-            agent=scope.agent,
-            feature=scope.feature,
-            run=thread,
-            purpose=scope.purpose,
-            known=scope.known,
-        )
+        return scope if scope.run or thread is None else replace(scope, run=thread)
 
     def _feature(self, run: Run, said: str | None) -> str | None:
         """Return the path of features: the caller's, the nodes', and what the code inside says."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from ..telemetry.thawed import thawed
+from ..telemetry.thawed import draft_of
 from ..telemetry.usage import Usage
 
 
@@ -71,25 +71,29 @@ def counts_of(reported: Any) -> dict[str, int]:
     }
 
 
-_new_usage = thawed(Usage)
+_draft: Callable[[], Any] = draft_of(Usage)
 
 
 def with_cost(usage: Usage, cost_usd: float | None) -> Usage:
-    """Return *usage* with its cost. As `replace` does, for a third."""
-    return _new_usage(
-        model=usage.model,
-        provider=usage.provider,
-        node=usage.node,
-        namespace=usage.namespace,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_tokens=usage.cached_tokens,
-        cache_write_tokens=usage.cache_write_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-        time_to_first_token_s=usage.time_to_first_token_s,
-        cost_usd=cost_usd,
-        reported=usage.reported,
-    )
+    """Return *usage*, which has no cost, with its cost."""
+    if cost_usd is None:
+        return usage
+    made = _draft()
+    made.model = usage.model
+    made.provider = usage.provider
+    made.node = usage.node
+    made.namespace = usage.namespace
+    made.input_tokens = usage.input_tokens
+    made.output_tokens = usage.output_tokens
+    made.cached_tokens = usage.cached_tokens
+    made.cache_write_tokens = usage.cache_write_tokens
+    made.reasoning_tokens = usage.reasoning_tokens
+    made.time_to_first_token_s = usage.time_to_first_token_s
+    made.cost_usd = cost_usd
+    made.reported = usage.reported
+    made.__class__ = Usage
+    priced: Usage = made
+    return priced
 
 
 def usage_in(reported: Any) -> Usage:
@@ -136,20 +140,31 @@ def usage_of(
     about = getattr(message, "response_metadata", None)
     begun = getattr(spoken.message, "response_metadata", None)
     counts = spoken.usage(counts_of(reported))
-    return _new_usage(
-        model=text_of(about, "model_name", "model")
+    made = _draft()
+    made.model = (
+        text_of(about, "model_name", "model")
         or text_of(begun, "model_name", "model")
         or text_of(metadata, "ls_model_name")
-        or "unknown",
-        provider=text_of(about, "model_provider")
-        or text_of(begun, "model_provider")
-        or text_of(metadata, "ls_provider"),
-        node=path[-1] if path else None,
-        namespace=tuple(path[:-1]),
-        time_to_first_token_s=first_s,
-        reported=any(counts.values()) or _is_dict(reported),
-        **counts,
+        or "unknown"
     )
+    made.provider = (
+        text_of(about, "model_provider")
+        or text_of(begun, "model_provider")
+        or text_of(metadata, "ls_provider")
+    )
+    made.node = path[-1] if path else None
+    made.namespace = tuple(path[:-1])
+    made.input_tokens = counts["input_tokens"]
+    made.output_tokens = counts["output_tokens"]
+    made.cached_tokens = counts["cached_tokens"]
+    made.cache_write_tokens = counts["cache_write_tokens"]
+    made.reasoning_tokens = counts["reasoning_tokens"]
+    made.time_to_first_token_s = first_s
+    made.cost_usd = None
+    made.reported = any(counts.values()) or _is_dict(reported)
+    made.__class__ = Usage
+    used: Usage = made
+    return used
 
 
 def _count(value: Any) -> int:

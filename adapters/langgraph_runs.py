@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 import weakref
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
 from langgraph.errors import GraphBubbleUp
+from opentelemetry.trace import SpanContext
 
 from ..memory.call import error_name, outer_call
 from ..memory.context import current
 from ..telemetry.event import Status
 from ..telemetry.fork import reset_after_fork
 from ..telemetry.fork_guard import ForkGuard
-from ..telemetry.trace import TraceRef
+from ..telemetry.trace import TraceRef, Tracing
+from .langgraph_models import Spoken
 from .langgraph_spans import (
     Kind,
     Run,
@@ -48,6 +50,9 @@ class Runs:
     Args:
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
+
+    Attributes:
+        silent: The model calls that are open and have said nothing yet.
     """
 
     def __init__(
@@ -63,15 +68,16 @@ class Runs:
 
     def forked(self) -> None:
         """Forget all runs in a forked child: they go on in the parent."""
-        self._open: OrderedDict[UUID, Run] = OrderedDict()
+        self.silent: dict[UUID, Run] = {}
+        self._open: dict[UUID, Run] = {}
         self._ended: OrderedDict[UUID, Run] = OrderedDict()
         self._unclaimed: deque[tuple[Run, Told]] = deque(maxlen=HELD)
         self._expected: weakref.WeakValueDictionary[UUID, Watcher] = weakref.WeakValueDictionary()
         self._seeking: dict[int, weakref.ref[Watcher]] = {}
-        self._sought: weakref.WeakKeyDictionary[Watcher, str] = weakref.WeakKeyDictionary()
+        self._sought: dict[int, tuple[weakref.ref[Watcher], str]] = {}
         self._tasks: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
         # A resumed task has the id it had, which must not lead who seeks it to the run before.
-        self._latest: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
+        self._latest: dict[str, Run] = {}
 
     # -- who watches -----------------------------------------------------------------------------
 
@@ -92,31 +98,36 @@ class Runs:
     def _found(self, key: int) -> None:
         self._seeking.pop(key, None)
 
+    def _not_sought(self, key: int) -> None:
+        self._sought.pop(key, None)
+
     def claim(self, task_id: str, watcher: Watcher) -> None:
         """Have the graph that a task is part of watched, as soon as the task has begun."""
-        self._sought[watcher] = task_id  # before looking: the task may begin just now
+        key = id(watcher)
+        ref = weakref.ref(watcher, lambda _gone: self._not_sought(key))
+        self._sought[key] = ref, task_id  # before looking: the task may begin just now
         node = self._tasks.get(task_id)
         if node is not None:
             self._hand_over(node.parent or node, task_id)
-        self._found(id(watcher))
+        self._found(key)
 
     def _watched(self, graph: Run, watcher: Watcher) -> None:
         with self._seekers:
             if watcher in graph.watchers:
                 return  # by another thread, which is at it
-            graph.watchers.append(watcher)
+            graph.watchers = (*graph.watchers, watcher)
         watcher.graph = graph
         for run, told in self._unclaimed.copy():
             if graph in run.upwards():
                 watcher.ended(run, told)
-        self._sought.pop(watcher, None)  # not before: what ends meanwhile would be nobody's
+        self._not_sought(id(watcher))  # not before: what ends meanwhile would be nobody's
         if graph.ended is not None:
             watcher.let_go()
 
     def close(self, watcher: Watcher) -> None:
         """End what *watcher* watches and is still open: its caller has left."""
         self._found(id(watcher))
-        self._sought.pop(watcher, None)
+        self._not_sought(id(watcher))
         graph, watcher.graph = watcher.graph, None
         if graph is not None:
             self.end(graph, Status.CANCELLED)
@@ -169,7 +180,8 @@ class Runs:
         if parent is not None:
             run = self.begin(Kind.CHAIN, run_id, parent, name)
         elif watcher is not None:
-            run = self._begin(Kind.CHAIN, run_id, name, watcher, watcher.trace)
+            around = current_span()
+            run = self._begin(Kind.CHAIN, run_id, name, watcher.tracing, watcher.trace, around)
         else:
             self._maybe_sought(run_id, name, metadata)
             return
@@ -185,15 +197,14 @@ class Runs:
             # Of the only one that seeks it is most likely the run, and below who started that.
             alone = len(seeking) == 1
             ref = seeking[0].trace if alone else seeking[0].tracing.capture()
-            self._begin(Kind.CHAIN, run_id, name, seeking[0], ref)
+            self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
 
-    def begin_node(self, run_id: UUID, parent: Run, name: str, path: str) -> None:
-        """Record a node's run, and thereby that of its graph."""
+    def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> None:
+        """Record the run of the last of *nodes*, and thereby that of its graph."""
         if parent.kind is Kind.CHAIN:
             parent.kind = Kind.GRAPH
-        run = self.begin(Kind.NODE, run_id, parent, name)
-        run.nodes = nodes_in(path)
-        task_id = path.rpartition(":")[2]
+        run = self.begin(Kind.NODE, run_id, parent, nodes[-1])
+        run.nodes, run.task_id = nodes, task_id
         self._latest[task_id] = run
         if self._seeking:
             self._tasks[task_id] = run
@@ -201,8 +212,9 @@ class Runs:
             self._hand_over(parent, task_id)
 
     def _hand_over(self, graph: Run, task_id: str) -> None:
-        for watcher in [each for each, of in list(self._sought.items()) if of == task_id]:
-            self._watched(graph, watcher)
+        for ref, of in list(self._sought.values()):
+            if of == task_id and (watcher := ref()) is not None:
+                self._watched(graph, watcher)
 
     def begin(self, kind: Kind, run_id: UUID, parent: Run, name: str) -> Run:
         """Record a run that is part of *parent*."""
@@ -211,22 +223,43 @@ class Runs:
             ref = parent.tracing.child(above.ref)
         else:
             ref = parent.tracing.under(around)
-        run = self._begin(kind, run_id, name, parent, ref)
+        run = self._begin(kind, run_id, name, parent.tracing, ref, around)
         run.parent, run.nodes = parent, parent.nodes
-        parent.open[run_id] = run
+        parent.open[run] = None
         return run
 
-    def _begin(self, kind: Kind, run_id: UUID, name: str, of: Run | Watcher, ref: TraceRef) -> Run:
+    def begin_call(self, run_id: UUID, parent: Run, metadata: Mapping[str, Any]) -> None:
+        """Record a model call."""
+        run = self.begin(Kind.MODEL, run_id, parent, "stream")
+        run.metadata, run.spoken = metadata, Spoken()
+        self.silent[run_id] = run
+        if run.ended is not None:  # meanwhile, by another thread, which found nothing to take away
+            self.silent.pop(run_id, None)
+
+    def spoke(self, run_id: UUID) -> None:
+        """Note when the first chunk of a model's answer came. Of later ones nothing is noted."""
+        run = self.silent.pop(run_id, None)
+        if run is not None and run.spoken is not None:
+            run.spoken.first = self.clock()
+
+    def _begin(  # noqa: PLR0913, PLR0917 - by position: once for every run
+        self,
+        kind: Kind,
+        run_id: UUID,
+        name: str,
+        tracing: Tracing,
+        ref: TraceRef,
+        around: SpanContext | None,
+    ) -> Run:
         call = outer_call()
         run = Run(
             run_id=run_id,
             kind=kind,
             name=name,
-            parent=None,
             scope=call.scope.filled(current()) if call else current(),
-            around=current_span(),
+            around=around,
             ref=ref,
-            tracing=of.tracing,
+            tracing=tracing,
             started=self.clock(),
             started_ns=self._wall_ns(),
         )
@@ -251,43 +284,54 @@ class Runs:
         if self._open.pop(run.run_id, None) is None:
             return
         run.ended, run.status = self.clock(), status
-        self._settle(run)
+        if self.silent:
+            self.silent.pop(run.run_id, None)
+        if run.parent is not None:
+            run.parent.open.pop(run, None)
+        if run.open:
+            self._settle(run)
         if run.kind is not Kind.CHAIN:
             self._tell(run)
-        self._ended[run.run_id] = run
-        if len(self._ended) > HELD:
-            self._ended.popitem(last=False)
+        self._keep(run)
         for watcher in run.watchers:
             watcher.let_go()
 
+    def _keep(self, run: Run) -> None:
+        """Hold a run that ended, for what is part of it and begins yet."""
+        self._ended[run.run_id] = run
+        if len(self._ended) > HELD:
+            _run_id, oldest = self._ended.popitem(last=False)
+            if oldest.task_id is not None and self._latest.get(oldest.task_id) is oldest:
+                self._latest.pop(oldest.task_id, None)
+
     def _settle(self, run: Run) -> None:
         """See to what is part of *run* and has not ended: what was left ends, what goes on may."""
-        if run.parent is not None:
-            run.parent.open.pop(run.run_id, None)
-        for child in list(run.open.values()):
+        for child in list(run.open):
             if run.status is Status.CANCELLED:
                 self.end(child, Status.CANCELLED)
             elif run.parent is not None:
-                run.parent.open[child.run_id] = child
+                run.parent.open[child] = None
             elif child.kind is not Kind.MODEL or run.status is not Status.OK:
                 self.end(child, Status.CANCELLED)
         run.open.clear()
 
     def _tell(self, run: Run) -> None:
-        told = Told()
-        is_sought = bool(self._seeking or self._sought)
-        if is_sought:
+        if self._seeking or self._sought:
+            told = Told()
             # Before asking who listens: who begins to just now finds the run here, or is found.
             self._unclaimed.append((run, told))
-        for watcher in run.listening():
-            watcher.ended(run, told)
-        if not is_sought:
-            run.forget()
+            for watcher in run.listening():
+                watcher.ended(run, told)
+            return
+        listening = run.listening()
+        others = Told() if len(listening) > 1 else None
+        for watcher in listening:
+            watcher.ended(run, others)
+        run.forget()
+        if self._unclaimed:
             self._forget_unclaimed()
 
     def _forget_unclaimed(self) -> None:
-        if not self._unclaimed:
-            return
         with self._seekers:
             if self._seeking or self._sought:
                 return
@@ -298,4 +342,4 @@ class Runs:
 
 def nodes_in(path: str) -> tuple[str, ...]:
     """Return the names in a ``langgraph_checkpoint_ns``, without their task ids."""
-    return tuple(each.partition(":")[0] for each in path.split("|"))
+    return tuple([each.partition(":")[0] for each in path.split("|")])

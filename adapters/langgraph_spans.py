@@ -8,34 +8,44 @@ be its child; the span itself is built from the event of the run's end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
-from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import SpanContext
 
 from ..memory.context import NOBODY, Scope
 from ..telemetry.event import Status
-from ..telemetry.trace import TraceRef, Tracing
+from ..telemetry.trace import CURRENT, TraceRef, Tracing
 from ..telemetry.usage import Usage
 from .langgraph_models import Spoken, message_of, usage_of
 
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
 
 class Kind(Enum):
-    """What a run is of. A chain is anything else that LangChain runs: it has no span."""
+    """
+    What a run is of. A chain is anything else that LangChain runs: it has no span.
 
-    GRAPH = "invoke_agent"
-    NODE = "execute_node"
-    TOOL = "execute_tool"
-    MODEL = "chat"
-    CHAIN = "chain"
+    Attributes:
+        operation: What its event is called.
+        store: What stands for a store there.
+    """
+
+    GRAPH = "invoke_agent", "langgraph.graph"
+    NODE = "execute_node", "langgraph.node"
+    TOOL = "execute_tool", "langgraph.tool"
+    MODEL = "chat", "langgraph.model"
+    CHAIN = "chain", ""
+
+    def __init__(self, operation: str, store: str) -> None:
+        self.operation = operation
+        self.store = store
 
 
 class Told:
@@ -66,8 +76,8 @@ class Watcher(Protocol):
     tracing: Tracing
     graph: Run | None
 
-    def ended(self, run: Run, told: Told) -> None:
-        """Hear that a run has ended. *told* knows who has heard of it already."""
+    def ended(self, run: Run, told: Told | None) -> None:
+        """Hear that a run has ended. *told* knows who else hears of it; None: nobody does."""
         ...
 
     def let_go(self) -> None:
@@ -75,10 +85,11 @@ class Watcher(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False, kw_only=True, weakref_slot=True)
 class Run:
     """
     One run, as its callbacks told it.
+
+    What most runs leave as it is stands in the class, not in the run.
 
     Attributes:
         run_id: LangChain's id.
@@ -90,6 +101,7 @@ class Run:
         ref: Ids of its span.
         tracing: Makes the ids of the runs below.
         nodes: The names of the nodes around it, outermost first; a node's own is the last.
+        task_id: Of a node: LangGraph's id of the task.
         metadata: LangChain's, of model calls.
         usage: What a model call used, once it has ended, without its cost.
         started: Monotonic seconds, as `ended`.
@@ -97,29 +109,44 @@ class Run:
         spoken: What a model said of itself while it answered.
         status: How it ended.
         error: Qualified name of the exception's type, if it failed.
-        open: The runs that are part of it and have not ended.
+        open: The runs that are part of it and have not ended, in the order they began.
         watchers: Who watches from here down.
     """
 
-    run_id: UUID
-    kind: Kind
-    name: str
-    parent: Run | None
-    scope: Scope = field(repr=False)
-    around: SpanContext | None
-    ref: TraceRef
-    tracing: Tracing = field(repr=False)
+    parent: Run | None = None
     nodes: tuple[str, ...] = ()
-    started: float
-    started_ns: int
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    spoken: Spoken | None = field(default=None, repr=False)
+    task_id: str | None = None
+    metadata: Mapping[str, Any] = _NONE
+    spoken: Spoken | None = None
     usage: Usage | None = None
     ended: float | None = None
     status: Status = Status.OK
     error: str | None = None
-    open: dict[UUID, Run] = field(default_factory=dict[UUID, "Run"], repr=False)
-    watchers: list[Watcher] = field(default_factory=list[Watcher], repr=False)
+    watchers: tuple[Watcher, ...] = ()
+
+    def __init__(  # noqa: PLR0913 - keyword-only, and that is what every run has
+        self,
+        *,
+        run_id: UUID,
+        kind: Kind,
+        name: str,
+        scope: Scope,
+        around: SpanContext | None,
+        ref: TraceRef,
+        tracing: Tracing,
+        started: float,
+        started_ns: int,
+    ) -> None:
+        self.run_id = run_id
+        self.kind = kind
+        self.name = name
+        self.scope = scope
+        self.around = around
+        self.ref = ref
+        self.tracing = tracing
+        self.started = started
+        self.started_ns = started_ns
+        self.open: dict[Run, None] = {}
 
     def upwards(self) -> Iterator[Run]:
         """Yield this run and those it is part of, innermost first."""
@@ -130,11 +157,16 @@ class Run:
 
     def forget(self) -> None:
         """Keep what runs that it started, and that begin yet, need of it, and nobody's data."""
-        self.scope, self.metadata, self.spoken, self.usage = NOBODY, {}, None, None
+        self.scope, self.metadata, self.spoken, self.usage = NOBODY, _NONE, None, None
 
     def listening(self) -> list[Watcher]:
         """Return who watches this run, the nearest first."""
-        return [watcher for run in self.upwards() for watcher in run.watchers]
+        found, run = list[Watcher](), self
+        while run.parent is not None:
+            found.extend(run.watchers)
+            run = run.parent
+        found.extend(run.watchers)
+        return found
 
 
 def used_in(run: Run, response: Any = None) -> Usage:
@@ -158,7 +190,7 @@ def spanned(run: Run) -> Run:
 
 def current_span() -> SpanContext | None:
     """Return the host's current span, or None."""
-    context = otel_context.get_current()
+    context = CURRENT.get()
     if not context:
         return None
     found = otel_trace.get_current_span(context).get_span_context()
@@ -205,8 +237,10 @@ class watched_by:  # noqa: N801 - used as a function
         self._token = _watching.set(self._watcher)
 
     def __exit__(self, *_exc: object) -> None:
-        with suppress(ValueError):
+        try:  # noqa: SIM105 - suppress() costs a microsecond, for every event of a stream
             _watching.reset(self._token)
+        except ValueError:
+            pass
 
 
 def watcher_around() -> Around | None:

@@ -38,7 +38,6 @@ class UsageTransformer(StreamTransformer):
         scope: LangGraph's name for where it stands: ``()`` at the root.
         meter: None where nothing is to be counted.
         note: Takes errors of ours.
-        is_known: The run is watched from its beginning, and need not be found.
     """
 
     supports_sync: ClassVar[bool] = True
@@ -49,13 +48,11 @@ class UsageTransformer(StreamTransformer):
         scope: tuple[str, ...] = (),
         meter: Meter | None = None,
         note: Callable[[str, Exception], None] | None = None,
-        *,
-        is_known: bool = False,
     ) -> None:
         super().__init__(scope)
         self._meter = meter
         self._note = note
-        self._is_found = is_known or meter is None
+        self._is_found = meter is None
 
     def init(self) -> dict[str, Any]:
         """Contribute nothing here: two of us on one run would collide over the name."""
@@ -67,8 +64,7 @@ class UsageTransformer(StreamTransformer):
             self._meter, self._is_found = None, True
         if self._meter is not None:
             mux.extensions.setdefault(CHANNEL, self._meter.totals)
-            if not self._is_found:
-                graph_callbacks().runs.seek(self._meter)
+            graph_callbacks().runs.seek(self._meter)
 
     def process(self, event: Any) -> bool:
         """Let an event pass, and find the run by its first task."""
@@ -137,14 +133,8 @@ class UsageFactory:
 
     def __call__(self, scope: tuple[str, ...]) -> UsageTransformer:
         """Return the transformer for *scope*. Never raises: that would fail the run."""
-        return self.transformer(scope, self.meter())
-
-    def transformer(
-        self, scope: tuple[str, ...], meter: Meter | None, *, is_known: bool = False
-    ) -> UsageTransformer:
-        """Return a transformer that shows what *meter* counts."""
         note = self._runtime.faults.note if self._runtime else None
-        return UsageTransformer(scope, meter, note, is_known=is_known)
+        return UsageTransformer(scope, self.meter(), note)
 
 
 def usage(

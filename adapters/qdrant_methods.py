@@ -248,7 +248,11 @@ def _redact(
     rules: Mapping[str, Rule], default: Rule, owner: Path, given: Arguments, redaction: Redaction
 ) -> Arguments:
     walker = Walker(redaction, owner)
-    return {name: rules.get(name, default)(walker, value) for name, value in given.items()}
+    redacted: Arguments = {}
+    for name, value in given.items():
+        rule = rules.get(name, default)
+        redacted[name] = value if rule is Walker.keep else rule(walker, value)
+    return redacted
 
 
 def _redacting(name: str, owner: Path) -> Callable[[Arguments, Redaction], Arguments]:
@@ -283,12 +287,12 @@ _SIZES: Mapping[str, Callable[[Any], int]] = {
 def _answered(name: str, owner: Owner | None, result: Any, arguments: Arguments) -> Summary:
     if name in _RECORDS:
         records = _RECORDS[name](result)
+        # Lists first: a tuple of a generator costs twice as much, in every recall.
         return Summary(
-            hits=len(records),
-            # Lists first: a tuple of a generator costs twice as much, in every recall.
-            memory_ids=tuple([str(each.id) for each in records]),
-            scores=tuple([each.score for each in records if isinstance(each, models.ScoredPoint)]),
-            owners=owner.owners(records) if owner else (),
+            len(records),
+            tuple([str(each.id) for each in records]),
+            tuple([each.score for each in records if isinstance(each, models.ScoredPoint)]),
+            owner.owners(records) if owner else (),
         )
     if name in _SIZES:
         return Summary(hits=_SIZES[name](result))

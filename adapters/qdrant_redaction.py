@@ -102,7 +102,7 @@ class Walker:
 
     def vector(self, value: Any) -> Any:
         """Pass on numbers; redact what is to become numbers only in the store."""
-        if isinstance(value, models.SparseVector) or _is_numeric(value):
+        if _is_numeric(value) or isinstance(value, models.SparseVector):
             return value
         if isinstance(value, dict):
             named = cast("dict[str, Any]", value)
@@ -303,6 +303,8 @@ def _is_lazy(value: Any) -> bool:
 
 def _is_numeric(value: Any) -> bool:
     """Tell numbers by their first, so that a long vector costs no more than a short one."""
+    if value.__class__ is list and value and value[0].__class__ is float:
+        return True
     if isinstance(value, np.ndarray):
         return cast("np.ndarray[Any, np.dtype[Any]]", value).dtype.kind in "fiub"
     if not isinstance(value, (list, tuple)) or not value:

@@ -20,7 +20,7 @@ from .errors import ConfigurationError
 from .ledger import Ledger, parse_mode
 from .live import LiveFigures
 from .redaction.redactor import Redactor, build_redactor
-from .runtime import Runtime
+from .runtime import Runtime, no_parent
 from .settings import SINK_NAMES, Settings, SinkName
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def _tracing(names: Iterable[SinkName]) -> Tracing:
 
 def _parent_run(names: Iterable[SinkName]) -> Callable[[], str | None]:
     if "langsmith" not in names:
-        return lambda: None
+        return no_parent
     from ..telemetry.langsmith import capture_parent  # noqa: PLC0415
 
     return capture_parent

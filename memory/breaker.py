@@ -70,9 +70,7 @@ class Breaker:
         """Begin closed, with no history: the child has connections of its own to make."""
         # Re-entrant: a finaliser or signal handler may call a store from within these few lines.
         self._lock = threading.RLock()
-        self._window: deque[_Outcome] = deque()
-        self._failures = 0
-        self._slow = 0
+        self._window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
         self._opened_at: float | None = None
         self._probe: Admission | None = None
 
@@ -105,11 +103,18 @@ class Breaker:
         self, admission: Admission, *, failed: bool, slow: bool = False, now: float | None = None
     ) -> None:
         """Report how an admitted call ended, *now* if that has been read from the clock."""
+        if admission is NORMAL and not (failed or slow):
+            # What most calls come to opens and closes nothing: atomic, and without the lock, which
+            # would cost them more than all else here.
+            if self._opened_at is None:
+                self._window.append((self._clock() if now is None else now, False, False))
+            return
         with self._lock:
             if now is None:
                 now = self._clock()
             if admission is self._probe:
                 self._probe = None
+                self._window.clear()
                 self._opened_at = now if failed or slow else None
             elif admission is NORMAL and self._opened_at is None:
                 self._record((now, failed, slow))
@@ -123,30 +128,22 @@ class Breaker:
                 self._probe = None
 
     def _record(self, outcome: _Outcome) -> None:
-        policy, window = self._policy, self._window
-        now, failed, slow = outcome
-        window.append(outcome)
-        self._failures += failed
-        self._slow += slow
-        horizon = now - policy.window_s
-        while len(window) > policy.window_calls or window[0][0] < horizon:
-            _at, oldest_failed, oldest_slow = window.popleft()
-            self._failures -= oldest_failed
-            self._slow -= oldest_slow
-        if (failed or slow) and self._is_bad():
+        self._window.append(outcome)
+        now = outcome[0]
+        if self._is_bad(now - self._policy.window_s):
             self._open(now)
 
-    def _is_bad(self) -> bool:
-        calls = len(self._window)
-        if calls < self._policy.minimum_calls:
+    def _is_bad(self, horizon: float) -> bool:
+        """Tell by the outcomes since *horizon*, in monotonic seconds."""
+        recent = [each for each in self._window.copy() if each[0] >= horizon]
+        calls, policy = len(recent), self._policy
+        if calls < policy.minimum_calls:
             return False
-        return (
-            self._failures / calls >= self._policy.failure_rate
-            or self._slow / calls >= self._policy.slow_rate
-        )
+        failures = sum(failed for _at, failed, _slow in recent)
+        slow = sum(slow for _at, _failed, slow in recent)
+        return failures / calls >= policy.failure_rate or slow / calls >= policy.slow_rate
 
     def _open(self, now: float) -> None:
         self._opened_at = now
         self._probe = None
         self._window.clear()
-        self._failures = self._slow = 0

@@ -11,7 +11,7 @@ import contextvars
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
@@ -64,19 +64,21 @@ class Scope:
             return self
         if self is NOBODY:
             return other
-        missing: dict[str, Any] = {
-            name: value
-            for name in _NAMES
-            if not getattr(self, name) and (value := getattr(other, name))
-        }
         named = other.known if other.customer is None else (other.customer, *other.known)
         told = (self.customer or other.customer, *self.known)
-        if further := tuple(each for each in named if each not in told):
-            missing["known"] = (*self.known, *further)
-        return replace(self, **missing) if missing else self
+        # The last of three for what is empty and stays so.
+        scope = Scope(
+            tenant=self.tenant or other.tenant or self.tenant,
+            customer=self.customer or other.customer or self.customer,
+            agent=self.agent or other.agent or self.agent,
+            feature=self.feature or other.feature or self.feature,
+            run=self.run or other.run or self.run,
+            purpose=self.purpose or other.purpose or self.purpose,
+            known=(*self.known, *[each for each in named if each not in told]),
+        )
+        return self if scope == self else scope
 
 
-_NAMES = tuple(each.name for each in fields(Scope) if each.name != "known")
 _current: contextvars.ContextVar[Scope] = contextvars.ContextVar("mnemoscope_scope")
 NOBODY = Scope()
 

@@ -9,7 +9,6 @@ of asyncio is never used: a few hung calls would fill it for the whole process.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import contextvars
 import sys
@@ -18,9 +17,12 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..telemetry.fork import reset_after_fork
+
+if TYPE_CHECKING:
+    import asyncio  # where it runs, only in functions: a tenth of the time to configure a scope
 
 IDLE_S = 30.0
 """Seconds an idle worker stays."""
@@ -87,6 +89,8 @@ class _LoopJob(_Job):
     __slots__ = ("_loop", "ended")
 
     def __init__(self, fn: Callable[[], Any], late: Callable[[], None]) -> None:
+        import asyncio  # noqa: PLC0415
+
         super().__init__(fn, late)
         self._loop = asyncio.get_running_loop()
         self.ended = asyncio.Event()
@@ -189,6 +193,8 @@ class Workers:
         Raises:
             Expired: *fn* still runs.
         """
+        import asyncio  # noqa: PLC0415
+
         job = _LoopJob(fn, late)
         if not self._handed(job):
             return fn()
@@ -214,6 +220,8 @@ class Workers:
         Raises:
             Expired: *fn* still runs.
         """
+        import asyncio  # noqa: PLC0415
+
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
         outcome: list[Callable[[], Any]] = []
@@ -260,6 +268,8 @@ class Workers:
 
 async def _until(ended: asyncio.Event, deadline: float) -> asyncio.CancelledError | None:
     """Wait for *ended*, through cancellations, of which the last is returned."""
+    import asyncio  # noqa: PLC0415
+
     cancelled = None
     waiter = asyncio.ensure_future(ended.wait())
     while not waiter.done() and (left_s := deadline - asyncio.get_running_loop().time()) > 0:

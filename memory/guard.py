@@ -16,21 +16,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from ..telemetry.event import Journalled, OperationClass, Status
+from ..telemetry.event import Journalled, Status
 from ..telemetry.fork_guard import ForkGuard
-from ..telemetry.trace import TraceRef, entered
-from .breaker import Breaker
-from .bulkhead import Bulkhead
-from .call import Call, inside, outer_call
+from ..telemetry.trace import TraceRef, around
+from .call import Call, outer_call
 from .confidentiality import Confidentiality
 from .context import current
 from .deadline import Expired, driven
 from .errors import BARRED, DeadlineExceededError, RedactionError, ScopeError, StoreUnavailableError
-from .operation import Arguments, Operation, Summary
+from .operation import Arguments, Operation, Summary, nobody
+from .places import place_of
 from .policy import CLASSES, FAILS_OPEN
 from .report import Reporter, status_of
 from .runtime import Runtime
@@ -78,12 +77,12 @@ class Guard:
         self.runtime = runtime
         self.late_results = 0
         self._late = ForkGuard()
-        policy = runtime.policy
-        self.breakers = {each: Breaker(policy.breaker, runtime.clock) for each in CLASSES}
-        self.bulkheads = {each: Bulkhead(policy.concurrency) for each in CLASSES}
+        places = {each: place_of(each, runtime.policy, runtime.clock) for each in CLASSES}
+        self._places = places
+        self.breakers = {each: place.breaker for each, place in places.items()}
+        self.bulkheads = {each: place.bulkhead for each, place in places.items()}
         self._failed = failed
         self._serialise = serialise
-        self._slow_s = {each: policy.slow_call_s(each) for each in CLASSES}
         self._blocks = blocks
         self._tenancy = Tenancy(store, runtime)
         self._confidentiality = Confidentiality(store, runtime)
@@ -145,33 +144,39 @@ class Guard:
     # -- before the store ------------------------------------------------------------------------
 
     def _admit(self, operation: Operation) -> Call:
-        call = self._begun(operation)
+        call, runtime = self._begun(operation), self.runtime
+        # Asked here, since most calls have nothing to do with any of the three.
+        enforced = runtime.policy.enforce_tenancy
+        if enforced or runtime.ledger is not None or operation.method.scope is not nobody:
+            self._vet(call)
+        if self._confidentiality.apply(call):
+            self._take_place(call)
+        return call
+
+    def _vet(self, call: Call) -> None:
+        """Find out whose memory it is about, and bar it where it must not go on."""
         try:
             self._tenancy.name_owner(call)
             self._tenancy.confine(call)
             if self.runtime.ledger is not None:
-                self.runtime.ledger.admit(operation.method.op_class)
+                self.runtime.ledger.admit(call.method.op_class)
         except BARRED as exc:
             self._confidentiality.begin(call)  # for the labels of the event
             self._report.ended(call, Status.DENIED, exc)
             raise
-        if self._confidentiality.begin(call) and self._confidentiality.redact(call):
-            self._take_place(call)
-        return call
 
     def _begun(self, operation: Operation) -> Call:
         runtime, method = self.runtime, operation.method
-        trace, span = self._trace()
-        call = Call(
-            method=method,
-            arguments=operation.arguments,
-            scope=current(),
-            trace=trace,
-            span=span,
-            started_ns=runtime.wall_ns(),
-            started=runtime.clock(),
-            deadline_s=runtime.policy.deadline_s(method.op_class),
-        )
+        try:
+            trace = runtime.tracing.capture()
+            context = around(trace)
+        except Exception as exc:  # noqa: BLE001 - the host's id generator or span may be broken
+            runtime.faults.note("guard.trace", exc)
+            trace, context = UNTRACED, None
+        deadline_s = self._places[method.op_class].deadline_s
+        now_ns, now = runtime.wall_ns(), runtime.clock()
+        arguments, scope = operation.arguments, current()
+        call = Call(method, arguments, scope, trace, context, now_ns, now, deadline_s)
         if operation.behind:
             call.behind = True
         if (outer := outer_call()) is not None:
@@ -179,22 +184,13 @@ class Guard:
             call.nested, call.private, call.sheltered = True, outer.private, outer.method.shields
         return call
 
-    def _trace(self) -> tuple[TraceRef, AbstractContextManager[None]]:
-        try:
-            trace = self.runtime.tracing.capture()
-            return trace, entered(trace)
-        except Exception as exc:  # noqa: BLE001 - the host's id generator or span may be broken
-            self.runtime.faults.note("guard.trace", exc)
-            return UNTRACED, nullcontext()
-
     def _take_place(self, call: Call) -> None:
-        op_class = call.method.op_class
-        breaker, bulkhead = self.breakers[op_class], self.bulkheads[op_class]
-        call.admission = breaker.admit()
+        place = self._places[call.method.op_class]
+        call.admission = place.breaker.admit()
         if not call.admission.granted:
             reason = "breaker open"
-        elif not bulkhead.enter():
-            breaker.release(call.admission)
+        elif not place.bulkhead.enter():
+            place.breaker.release(call.admission)
             reason = "bulkhead full"
         else:
             return
@@ -228,26 +224,32 @@ class Guard:
         return self.runtime.workers.run(work, call.deadline_s, late)
 
     def _work(self, call: Call, invoke: Invoke) -> Any:
-        call.holds = [partial(self._left, call)]
+        call.holds = [self._left]
         try:
             if self._serialise is None:
-                with call.span, inside(call):
-                    result = self._attempts(call, invoke)
-            else:
-                with call.span, self._serialise, inside(call):
-                    result = self._attempts(call, invoke)
-            call.landed = True
-            return result
+                return self._within(call, invoke)
+            with self._serialise:
+                return self._within(call, invoke)
         finally:
             call.let_go()
 
+    def _within(self, call: Call, invoke: Invoke) -> Any:
+        marks = call.enter()
+        try:
+            call.reached_store_at = self.runtime.clock()
+            pauses_s = self._places[call.method.op_class].pauses_s
+            result = self._attempts(call, invoke, pauses_s) if pauses_s else invoke(call.arguments)
+            call.landed = True
+            return result
+        finally:
+            call.leave(marks)
+
     def _left(self, call: Call) -> None:
         call.ended = True
-        self.bulkheads[call.method.op_class].leave()
+        self._places[call.method.op_class].bulkhead.leave()
 
-    def _attempts(self, call: Call, invoke: Invoke) -> Any:
-        call.reached_store_at = self.runtime.clock()
-        for pause_s in self._pauses_s(call):
+    def _attempts(self, call: Call, invoke: Invoke, pauses_s: tuple[float, ...]) -> Any:
+        for pause_s in pauses_s:
             try:
                 return invoke(call.arguments)
             except Exception as exc:
@@ -262,18 +264,19 @@ class Guard:
     async def _areach(self, call: Call, invoke: AsyncInvoke) -> Any:
         if self._blocks:
             return await self._areach_blocking(call, invoke)
-        call.holds = [partial(self._aleft, call)]
+        call.holds = [self._aleft]
         timeout = asyncio.timeout(call.deadline_s or None)
+        marks = call.enter()
         try:
-            with call.span, inside(call):
-                async with timeout:
-                    return await self._aattempts(call, invoke)
+            async with timeout:
+                return await self._aattempts(call, invoke)
         except Exception as exc:
             # A client may turn the cancellation into an error of its own: it is still our deadline.
             if timeout.expired():
                 raise Expired from exc
             raise
         finally:
+            call.leave(marks)
             call.let_go()
 
     async def _areach_blocking(self, call: Call, invoke: AsyncInvoke) -> Any:
@@ -292,7 +295,7 @@ class Guard:
 
     async def _aattempts(self, call: Call, invoke: AsyncInvoke) -> Any:
         call.reached_store_at = self.runtime.clock()
-        for pause_s in self._pauses_s(call):
+        for pause_s in self._places[call.method.op_class].pauses_s:
             try:
                 return await invoke(call.arguments)
             except Exception as exc:
@@ -300,10 +303,6 @@ class Guard:
                     raise
             await asyncio.sleep(pause_s)
         return await invoke(call.arguments)
-
-    def _pauses_s(self, call: Call) -> tuple[float, ...]:
-        retried = call.method.op_class is OperationClass.CHECKPOINT
-        return self.runtime.policy.checkpoint_pauses_s if retried else ()
 
     def _note_late(self, _call: Call) -> None:
         with self._late:
@@ -314,18 +313,19 @@ class Guard:
     def _answered(self, call: Call, result: Any) -> Any:
         self._settle(call, failed=False)
         status = self._summarise(call, result)
-        try:
-            owned = self._tenancy.narrow(call, result)
-        except ScopeError as exc:
-            self._report.ended(call, Status.ERROR, exc)
-            raise
+        if self.runtime.policy.enforce_tenancy:
+            try:
+                result = self._tenancy.narrow(call, result)
+            except ScopeError as exc:
+                self._report.ended(call, Status.ERROR, exc)
+                raise
         self._report.ended(call, status)
-        return owned
+        return result
 
     def _summarise(self, call: Call, result: Any) -> Status:
         try:
             call.summary = call.method.summary(result, call.arguments)
-            empty = call.method.op_class is OperationClass.RECALL and call.summary.hits == 0
+            empty = call.summary.hits == 0 and self._places[call.method.op_class].recalls
         except Exception as exc:  # noqa: BLE001 - reading a result fails open
             self.runtime.faults.note("guard.summary", exc)
             call.summary = Summary()
@@ -395,6 +395,6 @@ class Guard:
 
     def _settle(self, call: Call, *, failed: bool) -> None:
         method, now = call.method, self.runtime.clock()
-        took = now - (call.reached_store_at or call.started)
-        slow = not (failed or method.inline) and 0 < self._slow_s[method.op_class] <= took
-        self.breakers[method.op_class].settle(call.admission, failed=failed, slow=slow, now=now)
+        place, took = self._places[method.op_class], now - (call.reached_store_at or call.started)
+        slow = not (failed or method.inline) and 0 < place.slow_s <= took
+        place.breaker.settle(call.admission, failed=failed, slow=slow, now=now)

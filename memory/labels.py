@@ -8,7 +8,8 @@ from .redaction.content import FAILED
 from .runtime import Runtime
 
 _KEPT = 256
-_UNTOLD = Scope(tenant=FAILED, agent=FAILED, feature=FAILED, run=FAILED, purpose=FAILED)
+UNTOLD = Scope(tenant=FAILED, agent=FAILED, feature=FAILED, run=FAILED, purpose=FAILED)
+"""What is told of a scope that cannot be redacted now."""
 
 
 class Labels:
@@ -28,7 +29,7 @@ class Labels:
         found = self._kept.get(scope)
         if found is None:
             found = self._redacted(scope)
-            if len(self._kept) < _KEPT and found is not _UNTOLD:
+            if len(self._kept) < _KEPT and found is not UNTOLD:
                 self._kept[scope] = found
         return found
 
@@ -45,7 +46,7 @@ class Labels:
             )
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality
             runtime.faults.note("labels.redact", exc)
-            return _UNTOLD
+            return UNTOLD
 
     def subject(self, scope: Scope) -> Subject | None:
         """Return the customer of *scope* as a reference that only sinks can ask."""

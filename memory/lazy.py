@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from .call import Call, inside
+from .call import Call
 from .deadline import Expired
 from .errors import DeadlineExceededError
 from .guard import Guard
@@ -99,19 +99,24 @@ class LazyGuard(Guard):
     # yields with a ContextVar set would set it for its consumer.
 
     def _step(self, call: Call, advance: Callable[[], Any]) -> Any:
-        with call.span, inside(call):
+        marks = call.enter()
+        try:
             return advance()
+        finally:
+            call.leave(marks)
 
     async def _astep(self, call: Call, items: AsyncIterator[Any]) -> Any:
         timeout = asyncio.timeout(call.deadline_s or None)
+        marks = call.enter()
         try:
-            with call.span, inside(call):
-                async with timeout:
-                    return await anext(items, _END)
+            async with timeout:
+                return await anext(items, _END)
         except Exception as exc:
             if timeout.expired():
                 raise Expired from exc
             raise
+        finally:
+            call.leave(marks)
 
     def _skip(self, call: Call, seconds: float) -> None:
         call.started += seconds

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ..telemetry.prometheus_live import Sample
 from .breaker import BreakerState
 from .budgets import BudgetStatus
-from .guard import Guard
 from .runtime import Runtime
 
 if TYPE_CHECKING:
+    from .guard import Guard
     from .journal.journal import JournalStats
 
 _STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}

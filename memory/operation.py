@@ -51,7 +51,8 @@ def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
     return arguments
 
 
-def _nobody(_arguments: Arguments) -> Scope:
+def nobody(_arguments: Arguments) -> Scope:
+    """Name nobody: the scope of a method whose arguments never do."""
     return NOBODY
 
 
@@ -97,7 +98,7 @@ class Method:
     op_class: OperationClass
     neutral: Callable[[Arguments], Any] | None = None
     redact: Callable[[Arguments, Redaction], Arguments] = _as_given
-    scope: Callable[[Arguments], Scope] = _nobody
+    scope: Callable[[Arguments], Scope] = nobody
     collection: Callable[[Arguments], str | None] = _nothing
     summary: Callable[[Any, Arguments], Summary] = _no_summary
     content: Callable[[Arguments], Any] = _nothing

@@ -8,18 +8,21 @@ for each call, even when the redactor is broken.
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections.abc import Callable
+from typing import Any
 
 from ..telemetry.event import Event, Journalled, OperationClass, Redacted, Status
 from ..telemetry.lane import inside_sink
 from ..telemetry.subject import Subject
-from ..telemetry.thawed import thawed
+from ..telemetry.thawed import draft_of
 from .call import Call, error_name, last_event
+from .context import NOBODY
 from .deadline import Expired
 from .errors import RedactionError
 from .redaction.content import FAILED, to_content
-from .runtime import Runtime
+from .runtime import Runtime, no_parent
 
-_new_event = thawed(Event)
+_draft: Callable[[], Any] = draft_of(Event)
 
 
 class Reporter:
@@ -51,16 +54,13 @@ class Reporter:
             # None too: else the caller would take an earlier call's outcome for this one's.
             last_event.set(event)
         if event is not None:
-            self._emit(event)
-
-    def _emit(self, event: Event) -> None:
-        try:
-            self._runtime.drain.emit(event)
-        except Exception as ours:  # noqa: BLE001 - observing fails open
-            self._runtime.faults.note("guard.report", ours, trips=True)
+            try:
+                self._runtime.drain.emit(event)
+            except Exception as ours:  # noqa: BLE001 - observing fails open
+                faults.note("guard.report", ours, trips=True)
 
     def _event(self, call: Call, status: Status, exc: BaseException | None) -> Event:
-        runtime, scope, summary, method = self._runtime, call.scope, call.summary, call.method
+        runtime, summary, method = self._runtime, call.summary, call.method
         drain, started, redaction = runtime.drain, call.started, call.redaction
         ended, reached = runtime.clock(), call.reached_store_at
         if reached is None or reached > ended:
@@ -68,40 +68,54 @@ class Reporter:
         # Before the labels are made, which count what they replace as well.
         redactions = dict(redaction.counts) if redaction and redaction.counts else {}
         content = self._content(call)
-        return _new_event(
-            writer_id=drain.writer_id,
-            writer_seq=drain.next_seq(),
-            started_ns=call.started_ns,
-            duration_s=ended - started if ended > started else 0.0,
-            waited_s=reached - started if reached > started else 0.0,
-            operation=method.operation,
-            op_class=method.op_class,
-            store=self._store,
-            method=method.name,
-            collection=self._collection(call),
-            status=status,
-            neutral=call.neutral,
-            late=call.late,
-            journal=_journal(call),
-            error=None if exc is None else _error(exc),
-            hits=summary.hits,
-            foreign_hits=_foreign(call) if summary.owners else 0,
-            top_score=summary.scores[0] if summary.scores else None,
-            size_bytes=content.size_bytes if content else None,
-            memory_ids=self._ids(call) if summary.memory_ids else (),
-            scores=summary.scores,
-            redactions=redactions,
-            subject=self._subject(call) if scope.customer is not None else None,
-            tenant=scope.tenant and self._label(call, scope.tenant),
-            agent=scope.agent and self._label(call, scope.agent),
-            feature=scope.feature and self._label(call, scope.feature),
-            run=scope.run and self._label(call, scope.run),
-            purpose=scope.purpose and self._label(call, scope.purpose),
-            trace=call.trace,
-            parent_run=self._parent_run(),
-            nested=call.nested,
-            content=content,
-        )
+        event = _draft()
+        event.writer_id = drain.writer_id
+        event.writer_seq = drain.next_seq()
+        event.started_ns = call.started_ns
+        event.duration_s = ended - started if ended > started else 0.0
+        event.waited_s = reached - started if reached > started else 0.0
+        event.operation = method.operation
+        event.op_class = method.op_class
+        event.store = self._store
+        event.method = method.name
+        event.collection = self._collection(call)
+        event.status = status
+        event.neutral = call.neutral
+        event.late = call.late
+        # A batch that writes may also read, and each of its operations is reported by itself.
+        event.journal = call.journal if method.op_class in _WRITES else Journalled.NO
+        event.error = None if exc is None else _error(exc)
+        event.hits = summary.hits
+        event.foreign_hits = _foreign(call) if summary.owners else 0
+        event.top_score = summary.scores[0] if summary.scores else None
+        event.size_bytes = content.size_bytes if content else None
+        event.memory_ids = self._ids(call) if summary.memory_ids else ()
+        event.scores = summary.scores
+        event.redactions = redactions
+        event.trace = call.trace
+        event.parent_run = None if runtime.parent_run is no_parent else self._parent_run()
+        event.nested = call.nested
+        event.content = content
+        return self._told_for_whom(event, call)
+
+    def _told_for_whom(self, event: Any, call: Call) -> Event:
+        """Fill the rest of a draft, and make it an event."""
+        scope = call.scope
+        if scope is NOBODY:
+            event.subject = event.tenant = event.agent = None
+            event.feature = event.run = event.purpose = None
+        else:
+            event.subject = self._subject(call)
+            event.tenant = scope.tenant and self._label(call, scope.tenant)
+            event.agent = scope.agent and self._label(call, scope.agent)
+            event.feature = scope.feature and self._label(call, scope.feature)
+            event.run = scope.run and self._label(call, scope.run)
+            event.purpose = scope.purpose and self._label(call, scope.purpose)
+        # What only model calls have.
+        event.usage = event.crossing = event.iteration = event.inner_cost_usd = None
+        event.__class__ = Event
+        made: Event = event
+        return made
 
     def _subject(self, call: Call) -> Subject | None:
         scope = call.scope
@@ -128,7 +142,7 @@ class Reporter:
         except Exception as exc:  # noqa: BLE001 - costs the event one field
             self._runtime.faults.note("guard.describe", exc)
             return None
-        return self._label(call, name)
+        return None if name is None else self._label(call, name)
 
     def _parent_run(self) -> str | None:
         try:
@@ -144,16 +158,14 @@ class Reporter:
                 return call.redaction.labels(ids)
         except Exception:  # noqa: BLE001, S110 - one by one, what fails costs and tells of one
             pass
-        return tuple(self._label(call, each) or "" for each in ids)
+        return tuple(self._label(call, each) for each in ids)
 
     def labels(self, call: Call) -> dict[str, str]:
         """Return what sinks may know of the call's scope, by attribute; nothing that is unknown."""
-        known = {name: self._label(call, getattr(call.scope, name)) for name in _LABELLED}
-        return {name: label for name, label in known.items() if label is not None}
+        known = {name: getattr(call.scope, name) for name in _LABELLED}
+        return {name: self._label(call, of) for name, of in known.items() if of is not None}
 
-    def _label(self, call: Call, text: str | None) -> str | None:
-        if text is None:
-            return None
+    def _label(self, call: Call, text: str) -> str:
         try:
             return call.redaction.label(text) if call.redaction else FAILED
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality
@@ -162,11 +174,6 @@ class Reporter:
 
 
 _LABELLED = ("tenant", "agent", "feature", "run", "purpose")
-
-
-def _journal(call: Call) -> Journalled:
-    # A batch that writes may also read, and each of its operations is reported by itself.
-    return call.journal if call.method.op_class in _WRITES else Journalled.NO
 
 
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})

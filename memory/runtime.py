@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .vault.vault import Pocket, Vault
 
 
-def _no_parent() -> str | None:
+def no_parent() -> str | None:
+    """Return what there is above a call where nobody asks LangSmith."""
     return None
 
 
@@ -61,7 +62,7 @@ class Runtime:
     keys: SubjectKeys
     policy: Policy = field(default_factory=Policy)
     tracing: Tracing = field(default_factory=Tracing)
-    parent_run: Callable[[], str | None] = _no_parent
+    parent_run: Callable[[], str | None] = no_parent
     workers: Workers = field(default_factory=Workers)
     faults: Faults = field(default_factory=Faults)
     journal: Journal | None = None

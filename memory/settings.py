@@ -6,16 +6,17 @@ The standard ``OTEL_*`` and ``LANGSMITH_*`` variables are read by the libraries 
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from platformdirs import user_data_path
-from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from ..telemetry.event import OperationClass
 from .errors import ConfigurationError
-from .journal.journal import MAX_BYTES
+from .journal import MAX_BYTES
 from .ledger import parse_mode
 from .policy import Policy
 
@@ -27,7 +28,7 @@ LEAST_RETENTION_DAYS = 183
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """
     What can be set, with the environment variable ``MNEMOSCOPE_<NAME>`` for each.
 
@@ -66,12 +67,10 @@ class Settings(BaseSettings):
         disabled: Nothing at all happens; wrappers return the object they were given.
     """
 
-    model_config = SettingsConfigDict(
-        env_prefix="MNEMOSCOPE_", extra="forbid", frozen=True, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    sinks: Annotated[tuple[SinkName, ...] | None, NoDecode] = None
-    content_sinks: Annotated[tuple[SinkName, ...], NoDecode] = ()
+    sinks: tuple[SinkName, ...] | None = None
+    content_sinks: tuple[SinkName, ...] = ()
     audit_url: str | None = None
     audit_mode: str = "fail_open"
     audit_pseudonym_key: SecretStr | None = None
@@ -83,7 +82,7 @@ class Settings(BaseSettings):
     log_to: Literal["loguru", "logging"] = "loguru"
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None
-    pii_operators: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
+    pii_operators: dict[str, str] = Field(default_factory=dict)
     vault: Path | None = None
     deadline_recall_s: Seconds = 2.0
     deadline_remember_s: Seconds = 10.0
@@ -159,9 +158,17 @@ def load_settings(**given: Any) -> Settings:
             quotes the value: it may be a secret.
     """
     try:
-        return Settings(**given)
+        return Settings.model_validate(_from_environment(os.environ) | given)
     except ValidationError as exc:
         raise ConfigurationError("; ".join(map(_sentence, exc.errors()))) from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what is set there, by setting; the case of a variable's name does not matter."""
+    # Not by pydantic-settings, whose import takes as long again as that of pydantic.
+    told = {name.upper(): value for name, value in environment.items()}
+    found = {name: told.get(f"MNEMOSCOPE_{name.upper()}") for name in Settings.model_fields}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _sentence(error: Any) -> str:

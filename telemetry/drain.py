@@ -62,6 +62,7 @@ class Drain:
         faults = faults or Faults()
         limits = limits or LaneLimits()
         self._lanes = [Lane(sink, limits, faults, clock) for sink in sinks]
+        self._offers = [lane.offer for lane in self._lanes]
         self._begin()
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
         reset_after_fork(self)
@@ -74,9 +75,9 @@ class Drain:
         """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""
         if inside_sink():
             return
-        size_bytes = _weight(event)
-        for lane in self._lanes:
-            lane.offer(event, size_bytes)
+        weighed = event, _weight(event)
+        for offer in self._offers:
+            offer(weighed)
 
     def tell(self, event: Event, *, but: str) -> tuple[str, ...]:
         """
@@ -85,10 +86,10 @@ class Drain:
         Returns:
             The names of those that were given it.
         """
-        size_bytes = _weight(event)
+        weighed = event, _weight(event)
         others = [lane for lane in self._lanes if lane.sink_name != but]
         for lane in others:
-            lane.offer(event, size_bytes)
+            lane.offer(weighed)
         return tuple(lane.sink_name for lane in others)
 
     def settle(self, sink: str, timeout_s: float) -> bool:

@@ -4,7 +4,7 @@ The way to one sink: a bounded queue and a daemon thread of its own.
 The caller's part, `Lane.offer`, appends to a deque and, when the lane sleeps, releases a lock: no
 I/O, no wait, no foreign code. ``queue.Queue.put`` and ``Event.set`` are not used there: both take a
 lock that a signal handler or finaliser on the same thread would wait for for ever. The lane's own
-lock is re-entrant and held for a few instructions.
+lock, which few offers take, is re-entrant and held for a few instructions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 
 from opentelemetry.context import (
@@ -26,15 +25,19 @@ from opentelemetry.context import attach, detach, set_value
 from .delivery import DELIVERED, Delivery
 from .event import Event
 from .faults import Faults
+from .lane_books import FlushRequest, LaneLimits, LaneStats, Weighed
 from .sink import Sink
+
+__all__ = ["Lane", "LaneLimits", "LaneStats", "delivering", "inside_sink"]
+
+_UNCOUNTED, _LIGHT_BYTES = 32, 8_192
+"""Events that wait at most until they are counted, and what each of them weighs at most."""
 
 _inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
 # Not a `threading.local`: where gevent comes late, all its greenlets share one.
 
-
-def inside_sink() -> bool:
-    """Return whether this thread is delivering events: what it does is not observed in turn."""
-    return _inside.get()
+inside_sink: Callable[[], bool] = _inside.get
+"""Tells whether this thread is delivering events: what it does is not observed in turn."""
 
 
 @contextlib.contextmanager
@@ -47,83 +50,6 @@ def delivering() -> Generator[None]:
     finally:
         detach(token)
         _inside.reset(outer)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneLimits:
-    """
-    Bounds of one lane.
-
-    Lanes hold the same events, and drop the oldest: what waits in all of them together is what
-    waits in the fullest. Only what they are writing may differ, a quarter of `size_bytes` each. So
-    five of them hold 16 MiB at most.
-
-    Attributes:
-        items: Events held while the sink is slow.
-        size_bytes: And their weight, content and what is being written included.
-        batch: Most events in one `Sink.write`; a quarter of `size_bytes` ends it as well.
-        linger_s: Seconds to gather a batch after the first event.
-        attempts: Writes of one batch to an idempotent sink before it is given up. As many as it
-            takes where the sink raises `UnavailableError`.
-        watch_s: Seconds that the lane looks for further events by itself before it sleeps: to wake
-            it costs its caller as much as all else that is done there for this sink.
-        backoff_s: Seconds before the second attempt; doubles for each further one.
-        backoff_most_s: And up to this.
-    """
-
-    items: int = 8_192
-    size_bytes: int = 8 * 1024 * 1024
-    batch: int = 512
-    linger_s: float = 0.05
-    attempts: int = 3
-    watch_s: float = 1.0
-    backoff_s: float = 0.2
-    backoff_most_s: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class LaneStats:
-    """
-    One lane's books, always balanced: ``offered == delivered + sum(dropped.values()) + queued``.
-
-    Attributes:
-        sink: The sink's name.
-        offered: Events handed in.
-        delivered: Events that a `Sink.write` returned for.
-        dropped: Events lost, by reason: ``overflow``, ``refused``, ``error``, ``closed``, ``exit``,
-            ``thread``.
-        queued: Events waiting or being written.
-        queued_bytes: Their weight.
-        last_error: Type of the sink's last exception, or None.
-        is_up: False while the sink's back end takes nothing.
-    """
-
-    sink: str
-    offered: int
-    delivered: int
-    dropped: dict[str, int]
-    queued: int
-    queued_bytes: int
-    last_error: str | None
-    is_up: bool = True
-
-
-@dataclass(slots=True)
-class FlushRequest:
-    """
-    Somebody waits until everything up to *target* is settled.
-
-    Attributes:
-        target: Events offered when it was asked.
-        deadline: Monotonic seconds when nobody waits any more.
-        done: Set when it is answered.
-        complete: The answer: everything was delivered, nothing lost since the last request.
-    """
-
-    target: int
-    deadline: float
-    done: threading.Event
-    complete: bool = False
 
 
 class Lane:
@@ -156,7 +82,8 @@ class Lane:
         self._wake = threading.Lock()
         self._wake.acquire()
         self._hurry = threading.Event()
-        self._queue: deque[tuple[Event, int]] = deque()
+        self._offers: deque[Weighed] = deque()
+        self._queue: deque[Weighed] = deque()
         self._bytes = 0
         self._writing = self._writing_bytes = 0
         self._offered = 0
@@ -184,6 +111,7 @@ class Lane:
     def stats(self) -> LaneStats:
         """The books, as of now."""
         with self._lock:
+            self._count()
             return LaneStats(
                 self._sink.name,
                 self._offered,
@@ -195,25 +123,21 @@ class Lane:
                 self._delivery.is_up,
             )
 
-    def offer(self, event: Event, size_bytes: int) -> None:
-        """Take *event* for the sink. O(1); drops the oldest where the lane is full."""
-        with self._lock:
-            self._offered += 1
-            if self._closing_at is not None:
-                self._dropped["closed"] += 1
-                return
-            self._queue.append((event, size_bytes))
-            self._bytes += size_bytes
-            if self._bytes > self._limits.size_bytes or len(self._queue) > self._limits.items:
-                self._shed()
-            if self._thread is None:
-                self._start()
+    def offer(self, weighed: Weighed) -> None:
+        """Take an event for the sink. O(1); drops the oldest where the lane is full."""
+        offers = self._offers
+        # Atomic. To take the lock, for every event and sink, would cost a caller more than all else
+        # that is done here; so events are counted by whoever holds it next, and small ones wait.
+        offers.append(weighed)
+        if self._thread is None or weighed[1] > _LIGHT_BYTES or len(offers) > _UNCOUNTED:
+            self._admit()
         if self._wake.locked():
             self._rouse()
 
     def flush(self, deadline: float) -> FlushRequest:
         """Ask for everything so far to be delivered; the request's event is set when it is."""
         with self._lock:
+            self._count()
             request = FlushRequest(self._offered, deadline, threading.Event())
             if self._thread is None:
                 self._answer(request, complete=True)
@@ -228,6 +152,7 @@ class Lane:
     def close(self, deadline: float) -> None:
         """Take no more events and let the thread end by *deadline*. Does not wait."""
         with self._lock:
+            self._count()
             if self._closing_at is not None:
                 return
             self._closing_at = deadline
@@ -245,6 +170,29 @@ class Lane:
 
     # -- on the caller's thread ------------------------------------------------------------------
 
+    def _admit(self) -> None:
+        with self._lock:
+            self._count()
+            if self._thread is None and self._closing_at is None:
+                self._start()
+
+    def _count(self) -> None:
+        """Take what was offered into the books. The lock is held."""
+        offers = self._offers
+        while True:
+            try:
+                offer = offers.popleft()
+            except IndexError:
+                return  # not asked before: a signal handler in between may have taken the last
+            self._offered += 1
+            if self._closing_at is not None:
+                self._dropped["closed"] += 1
+                continue
+            self._queue.append(offer)
+            self._bytes += offer[1]
+            if self._bytes > self._limits.size_bytes or len(self._queue) > self._limits.items:
+                self._shed()
+
     def _shed(self) -> None:
         limits = self._limits
         while self._queue and (len(self._queue) > limits.items or self._bytes > limits.size_bytes):
@@ -257,6 +205,7 @@ class Lane:
 
     def _drop_all(self, reason: str) -> None:
         with self._lock:
+            self._count()
             while self._queue:
                 self._drop_oldest(reason)
 
@@ -333,6 +282,7 @@ class Lane:
     def _take(self) -> list[Event]:
         limits, batch = self._limits, list[Event]()
         with self._lock:
+            self._count()
             while self._queue and len(batch) < limits.batch:
                 event, size = self._queue[0]
                 if batch and self._writing_bytes + size > limits.size_bytes // 4:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import random
 import weakref
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
@@ -19,12 +21,12 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from .fork import reset_after_fork
-from .thawed import thawed
+from .thawed import draft_of
 from .trace_ref import TraceRef
 
-__all__ = ["Ids", "RandomIds", "TraceRef", "Tracing", "alive", "entered"]
+__all__ = ["CURRENT", "Ids", "RandomIds", "TraceRef", "Tracing", "alive", "around", "entered"]
 
-_new_ref = thawed(TraceRef)
+_draft: Callable[[], Any] = draft_of(TraceRef)
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 _NOT_SAMPLED = TraceFlags(TraceFlags.DEFAULT)
 
@@ -45,20 +47,21 @@ class RandomIds:
     """Ids of a generator of our own: the host may have seeded the global one for its tests."""
 
     def __init__(self) -> None:
-        self.forked()
+        self._random = random.Random()  # noqa: S311 - trace ids are not secrets
+        self.bits = self._random.getrandbits
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Seed anew in a child, or it would give out the parent's next ids as its own."""
-        self._random = random.Random()  # noqa: S311 - trace ids are not secrets
+        self._random.seed()
 
     def generate_span_id(self) -> int:
         """Return 64 random bits, not 0."""
-        return self._random.getrandbits(64) or 1
+        return self.bits(64) or 1
 
     def generate_trace_id(self) -> int:
         """Return 128 random bits, not 0."""
-        return self._random.getrandbits(128) or 1
+        return self.bits(128) or 1
 
 
 class Tracing:
@@ -67,17 +70,17 @@ class Tracing:
 
     Args:
         ids: The host's generator, where its provider has one of its own.
-        sample: Decides for a trace that begins here, from its id: the host's sampler, if any.
+        sample: Decides for a trace that begins here, from its id: the host's sampler. None: all
+            are sampled.
 
     Attributes:
         enclosing: Returns the ids of a span that is nearer than the current one, such as that of
             the graph's node the code is part of, or None. Never raises.
     """
 
-    def __init__(
-        self, ids: Ids | None = None, sample: Callable[[int], bool] = lambda _trace_id: True
-    ) -> None:
+    def __init__(self, ids: Ids | None = None, sample: Callable[[int], bool] | None = None) -> None:
         self._ids: Ids = ids or RandomIds()
+        self._bits = self._ids.bits if isinstance(self._ids, RandomIds) else None
         self._sample = sample
         self.enclosing: Callable[[], TraceRef | None] | None = None
         alive.add(self)
@@ -85,27 +88,41 @@ class Tracing:
     def child(self, parent: TraceRef) -> TraceRef:
         """Return ids below a span of ours."""
         span_id = self._ids.generate_span_id()
-        return TraceRef(parent.trace_id, span_id, parent.span_id, parent.sampled)
+        return _ref(parent.trace_id, span_id, parent.span_id, parent.sampled, False)
 
     def under(self, parent: SpanContext) -> TraceRef:
         """Return ids below a span of the host's."""
         span_id, sampled = self._ids.generate_span_id(), parent.trace_flags.sampled
-        return TraceRef(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
+        return _ref(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
 
     def capture(self) -> TraceRef:
         """Return the ids for an operation that starts now, below the current span if any."""
         if self.enclosing is not None and (around := self.enclosing()) is not None:
             return self.child(around)
-        context, ids = otel_context.get_current(), self._ids
-        span_id = ids.generate_span_id() | 0  # TypeError where the host's makes no numbers
+        context, bits = CURRENT.get(), self._bits
+        # TypeError where the host's makes no numbers.
+        span_id = self._ids.generate_span_id() | 0 if bits is None else bits(64) or 1
         # An empty context holds no span, which is asked for no further.
         if context:
             parent = otel_trace.get_current_span(context).get_span_context()
             if parent.is_valid:
                 sampled = parent.trace_flags.sampled
-                return _new_ref(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
-        trace_id = ids.generate_trace_id() | 0
-        return _new_ref(trace_id, span_id, None, self._sample(trace_id))
+                return _ref(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
+        trace_id = self._ids.generate_trace_id() | 0 if bits is None else bits(128) or 1
+        sampled = self._sample is None or self._sample(trace_id)
+        return _ref(trace_id, span_id, None, sampled, False)
+
+
+def _ref(trace_id: int, span_id: int, parent: int | None, sampled: bool, remote: bool) -> TraceRef:  # noqa: FBT001 - by position, for speed
+    made = _draft()
+    made.trace_id = trace_id
+    made.span_id = span_id
+    made.parent_span_id = parent
+    made.sampled = sampled
+    made.parent_is_remote = remote
+    made.__class__ = TraceRef
+    ref: TraceRef = made
+    return ref
 
 
 alive: weakref.WeakSet[Tracing] = weakref.WeakSet()
@@ -131,6 +148,29 @@ _SPAN_KEY = next(iter(otel_trace.set_span_in_context(otel_trace.INVALID_SPAN, Co
 """Where a context holds its span. The API sets it by making two copies of the context."""
 
 
+def _context_variable() -> ContextVar[Context]:
+    """Return what OpenTelemetry holds its context in, as its tokens tell; else one of our own."""
+    token = otel_context.attach(otel_context.get_current())
+    otel_context.detach(token)
+    own = ContextVar("mnemoscope_otel_context", default=Context())  # noqa: B039 - never changed
+    found: ContextVar[Context] = getattr(token, "var", own)
+    return found
+
+
+CURRENT = _context_variable()
+"""
+Holds the current context. Asked by itself: `attach` and `get_current` are three functions each, and
+`detach` would log an error where the context has changed, which is none.
+"""
+
+
+def around(ref: TraceRef) -> Context:
+    """Return the current context with *ref* for its span, to be set in `CURRENT`."""
+    outer = CURRENT.get()
+    span = _Entered(ref)
+    return Context({**outer, _SPAN_KEY: span} if outer else {_SPAN_KEY: span})
+
+
 class entered:  # noqa: N801 - used as a function
     """
     Make *ref* the current span for the body, for clients that propagate or create spans.
@@ -142,15 +182,11 @@ class entered:  # noqa: N801 - used as a function
     __slots__ = ("_context", "_token")
 
     def __init__(self, ref: TraceRef) -> None:
-        self._context = Context({**otel_context.get_current(), _SPAN_KEY: _Entered(ref)})
+        self._context = around(ref)
 
     def __enter__(self) -> None:
-        self._token = otel_context.attach(self._context)
+        self._token = CURRENT.set(self._context)
 
     def __exit__(self, *_exc: object) -> None:
-        token = self._token
-        try:  # noqa: SIM105 - suppress() costs a microsecond, in every call
-            # Not detach(): it would log an error where there is none.
-            token.var.reset(token)
-        except ValueError:
-            pass
+        with suppress(ValueError):
+            CURRENT.reset(self._token)

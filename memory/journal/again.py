@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...telemetry.event import OperationClass
-from ...telemetry.trace import TraceRef, entered
+from ...telemetry.trace import TraceRef, around
 from ..call import Call
 from ..context import NOBODY, Scope
 from ..operation import Arguments, Method
@@ -56,19 +56,19 @@ class Again:
 
     def _made(self, method: Method, arguments: Arguments, scope: Scope, trace: TraceRef) -> Call:
         runtime = self._runtime
-        return Call(
-            method=method,
-            arguments=arguments,
-            scope=scope,
-            trace=trace,
-            span=entered(trace),
-            started_ns=runtime.wall_ns(),
-            started=runtime.clock(),
-            deadline_s=runtime.policy.deadline_s(method.op_class),
-            private=True,
-            redacted=True,
-            redaction=runtime.redactor.begin(tenant=scope.tenant, known=scope.identifiers),
+        call = Call(
+            method,
+            arguments,
+            scope,
+            trace,
+            around(trace),
+            runtime.wall_ns(),
+            runtime.clock(),
+            runtime.policy.deadline_s(method.op_class),
         )
+        call.private = call.redacted = True
+        call.redaction = runtime.redactor.begin(tenant=scope.tenant, known=scope.identifiers)
+        return call
 
     def _named(self, method: Method, arguments: Arguments) -> Scope:
         try:

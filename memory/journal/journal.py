@@ -24,10 +24,9 @@ from ...telemetry.claim import Claim, claim, claim_exactly, claimable
 from ...telemetry.faults import Faults
 from ...telemetry.fork import reset_after_fork
 from ..call import Call
+from . import MAX_BYTES
 from .records import Placed, Waiting, Write
 from .shelf import Entry, Queue, Shelf, holds
-
-MAX_BYTES = 64 * 1024 * 1024
 
 _RETRY_S = 30.0
 """Seconds until a journal that could not be opened is tried again."""

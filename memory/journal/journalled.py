@@ -198,10 +198,13 @@ class JournalledGuard(ReplayingGuard):
         entry: Entry | None = call.entry
         if entry is None or not call.landed or not kept.journal.done(entry):
             return
-        arrived = replace(
-            call, trace=self._again.below(call.trace), neutral=False, late=False, redacted=True
+        arrived = call.but(
+            trace=self._again.below(call.trace),
+            neutral=False,
+            late=False,
+            redacted=True,
+            journal=Journalled.REPLAYED,
         )
-        arrived.journal = Journalled.REPLAYED
         self._report.ended(arrived, Status.OK)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from inspect import iscoroutinefunction
 from math import inf
@@ -213,7 +212,7 @@ class ReplayingGuard(Guard):
         question = once.question(write.method, call.arguments, write.id)
         if question is None:
             return True
-        asking = replace(call, arguments=question.arguments)
+        asking = call.but(arguments=question.arguments)
         try:
             ask = _Store(asking, question.method, write.customer)
             answer = yield from self._asked(entry, ask)

@@ -67,6 +67,15 @@ DETECTORS: tuple[tuple[Gate, Detector], ...] = (
 
 _AT_DIGITS = frozenset({_digits, _digits_at_all})
 
+_QUIET: tuple[tuple[Gate, Detector], ...] = (
+    (credentials.has_token_prefix, credentials.tokens),
+    (persons.may_be_there, persons.persons),
+)
+"""Those that need no more than words: without digits, an ``@`` or a long word."""
+
+_SPOKEN = credentials.CREDENTIAL_CLUES | {"corner"}
+"""Words that others of them wait for."""
+
 ON_DEMAND: tuple[tuple[str, Gate, Detector], ...] = (
     ("DATE_TIME", _digits_at_all, quasi.dates),
     ("AGE", _digits_at_all, quasi.ages),
@@ -246,9 +255,16 @@ class Engine:
         return needs_model(rest, clues_of(rest))
 
     def _matched(self, text: str, clues: Clues) -> Iterator[Finding]:
-        for gate, detector in self._detectors if clues.any_digit else self._without_digits:
+        for gate, detector in self._worth_asking(text, clues):
             if gate(text, clues):
                 yield from detector(text, clues)
+
+    def _worth_asking(self, text: str, clues: Clues) -> tuple[tuple[Gate, Detector], ...]:
+        if clues.any_digit:
+            return self._detectors
+        if clues.has_long_word or "@" in text or not clues.words.isdisjoint(_SPOKEN):
+            return self._without_digits
+        return _QUIET
 
 
 _OUT_OF_TIME = "not searched: the text took too long"

@@ -131,6 +131,9 @@ _CARD_CLUES = listed("""
     apt suite street st road avenue phone mobile fax desk office email address box tel unit cell
     """)
 
+_TELLING = _ANNOUNCING | TITLES | ALL_NAMES | _CARD_CLUES
+"""Words without which a name shows by its capital alone, or by punctuation."""
+
 
 def may_be_there(_text: str, clues: Clues) -> bool:
     """True where a word is not ordinary, or is a name as well."""
@@ -139,12 +142,21 @@ def may_be_there(_text: str, clues: Clues) -> bool:
 
 def persons(text: str, clues: Clues) -> Iterator[Finding]:
     """Find names by what is said around them, and names that rarely mean anything else."""
+    if _says_nothing(text, clues):
+        return
     found = [*_said(text, clues), *_capitalised(text, clues), *_in_lists_of_names(text, clues)]
     found += [*_speakers(text), *_on_lines(text, clues)]
     if found:
         found += again(text, found)
         yield from found
         yield from _beside(text, found)
+
+
+def _says_nothing(text: str, clues: Clues) -> bool:
+    """True where none of the rules has anything to begin with, as in most texts."""
+    if ":" in text or "=" in text or not text.isascii() or not clues.words.isdisjoint(_TELLING):
+        return False
+    return next(_unusual(text, clues), None) is None
 
 
 def _said(text: str, clues: Clues) -> Iterator[Finding]:

@@ -115,13 +115,7 @@ class Redactor:
             keeper: Is told what the pseudonyms of this call stand for.
         """
         identifiers = tuple(dict.fromkeys(filter(None, known))) if known else ()
-        return Redaction(
-            self,
-            tenant=tenant,
-            known=self._known(identifiers),
-            rebuild=self._rebuild,
-            keeper=keeper,
-        )
+        return Redaction(self, tenant, self._known(identifiers), self._rebuild, keeper)
 
     def health(self) -> Health:
         """Return what the redactor can do just now."""
@@ -149,7 +143,7 @@ class Redactor:
         """
         if text in ORDINARY or text in known.clean or self._engine.passes(text, known):
             return Cached(text, ())
-        if self._is_clean(text, known):
+        if len(text) <= LABEL_CHARS and self._is_clean(text, known):
             known.found_clean(text)
             return Cached(text, ())
         key = self._cache.key_of(form, tenant or "", known.key, text)
@@ -171,13 +165,13 @@ class Redactor:
         Names of features and collections, and an agent's standing questions, come with every
         customer: to search them again for each would cost the most where there are many.
         """
-        if len(text) > LABEL_CHARS or self._cache.get(self._cache.key_of(_CLEAN, text)) is None:
+        if self._cache.get(self._cache.key_of(_CLEAN, text)) is None:
             return False
         return not self._engine.knows(text, known)
 
     def _found_clean(self, result: Cached, known: Known) -> None:
-        known.found_clean(result.text)
         if len(result.text) <= LABEL_CHARS:
+            known.found_clean(result.text)
             self._cache.put(self._cache.key_of(_CLEAN, result.text), result)
 
     def all_pass(self, texts: Sequence[str], known: Known) -> bool:
@@ -223,7 +217,7 @@ class Redactor:
     def _within_limit(self, text: str) -> tuple[str, str]:
         """Split *text* into what is searched and what stands for the rest."""
         limit = self._limits.max_chars
-        if len(text.removesuffix(OVERSIZE)) <= limit:
+        if len(text) <= limit or len(text.removesuffix(OVERSIZE)) <= limit:
             return text, ""
         # Cut between words, else half an identifier would stay in view at the cut.
         head = text[:limit]

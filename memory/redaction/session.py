@@ -79,11 +79,10 @@ class Redaction:
     def __init__(
         self,
         source: Source,
-        *,
         tenant: str | None,
         known: Known,
         rebuild: Mapping[type, Rebuild],
-        keeper: Keeper | None = None,
+        keeper: Keeper | None,
     ) -> None:
         self.counts: dict[str, int] = {}
         self._source = source

@@ -81,7 +81,9 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _is_suspicious(text: str) -> bool:
     escaped = "%" in text or "&" in text or "\\" in text
-    return bool((escaped and _ESCAPED.search(text)) or _SPELT.search(text))
+    # Told apart from the pattern, which looks at every character by itself.
+    spelt = "(" in text or "[" in text or "{" in text or " dot " in text or " DOT " in text
+    return bool((escaped and _ESCAPED.search(text)) or (spelt and _SPELT.search(text)))
 
 
 def _undone(text: str) -> View:

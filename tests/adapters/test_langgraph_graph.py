@@ -21,6 +21,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.memory import InMemoryStore
+from langgraph.stream import StreamTransformer
 from langgraph.types import Command, RetryPolicy, interrupt
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
 
@@ -485,6 +486,28 @@ class TestTransparency:
         list(run)
 
         assert run.extensions["usage"].calls == 1
+
+    async def test_totals_are_on_an_asynchronous_stream(self, watched):
+        """As on the other, once it is awaited."""
+        run = await watched(chain_of(draft=says)).astream_events({}, version="v3")
+        await run.output()
+
+        assert run.extensions["usage"].calls == 1
+
+    def test_a_channel_of_the_same_name_is_the_callers(self, watched):
+        """What the application's own transformer shows as ``usage`` stays what it is."""
+
+        class Theirs(StreamTransformer):
+            def init(self):
+                return {"usage": "theirs"}
+
+            def process(self, event):
+                return True
+
+        run = watched(chain_of(draft=says)).stream_events({}, version="v3", transformers=[Theirs])
+        list(run)
+
+        assert run.extensions["usage"] == "theirs"
 
     def test_both_ways_at_once_count_once(self, runtime, watched, events):
         """A watched graph given a transformer too shows right totals, and tells once."""

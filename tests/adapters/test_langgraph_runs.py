@@ -37,7 +37,7 @@ class Watching:
     def ended(self, run, told):
         if self._meanwhile:
             self._meanwhile.pop()()
-        if told.first(self):
+        if told is None or told.first(self):
             self.heard.append((run.name, run.usage))
 
     def let_go(self):
@@ -60,7 +60,7 @@ def test_what_ends_while_a_run_is_found_is_told_whole(runs, first):
     for each in calls:
         each.usage = Usage(model=each.name)
     steps = [
-        lambda: runs.begin_node(uuid4(), graph, "worker", f"worker:{TASK}"),
+        lambda: runs.begin_node(uuid4(), graph, ("worker",), TASK),
         lambda: runs.claim(TASK, watcher),
     ]
     begin, then = steps if first == "the task begins" else reversed(steps)
@@ -71,3 +71,40 @@ def test_what_ends_while_a_run_is_found_is_told_whole(runs, first):
 
     told = sorted((name, used) for name, used in watcher.heard if name != "worker")
     assert told == [(name, Usage(model=name)) for name in ("one", "three", "two")]
+
+
+def test_a_call_that_is_left_as_it_begins_is_not_waited_for(runs):
+    """Else the process would look for its first chunk at every chunk of every other model."""
+
+    class Closing(dict):
+        def __setitem__(self, run, _nothing):
+            runs.end(run, Status.CANCELLED)
+
+    watcher = Watching(lambda: None)
+    runs.expect(graph_id := uuid4(), watcher)
+    runs.begin_chain(graph_id, None, "agent", {})
+    graph = runs.open(graph_id)
+    graph.open = Closing()
+
+    runs.begin_call(uuid4(), graph, {})
+
+    assert not runs.silent
+
+
+@pytest.mark.parametrize("ends", ["speaks", "ends", "is left"])
+def test_no_call_is_waited_for_once_it_is_over(runs, ends):
+    """However it ends, and whether or not it has said anything."""
+    watcher = Watching(lambda: None)
+    runs.expect(graph_id := uuid4(), watcher)
+    runs.begin_chain(graph_id, None, "agent", {})
+    runs.begin_call(call_id := uuid4(), runs.open(graph_id), {})
+    assert runs.silent
+
+    if ends == "speaks":
+        runs.spoke(call_id)
+    elif ends == "ends":
+        runs.end(runs.open(call_id), Status.OK)
+    else:
+        runs.close(watcher)
+
+    assert not runs.silent

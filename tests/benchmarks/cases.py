@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from rounds import Case
 
@@ -247,58 +246,6 @@ def redaction(texts: int) -> list[Case]:
         case(LONG, clean_texts(1_000, texts)),
         case("150 characters, name, e-mail and phone", dirty_texts(150, texts)),
     ]
-
-
-class Stream(TypedDict):
-    """The state of the graph whose stream is read."""
-
-    said: str
-
-
-def v3_stream(scopes: Scopes, chunks: int) -> tuple[list[Case], int, Callable[[], float]]:
-    """
-    Read a v3 stream of one model call of *chunks* chunks.
-
-    Returns:
-        The cases, how many events they see, and what feeds these to the bridge alone and returns
-        the seconds it took.
-    """
-    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-    from langchain_core.messages import AIMessage
-    from langchain_core.tracers import context as tracers
-    from langgraph.graph import START, StateGraph
-
-    warnings.filterwarnings("ignore", message="The v3 streaming protocol")
-    said = AIMessage(" ".join(f"w{n}" for n in range(chunks // 2)))
-    model = GenericFakeChatModel(messages=cycle([said]))
-    builder = StateGraph(Stream)
-    builder.add_node("draft", lambda _state: {"said": model.invoke("hi").content})
-    builder.add_edge(START, "draft")
-    graph = builder.compile()
-
-    def read(*transformers: Any) -> list[Any]:
-        return list(graph.stream_events({"said": ""}, version="v3", transformers=transformers))
-
-    def bare() -> list[Any]:
-        # LangChain tells our handler of every model call in the process, once there is one.
-        hooks, tracers._configure_hooks = tracers._configure_hooks, []
-        try:
-            return read()
-        finally:
-            tracers._configure_hooks = hooks
-
-    scope = scopes.make(ALL)
-    factory, events = scope.usage(), bare()
-
-    def feed() -> float:
-        process = factory(()).process
-        began = time.perf_counter()
-        for event in events:
-            process(event)
-        return time.perf_counter() - began
-
-    observed = Case(name="all five", call=lambda: read(factory), settle=settled(scope))
-    return [Case(name=BARE, call=bare), observed], len(events), feed
 
 
 def audit_rate(folder: Path, events: Sequence[Event]) -> float:

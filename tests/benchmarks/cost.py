@@ -24,10 +24,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import cases
+import graphs
 import rounds
 import scale
 import stores
@@ -39,25 +39,32 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 PEERS_ENV = ROOT / ".venv-peers"
 PEERS = ("traceloop", "openlit", "loongsuite")
+GRAPH_PEERS = ("openlit", "traceloop", "openinference")
 PEER_PACKAGES = (
     "loongsuite-instrumentation-mem0",
     "mem0ai",
+    "openinference-instrumentation-langchain",
     "openlit",
+    "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry-instrumentation-langchain",
     "opentelemetry-instrumentation-qdrant",
     "opentelemetry-sdk",
     "qdrant-client",
+    # The bare graph that they are measured beside is one of our environment.
+    f"langchain-core=={version('langchain-core')}",
+    f"langgraph=={version('langgraph')}",
 )
 VERSIONS = (
     "mnemoscope",
     "mem0ai",
     "qdrant-client",
+    "langchain-core",
     "langgraph",
     "opentelemetry-sdk",
     "prometheus-client",
     "loguru",
     "langsmith",
 )
-CHUNKS = 200
 
 
 class Bench:
@@ -84,7 +91,7 @@ class Bench:
         yield from self.qdrant()
         self.stores()
         yield from self.redaction()
-        yield from self.stream()
+        yield from self.graphs()
         yield from self.audit()
         yield from self.much()
         yield from self.start()
@@ -139,17 +146,14 @@ class Bench:
         yield Goal("redaction, clean, 100 characters", 20, seen[cases.SHORT].median_us, "µs")
         yield Goal("redaction, clean, 1,000 characters", 200, seen[cases.LONG].median_us, "µs")
 
-    def stream(self) -> Iterator[Goal]:
-        """Measure a run whose stream is read, and the bridge on its events alone."""
-        found, events, feed = cases.v3_stream(self._scopes, CHUNKS)
-        calls = max(2, self._calls // 40)
-        title = f"LangGraph v3 stream, a model call of {events} events"
-        seen = self.table(title, found, calls=calls)
-        bare = seen[cases.BARE]
-        taken = [feed() / events * 1e6 for _ in range(self._rounds)]
-        yield Goal("v3 bridge, one event, the transformer alone", 2, median(taken), "µs")
-        share = seen["all five"].above_us(bare) / bare.median_us * 100
-        yield Goal("v3 bridge, share of a run whose model takes no time", 3, share, "%")
+    def graphs(self) -> Iterator[Goal]:
+        """Measure whole graphs, each way of watching them in a process of its own."""
+        pythons = dict.fromkeys(graphs.NAMES, Path(sys.executable))
+        pythons |= dict.fromkeys(GRAPH_PEERS, PEERS_ENV / "bin" / "python")
+        seen = graphs.measured(pythons, self._rounds)
+        for section in graphs.sections(seen):
+            self.keep(section)
+        yield from graphs.goals(seen)
 
     def audit(self) -> Iterator[Goal]:
         """Measure the audit table alone."""
@@ -218,7 +222,7 @@ class Bench:
         show(section)
 
 
-def peers(number: int, calls: int, *, install: bool) -> Section:
+def peers(number: int, calls: int, missing: str | None) -> Section:
     """Measure others on the same calls, each in a process of its own."""
     header = ("", "added", "p99", "1,536 dimensions: added", "p99", "1,536 ÷ 64")
     about = (
@@ -226,23 +230,25 @@ def peers(number: int, calls: int, *, install: bool) -> Section:
         "two on a Qdrant query of 64 and of 1,536 dimensions, the third on a mem0 `search` with an "
         "empty body."
     )
-    missing = None if not install else _install_peers()
     rows = [_peer(each, number, calls, missing) for each in PEERS]
     return Section("Others", about, header, rows)
 
 
-def _install_peers() -> str | None:
+def install_peers() -> str | None:
     """Build the environment of the peers, once; return why it cannot be done."""
-    python = PEERS_ENV / "bin" / "python"
+    python, installed = PEERS_ENV / "bin" / "python", PEERS_ENV / ".installed"
+    wanted = "\n".join(PEER_PACKAGES)
+    if installed.exists() and installed.read_text(encoding="utf-8") == wanted:
+        return None
     commands = (
         [sys.executable, "-m", "venv", str(PEERS_ENV)],
         [str(python), "-m", "pip", "install", "--quiet", *PEER_PACKAGES],
     )
-    if not python.exists():
-        for command in commands:
-            done = subprocess.run(command, capture_output=True, check=False)
-            if done.returncode:
-                return f"not installed: {command[2]} failed"
+    for command in commands:
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode:
+            return f"not installed: {command[2]} failed"
+    installed.write_text(wanted, encoding="utf-8")
     return None
 
 
@@ -332,6 +338,7 @@ def environment(folder: Path) -> Mapping[str, str]:
 def main() -> None:
     """Measure, print and write."""
     args = parsed()
+    missing = None if args.no_peers else install_peers()
     with tempfile.TemporaryDirectory() as folder, back_end():
         os.environ |= environment(Path(folder))
         logging.getLogger("mem0").setLevel(logging.WARNING)  # for the bare one, too
@@ -339,7 +346,7 @@ def main() -> None:
         bench = Bench(scopes, Path(folder), args.rounds, args.calls)
         goals = list(bench.all())
         scopes.close()
-    bench.keep(peers(args.rounds, args.calls, install=not args.no_peers))
+    bench.keep(peers(args.rounds, args.calls, missing))
     header = ("", "goal", "figure", "")
     summary = Section("Goals", "", header, [each.row() for each in goals])
     show(summary)

@@ -160,7 +160,7 @@ def start_up(folder: str, rounds: int) -> dict[str, tuple[float, float]]:
         "nothing imported before, four sinks": ("", "otlp,prometheus,logs,audit"),
         "nothing imported before, no sink": ("", ""),
         "pydantic and OpenTelemetry imported before, four sinks": (
-            "import pydantic_settings, opentelemetry.trace",
+            "import pydantic, opentelemetry.trace",
             "otlp,prometheus,logs,audit",
         ),
     }

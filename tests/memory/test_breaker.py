@@ -195,6 +195,21 @@ def test_calls_from_before_do_not_count_while_it_is_open(breaker, clock):
     assert breaker.state is BreakerState.HALF_OPEN
 
 
+def test_a_call_that_ends_well_waits_for_nobody(breaker, clock):
+    """Most do, and it opens and closes nothing; it counts all the same."""
+    fail(breaker, 3)
+    settling = threading.Thread(target=succeed, args=(breaker, 6))
+    with breaker._lock:
+        settling.start()
+        settling.join(5)
+        waited = settling.is_alive()
+    settling.join()
+    fail(breaker)
+
+    assert not waited
+    assert breaker.state is BreakerState.CLOSED
+
+
 def test_a_forked_child_begins_closed(breaker):
     """It has connections of its own to make."""
     fail(breaker, 4)

@@ -85,6 +85,18 @@ class TestSettings:
         assert settings.policy.enforce_tenancy
         assert settings.disabled
 
+    def test_the_case_of_a_variable_does_not_matter(self, monkeypatch):
+        """As in Windows, where it cannot."""
+        monkeypatch.setenv("mnemoscope_Tenancy", "enforce")
+
+        assert load_settings().tenancy == "enforce"
+
+    def test_a_variable_that_is_no_setting_is_left_alone(self, monkeypatch):
+        """It may be another program's, or a later version's."""
+        monkeypatch.setenv("MNEMOSCOPE_TEA", "green")
+
+        assert not hasattr(load_settings(), "tea")
+
     def test_operators_are_read_as_pairs(self, monkeypatch):
         """By entity, with commas between them; as a mapping from code."""
         monkeypatch.setenv("MNEMOSCOPE_PII_OPERATORS", "PERSON=pseudonym, LOCATION = tag,*=mask,")

@@ -11,7 +11,7 @@ from mnemoscope.telemetry.crossing import Crossing, Level
 from mnemoscope.telemetry.event import OperationClass
 from mnemoscope.telemetry.langsmith_runs import runs_of
 from mnemoscope.telemetry.logs import LogSink, is_ordinary, sentence
-from mnemoscope.telemetry.otlp_spans import span_attributes
+from mnemoscope.telemetry.otlp_attributes import span_attributes
 from mnemoscope.telemetry.prometheus import PrometheusSink
 
 

@@ -211,6 +211,23 @@ class TestBounds:
         assert max(large.queued_bytes, many.queued_bytes) <= 50_000
         assert_balanced(drain)
 
+    @pytest.mark.parametrize(("size_bytes", "at_most"), [(0, 10 + 33), (10_000, 10)])
+    def test_nobody_need_look_for_the_bounds_to_hold(
+        self, make_drain, sink, event_factory, size_bytes, at_most
+    ):
+        """What is held and not counted yet is a few events, and small ones, however many come."""
+        sink.gate.clear()
+        drain = make_drain(sink, limits=LaneLimits(items=10, batch=1, linger_s=0))
+        drain.emit(event_factory())
+        assert sink.writing.wait(5)
+        for number in range(1_000):
+            drain.emit(event_factory(run=f"bounded-{number}", size_bytes=size_bytes))
+        gc.collect()
+        runs = [each.run for each in gc.get_objects() if type(each) is Event]
+
+        assert 10 <= sum((run or "").startswith("bounded-") for run in runs) <= at_most
+        assert_balanced(drain)
+
     def test_an_event_over_the_bound_is_dropped_itself(self, make_drain, sink, event_factory):
         """It does not stay because it is the newest."""
         drain = make_drain(sink, limits=LaneLimits(size_bytes=5_000))
@@ -626,6 +643,25 @@ class TestStress:
         assert len(handled) > 10
         assert drain.stats()[0].offered == emitted + len(handled)
         assert_balanced(drain)
+
+    def test_a_caller_waits_for_nobody_who_holds_the_lanes_lock(
+        self, make_drain, sink, event_factory
+    ):
+        """To take it costs more than all else; whoever holds it next counts the event."""
+        drain = make_drain(sink)
+        drain.emit(event_factory())
+        drain.flush(5)
+        (lane,) = drain._lanes
+        emitting = threading.Thread(target=drain.emit, args=(event_factory(),))
+        with lane._lock:
+            emitting.start()
+            emitting.join(5)
+            waited = emitting.is_alive()
+        emitting.join()
+
+        assert not waited
+        assert drain.stats()[0].offered == 2
+        assert drain.flush(5)
 
     def test_a_finaliser_may_emit_inside_the_lanes_lock(self, make_drain, sink, event_factory):
         """The collector runs whenever it likes, on whichever thread."""

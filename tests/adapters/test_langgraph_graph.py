@@ -660,6 +660,10 @@ class TestLeft:
 
         assert (chat.status, chat.usage.node) == (Status.OK, "first")
 
+    @pytest.mark.skipif(
+        (3, 12) <= sys.version_info < (3, 12, 3),
+        reason="these start no thread at exit: python/cpython#113964, mended in 3.12.3",
+    )
     def test_at_exit_what_is_open_is_told(self):
         """A process that ends in the middle of a run tells of it, as cancelled."""
         script = """

@@ -155,7 +155,7 @@ class Exits:
 
     def leaks(self) -> list[str]:
         """Flush everything, look everywhere, and return what came out, and where."""
-        assert self.scope.flush(10)
+        self._flush()
         self.look()
         found = [
             f"{name}: {leak}"
@@ -172,8 +172,11 @@ class Exits:
 
     def sinks(self) -> dict[str, bytes]:
         """Flush everything, and return what each sink holds."""
-        assert self.scope.flush(10)
+        self._flush()
         return {name: held() for name, held in self._sinks.items()}
+
+    def _flush(self) -> None:
+        assert self.scope.flush(30), self.scope._runtime.drain.stats()
 
     def _outside(self) -> dict[str, Held]:
         """Return what may hold neither canaries nor keys."""

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import errno
 import hmac
 import json
 import sys
@@ -181,8 +182,11 @@ def check(
         _check(path, key, progress, report)
     except ChangedError as exc:
         report.problem = str(exc)
-    except OSError:
-        raise
+    except OSError as exc:
+        # A changed archive may say that a file begins before the archive does.
+        if exc.errno != errno.EINVAL:
+            raise
+        report.problem = "it is damaged, or no export"
     except Exception as exc:  # noqa: BLE001 - a change can break anything
         report.problem = f"it is damaged, or no export ({type(exc).__name__})"
     return report

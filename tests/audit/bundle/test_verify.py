@@ -102,6 +102,17 @@ def test_a_missing_file_is_named(folder, name):
     assert check(folder).problem == f"{name} is missing"
 
 
+def test_an_archive_whose_files_begin_before_it_is_damaged(folder, bundle):
+    """Whoever changes where its table begins gets an answer, and no traceback."""
+    data = bytearray(bundle.read_bytes())
+    begins = slice(-6, -2)  # of the table, in the last record: APPNOTE 4.3.16, without a comment
+    data[begins] = (int.from_bytes(data[begins], "little") + len(data)).to_bytes(4, "little")
+    bundle.write_bytes(data)
+
+    assert check(bundle).problem == "it is damaged, or no export"
+    assert run_alone(folder, bundle).returncode == 1
+
+
 def test_a_file_that_was_slipped_in_is_named(folder):
     """Something that looks as if it belonged."""
     (folder / "memories2.jsonl").write_text("{}")

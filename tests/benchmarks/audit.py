@@ -56,7 +56,7 @@ LOOKUPS = 60
 PRUNINGS = 3
 """Steps of retention that are timed; in a small table they remove all of it."""
 ROUNDS = 3
-ROW_BYTES = 1_600
+ROW_BYTES = 1_850
 """What an event takes on the disk, all its tables and indexes included, and a little more."""
 OLD_NS = 500 * 86_400 * 10**9
 

@@ -10,6 +10,7 @@ from mnemoscope.audit import schema
 from mnemoscope.audit.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 
+NOW = schema.newest_version()
 STEP = ("ALTER TABLE audit_usage ADD COLUMN region TEXT", "CREATE TABLE audit_region(name TEXT)")
 
 
@@ -50,13 +51,13 @@ def test_a_step_is_made_once_and_nothing_is_lost(open_log, event_factory, monkey
     old.append([event_factory(), event_factory()])
     before = state(old)
     old.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", (STEP,))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, STEP))
     new = open_log()
     new.append([event_factory()])
     open_log().append([event_factory()])
 
-    assert before == (2, False)
-    assert state(new) == (3, True)
+    assert before == (NOW, False)
+    assert state(new) == (NOW + 1, True)
     assert [row.seq for row in new.rows()] == [1, 2, 3, 4]
 
 
@@ -65,7 +66,7 @@ def test_writers_that_come_together_make_it_once(open_log, event_factory, monkey
     first = open_log()
     first.append([event_factory()])
     first.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", (STEP,))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, STEP))
     logs = [open_log() for _ in range(4)]
     threads = [threading.Thread(target=each.append, args=([event_factory()],)) for each in logs]
     for thread in threads:
@@ -74,7 +75,7 @@ def test_writers_that_come_together_make_it_once(open_log, event_factory, monkey
         thread.join()
 
     assert logs[0].count() == 5
-    assert state(logs[0]) == (3, True)
+    assert state(logs[0]) == (NOW + 1, True)
 
 
 def test_a_step_that_fails_changes_nothing(open_log, event_factory, monkeypatch):
@@ -82,24 +83,39 @@ def test_a_step_that_fails_changes_nothing(open_log, event_factory, monkeypatch)
     old = open_log()
     old.append([event_factory()])
     old.close()
-    monkeypatch.setattr(schema, "MIGRATIONS", ((*STEP, "SELECT nonsense FROM nowhere"),))
+    failing = (*STEP, "SELECT nonsense FROM nowhere")
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, failing))
     with pytest.raises(AuditError):
         open_log().append([event_factory()])
     monkeypatch.undo()
 
     again = open_log()
     again.append([event_factory()])
-    assert state(again) == (2, False)
+    assert state(again) == (NOW, False)
     assert again.count() == 2
 
 
 def test_a_library_of_before_leaves_it_alone(open_log, event_factory, monkeypatch):
     """It asks for an upgrade."""
-    monkeypatch.setattr(schema, "MIGRATIONS", (STEP,))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, STEP))
     new = open_log()
     new.append([event_factory()])
     new.close()
     monkeypatch.undo()
 
-    with pytest.raises(AuditError, match="schema version 3, this library knows 2"):
+    with pytest.raises(AuditError, match=f"schema version {NOW + 1}, this library knows {NOW}"):
         open_log().append([event_factory()])
+
+
+def test_a_log_of_the_first_version_becomes_one_of_today(open_log, event_factory, monkeypatch):
+    """Every step so far, on a log that was made before the first of them."""
+    monkeypatch.setattr(schema, "MIGRATIONS", ())
+    old = open_log()
+    old.append([event_factory()])
+    old.close()
+    monkeypatch.undo()
+    new = open_log()
+    new.append([event_factory()])
+
+    assert state(new) == (NOW, False)
+    assert new.count() == 2

@@ -9,6 +9,7 @@ import pytest
 
 from mnemoscope.audit.errors import AuditError
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.snapshot import Moment
 from mnemoscope.telemetry.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.subject import SubjectKeys
 from mnemoscope.telemetry.usage import Usage
@@ -24,6 +25,22 @@ def rows_of(log, customer=ADA, tenant="acme"):
 def direct(path):
     """Open the file as any other program would."""
     return closing(sqlite3.connect(path))
+
+
+def statements(monkeypatch):
+    """Return a list that every statement and its values is written to from now on."""
+    asked = []
+
+    def spied(real):
+        def call(of, statement, values=()):
+            asked.append((statement, values))
+            return real(of, statement, values)
+
+        return call
+
+    monkeypatch.setattr(Moment, "execute", spied(Moment.execute))
+    monkeypatch.setattr(Moment, "stream", spied(Moment.stream))
+    return asked
 
 
 class TestHistory:
@@ -53,6 +70,25 @@ class TestHistory:
         assert [row.run for row in rows_of(log, ADA, "globex")] == ["other"]
         assert len(rows_of(log, ADA, "acme")) == 1
         assert rows_of(log, ADA, None) == []
+
+    def test_no_table_is_read_as_a_whole(self, log, path, event_factory, monkeypatch):
+        """Every statement finds its rows by an index, so a log of any size answers alike."""
+        log.append([event_factory(memory_ids=("m",)), event_factory(customer=None)])
+        asked = statements(monkeypatch)
+        found = rows_of(log)
+        with direct(path) as connection:
+            plans = [
+                step[-1]
+                for statement, values in asked
+                for step in connection.execute(f"EXPLAIN QUERY PLAN {statement}", values)
+            ]
+
+        assert len(found) == 1
+        assert len(plans) > 5
+        assert {each for each in plans if each.startswith("SCAN audit_")} <= {
+            "SCAN audit_log",  # one row
+            "SCAN audit_key",  # one for each secret
+        }
 
     def test_an_unknown_customer_has_no_rows(self, log, event_factory):
         """Nothing held is an answer, not an error."""

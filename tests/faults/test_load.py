@@ -307,7 +307,7 @@ def test_soak(full, seen):
             str(Path(__file__).with_name("soak.py")),
             "--json",
             "--operations",
-            # A queue of the dead collector is full after 8,192 events, and grows no more.
+            # The queue of the dead collector is full after some 7,000 events, and grows no more.
             "200000" if full else "30000",
         ],
         capture_output=True,

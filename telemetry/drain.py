@@ -8,7 +8,9 @@ them. All lanes together end within one deadline.
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread  # noqa: F401 - its end comes after ours, and its import before
 import secrets
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -144,6 +146,19 @@ class Drain:
 
 
 _closed_at_exit: weakref.WeakSet[Drain] = weakref.WeakSet()
+
+
+def _deliver_all() -> None:
+    for drain in list(_closed_at_exit):
+        drain.flush(left_s())
+
+
+# Exporters and clients are opened with the first event, and may want an executor for that: in a
+# process that ends at once, there would be none at exit. Nothing public runs before they end.
+_before_executors_end: Callable[[Callable[[], None]], None] | None
+_before_executors_end = getattr(threading, "_register_atexit", None)
+if _before_executors_end is not None:
+    _before_executors_end(_deliver_all)
 
 
 @atexit.register

@@ -55,6 +55,10 @@ class Outlets:
         resource: Resource | None,
         content: bool,
     ) -> None:
+        if resource is None and not (host and host_metrics):
+            from .otlp_resource import resource_here  # noqa: PLC0415 - the SDK, as below
+
+            resource = resource_here()
         self._own_traces = None if host else own_traces(resource, content=content)
         self.own_metrics = None if host_metrics else own_metrics(resource, alone=host is None)
         self._spans = DeferredSpans(host, content=content) if host else None

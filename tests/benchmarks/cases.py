@@ -248,18 +248,22 @@ def redaction(texts: int) -> list[Case]:
     ]
 
 
-def audit_rate(folder: Path, events: Sequence[Event]) -> float:
-    """Append *events* in durable batches of 64; return how many a second."""
+def audit_rates(url: str | Path, events: Sequence[Event]) -> tuple[float, float]:
+    """Append *events* in durable batches of 64, verify them; return how many a second of each."""
     from mnemoscope.audit.log import AuditLog
+    from mnemoscope.audit.verification.whole import verify
 
-    log = AuditLog(f"sqlite:///{folder / 'rate.db'}", SubjectKeys(b"sixteen bytes or more"))
+    log = AuditLog(url, SubjectKeys(b"sixteen bytes or more"))
     log.append(events[:1])
     began = time.perf_counter()
     for first in range(1, len(events), 64):
         log.append(events[first : first + 64])
-    taken = time.perf_counter() - began
+    appended = time.perf_counter()
+    found = verify(log, with_details=False)
+    verified = time.perf_counter()
     log.close()
-    return (len(events) - 1) / taken
+    assert found.events >= len(events)
+    return (len(events) - 1) / (appended - began), found.events / (verified - appended)
 
 
 def recalls(count: int) -> list[Event]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import socket
 import subprocess
 import sys
 import threading
@@ -178,6 +180,39 @@ def _started(script: str, rounds: int) -> tuple[float, float]:
         )
         seen.append([float(each) * 1e3 for each in done.stdout.split()])
     return min(each[0] for each in seen), min(each[1] for each in seen)
+
+
+_EXIT = """
+import time
+import mnemoscope.memory
+scope = mnemoscope.memory.configure(audit_pseudonym_key="ab" * 32, pii_model="none",
+    sinks="otlp,prometheus,logs,langsmith,audit", audit_url="sqlite:///{folder}/exit.db",
+    log_file="{folder}/exit.log")
+
+@mnemoscope.memory.observe(store="crm", operation="search_memory", neutral=list)
+def recall():
+    return []
+
+for _ in range(1_000):
+    recall()
+print(time.monotonic(), flush=True)
+"""
+
+
+def exit_s(folder: str) -> float:
+    """Return how long a process takes to go whose back ends take what it says and never answer."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel accepts, and nobody reads
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        ends = {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "LANGSMITH_ENDPOINT": url}
+        script = _EXIT.format(folder=folder)
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | ends,
+        )
+        return time.monotonic() - float(done.stdout)
 
 
 def _stub() -> Any:

@@ -1,0 +1,69 @@
+"""Why a goal is missed, and what would be tried next: printed below the goals, for those missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from tables import Goal
+
+REASONS: Final = {
+    "guarded Qdrant query, five sinks, no deadline, median": (
+        "one span of OpenTelemetry takes 1.7 times what it took where the goal was set; in spans, "
+        "the goal is met. All but 2 µs are there without any sink. Next: the context variables "
+        "that a call sets (2 µs), Qdrant's redaction, summary and ids (5 µs)."
+    ),
+    "the same, 99th percentile": (
+        "two cores are shared with the sinks' threads; a span alone has as much. Next: batches "
+        "that are fewer and larger, so that those threads wake up less."
+    ),
+    "the same with a deadline, median": (
+        "two hand-overs between threads, each of which waits for the interpreter's lock. Next: a "
+        "client's own timeout where it covers the whole call."
+    ),
+    "guarded mem0 search, five sinks, no deadline, median": (
+        "as the first; the text of the query is redacted, and ids and scores are read, besides."
+    ),
+    "redaction, clean, 100 characters": (
+        "19.5 µs at its fastest; what is left are 14 regular expressions that must look. Next: one "
+        "that says which of them need not."
+    ),
+    "v3 bridge, one streamed event, all that it adds": (
+        "LangChain calls a handler for each chunk, whatever it does there. Next: none for chunks "
+        "after the first, where LangChain lets a handler say so."
+    ),
+    "v3 bridge, share of a run of 201 chunks that take no time": (
+        "nodes and calls, not chunks: each is an event with ids, labels and cost for five sinks. A "
+        "model that takes time leaves 1 % or less. Next: the code that runs cold for each node; "
+        "totals counted once, not twice."
+    ),
+    "audit append, SQLite, durable batches of 64": (
+        "45 µs of CPU an event: header and draft 7, hashes and encryption 11, the rest is SQLite "
+        "with five trees to keep. Next: the index of runs, kept only where it is asked for."
+    ),
+    "audit append, PostgreSQL, durable batches of 64": (
+        "as SQLite, with round trips to a server for each batch."
+    ),
+    "audit verify, headers alone": (
+        "11 µs of CPU an event, on one core; ranges are shared out over processes from 393,216 "
+        "events on. Next: each header is parsed once for chain and columns."
+    ),
+    "bytes that one queued event takes": "Next: fields that are mostly empty, kept apart.",
+    "configure(), four sinks, without NER": (
+        "imports: pydantic 100 ms, prometheus_client 63 ms, of which half is its web server. Next: "
+        "settings without pydantic."
+    ),
+}
+"""By how the line begins."""
+
+
+def reasons(goals: Iterable[Goal]) -> str:
+    """Return a section of Markdown with a line for each goal that is missed."""
+    lines = [
+        f"* **{each.what}**: {why}"
+        for each in goals
+        if not each.is_met
+        for what, why in REASONS.items()
+        if each.what.startswith(what)
+    ]
+    return "\n".join(["## Missed, and what next", "", *lines])

@@ -1,0 +1,54 @@
+"""A process that ends at once: what it did is delivered, by whatever its clients import first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+SCRIPT = """
+from mnemoscope.memory import configure, observe
+
+scope = configure(sinks="{sink}", audit_pseudonym_key="ab" * 32, pii_model="none")
+
+@observe(store="crm", operation="search_memory", neutral=list)
+def recall():
+    return []
+
+for _ in range(20):
+    recall()
+"""
+
+
+def ran(sink):
+    """Run a process that remembers, and ends before any sink had a reason to begin."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(sink=sink)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stderr
+
+
+def test_its_spans_are_delivered(otlp):
+    """Over both protocols: neither the SDK nor the exporters need what an exit does not give."""
+    said = ran("otlp")
+    spans = [
+        span
+        for request in otlp.trace_requests
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+
+    assert said == ""
+    assert len(spans) == 20
+
+
+def test_its_runs_are_delivered(langsmith_server):
+    """As they are from one that lives."""
+    said = ran("langsmith")
+
+    assert said == ""
+    assert len(langsmith_server.runs) == 20

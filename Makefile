@@ -59,7 +59,7 @@ lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 	@$(VENV)/bin/pyright --pythonpath $(PY)
 
 bench: $(STAMP)  ## Measure what a guarded call costs
-	@$(PY) tests/benchmarks/cost.py $(ARGS)
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/cost.py $(ARGS)
 
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) tests/benchmarks/pii.py $(FILE)
@@ -86,7 +86,7 @@ audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times o
 	@PYTHONPATH=tests/shared $(PY) tests/shared/audit_kills.py $(ARGS)
 
 bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, export: ARGS="--rows 10000000 --exported 1000000"
-	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/audit.py $(ARGS)
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/audit_trail.py $(ARGS)
 
 picture: $(STAMP)  ## Draw the README's picture of the demo anew
 	@$(PY) docs/picture.py

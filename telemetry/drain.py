@@ -8,12 +8,12 @@ them. All lanes together end within one deadline.
 from __future__ import annotations
 
 import atexit
-import concurrent.futures.thread  # noqa: F401 - its end comes after ours, and its import before
 import secrets
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import count
 
 from .event import Event
@@ -152,6 +152,9 @@ def _deliver_all() -> None:
     for drain in list(_closed_at_exit):
         drain.flush(left_s())
 
+
+# Whoever is imported first ends last; and at exit this cannot be imported any more.
+import_module("concurrent.futures.thread")
 
 # Exporters and clients are opened with the first event, and may want an executor for that: in a
 # process that ends at once, there would be none at exit. Nothing public runs before they end.

@@ -21,11 +21,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import audit_trail
 import cases
 import graphs
 import rounds
@@ -34,7 +35,6 @@ import stores
 from reasons import reasons
 from tables import HEADER, Goal, Section, figure, row_of, show
 
-from audit import engines
 from mnemoscope.telemetry.drain import _EVENT_BYTES
 
 ROOT = Path(__file__).parents[2]
@@ -169,7 +169,10 @@ class Bench:
     def audit(self) -> Iterator[Goal]:
         """Measure the audit table alone."""
         events = cases.recalls(20_000)
-        with tempfile.TemporaryDirectory() as folder, engines(Path(folder), ENGINES) as found:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            audit_trail.engines(Path(folder), ENGINES) as found,
+        ):
             for name, (url, *_others) in found.items():
                 appended, verified = cases.audit_rates(url, events)
                 what = f"audit append, {name}, durable batches of 64"

@@ -48,7 +48,9 @@ CANARIES: Mapping[str, Canary] = {
     "PHONE_NUMBER": Canary("+44 20 7946 0958", "Call {}.", ("7946 0958", "442079460958")),
     "STREET_ADDRESS": Canary("4711 Larkspur Avenue", "I live at {}.", ("Larkspur",)),
     "CREDIT_CARD": Canary("4556 7375 8689 9855", "My card is {}.", ("8689 9855", "86899855")),
-    "IBAN_CODE": Canary("GB33 BUKB 2020 1555 5555 55", "IBAN {}.", ("BUKB", "5555 55")),
+    "IBAN_CODE": Canary(
+        "GB33 BUKB 2020 1555 5555 55", "IBAN {}.", ("BUKB 2020", "BUKB2020", "5555 55")
+    ),
     "BANK_ACCOUNT": Canary("83920174655", "Bank account number {}."),
     "CRYPTO": Canary("1BoatSLRHtKNngkdXEeobR76b53LETtpyT"),
     "US_SSN": Canary("536-22-8745", "My SSN is {}.", ("22-8745", "536228745")),
@@ -201,6 +203,8 @@ def _places(held: bytes, mark: bytes) -> Iterator[str]:
 def _folded_needles() -> tuple[tuple[str, bytes], ...]:
     """Return what is looked for without regard to case."""
     texts = [(name, each) for name, one in CANARIES.items() for each in (one.text, *one.parts)]
+    # Shorter ones would be found in keys and hashes now and then.
+    assert min(len(each) for _name, each in texts) >= 6
     plain = [(name, form, spelt) for name, each in texts for form, spelt in _spellings(each)]
     hashes = [
         (name, algorithm, hashlib.new(algorithm, spelt.encode()).hexdigest().encode())

@@ -1,7 +1,7 @@
 """
 Measures the audit trail: what it takes in, how fast it is searched, verified, and exported.
 
-    python tests/benchmarks/audit.py [--rows N] [--exported N] [--postgres] [--folder PATH]
+    python tests/benchmarks/audit_trail.py [--rows N] [--exported N] [--postgres] [--folder PATH]
 
 Events come as an agent makes them: turns of ten, each turn of one customer, in one run. Every
 commit is durable. Each customer has forty events however large the table becomes, so that a

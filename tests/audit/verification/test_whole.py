@@ -416,7 +416,8 @@ def test_the_hashes_that_retention_leaves_are_checked(pruned, tmp_path, subject_
     copy = tampering.copy_of(pruned.path, tmp_path / "copy.db")
     tamper = tampering.Tampering(copy)
     ((data,),) = tamper.rows("SELECT hash FROM audit_tile WHERE level = ?", level)
-    tamper.run("UPDATE audit_tile SET hash = ? WHERE level = ?", data[:-1] + b"x", level)
+    changed = data[:-1] + bytes([data[-1] ^ 1])
+    tamper.run("UPDATE audit_tile SET hash = ? WHERE level = ?", changed, level)
     tamper.close()
 
     log = AuditLog(copy, subject_keys)

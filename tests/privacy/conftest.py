@@ -175,6 +175,10 @@ class Exits:
         self._flush()
         return {name: held() for name, held in self._sinks.items()}
 
+    def close(self) -> None:
+        """Write no more. Before a store is closed: SQLite does not survive that in mid-replay."""
+        self.scope.close(60)
+
     def _flush(self) -> None:
         assert self.scope.flush(30), self.scope._runtime.drain.stats()
 

@@ -83,22 +83,22 @@ async def make_stores() -> AsyncIterator[Callable[..., Any]]:
         embedding = Embedding(index={"dims": 2, "embed": embed})
         if colour == "sync":
             connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            closing.append(connection)
+            closing.extend((exits, connection))
             on_disk: Any = SqliteStore(connection)
             on_disk.setup()
         else:
             opening = AsyncSqliteStore.from_conn_string(path)
             on_disk = await opening.__aenter__()
-            closing.append(opening)
+            closing.extend((exits, opening))
             await on_disk.setup()
         return [exits.scope.store(each, customer_at=1) for each in (on_disk, embedding)]
 
     yield make
     for each in closing:
-        if isinstance(each, sqlite3.Connection):
-            each.close()
-        else:
+        if hasattr(each, "__aexit__"):
             await each.__aexit__(None, None, None)
+        else:
+            each.close()
 
 
 # -- the checkpointer ------------------------------------------------------------------------------
@@ -223,22 +223,22 @@ async def make_saver() -> AsyncIterator[Callable[..., Any]]:
         path = str(exits.stores / "checkpoints.db")
         if colour == "sync":
             connection = sqlite3.connect(path, check_same_thread=False)
-            closing.append(connection)
+            closing.extend((exits, connection))
             saver = Whole(connection)
             saver.setup()
             return exits.scope.checkpointer(saver)
         opening = AsyncWhole.from_conn_string(path)
-        closing.append(opening)
+        closing.extend((exits, opening))
         asynchronous = await opening.__aenter__()
         await asynchronous.setup()
         return exits.scope.checkpointer(asynchronous)
 
     yield make
     for each in closing:
-        if isinstance(each, sqlite3.Connection):
-            each.close()
-        else:
+        if hasattr(each, "__aexit__"):
             await each.__aexit__(None, None, None)
+        else:
+            each.close()
 
 
 # -- both ------------------------------------------------------------------------------------------

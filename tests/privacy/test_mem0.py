@@ -127,7 +127,7 @@ def make_memory(providers: None) -> Iterator[Callable[..., Any]]:
                 }
             )
             gc.collect()  # a connection that Qdrant's client leaves open, once a process
-        closing.extend((memory, client))
+        closing.extend((exits, memory, client))
         return memory
 
     yield make

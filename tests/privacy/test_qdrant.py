@@ -251,7 +251,7 @@ async def make_clients(request: pytest.FixtureRequest) -> AsyncIterator[Callable
         await settled(local.upsert(NOTES, points=[harmless]))
         transport = httpx.MockTransport(handle)
         remote = colour(url="http://qdrant.test", transport=transport, check_compatibility=False)
-        closing.extend((local, remote))
+        closing.extend((exits, local, remote))
         return [exits.scope.qdrant(each, owner_key=OWNER) for each in (local, remote)]
 
     yield make

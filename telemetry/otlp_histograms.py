@@ -30,6 +30,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from .otlp_metrics import Instruments, Pairs
+from .otlp_resource import resource_here
 from .otlp_spans import SCOPE
 from .trace_ref import TraceRef
 
@@ -64,7 +65,7 @@ class OwnHistograms:
     def __init__(
         self, resource: Resource | None = None, clock_ns: Callable[[], int] = time.time_ns
     ) -> None:
-        self._resource = Resource.create({}) if resource is None else resource
+        self._resource = resource_here() if resource is None else resource
         self._clock_ns = clock_ns
         self._histograms: list[OwnHistogram] = []
         self.instruments: Instruments[TraceRef] = Instruments(self._histogram, lambda trace: trace)

@@ -11,14 +11,14 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
-from itertools import count, cycle
+from itertools import cycle
 from threading import Event as Flag
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from counting import Cost, cost_of, counted_here
 
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.redaction.redactor import build_redactor
@@ -28,19 +28,6 @@ from mnemoscope.telemetry.drain import _EVENT_BYTES
 from mnemoscope.telemetry.subject import SubjectKeys
 
 KEY = "ab" * 32
-
-
-class Cost(NamedTuple):
-    """
-    What one call did on its caller's thread.
-
-    Attributes:
-        functions: Python functions entered.
-        instructions: Instructions of the interpreter run in them.
-    """
-
-    functions: int
-    instructions: int
 
 
 IMPORTED = {
@@ -55,39 +42,6 @@ IMPORTED = {
     *(f"mnemoscope.telemetry.{name}" for name in ("sink", "subject", "trace_ref", "usage")),
 }
 """What ``import mnemoscope.memory`` may import of ours."""
-
-# Comprehensions are functions before 3.12, and instructions are not the same in any two versions.
-counted_here = pytest.mark.skipif(
-    sys.version_info[:2] != (3, 13), reason="the budgets are those of Python 3.13"
-)
-
-
-def cost_of(call: Callable[[], object]) -> Cost:
-    """Return the least that *call* costs when it has been made before."""
-    for _ in range(60):
-        call()
-    return min(_counted(call) for _ in range(8))
-
-
-def _counted(call: Callable[[], object]) -> Cost:
-    functions, instructions, here = count(), count(), threading.get_ident()
-
-    def note(counter: Iterator[int]) -> Callable[..., None]:
-        # The sinks' threads are watched as well.
-        return lambda *_given: next(counter, None) if threading.get_ident() == here else None
-
-    monitoring = sys.monitoring
-    events, tool = monitoring.events, monitoring.PROFILER_ID
-    monitoring.use_tool_id(tool, "hot path")
-    try:
-        monitoring.register_callback(tool, events.PY_START, note(functions))
-        monitoring.register_callback(tool, events.INSTRUCTION, note(instructions))
-        monitoring.set_events(tool, events.PY_START | events.INSTRUCTION)
-        call()
-    finally:
-        monitoring.set_events(tool, 0)
-        monitoring.free_tool_id(tool)
-    return Cost(next(functions), next(instructions))
 
 
 class Named(CapturingSink):

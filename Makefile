@@ -11,9 +11,9 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/grafana
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture spend-picture clean export-picture audit-sweep
+.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -23,6 +23,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "==> building $(VENV) with $(PYTHON) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --constraint constraints.txt "pip>=25.1"
+	@rm -rf *.egg-info  # an old one beside the sources would hide the new entry points
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
@@ -87,6 +88,13 @@ audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times o
 
 bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, export: ARGS="--rows 10000000 --exported 1000000"
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/audit_trail.py $(ARGS)
+
+reference: $(STAMP)  ## Write docs/api.md and docs/settings.md anew from the docstrings
+	@$(PY) docs/api_page.py
+	@$(PY) docs/settings_page.py
+
+architecture-picture: $(STAMP)  ## Draw the picture of docs/architecture.md anew
+	@$(PY) docs/architecture_picture.py
 
 picture: $(STAMP)  ## Draw the README's picture of the demo anew
 	@$(PY) docs/picture.py

@@ -1,1 +1,1 @@
-"""What mnemoscope plugs into, one file each. Importing this package imports none of them."""
+"""Adapters for mem0, Qdrant and LangGraph, and the command line. Importing this imports none."""

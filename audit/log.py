@@ -1,7 +1,7 @@
 """
-The audit trail: what was done to a customer's memory, and when. The fifth sink writes it.
+The audit log: every operation on memory, sealed. The fifth sink writes it.
 
-This is the whole of what other packages see of it. One log holds all tenants: a writer's counter
+Other packages see this facade alone. One log holds all tenants: a writer's counter
 runs over all of them, so that one sequence makes every lost event visible. A database is behind it,
 SQLite or PostgreSQL.
 """
@@ -10,25 +10,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..telemetry.event import Event, OperationClass
-from ..telemetry.fork import reset_after_fork
-from ..telemetry.fork_guard import ForkGuard
-from ..telemetry.subject import SubjectKeys
-from . import checkpoints, reading, retention
-from .checkpoints import Announce
-from .dialect import Writing, open_database
-from .keys import Keyring
-from .people import People
-from .reading import By, Remembered, Spend, StoreLatency
-from .rows import AuditRow
-from .sealing import Draft, draft
-from .snapshot import Snapshot
-from .tree import StoredHashes
-from .writer import Head, Writer
+from ..telemetry.event.event import Event, OperationClass
+from ..telemetry.event.subject import SubjectKeys
+from .database.opening import open_database
+from .queries import reading
+from .queries.reading import By, Remembered, Spend, StoreLatency
+from .record.keys import Keyring
+from .record.rows import AuditRow
+from .record.sealing import Draft, draft
+from .store import checkpoints, retention
+from .store.checkpoints import Announce
+from .store.customers import Customers
+from .store.snapshot import Snapshot
+from .store.tables import LogTables
+from .store.tree import StoredHashes
 
 RETENTION_DAYS = 400
 """After which events may be removed, unless a setting says otherwise."""
@@ -43,16 +42,17 @@ class AuditLog:
 
     Args:
         url: ``sqlite:///path``, the path, or ``postgresql://…``.
-        keys: What turns customers into the aliases that are stored.
-        previous: Keys before those, which the log may have been written with.
+        keys: The keys of the aliases under which customers are stored.
+        previous: Earlier keys, which the log may have been written with.
         clock_ns: Wall clock.
         retention_days: After which events may be removed; 0: never.
 
     Attributes:
-        url: Where it is. May hold a password: for opening it again, not for showing.
+        url: Its address. May hold a password: for opening it again, not for showing.
         path: The file, where it is one.
-        label: What errors call it.
+        label: Its name in errors.
         ring: All its keys.
+        tables: Its transactions, for the modules of this package.
 
     Raises:
         ValueError: The URL is not one.
@@ -67,21 +67,18 @@ class AuditLog:
         clock_ns: Callable[[], int] = time.time_ns,
         retention_days: int = RETENTION_DAYS,
     ) -> None:
+        database = open_database(url)
         self.url = url
-        self._database = open_database(url)
-        self.path = self._database.path
-        self.label = self._database.label
+        self.path = database.path
+        self.label = database.label
         self.ring = Keyring(keys, previous)
         self.retention_days = retention_days
-        self._clock_ns = clock_ns
-        self._writer = Writer(
-            self._database,
+        self.tables = LogTables(
+            database,
             self.ring,
             clock_ns=clock_ns,
             retention_us=retention_days * _DAY_US or _NEVER_US,
         )
-        self._guard = ForkGuard()
-        reset_after_fork(self)
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -95,9 +92,7 @@ class AuditLog:
         Raises:
             AuditError: None of them was recorded, as far as can be known: it is safe to ask again.
         """
-        drafts = [draft(event) for event in events]
-        with self._guard, self._fresh_after_failure():
-            return self._writer.append(drafts).added
+        return self.tables.append([draft(event) for event in events]).added
 
     def record(self, drafts: Sequence[Draft]) -> int:
         """
@@ -106,8 +101,7 @@ class AuditLog:
         Raises:
             AuditError: None of it was recorded, as far as can be known.
         """
-        with self._guard, self._fresh_after_failure():
-            return self._writer.append(drafts).size
+        return self.tables.append(drafts).size
 
     def append_log_event(self, name: str, data: Mapping[str, Any]) -> int:
         """
@@ -120,27 +114,8 @@ class AuditLog:
         Raises:
             AuditError: It was not recorded.
         """
-        with self.writing() as (connection, head):
-            return self._writer.note(connection, head, name, dict(data)).size - 1
-
-    @contextmanager
-    def writing(self) -> Generator[tuple[Writing, Head]]:
-        """
-        Return a transaction that holds the end of the log, for the modules of this package.
-
-        Raises:
-            AuditError: Nothing of it was stored, as far as can be known.
-        """
-        with (
-            self._guard,
-            self._fresh_after_failure(),
-            self._writer.transaction() as (connection, head),
-        ):
-            yield connection, head
-
-    def note(self, connection: Writing, head: Head, name: str, data: Mapping[str, Any]) -> Head:
-        """Record an event about the log itself as a part of `writing`; return its new end."""
-        return self._writer.note(connection, head, name, dict(data))
+        with self.tables.writing() as (connection, head):
+            return self.tables.note(connection, head, name, data).size - 1
 
     def checkpoint_now(self) -> str:
         """
@@ -149,7 +124,7 @@ class AuditLog:
         Raises:
             AuditError: It was not kept.
         """
-        return checkpoints.sign(self)[0]
+        return checkpoints.sign(self.tables)[0]
 
     def checkpoint(self, announce: Announce) -> tuple[str, int]:
         """
@@ -161,7 +136,7 @@ class AuditLog:
         Raises:
             AuditError: It was not kept.
         """
-        return checkpoints.sign(self, announce)
+        return checkpoints.sign(self.tables, announce)
 
     def prune(self, *, at_once: bool = True) -> int:
         """
@@ -173,12 +148,12 @@ class AuditLog:
         Raises:
             AuditError: What was not removed until then is still there.
         """
-        if not self.retention_days or not self._database.exists():
+        if not self.retention_days or not self.tables.exists():
             return 0
-        before_us = retention.month_before(self.now_us(), self.retention_days)
-        removed = count = retention.prune_some(self, before_us)
+        before_us = retention.month_before(self.tables.now_us(), self.retention_days)
+        removed = count = retention.prune_some(self.tables, before_us)
         while at_once and count:
-            count = retention.prune_some(self, before_us)
+            count = retention.prune_some(self.tables, before_us)
             removed += count
         if at_once and removed:
             self.scrub()
@@ -186,36 +161,32 @@ class AuditLog:
 
     def scrub(self) -> None:
         """
-        See that what was deleted is in no file: write-ahead log, free pages, dead rows.
+        Rid the files of what was deleted: write-ahead log, free pages, dead rows.
 
         Raises:
-            AuditError: It could not be done just now: somebody reads. What was deleted is gone for
+            AuditError: Somebody reads, so that it could not be done. What was deleted is gone for
                 every reader that begins now.
         """
-        with self._guard, self._fresh_after_failure():
-            self._database.scrub()
+        self.tables.scrub()
 
     def now_us(self) -> int:
         """Return the time, microseconds since 1970 UTC."""
-        return self._clock_ns() // 1_000
+        return self.tables.now_us()
 
     def close(self) -> None:
         """Close the database. A later `append` opens it again."""
-        with self._guard:
-            self._close_writer()
+        self.tables.close()
 
     # -- reading -----------------------------------------------------------------------------------
 
-    @contextmanager
-    def reading(self) -> Generator[Snapshot]:
+    def reading(self) -> AbstractContextManager[Snapshot]:
         """
         Return one moment of the log, for queries of one's own.
 
         Raises:
             AuditError: There is no such database, or it cannot be read.
         """
-        with self._database.reading() as connection:
-            yield Snapshot(connection, self.ring, self.label)
+        return self.tables.reading()
 
     def history(self, customer: str, tenant: str | None = None) -> Iterator[AuditRow]:
         """
@@ -226,7 +197,7 @@ class AuditLog:
 
         Raises:
             AuditError: There is no such database, or other keys were used to write it: then
-                nobody can be found in it, which is not the same as nobody being in it.
+                no customer can be found in it, which is not the same as none being in it.
         """
         with self.reading() as snapshot:
             yield from reading.history(snapshot, customer, tenant)
@@ -248,7 +219,7 @@ class AuditLog:
             until_us: Happened before.
             run: Part of this run.
             memory_id: Read or wrote this memory.
-            subject_uid: In this customer's name: see `People.resolve`.
+            subject_uid: In this customer's name: see `Customers.resolve`.
 
         Raises:
             AuditError: There is no such database, or it cannot be read.
@@ -283,9 +254,9 @@ class AuditLog:
             return snapshot.operations
 
     @property
-    def subjects(self) -> People:
+    def subjects(self) -> Customers:
         """The customers in the log."""
-        return People(self)
+        return Customers(self.tables)
 
     @contextmanager
     def hashes(self) -> Generator[StoredHashes]:
@@ -295,13 +266,13 @@ class AuditLog:
 
     def check(self) -> str:
         """
-        Say what the trail holds, having tried whether it could be added to. Changes nothing.
+        Return a line on what the trail holds, if it can be read and written. Changes nothing.
 
         Raises:
             AuditError: It cannot be read or written, or was written with other keys.
         """
-        self._database.check_writable()
-        if not self._database.exists():
+        self.tables.check_writable()
+        if not self.tables.exists():
             return f"{self.path or self.label} is made with the first event"
         with self.reading() as snapshot:
             snapshot.check_keys()
@@ -312,27 +283,8 @@ class AuditLog:
         signed_us = snapshot.signed_us()
         said = ""
         if signed_us is not None:
-            said = f", signed {max(0, self.now_us() - signed_us) // 1_000_000:,} s ago"
+            said = f", signed {max(0, self.tables.now_us() - signed_us) // 1_000_000:,} s ago"
         left = snapshot.known_by_previous_keys()
         if left:
             said += f"; {left:,} customers are known by a previous key alone: keep it"
         return said
-
-    # -- the connection ----------------------------------------------------------------------------
-
-    @contextmanager
-    def _fresh_after_failure(self) -> Generator[None]:
-        try:
-            yield
-        except BaseException:
-            # Whatever it was, the next attempt begins with a fresh connection.
-            self._close_writer()
-            raise
-
-    def _close_writer(self) -> None:
-        self._database.close()
-
-    def forked(self) -> None:
-        """Let go of the parent's connection in a child, and be another writer."""
-        self._database.abandon()
-        self._writer.forked()

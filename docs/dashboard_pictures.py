@@ -1,8 +1,8 @@
 """
-Plot what the dashboards show, from a real Prometheus over real traffic: make dashboard-pictures.
+Plot the dashboards from a real Prometheus over real traffic: make dashboard-pictures.
 
-Grafana is not needed: each picture has a dashboard's main panels, by their own queries, titles and
-units. Qdrant turns slow half-way, and everything that can go wrong does.
+Grafana is not needed: each picture has a dashboard's main panels, with their queries, titles and
+units. Qdrant turns slow half-way, and every kind of failure is injected.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ PANELS: Mapping[str, Sequence[str]] = {
 }
 COLUMNS, STATES = 3, 6
 LEGEND, LONG_NAME = 4, 24
-"""Series that are named, and characters of a name that needs a line for itself."""
+"""Series in a legend, and the length from which a name takes a line of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line: what it is called, and its points, seconds from the start."""
+    """One line: its name and its points, in seconds from the start."""
 
     name: str
     at_s: list[float]
@@ -87,7 +87,7 @@ class Series:
 
 
 def main() -> int:
-    """Rehearse, plot, and return the exit code."""
+    """Run the stack, plot, and return the exit code."""
     try:
         with TemporaryDirectory(prefix="mnemoscope-pictures-") as name:
             _draw(Path(name))
@@ -101,14 +101,14 @@ def _draw(folder: Path) -> None:
     port = free_port()
     environment = os.environ | {
         "MNEMOSCOPE_SINKS": "otlp,prometheus,logs,audit",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",  # nobody is there
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",  # nothing listens there
         "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
         "HOME": str(folder),
     }
     script = [sys.executable, "-W", "ignore", str(GRAFANA / "traffic.py"), "--port", str(port)]
-    trouble = ["--incidents", "--pause", "0.1", "--slow", "qdrant", "--after", str(SLOW_AFTER_S)]
+    incidents = ["--incidents", "--pause", "0.1", "--slow", "qdrant", "--after", str(SLOW_AFTER_S)]
     traffic = Program(
-        "traffic", [*script, *trouble], port=port, folder=folder, environment=environment
+        "traffic", [*script, *incidents], port=port, folder=folder, environment=environment
     )
     history = spend_history(time.time())
     print(f"rehearsing for {SECONDS} s")  # noqa: T201 - a script
@@ -122,13 +122,13 @@ def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
     board = json.loads((GRAFANA / "dashboards" / f"{name}.json").read_text())
     panels = {panel["title"]: panel for panel in board["panels"]}
     wanted = [panels[title] for title in titles]
-    drawn = [(panel, told) for panel in wanted if (told := _told(panel, running))]
+    drawn = [(panel, found) for panel in wanted if (found := _found(panel, running))]
     rows = -(-len(drawn) // COLUMNS)
     figure, axes = plt.subplots(
         rows, COLUMNS, figsize=(15, 3.6 * rows), layout="constrained", squeeze=False
     )
-    for place, (panel, told) in zip(axes.flat, drawn, strict=False):
-        _panel(place, panel, told)
+    for place, (panel, found) in zip(axes.flat, drawn, strict=False):
+        _panel(place, panel, found)
     figure.suptitle(
         board["title"].removeprefix("mnemoscope / "),
         x=0.008,
@@ -141,8 +141,8 @@ def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
     print(f"wrote docs/images/dashboard-{name}.png")  # noqa: T201 - a script
 
 
-def _told(panel: Any, running: Rehearsal) -> list[Series]:
-    return [series for target in panel["targets"] for series in _asked(running, target)]
+def _found(panel: Any, running: Rehearsal) -> list[Series]:
+    return [series for target in panel["targets"] for series in _queried(running, target)]
 
 
 def _panel(place: Axes, panel: Any, series: Sequence[Series]) -> None:
@@ -151,7 +151,7 @@ def _panel(place: Axes, panel: Any, series: Sequence[Series]) -> None:
     draw(place, series, panel)
 
 
-def _asked(running: Rehearsal, target: Any) -> list[Series]:
+def _queried(running: Rehearsal, target: Any) -> list[Series]:
     expr = target["expr"]
     for variable, value in VARIABLES.items():
         expr = expr.replace(variable, value)

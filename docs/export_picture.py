@@ -1,8 +1,8 @@
 """
-Draw the first page of an export into the picture that the README shows: make export-picture.
+Draw the first page of an export for the README: make export-picture.
 
-The people are invented, the code is the one that exports: an audit log, four stores that answer, a
-bundle, and Chromium, which must be on the PATH.
+The people are invented; the code is that of a real export: an audit log, four stores, a bundle. It
+needs Chromium on the PATH.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
+from mnemoscope.audit.erasure.stores import Thing
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.stores import Thing
-from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.telemetry.event.usage import Usage
 
 PICTURE = Path(__file__).with_name("images") / "export.png"
 SIZE = "1000,2060"
@@ -46,8 +46,8 @@ WRITE = {"op_class": OperationClass.REMEMBER, "operation": "create_memory", "met
 SEEN = {"status": Status.OK, "hits": 3, "scores": (0.91, 0.74, 0.52)}
 
 
-class Kept(NamedTuple):
-    """Something that a store holds."""
+class Record(NamedTuple):
+    """A record of a store."""
 
     id: str
     content: str
@@ -124,15 +124,15 @@ def events() -> Iterator[Event]:
 def stores() -> tuple[Answers, ...]:
     """Return what the stores say now."""
     facts = tuple(
-        Kept(key, text, moment)
+        Record(key, text, moment)
         for (key, text), moment in zip(
             FACTS.items(),
             ("2026-10-02T08:41Z", "2026-10-02T08:43Z", "2026-10-19T16:05Z", "2026-11-20T11:12Z"),
             strict=True,
         )
     )
-    note = Kept("n1", NOTES["n1"], "2026-11-20T11:13Z", kind="item")
-    thread = Kept("t7", "9 messages, the last on 24 November", "2026-10-02T08:40Z", kind="thread")
+    note = Record("n1", NOTES["n1"], "2026-11-20T11:13Z", kind="item")
+    thread = Record("t7", "9 messages, the last on 24 November", "2026-10-02T08:40Z", kind="thread")
     return (
         Answers("mem0", facts),
         Answers("langgraph.store", (note,)),

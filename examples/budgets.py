@@ -1,5 +1,5 @@
 """
-A budget for a feature: told of as it is used up, and a stop before it is overspent.
+A budget for a feature: a warning at half of it, and a stop before it is overspent.
 
 Runs offline: the model is a script that reports its usage as a provider would.
 """
@@ -12,51 +12,50 @@ from langchain_core.messages import AIMessage, AIMessageChunk, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
 
-from mnemoscope.memory import Budget, BudgetExceeded, Mnemoscope, feature
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event import Event
+from mnemoscope.memory import Budget, BudgetExceeded, Mnemoscope, feature, load_settings
+from mnemoscope.telemetry import Event
 
 USED: UsageMetadata = {"input_tokens": 100_000, "output_tokens": 2_000, "total_tokens": 102_000}
 ABOUT = {"model_name": "gpt-4o", "model_provider": "openai"}
 
 
 class ScriptedModel(BaseChatModel):
-    """Says the same thing every time, for $0.27."""
+    """Gives the same answer every time, for $0.27."""
 
     @property
     def _llm_type(self) -> str:
         return "scripted"
 
     def _generate(self, *_args: Any, **_kwargs: Any) -> ChatResult:
-        said = AIMessage("Dear customer", usage_metadata=USED, response_metadata=ABOUT)
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        message = AIMessage("Dear customer", usage_metadata=USED, response_metadata=ABOUT)
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(self, *_args: Any, **_kwargs: Any) -> Iterator[ChatGenerationChunk]:
         yield ChatGenerationChunk(message=AIMessageChunk("Dear ", response_metadata=ABOUT))
         yield ChatGenerationChunk(message=AIMessageChunk("customer", usage_metadata=USED))
 
 
-class Alarms:
-    """A sink: whatever has these three methods and these two attributes."""
+class PrintingSink:
+    """A sink: any object with these three methods and two attributes."""
 
-    name = "alarms"
+    name = "printed"
     idempotent = False
 
     def write(self, batch: Sequence[Event], /) -> None:
-        """Print what went past a level."""
-        for crossing in (each.crossing for each in batch if each.crossing):
+        """Print the levels that were crossed."""
+        for crossing in (each.budget_event for each in batch if each.budget_event):
             print(crossing.sentence())
 
     def flush(self, _timeout_s: float, /) -> bool:
-        """Nothing is buffered."""
+        """Do nothing: there is no buffer."""
         return True
 
     def close(self, _timeout_s: float, /) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
 
 class State(TypedDict, total=False):
-    """What the graph works on."""
+    """The state of the graph."""
 
     draft: Any
 
@@ -71,7 +70,7 @@ def draft(_state: State) -> State:
 
 
 budget = Budget(feature="reply-draft", usd=1.0, per="hour", alert_at=0.5, on_exceeded="stop")
-scope = Mnemoscope(load_settings(pii_model="none"), sinks=[Alarms()], budgets=[budget])
+scope = Mnemoscope(load_settings(pii_model="none"), only_sinks=[PrintingSink()], budgets=[budget])
 
 builder = StateGraph(State)
 builder.add_node("draft", draft)

@@ -1,9 +1,9 @@
 """
 A graph that waits for a human, on a guarded checkpointer.
 
-Runs offline. The run goes on with what it has in memory; what is stored, and what a later run
-resumes from, is redacted. A checkpointer that fails raises: an empty answer would make the graph
-begin anew and overwrite its thread.
+Runs offline. The run goes on with the state in memory; the stored state, from which a later run
+resumes, is redacted. A checkpointer that fails raises: with an empty state the graph would start
+again and overwrite its thread.
 """
 
 from typing import TypedDict
@@ -16,7 +16,7 @@ from mnemoscope.memory import configure
 
 
 class State(TypedDict, total=False):
-    """What the graph works on."""
+    """The state of the graph."""
 
     to: str
     draft: str

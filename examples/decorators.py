@@ -1,5 +1,5 @@
 """
-Guard any function that touches a store, and attribute what it costs to a feature.
+Guard any function that touches a store, and attribute its operations to a feature.
 
 Runs offline: the "CRM" is a dictionary that goes down half-way.
 """
@@ -12,7 +12,7 @@ crm_is_up = True
 
 @observe(store="crm", operation="search_memory", neutral=list)
 def contact_facts(contact_id: str) -> list[str]:
-    """Return what the CRM knows about a contact."""
+    """Return the CRM's facts about a contact."""
     if not crm_is_up:
         raise ConnectionError("crm.internal:5432 refused the connection")
     return CONTACTS.get(contact_id, [])
@@ -20,7 +20,7 @@ def contact_facts(contact_id: str) -> list[str]:
 
 @feature("reply-draft")
 def draft(contact_id: str) -> str:
-    """Write a reply from what is known."""
+    """Write a reply from the contact's facts."""
     facts = contact_facts(contact_id)
     return f"Dear customer, we noted: {'; '.join(facts) or 'nothing yet'}."
 

@@ -1,5 +1,5 @@
 """
-Long-term memory of a LangGraph agent: redacted before the store, and never in the agent's way.
+Long-term memory of a LangGraph agent: redacted before the store, and fail-open.
 
 Runs offline. The second label of a namespace is the customer's id, which the guard is told.
 """
@@ -14,7 +14,7 @@ from mnemoscope.memory import configure, context
 
 
 class State(TypedDict):
-    """What the graph works on."""
+    """The state of the graph."""
 
     fact: str
     known: list[str]

@@ -38,7 +38,7 @@ class WordCounts(EmbeddingBase):
     """An embedder without a model: texts that share words are near one another."""
 
     def embed(self, text: str, _action: str | None = None) -> list[float]:
-        """Return how often each word occurs."""
+        """Return the number of occurrences of each word."""
         if not embedder_is_up:
             raise ConnectionError("embedder.internal:8080 refused the connection")
         vector = [0.0] * DIMS
@@ -65,7 +65,7 @@ memory = scope.mem0(Memory.from_config(config))
 
 
 def recall(question: str) -> None:
-    """Ask, and say how the answer came about."""
+    """Search, and print the results and the status of the call."""
     found = memory.search(question, filters={"user_id": "c-42"})["results"]
     print("found:", "; ".join(each["memory"] for each in found) or "nothing")
     outcome = scope.last_outcome()

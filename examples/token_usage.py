@@ -12,9 +12,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
 
-from mnemoscope.memory import Mnemoscope, context, feature
-from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event import Event
+from mnemoscope.memory import Mnemoscope, context, feature, load_settings
+from mnemoscope.telemetry import Event
 
 USED: UsageMetadata = {
     "input_tokens": 1_200,
@@ -27,43 +26,45 @@ ABOUT = {"model_name": "gpt-4o-mini", "model_provider": "openai"}
 
 
 class ScriptedModel(BaseChatModel):
-    """Says the same thing every time."""
+    """Gives the same answer every time."""
 
     @property
     def _llm_type(self) -> str:
         return "scripted"
 
     def _generate(self, *_args: Any, **_kwargs: Any) -> ChatResult:
-        said = AIMessage("Dear customer", usage_metadata=USED, response_metadata=ABOUT)
-        return ChatResult(generations=[ChatGeneration(message=said)])
+        message = AIMessage("Dear customer", usage_metadata=USED, response_metadata=ABOUT)
+        return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(self, *_args: Any, **_kwargs: Any) -> Iterator[ChatGenerationChunk]:
         yield ChatGenerationChunk(message=AIMessageChunk("Dear ", response_metadata=ABOUT))
         yield ChatGenerationChunk(message=AIMessageChunk("customer", usage_metadata=USED))
 
 
-class Printed:
-    """A sink: whatever has these three methods and these two attributes."""
+class PrintingSink:
+    """A sink: any object with these three methods and two attributes."""
 
     name = "printed"
     idempotent = False
 
     def write(self, batch: Sequence[Event], /) -> None:
         """Print the model calls."""
-        for used in (each for each in batch if each.usage):
-            cost = used.usage.cost_usd
-            print(f"{used.feature} in {used.usage.node}: {used.usage.input_tokens} in, ${cost:.6f}")
+        for event in (each for each in batch if each.usage):
+            usage = event.usage
+            print(
+                f"{event.feature} in {usage.node}: {usage.input_tokens} in, ${usage.cost_usd:.6f}"
+            )
 
     def flush(self, _timeout_s: float, /) -> bool:
-        """Nothing is buffered."""
+        """Do nothing: there is no buffer."""
         return True
 
     def close(self, _timeout_s: float, /) -> None:
-        """Nothing is open."""
+        """Do nothing: there is no connection."""
 
 
 class State(TypedDict, total=False):
-    """What the graph works on."""
+    """The state of the graph."""
 
     draft: Any
     checked: Any
@@ -80,11 +81,11 @@ def draft(_state: State) -> State:
 
 @feature("spell-check")
 def check(_state: State) -> State:
-    """Check it."""
+    """Check the draft."""
     return {"checked": model.invoke("Check the reply").content}
 
 
-scope = Mnemoscope(load_settings(pii_model="none"), sinks=[Printed()])
+scope = Mnemoscope(load_settings(pii_model="none"), only_sinks=[PrintingSink()])
 
 builder = StateGraph(State)
 builder.add_node("draft", draft)

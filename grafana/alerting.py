@@ -1,4 +1,4 @@
-"""What a rule is, whoever evaluates it."""
+"""Rules, independent of whether Prometheus or Grafana evaluates them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, Literal
 from promql import Pace
 
 Severity = Literal["critical", "warning"]
-"""critical: somebody is woken. warning: somebody looks today."""
+"""critical: page. warning: look at it today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """
-    A query whose answer is kept under a name of its own: ``level:metric:operation``.
+    A query whose result is stored as a series: ``level:metric:operation``.
 
     Attributes:
-        name: That name.
+        name: The name of the series.
         expr: The query.
     """
 
@@ -27,24 +27,24 @@ class Record:
     expr: str
 
     def document(self, _runbooks: str) -> dict[str, Any]:
-        """Return what Prometheus reads."""
+        """Return it in Prometheus' format."""
         return {"record": self.name, "expr": self.expr}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
     """
-    A query that has an answer only when somebody should act.
+    A query that returns series only if somebody has to act.
 
     Attributes:
-        name: In camel case, with our name first.
+        name: Camel case, beginning with Mnemoscope.
         expr: The query.
-        wait: How long it must have had an answer: ``5m``. None: tell at once.
-        hold: How long to go on firing when it has none any more, so that flapping is one alert.
-        severity: Whether somebody is woken.
+        wait: Time for which it must hold before it fires: ``5m``. None: fires at once.
+        hold: Time for which it goes on firing afterwards, so that flapping is one alert.
+        severity: Whether it pages.
         summary: One line: what is wrong, and where.
-        description: What it means, with the figure.
-        board: The dashboard to look at first: the end of its address.
+        description: Its meaning, with the value.
+        board: The name of the dashboard to look at first.
     """
 
     name: str
@@ -58,11 +58,11 @@ class Alert:
 
     @property
     def anchor(self) -> str:
-        """The heading of its section in the runbooks, as an address has it."""
+        """The anchor of its section in the runbooks."""
         return self.name.lower()
 
     def annotations(self, runbooks: str) -> dict[str, str]:
-        """Return what is sent with it; *runbooks* is the address of docs/runbooks.md."""
+        """Return its annotations; *runbooks* is the address of docs/runbooks.md."""
         return {
             "summary": self.summary,
             "description": self.description,
@@ -71,7 +71,7 @@ class Alert:
         }
 
     def document(self, runbooks: str) -> dict[str, Any]:
-        """Return what Prometheus reads."""
+        """Return it in Prometheus' format."""
         timing = {"for": self.wait, "keep_firing_for": self.hold}
         return {
             "alert": self.name,
@@ -88,7 +88,7 @@ class Group:
     Rules that are evaluated one after the other.
 
     Attributes:
-        name: Also that of its file.
+        name: Its name, and that of its file.
         rules: Records before the alerts that use them.
     """
 
@@ -97,11 +97,11 @@ class Group:
 
     @property
     def alerts(self) -> list[Alert]:
-        """Those that tell somebody."""
+        """The rules that are alerts."""
         return [rule for rule in self.rules if isinstance(rule, Alert)]
 
     def document(self, runbooks: str, pace: Pace) -> dict[str, Any]:
-        """Return what Prometheus reads."""
+        """Return it in Prometheus' format."""
         rules = [rule.document(runbooks) for rule in self.rules]
         name = f"mnemoscope-{self.name}"
         return {"groups": [{"name": name, "interval": pace("30s"), "rules": rules}]}

@@ -1,4 +1,4 @@
-"""Memory overview: when this recall is slow, which store is to blame?"""
+"""The dashboard Memory overview: latency, results and failures of each store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BREAKER = {0: ("closed", GOOD), 1: ("half open", ODD), 2: ("open", BAD)}
 
 
 def overview() -> Board:
-    """Return the dashboard that an alert about a store leads to."""
+    """Return the dashboard that alerts about a store link to."""
     return Board(
         name="overview",
         title="Memory overview",
@@ -21,7 +21,7 @@ def overview() -> Board:
             Row(title="How fast is each operation?", panels=_latency()),
             Row(title="What did callers get?", panels=_answers()),
             Row(title="What do recalls find?", panels=_recalls()),
-            Row(title="What became of writes that a store did not take?", panels=_writes()),
+            Row(title="What happened to writes that a store did not take?", panels=_writes()),
         ),
     )
 
@@ -36,10 +36,10 @@ def _blame() -> tuple[AnyPanel, ...]:
         figure(
             About(
                 title="The culprit of this window",
-                shows="The store that most of the waiting in this window was for, and its share. "
-                "Seconds of an operation inside another count for the inner one alone.",
-                act="read that store's row in the panels beside; then its breaker and in-flight "
-                "below. A high share of a short wait is no problem: look at p95 first.",
+                shows="The store that callers waited for most in this window, and its share. "
+                "Time of an operation inside another counts for the inner one only.",
+                act="read that store's row in the next panels, then its breaker and calls in "
+                "flight below. A high share of a short wait is no problem: look at p95 first.",
                 unit="percentunit",
                 steps={0.5: ODD, 0.8: BAD},
             ),
@@ -49,8 +49,8 @@ def _blame() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Seconds waited, by store",
-                shows="Seconds that callers spend waiting for each store, each second, without "
-                "what ran inside. 1 s/s is one caller who always waits.",
+                shows="Seconds per second that callers wait for each store, without operations of "
+                "other stores inside. 1 s/s is one caller that always waits.",
                 act="the band that grew is the store to look at.",
                 unit="s",
             ),
@@ -62,10 +62,10 @@ def _blame() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Waited inside another operation",
-                shows="Seconds a second in a store that was asked by another store's client, as "
-                "mem0 asks Qdrant. Both are slow then; this is the part that is the inner one's.",
-                act="look at the inner store: the outer one only passes its slowness on.",
+                title="Time inside another operation",
+                shows="Seconds per second in a store that another store's client calls, as mem0 "
+                "calls Qdrant. Both are slow then; this is the inner store's part.",
+                act="look at the inner store: it makes the outer one slow.",
                 unit="s",
             ),
             Query(
@@ -83,9 +83,9 @@ def _latency() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Operations",
-                shows="Operations a second, by store and operation.",
-                act="a fall to nothing is the agent or its traffic, not the store. A jump explains "
-                "a slow store: find the feature that asks more.",
+                shows="Operations per second, by store and operation.",
+                act="a drop to zero is the agent or its traffic, not the store. A jump can explain "
+                "a slow store: find the feature that makes more calls.",
                 unit="ops",
                 span=24,
             ),
@@ -97,9 +97,9 @@ def _latency() -> tuple[AnyPanel, ...]:
         heat(
             About(
                 title="Durations, $store",
-                shows="How many operations a second took how long, one panel for each store.",
-                act="a second band above the first is a part of the calls that waits for "
-                "something: a lock, a retry, a cold cache. Dots above lead to traces.",
+                shows="Operations per second by duration, one panel for each store.",
+                act="a second band above the first means that some calls wait, for example "
+                "for a lock, a retry or a cold cache. Dots link to traces.",
                 unit="s",
                 span=24,
             ),
@@ -120,7 +120,7 @@ def _quantile(quantile: float) -> AnyPanel:
             title=f"p{part} by store and operation",
             shows=f"{part} % of operations are faster than this. Dots are single operations: "
             "click one for its trace.",
-            act="compare stores: one line that rises is that store; all lines that rise are this "
+            act="compare stores: if one line rises, it is that store; if all rise, it is this "
             "machine or its network.",
             unit="s",
         ),
@@ -138,32 +138,32 @@ def _answers() -> tuple[AnyPanel, ...]:
         _by_status(
             "degraded|rejected",
             title="Degraded answers",
-            shows="Answers a second that are neutral because the store failed (degraded) or was "
-            "not asked (rejected): the agent works without its memory.",
-            act="see the breaker timeline for since when, and that store's own logs for why.",
+            shows="Answers per second that are neutral because the store failed (degraded) or was "
+            "not called (rejected): the agent works without its memory.",
+            act="the breaker timeline shows since when; the store's own logs show why.",
         ),
         _by_status(
             "timeout",
             title="Timeouts",
-            shows="Operations a second that ran into their deadline.",
+            shows="Operations per second that exceeded their deadline.",
             act="if p95 was near the deadline before, the store is overloaded; if it was not, it "
             "hangs: look at calls in flight.",
         ),
         _by_status(
             "error|refused|denied|cancelled",
             title="Errors, refusals, cancelled calls",
-            shows="Operations a second that raised, by store and how: an error of the caller or of "
-            "a store that fails closed, a write that could not be redacted, a scope that is "
-            "missing, a caller who went away.",
-            act="the log line of each has the type of the error and the trace. Denied: an agent "
-            "asks for what is not its customer's.",
+            shows="Operations per second that raised, by store and status: an error of the caller "
+            "or of a store that fails closed, a write that could not be redacted, a missing "
+            "scope, a cancelled call.",
+            act="the log line of each has the error's type and the trace. Denied: an agent asks "
+            "for another customer's data.",
         ),
         timeline(
             About(
                 title="Circuit breakers",
-                shows="By store and class of operation: closed (asked), half open (tried), open "
-                "(not asked, since it failed).",
-                act="open means that calls fail fast on purpose. Mend the store; the breaker "
+                shows="By store and class of operation: closed (called), half open (tried), open "
+                "(not called, because it failed).",
+                act="open means that calls fail fast on purpose. Repair the store; the breaker "
                 "closes by itself.",
                 unit="none",
             ),
@@ -176,7 +176,7 @@ def _answers() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Calls in flight",
-                shows="Calls inside each store now, hung ones included.",
+                shows="Calls that each store has not answered yet, including those that hang.",
                 act="a line that climbs and does not come down is a store that hangs: at the "
                 "bulkhead's limit, further calls are rejected.",
                 unit="short",
@@ -188,10 +188,10 @@ def _answers() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Answers that came too late",
-                shows="Calls a second that ended after their caller had gone.",
-                act="the store does the work and nobody waits for it: raise the deadline, or make "
-                "the store faster. A write that was late may have landed.",
+                title="Late answers",
+                shows="Calls per second that ended after their caller had stopped waiting.",
+                act="the store works in vain: raise the deadline, or make the store faster. "
+                "A late write may have been stored.",
                 unit="ops",
             ),
             Query(
@@ -203,10 +203,10 @@ def _answers() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Burn of the latency objective",
-                shows="How many times faster than allowed the 30 days' budget of slow or failed "
-                "reads is being used, over 5 minutes and an hour. 1 uses it up just in time.",
-                act="above 14 for an hour somebody is paged. The culprit panel says which store "
-                "it is and the runbook what to do.",
+                shows="Rate at which the 30-day budget of slow or failed reads is used, over 5 "
+                "minutes and an hour. At 1 it lasts exactly 30 days.",
+                act="above 14 for an hour the alert pages. The culprit panel names the store, "
+                "the runbook says what to do.",
                 unit="none",
                 span=24,
                 steps={1: ODD, 14.4: BAD},
@@ -239,8 +239,8 @@ def _recalls() -> tuple[AnyPanel, ...]:
             About(
                 title="Recalls that found nothing",
                 shows="Share of answered recalls with no result.",
-                act="a jump after a deployment is a filter, a collection or an embedding model "
-                "that changed; a slow climb is memories that are not written.",
+                act="a jump after a deployment is a changed filter, collection or embedding "
+                "model; a slow rise means that memories are not written.",
                 unit="percentunit",
             ),
             Query(expr=f"{empty} / ({every} > 0)", legend="{{store}}"),
@@ -248,10 +248,10 @@ def _recalls() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Score of the best result",
-                shows="Mean score of the first result, in the store's own measure: compare a store "
+                shows="Mean score of the first result, on the store's own scale: compare a store "
                 "with itself only.",
-                act="a step is another embedding model or distance; a drift is memories that no "
-                "longer fit what is asked.",
+                act="a step is another embedding model or distance; a drift means that memories "
+                "match the queries less and less.",
                 unit="none",
             ),
             Query(
@@ -263,8 +263,8 @@ def _recalls() -> tuple[AnyPanel, ...]:
         heat(
             About(
                 title="Results of a recall",
-                shows="How many recalls a second had how many results.",
-                act="all at one value is a limit that cuts; all at zero is a store that forgot.",
+                shows="Recalls per second by number of results.",
+                act="all at one value is a limit; all at zero is an empty store or a wrong filter.",
                 unit="short",
             ),
             Query(
@@ -279,8 +279,8 @@ def _writes() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Writes lost, kept, replayed",
-                shows="Writes a second that a failing store did not take: lost; or appended to the "
-                "journal, and replayed from it.",
+                shows="Writes per second that a failing store did not take: lost, or appended to "
+                "the journal and replayed from it.",
                 act="lost: configure MNEMOSCOPE_JOURNAL. Appended without replayed: the store is "
                 "still down.",
                 unit="ops",
@@ -298,11 +298,11 @@ def _writes() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Journal: what waits",
-                shows="Writes that wait for their store, for how many seconds the oldest has, and "
-                "parts of the file that could not be read and were put aside.",
-                act="it empties by itself once the store is back. Old and not shrinking: read the "
-                "log for the write that is refused. What was put aside is beside the file.",
+                title="Journal: waiting writes",
+                shows="Writes that wait for their store, the age of the oldest in seconds, and "
+                "parts of the file that could not be read and were set aside.",
+                act="it empties by itself once the store is back. Old and not shrinking: find the "
+                "refused write in the log. Parts set aside are next to the file.",
                 unit="short",
             ),
             Query(
@@ -316,10 +316,10 @@ def _writes() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Journal: room",
-                shows="Share of the journal's file that is used; 1 where it could not be opened.",
-                act="at 100 % further writes are lost: raise MNEMOSCOPE_JOURNAL_MAX_BYTES, or mend "
-                "the store. Not open: see that the process may write to its folder.",
+                title="Journal: space used",
+                shows="Used share of the journal's file; 1 if the file could not be opened.",
+                act="at 100 % further writes are lost: raise MNEMOSCOPE_JOURNAL_MAX_BYTES, or "
+                "repair the store. Not opened: check that the process may write to its folder.",
                 unit="percentunit",
                 steps={0.8: ODD, 1: BAD},
             ),

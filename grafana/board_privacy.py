@@ -1,4 +1,4 @@
-"""Privacy and audit: what was kept from whom, and can it be proved?"""
+"""The dashboard Privacy and audit: redaction, tenancy and the audit trail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from promql import counted
 
 
 def privacy() -> Board:
-    """Return the dashboard for whoever answers for people's data."""
+    """Return the dashboard for those responsible for personal data."""
     return Board(
         name="privacy",
         title="Privacy and audit",
@@ -28,9 +28,9 @@ def _redaction() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Redactions by entity",
-                shows="Pieces of personal data replaced before the store, a second, by kind.",
-                act="a kind that vanishes is a recognizer or a model that is gone: run "
-                "`mnemoscope doctor`. A new kind is a source that nobody told you of.",
+                shows="Personal data replaced before the store, per second, by entity.",
+                act="an entity that disappears means a missing recognizer or model: run "
+                "`mnemoscope doctor`. A new entity means a new source of personal data.",
                 unit="ops",
             ),
             Query(
@@ -44,8 +44,8 @@ def _redaction() -> tuple[AnyPanel, ...]:
             About(
                 title="Writes refused",
                 shows="Writes in the last 15 minutes that could not be redacted and were not made.",
-                act="a type that the redactor does not know, or a redactor that fails: the log "
-                "line has the type of the error. Nothing leaked; something was not remembered.",
+                act="the redactor does not know a type, or fails: the log line has the error's "
+                "type. Nothing leaked; the memories were not written.",
                 unit="short",
                 steps={1: BAD},
             ),
@@ -57,10 +57,10 @@ def _redaction() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Tenancy tripwire",
-                shows="Results in the last 15 minutes that belong to somebody other than the "
-                "customer they were asked for.",
-                act="treat it as an incident: find the operation in the audit trail, stop the "
-                "agent that asked, set MNEMOSCOPE_TENANCY=enforce.",
+                shows="Results in the last 15 minutes that belong to another customer than the "
+                "one they were requested for.",
+                act="treat it as an incident: find the operation in the audit trail, stop that "
+                "agent, set MNEMOSCOPE_TENANCY=enforce.",
                 unit="short",
                 steps={1: BAD},
             ),
@@ -78,8 +78,8 @@ def _trail() -> tuple[AnyPanel, ...]:
             About(
                 title="Audit lag",
                 shows="Age of the oldest event that is not in the audit trail yet.",
-                act="the audit database is slow or away: events wait on disk and are not lost. "
-                "Look at the spool beside.",
+                act="the audit database is slow or down: events wait on disk and are not lost. "
+                "Look at the spool.",
                 unit="s",
                 steps={60: ODD, 600: BAD},
             ),
@@ -89,7 +89,7 @@ def _trail() -> tuple[AnyPanel, ...]:
             About(
                 title="Spool: events",
                 shows="Events that wait on disk for the audit trail.",
-                act="as long as it only grows nothing reaches the trail: mend the database.",
+                act="while it only grows, nothing reaches the trail: repair the database.",
                 unit="short",
                 span=4,
             ),
@@ -98,8 +98,8 @@ def _trail() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Spool: size",
-                shows="Size of the files they wait in.",
-                act="see that the disk has room until the database is back.",
+                shows="Size of the spool's files.",
+                act="check that the disk has space until the database is back.",
                 unit="bytes",
                 span=4,
             ),
@@ -108,7 +108,7 @@ def _trail() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Events recorded",
-                shows="Events a second that reached the trail.",
+                shows="Events per second that reached the trail.",
                 act="compare with operations: the trail must keep up with them.",
                 unit="ops",
             ),
@@ -127,7 +127,7 @@ def _proof() -> tuple[AnyPanel, ...]:
             About(
                 title="Events missing",
                 shows="Events in the last hour that are declared missing from the trail.",
-                act="`mnemoscope audit verify` says which writer, which numbers, and why. "
+                act="`mnemoscope audit verify` lists the writers, numbers and reasons. "
                 "An export of that time says that it is incomplete.",
                 unit="short",
                 span=6,
@@ -142,9 +142,9 @@ def _proof() -> tuple[AnyPanel, ...]:
             About(
                 title="Age of the signed checkpoint",
                 shows="Time since the trail's tree was last signed. It is signed every minute, "
-                "events or not.",
-                act="what is newer than the checkpoint is not sealed yet: look at the key beside, "
-                "and at the process that signs.",
+                "with or without new events.",
+                act="events after the checkpoint are not sealed yet: check the key in the next "
+                "panels, and the process that signs.",
                 unit="s",
                 span=6,
                 steps={300: ODD, 900: BAD},
@@ -159,8 +159,8 @@ def _proof() -> tuple[AnyPanel, ...]:
             About(
                 title="Sealed events",
                 shows="Size of the trail's Merkle tree. It never shrinks.",
-                act="smaller than before is another database, or one that was put back: verify "
-                "against the last checkpoint that you hold.",
+                act="a smaller size means another database or a restored copy: verify against "
+                "the last checkpoint that you keep.",
                 unit="short",
                 span=4,
             ),
@@ -171,8 +171,8 @@ def _proof() -> tuple[AnyPanel, ...]:
                 title="Keys",
                 shows="Whether the audit keys are the ones you keep (ok), were made on first use "
                 "(generated), or are missing.",
-                act="generated: copy the key somewhere safe. Missing: pseudonyms of the past "
-                "cannot be matched; put the key back before anybody is exported or erased.",
+                act="generated: copy the key to a safe place. Missing: earlier pseudonyms cannot "
+                "be matched; restore the key before you export or erase a customer.",
                 unit="none",
                 span=8,
             ),

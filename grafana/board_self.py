@@ -1,4 +1,4 @@
-"""mnemoscope itself: what it costs, and whether everything that happened is told."""
+"""The dashboard mnemoscope itself: added latency, delivery of events, internal errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def itself() -> Board:
         rows=(
             Row(title="What does it cost the caller?", panels=_cost()),
             Row(title="Does everything reach its sink?", panels=_sinks()),
-            Row(title="Is it well?", panels=_faults()),
+            Row(title="Does it fail itself?", panels=_faults()),
         ),
     )
 
@@ -33,9 +33,9 @@ def _cost() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Added latency",
-                shows="Seconds before the store is asked: tenancy, redaction, queueing. p50, p95.",
-                act="long texts take long to redact: compare with redactions. p95 far above p50 is "
-                "a process short of CPU.",
+                shows="Seconds before the store is called: tenancy, redaction, queueing. p50, p95.",
+                act="long texts take long to redact: compare with redactions. p95 far above p50 "
+                "means that the process lacks CPU.",
                 unit="s",
                 span=12,
                 steps={0.01: ODD, 0.1: BAD},
@@ -46,10 +46,10 @@ def _cost() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="What an exit would take now",
-                shows="Seconds to deliver what is queued, at the pace of just now, by sink. "
-                "An exit waits 2 s for all sinks together, and no longer.",
-                act="above 2 s an exit now loses events (the audit trail keeps them on disk): see "
-                "which sink is slow.",
+                shows="Seconds to deliver the queued events at the current rate, by sink. "
+                "An exit waits at most 2 s for all sinks together.",
+                act="above 2 s an exit now loses events (the audit trail keeps them on disk): find "
+                "the slow sink.",
                 unit="s",
                 span=12,
                 steps={2: BAD},
@@ -68,8 +68,8 @@ def _sinks() -> tuple[AnyPanel, ...]:
             About(
                 title="Sinks",
                 shows="Whether each sink's back end takes events.",
-                act="down: its own back end is away. The agent does not notice; events wait, then "
-                "the oldest are dropped. `mnemoscope doctor` says what does not answer.",
+                act="down: the sink's back end does not answer. Agents are not affected; events "
+                "wait, then the oldest are dropped. `mnemoscope doctor` shows the address.",
                 unit="none",
             ),
             Query(expr=f"max by (sink) (mnemoscope_sink_down{{{JOB}}})", legend="{{sink}}"),
@@ -78,8 +78,8 @@ def _sinks() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Events delivered",
-                shows="Events a second, by sink. All lines are one where all sinks keep up.",
-                act="a line below the others is a sink that falls behind.",
+                shows="Events per second, by sink. The lines coincide if all sinks keep up.",
+                act="a line below the others is a sink that does not keep up.",
                 unit="ops",
             ),
             Query(
@@ -91,8 +91,8 @@ def _sinks() -> tuple[AnyPanel, ...]:
             About(
                 title="Events dropped",
                 shows="Events in the last 10 minutes that never reach their sink, by reason.",
-                act="overflow: the back end is too slow or away. Refused: it does not want them, "
-                "look at credentials and limits. Error: the sink itself fails.",
+                act="overflow: the back end is too slow or down. Refused: the back end rejects "
+                "them, check credentials and limits. Error: the sink itself fails.",
                 unit="short",
                 steps={1: BAD},
             ),
@@ -105,7 +105,7 @@ def _sinks() -> tuple[AnyPanel, ...]:
             About(
                 title="Queued events",
                 shows="Events that wait for each sink.",
-                act="flat at the top is a full queue: the next event pushes out the oldest.",
+                act="a flat line at the top is a full queue: each new event drops the oldest.",
                 unit="short",
                 span=12,
             ),
@@ -114,8 +114,8 @@ def _sinks() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Queued bytes",
-                shows="What they weigh. Sinks share events: memory holds each but once.",
-                act="8 MiB is full: the sink is too slow for the load, and loses the oldest.",
+                shows="Size of the queued events. Sinks share events: each is in memory once.",
+                act="at 8 MiB the queue is full: the sink is too slow and loses the oldest events.",
                 unit="bytes",
                 span=12,
             ),
@@ -131,7 +131,7 @@ def _faults() -> tuple[AnyPanel, ...]:
                 title="Errors of our own",
                 shows="Errors of mnemoscope's own code in the last 15 minutes, by place. None of "
                 "them reached a caller.",
-                act="each cost an event a field, or an event. Report it, with the place and the "
+                act="each lost an event or one of its fields. Report it, with the place and the "
                 "version.",
                 unit="short",
                 span=12,
@@ -144,10 +144,10 @@ def _faults() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Figures that could not be read",
+                title="Incomplete scrapes",
                 shows="Scrapes in the last 15 minutes in which live figures (queues, breakers, "
                 "calls in flight) were missing.",
-                act="panels that show them have holes then. Report it.",
+                act="panels that show them have gaps. Report it.",
                 unit="short",
                 span=12,
                 steps={1: ODD},

@@ -1,4 +1,4 @@
-"""Spend: when it triples overnight, which feature caused it?"""
+"""The dashboard Spend: cost by feature, node and model, and budgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HOUR = 3600
 
 
 def spend() -> Board:
-    """Return the dashboard that an alert about money leads to."""
+    """Return the dashboard that alerts about spend link to."""
     return Board(
         name="spend",
         title="Spend",
@@ -36,10 +36,10 @@ def _features() -> tuple[AnyPanel, ...]:
     return (
         figure(
             About(
-                title="Costs most in this window",
+                title="Most expensive feature in this window",
                 shows="The feature that cost most in the window above, US dollars by the price "
                 "table.",
-                act="compare it with its own past below: the dearest is not the one that grew.",
+                act="compare it with its own past below: the most expensive need not have grown.",
                 unit="currencyUSD",
             ),
             Query(expr=f"topk(1, {cost})", legend="{{feature}}"),
@@ -48,9 +48,9 @@ def _features() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Cost by feature",
-                shows="US dollars an hour. `outer/inner` is a feature inside another.",
-                act="the band that grew is the feature. Its nodes are below; its traces say "
-                "what it asks for.",
+                shows="US dollars per hour. `outer/inner` is a feature inside another.",
+                act="the band that grew is the feature. Its nodes are below; its traces show "
+                "the prompts' sizes.",
                 unit="currencyUSD",
             ),
             Query(expr=_cost_of("feature"), legend="{{feature}}"),
@@ -59,8 +59,8 @@ def _features() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Cost by model",
-                shows="US dollars an hour.",
-                act="a model that nobody chose is a default that changed, or a fallback at work.",
+                shows="US dollars per hour.",
+                act="an unexpected model is a changed default or a fallback.",
                 unit="currencyUSD",
             ),
             Query(expr=_cost_of("model"), legend="{{model}}"),
@@ -77,8 +77,8 @@ def _past() -> tuple[AnyPanel, ...]:
                 title="This hour, yesterday's, last week's",
                 shows="US dollars in the hour before each moment, beside the same hour one day and "
                 "one week earlier.",
-                act="above both pasts it is growth or a loop, not the time of day: see which "
-                "feature, beside.",
+                act="above both it is growth or a loop, not the time of day: the next panel shows "
+                "the feature.",
                 unit="currencyUSD",
                 span=12,
             ),
@@ -88,10 +88,10 @@ def _past() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Times yesterday's, by feature",
-                shows="Cost of the last hour over that of the same hour yesterday. 1: as ever.",
-                act="at 3 somebody is told. Look for a prompt that grew, a loop that does not end, "
-                "a cache that stopped hitting.",
+                title="Ratio to yesterday, by feature",
+                shows="Cost of the last hour divided by that of the same hour yesterday.",
+                act="at 3 an alert fires. Look for a longer prompt, an endless loop, a cache that "
+                "is not used any more.",
                 unit="none",
                 span=12,
                 steps={2: ODD, 3: BAD},
@@ -110,10 +110,10 @@ def _budgets() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Budgets used",
-                shows="Share of each budget that is spent in the period that ends now. It is per "
-                "process: this is the one that spent most.",
-                act="above 1, what the budget is set to do happens: see the runbook for how to "
-                "raise it, and the features above for what used it up.",
+                shows="Share of each budget that is spent in the period that ends now. Budgets "
+                "count per process: this is the process that spent most.",
+                act="above 1 the budget's `on_exceeded` applies: the runbook says how to raise it, "
+                "the features above show what used it up.",
                 unit="percentunit",
                 steps={0.75: ODD, 1: BAD},
             ),
@@ -125,7 +125,7 @@ def _budgets() -> tuple[AnyPanel, ...]:
             "Levels crossed",
             shows="Times a budget went past one of its levels, in the window.",
             act="a level crossed every period is a budget that is too small, or a feature that is "
-            "too dear.",
+            "too expensive.",
             by="budget, level",
         ),
         _calls(
@@ -138,8 +138,8 @@ def _budgets() -> tuple[AnyPanel, ...]:
         _calls(
             "unpriced_calls",
             "Calls a budget could not count",
-            shows="Model calls in the window that a budget covers and whose cost is not known.",
-            act="the budget is spent faster than it says: give the model a price in "
+            shows="Model calls in the window that a budget covers and whose cost is unknown.",
+            act="the budget is spent faster than it shows: give the model a price in "
             "MNEMOSCOPE_PRICES.",
         ),
     )
@@ -158,9 +158,9 @@ def _amounts(unit: str) -> AnyPanel:
     return lines(
         About(
             title=f"{word}: spent, limit, pace",
-            shows="What is spent of each budget in the period that ends now, its limit, and what "
-            "an hour costs at the pace of now.",
-            act="a line that will reach its limit before the period ends is the one to act on.",
+            shows="The spend of each budget in the period that ends now, its limit, and the cost "
+            "of an hour at the current rate.",
+            act="act on a line that will reach its limit before the period ends.",
             unit=_UNITS[unit],
         ),
         Query(expr=_of("spent", unit), legend="{{budget}} spent"),
@@ -187,10 +187,10 @@ def _tokens() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Cached share of the input",
-                shows="Input that the provider's cache had, of all input, by model; and input "
+                shows="Share of the input that came from the provider's cache, by model; and input "
                 "written to it.",
-                act="a fall means that prompts no longer begin alike: something that changes, such "
-                "as a date, moved to their front.",
+                act="a drop means that prompts no longer begin alike: something variable, such as "
+                "a date, moved to their front.",
                 unit="percentunit",
                 span=8,
             ),
@@ -202,8 +202,8 @@ def _tokens() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Reasoning share of the output",
-                shows="Output that the model kept to itself, of all output, by model.",
-                act="it is paid for: a rise is another effort setting or a harder question.",
+                shows="Share of the output that is reasoning, by model.",
+                act="it is billed: a rise is another effort setting or harder questions.",
                 unit="percentunit",
                 span=8,
             ),
@@ -211,11 +211,11 @@ def _tokens() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="What is missing from these figures",
-                shows="Tokens a second of models without a price, and model calls a second whose "
-                "provider did not say what they used.",
-                act="add the model to a file and name it in MNEMOSCOPE_PRICES; have the client "
-                "ask its provider for usage in streams.",
+                title="Calls without a price or usage",
+                shows="Tokens per second of models without a price, and model calls per second "
+                "whose provider reported no usage.",
+                act="add the model to a file and name it in MNEMOSCOPE_PRICES; make the client "
+                "request usage in streams.",
                 unit="short",
                 span=8,
             ),
@@ -237,10 +237,10 @@ def _tokens_by(label: str) -> AnyPanel:
     return lines(
         About(
             title=f"Tokens by {label}",
-            shows=f"Input and output tokens a second, by {label}. Cached input and reasoning are "
-            "inside.",
-            act="input that grows is context that is never cut; output that grows is a prompt that "
-            "asks for more.",
+            shows=f"Input and output tokens per second, by {label}, including cached input and "
+            "reasoning.",
+            act="growing input is context that is never trimmed; growing output is a prompt that "
+            "requests more.",
             unit="short",
         ),
         Query(
@@ -264,7 +264,7 @@ def _times() -> tuple[AnyPanel, ...]:
             About(
                 title="Time to first token",
                 shows="Seconds until a model's first chunk, p50 and p95.",
-                act="it is the provider's, or a prompt that grew: compare with tokens by model.",
+                act="the provider is slow, or the prompt grew: compare with tokens by model.",
                 unit="s",
                 span=12,
             ),
@@ -275,8 +275,8 @@ def _times() -> tuple[AnyPanel, ...]:
             About(
                 title="Nodes of the graph, p95",
                 shows="Seconds that one run of each node takes.",
-                act="the slowest node and the store or model it waits for are in the trace that a "
-                "dot leads to.",
+                act="the trace that a dot links to shows the slowest node and the store or model "
+                "that it waits for.",
                 unit="s",
                 span=12,
             ),
@@ -285,9 +285,9 @@ def _times() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Loops: runs of a node within one run of its graph, p95",
-                shows="Which run of the node it was, for 95 % of those that ended.",
-                act="a climb is a loop that does not end: give the graph a recursion limit and "
-                "look at one trace.",
+                shows="Number of the node's run within its graph's run, 95th percentile.",
+                act="a rise is an endless loop: give the graph a recursion limit and look at one "
+                "trace.",
                 unit="short",
                 span=12,
                 steps={20: ODD},
@@ -302,8 +302,8 @@ def _times() -> tuple[AnyPanel, ...]:
             About(
                 title="Cost of one run of a node",
                 shows="Mean US dollars of the model calls in one run of each node.",
-                act="a node that became dearer has a longer prompt or another model; one that runs "
-                "more often is beside.",
+                act="a more expensive node has a longer prompt or another model; the previous "
+                "panel shows nodes that run more often.",
                 unit="currencyUSD",
                 span=12,
             ),

@@ -1,4 +1,4 @@
-"""What all dashboards share: variables, and the ways to one another, to traces and to logs."""
+"""Parts of all dashboards: variables, and links to one another, to traces and to logs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TAG = "mnemoscope"
 JOB = 'job=~"$job"'
 STORE = f'{JOB},store=~"$store"'
 MEMORY = f'{STORE},store!~"langgraph.(graph|node|tool|model)|budget"'
-"""Stores: graphs, their nodes, tools and models, and budgets have events and no memory."""
+"""Stores only: graphs, nodes, tools, models and budgets have events but no memory."""
 
 FEATURE = f'{JOB},feature=~"$feature"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Panels under a heading that says which question they answer."""
+    """Panels under a heading with the question that they answer."""
 
     title: str
     panels: Sequence[AnyPanel]
@@ -36,11 +36,11 @@ class Board:
     One dashboard.
 
     Attributes:
-        name: Name of its file, and the end of its address.
+        name: Name of its file, and last part of its address.
         title: Its title.
         about: One sentence.
         rows: From the top.
-        since: How far back it looks at first.
+        since: Start of its initial time range.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""All that the script writes: each file's path, and what is in it."""
+"""The files that the build script writes, with their contents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTE = "# Built by grafana/build.py from grafana/rules_*.py: change those.\n"
 
 
 def files(runbooks: str, speed: int) -> Iterator[tuple[str, str]]:
-    """Yield each file's path in this folder, and what is to be in it."""
+    """Yield each file's path in this folder, and its content."""
     pace = Pace(speed)
     for board in (overview(), spend_board(), privacy_board(), itself()):
         text = JSONEncoder(sort_keys=True, indent=2).encode(board.build(runbooks))
@@ -35,7 +35,7 @@ def files(runbooks: str, speed: int) -> Iterator[tuple[str, str]]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes a text of several lines as it reads."""
+    """Writes texts of several lines as blocks."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

@@ -1,4 +1,4 @@
-"""A past for the figures that are held against it: what a feature cost yesterday and last week."""
+"""A history of spend, for panels that compare with yesterday and last week."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def spend_history(now_s: float, *, days: int = 8) -> str:
     """
     Return OpenMetrics text of two features' cost, until ten minutes before *now_s*.
 
-    Work by day, little by night: dollars by the demo's prices.
+    Spend is high by day and low by night, in dollars by the demo's prices.
     """
     first = int(now_s) - days * _DAY_S
     last = int(now_s) - 600

@@ -1,7 +1,8 @@
 """
-The kinds of panels that dashboards are made of, each with a unit and words for whoever is on call.
+The kinds of panels that dashboards consist of.
 
-A panel's description has two parts: what it shows, and what to do when it looks bad.
+A panel's description has two parts for the engineer on call: what it shows, and what to do when it
+looks bad.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ AnyPanel: TypeAlias = timeseries.Panel | heatmap.Panel | stat.Panel | statetimel
 WHEN_BAD = "**When it looks bad:** "
 SOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 HEIGHT = 8
-"""Of every panel, in grid units."""
+"""Height of every panel, in grid units."""
 
 GOOD, ODD, BAD = "green", "orange", "red"
 
@@ -37,12 +38,12 @@ GOOD, ODD, BAD = "green", "orange", "red"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """
-    What every panel says of itself.
+    The texts and the scale of a panel.
 
     Attributes:
         title: A few words.
-        shows: What the figures are.
-        act: What to do when they look bad.
+        shows: The meaning of the values.
+        act: The action to take when they look bad.
         unit: Grafana's id of it: ``s``, ``ops``, ``percentunit``, ``bytes``, ``currencyUSD``…
         span: Width, of 24.
         steps: Colours from a value on: ``{0.5: ODD, 2: BAD}``.
@@ -63,8 +64,8 @@ class Query:
 
     Attributes:
         expr: PromQL, with the dashboard's variables.
-        legend: What its series are called.
-        exemplars: Show dots that jump to the trace.
+        legend: The name of its series.
+        exemplars: Show dots that link to the trace.
     """
 
     expr: str
@@ -73,7 +74,7 @@ class Query:
 
 
 def lines(about: About, *queries: Query, stacked: bool = False) -> timeseries.Panel:
-    """Return figures over time."""
+    """Return values over time."""
     panel = timeseries.Panel().line_width(1).fill_opacity(12).show_points(look.VisibilityMode.NEVER)
     panel.tooltip(
         common.VizTooltipOptions()
@@ -109,7 +110,7 @@ def heat(about: About, query: Query) -> heatmap.Panel:
 
 
 def figure(about: About, query: Query, *, named: bool = False) -> stat.Panel:
-    """Return one figure as of now; *named*: with the name of its series, in large letters."""
+    """Return the current value; *named*: with the name of its series, in large letters."""
     mode = look.BigValueTextMode.VALUE_AND_NAME if named else look.BigValueTextMode.AUTO
     panel = stat.Panel().text_mode(mode).color_mode(look.BigValueColorMode.BACKGROUND)
     panel.graph_mode(look.BigValueGraphMode.NONE)
@@ -122,7 +123,7 @@ def figure(about: About, query: Query, *, named: bool = False) -> stat.Panel:
 def timeline(
     about: About, query: Query, states: Mapping[int, tuple[str, str]]
 ) -> statetimeline.Panel:
-    """Return states over time, by value: what each is called, and its colour."""
+    """Return states over time; *states* has the name and colour of each value."""
     panel = (
         statetimeline.Panel().show_value(look.VisibilityMode.NEVER).merge_values(merge_values=True)
     )

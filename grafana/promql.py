@@ -1,4 +1,4 @@
-"""Pieces of PromQL that several panels and rules need, and the pace at which rules look."""
+"""PromQL that several panels and rules share, and the durations of rules."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _DURATION = re.compile(r"(\d+)([smhd])")
 
 def counted(series: str, window: str, *, by: str) -> str:
     """
-    Return by how much the counters of *series* went up in *window*.
+    Return the increase of the counters of *series* in *window*.
 
-    Not ``increase()`` alone: a counter that is born at 1, as one with a label is when the first bad
-    thing happens, has not increased since it was first seen, and the first would go untold.
+    ``increase()`` alone misses the first count of a labelled counter, which Prometheus first sees
+    at 1.
     """
     born = f"({series} unless {series} offset {window})"
     return f"sum by ({by}) ({born} or increase({series}[{window}]))"
@@ -23,20 +23,20 @@ def counted(series: str, window: str, *, by: str) -> str:
 @dataclass(frozen=True, slots=True)
 class Pace:
     """
-    How fast the rules live: durations are divided by *speed*.
+    The durations of rules, divided by *speed*.
 
-    It is 1 but in the test that runs them for real and has no hour to wait.
+    It is 1 except in the test that runs the rules for real.
     """
 
     speed: int = 1
 
     def __call__(self, duration: str) -> str:
-        """Return *duration*, as ``5m``, at this pace."""
+        """Return *duration*, such as ``5m``, at this pace."""
         return duration if self.speed == 1 else f"{self.seconds(duration)}s"
 
     def seconds(self, duration: str) -> int:
-        """Return it as a number: never less than 2."""
+        """Return *duration* in seconds at this pace, at least 2."""
         found = _DURATION.fullmatch(duration)
         if found is None:
-            raise ValueError(f"{duration!r} is no duration such as 5m")
+            raise ValueError(f"{duration!r} is not a duration such as 5m")
         return max(2, int(found[1]) * _UNITS_S[found[2]] // self.speed)

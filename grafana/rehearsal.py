@@ -1,7 +1,7 @@
 """
-The stack without containers: Prometheus and Alertmanager of this machine, on free loopback ports.
+The stack without containers: this machine's Prometheus and Alertmanager on free loopback ports.
 
-For the test that runs every query for real, and for the pictures in the docs.
+Used by the test that runs every query for real, and for the pictures in the docs.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from urllib.request import ProxyHandler, build_opener
 HERE = Path(__file__).parent
 _PACKAGES = "apt-get install prometheus prometheus-alertmanager"
 _direct = build_opener(ProxyHandler({}))
-"""Loopback, whatever proxy the environment names."""
+"""Opens URLs without the proxy that the environment may name."""
 
 
 class RehearsalError(Exception):
-    """A part of the stack did not start. One line that says which, why, and what to do."""
+    """A part of the stack did not start. The message is one line with the cause and the action."""
 
 
 def needed(name: str) -> str:
     """
-    Return where the program *name* is.
+    Return the path of the program *name*.
 
     Raises:
         RehearsalError: It is not installed.
@@ -44,7 +44,7 @@ def needed(name: str) -> str:
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on."""
+    """Return a free loopback port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -52,20 +52,20 @@ def free_port() -> int:
 
 
 def get(url: str, timeout_s: float = 30.0) -> Any:
-    """Return the JSON that *url* answers with."""
+    """Return the JSON at *url*."""
     with _direct.open(url, timeout=timeout_s) as answer:
         return json.load(answer)
 
 
 class Program:
     """
-    A process that serves on a port, from entering to leaving.
+    A process that serves on a port while it is entered.
 
     Args:
-        name: What it is called in errors.
+        name: Its name in errors.
         command: Its arguments.
-        port: What it listens on.
-        folder: Where its output goes.
+        port: The port it listens on.
+        folder: Folder of its output.
         environment: Its variables. None: those of this process.
     """
 
@@ -109,14 +109,14 @@ class Program:
 
     @property
     def output(self) -> str:
-        """What it has printed."""
+        """Its output so far."""
         return self._output.read_text(errors="replace")
 
     def _await_port(self, timeout_s: float = 60.0) -> None:
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             if self._process.poll() is not None:
-                last = (self.output.strip().splitlines() or ["it said nothing"])[-1]
+                last = (self.output.strip().splitlines() or ["it printed nothing"])[-1]
                 raise RehearsalError(f"{self.name} ended at once: {last}")
             with socket.socket() as probe:
                 probe.settimeout(1.0)
@@ -128,13 +128,13 @@ class Program:
 
 class Rehearsal:
     """
-    Prometheus and Alertmanager, from entering to leaving.
+    Prometheus and Alertmanager while it is entered.
 
     Args:
-        folder: Where they keep what they keep.
+        folder: Folder of their data.
         targets: Ports to scrape, by job.
         rules: Folder of rule files.
-        history: OpenMetrics text of what was before, or None.
+        history: OpenMetrics text to load first, or None.
         scrape_s: Seconds between two scrapes, and between two evaluations.
     """
 
@@ -216,14 +216,14 @@ class Rehearsal:
         return get(f"{address}?{urlencode(parameters)}")["data"]
 
     def alerts(self) -> list[dict[str, Any]]:
-        """Return what has reached Alertmanager."""
+        """Return the alerts that reached Alertmanager."""
         found: list[dict[str, Any]] = get(
             f"http://127.0.0.1:{self.alertmanager.port}/api/v2/alerts"
         )
         return found
 
     def wait_for(self, is_so: Callable[[], bool], timeout_s: float) -> bool:
-        """Ask until *is_so*, and return whether it came to be."""
+        """Poll until *is_so* returns True; return False after *timeout_s*."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             try:

@@ -1,8 +1,8 @@
 """
 The latency objective: 99 % of reads answered within a second, over 30 days, for each store.
 
-A page when the error budget burns fast, a ticket when it burns slowly, each over a long and a short
-window, so that it ends when the trouble does (Site Reliability Workbook, chapter 5).
+A page if the error budget burns fast, a ticket if it burns slowly, each over a long and a short
+window, so that the alert ends with its cause (Site Reliability Workbook, chapter 5).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WITHIN_S = 1.0
 """One of the buckets of ``mnemoscope_operation_duration_seconds``."""
 
 LEAST_SLOW = 10
-"""Slow reads in the long window below which nobody is told: one of three is no trend."""
+"""Slow reads in the long window below which no alert fires: one of three is no trend."""
 
 _WINDOWS = ("5m", "30m", "1h", "2h", "6h", "1d", "3d")
 _READS = 'operation=~"search_memory|load_checkpoint"'

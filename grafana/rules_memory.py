@@ -1,4 +1,4 @@
-"""Stores that fail, and memories that are not found."""
+"""The alerts about stores that fail, empty recalls and lost writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNANSWERED = 'status=~"degraded|timeout|rejected"'
 
 
 def memory(pace: Pace) -> Group:
-    """Return the rules about what agents get from their stores."""
+    """Return the rules about the stores' answers."""
     return Group(
         name="memory",
         rules=[*_records(pace), _degraded(pace), _breaker(pace), _empty(pace), _lost(pace)],
@@ -63,13 +63,13 @@ def _degraded(pace: Pace) -> Alert:
 def _breaker(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeBreakerOpen",
-        # The mean, since an open breaker lets a call through now and then to see.
+        # The mean, because an open breaker lets a trial call through now and then.
         expr="max by (job, store, class) "
         f"(avg_over_time(mnemoscope_breaker_state[{pace('5m')}])) > 1.2\n",
         wait=pace("2m"),
         hold=pace("5m"),
         severity="critical",
-        summary="{{ $labels.store }} is not asked any more: its {{ $labels.class }} breaker is "
+        summary="{{ $labels.store }} is not called any more: its {{ $labels.class }} breaker is "
         "open",
         description="The circuit breaker for {{ $labels.class }} operations of "
         "{{ $labels.store }} has been open for most of the last 5 minutes.",

@@ -1,4 +1,4 @@
-"""Personal data that might be where it should not, and a trail that might not prove it."""
+"""The alerts about redaction, tenancy and the audit trail."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _refused(pace: Pace) -> Alert:
         expr=counted("mnemoscope_writes_refused_total", pace("15m"), by="job, store") + " > 0\n",
         severity="warning",
         summary="Writes to {{ $labels.store }} are refused: they could not be redacted",
-        description="{{ $value | humanize }} writes in the last 15 minutes were not made, since "
-        "the redactor failed on them. Nothing leaked; something was not remembered.",
+        description="{{ $value | humanize }} writes in the last 15 minutes were not made because "
+        "the redactor failed on them. Nothing leaked; the memories were not written.",
         board="privacy",
     )
 
@@ -38,9 +38,9 @@ def _tripwire(pace: Pace) -> Alert:
         name="MnemoscopeTenantTripwire",
         expr=counted("mnemoscope_tenant_tripwire_total", pace("15m"), by="job, store") + " > 0\n",
         severity="critical",
-        summary="{{ $labels.store }} returned somebody else's memories",
-        description="{{ $value | humanize }} results in the last 15 minutes belong to somebody "
-        "other than the customer they were asked for.",
+        summary="{{ $labels.store }} returned another customer's memories",
+        description="{{ $value | humanize }} results in the last 15 minutes belong to another "
+        "customer than the one they were requested for.",
         board="privacy",
     )
 
@@ -78,7 +78,7 @@ def _stale(pace: Pace) -> Alert:
         severity="warning",
         summary="The audit trail is not being sealed",
         description="The last signed checkpoint is {{ $value | humanizeDuration }} old. One is "
-        "made every minute, events or not.",
+        "made every minute, with or without new events.",
         board="privacy",
     )
 
@@ -90,7 +90,7 @@ def _key(pace: Pace) -> Alert:
         wait=pace("2m"),
         severity="critical",
         summary="An audit key is missing",
-        description="Nobody of the past can be found by name, nor can the trail be sealed, until "
-        "the key is back.",
+        description="Earlier customers cannot be found by their id, and the trail cannot be "
+        "sealed, until the key is restored.",
         board="privacy",
     )

@@ -1,4 +1,4 @@
-"""Events that do not reach where they should, and errors of our own."""
+"""The alerts about sinks, dropped events and internal errors."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _down(pace: Pace) -> Alert:
         wait=pace("5m"),
         hold=pace("5m"),
         severity="warning",
-        summary="The {{ $labels.sink }} sink's back end takes nothing",
+        summary="The {{ $labels.sink }} sink's back end takes no events",
         description="The {{ $labels.sink }} sink was down for {{ $value | humanizePercentage }} "
-        "of the last 10 minutes. Agents do not notice; events wait, then the oldest are dropped.",
+        "of the last 10 minutes. Agents are not affected; events wait, and the oldest are dropped.",
         board="self",
     )
 
@@ -45,6 +45,6 @@ def _errors(pace: Pace) -> Alert:
         severity="warning",
         summary="mnemoscope's own code fails at {{ $labels.site }}",
         description="{{ $value | humanize }} errors of mnemoscope's own at {{ $labels.site }} in "
-        "the last 15 minutes. None reached a caller; each cost an event a field, or an event.",
+        "the last 15 minutes. None reached a caller; each lost an event or one of its fields.",
         board="self",
     )

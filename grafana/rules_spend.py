@@ -1,4 +1,4 @@
-"""Money: each feature against its own past, and budgets."""
+"""The alerts about spend: each feature against its own past, and budgets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from promql import Pace
 
 TIMES = 3
 LEAST_USD = 1
-"""Dollars an hour below which nobody is told, whatever they grew from."""
+"""Dollars per hour below which no alert fires."""
 
 _HOUR = "feature:mnemoscope_cost_usd:increase1h"
 _SHARE = "budget:mnemoscope_budget_used:ratio"
 
 
 def spend(pace: Pace) -> Group:
-    """Return the rules about what model calls cost."""
+    """Return the rules about the cost of model calls."""
     return Group(
         name="spend",
         rules=[
@@ -24,7 +24,7 @@ def spend(pace: Pace) -> Group:
             ),
             Record(
                 name=_SHARE,
-                # Each process counts for itself: the one that spent most is the one to tell of.
+                # Each process counts for itself: the one that spent most is reported.
                 expr="\nor\n".join(
                     f"max by (job, budget) (mnemoscope_budget_spent_{unit})\n"
                     f"/ (max by (job, budget) (mnemoscope_budget_limit_{unit}) > 0)"
@@ -42,8 +42,8 @@ def spend(pace: Pace) -> Group:
 def _jump(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeFeatureSpendJump",
-        # A feature that was as dear at this hour yesterday, or a week ago, is as ever. One without
-        # a yesterday has no past to be held against.
+        # A feature that cost as much at this hour yesterday or a week ago is normal. One without
+        # a yesterday cannot be compared.
         expr=f"{_HOUR}\n> {TIMES} * avg_over_time({_HOUR}[{pace('1d')}] offset {pace('1h')})\n"
         f"and {_HOUR} > {TIMES} * ({_HOUR} offset {pace('1d')})\n"
         f"unless {_HOUR} <= {TIMES} * ({_HOUR} offset {pace('7d')})\n"

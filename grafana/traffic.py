@@ -1,5 +1,5 @@
 """
-Traffic for the dashboards: the demo's agent, answering without end, with /metrics on a port.
+Traffic for the dashboards: the demo's agent answers until stopped, with /metrics on a port.
 
     python grafana/traffic.py                                    until it is stopped
     python grafana/traffic.py --seconds 60 --slow qdrant --after 20 --incidents
@@ -25,10 +25,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from mnemoscope.adapters.demo.conversation import load_conversation
-from mnemoscope.adapters.demo.run import PRICES
-from mnemoscope.adapters.demo.surroundings import environment, quiet
-from mnemoscope.adapters.demo.trouble import BREAKABLE, How, Trouble
+from mnemoscope.demo.conversation import load_conversation
+from mnemoscope.demo.environment import environment, quiet
+from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
+from mnemoscope.demo.run import PRICES
 from mnemoscope.memory import Budget, Mnemoscope
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.settings import Settings, load_settings
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from traffic_incidents import Incidents
 
 SLOW_S = 1.2
-"""What a slow store takes: more than the objective, less than half of its deadline."""
+"""Duration of a slow store's calls: above the objective, below half of the deadline."""
 
 DEADLINE_S = 3.0
-"""Of a recall: its breaker opens when most calls take half of it."""
+"""Deadline of a recall; the breaker opens when most calls take half of it."""
 
 BUDGETS = (
     Budget(usd=0.005, per="hour", feature="reply-outline", name="outlines"),
     Budget(tokens=2_000_000, per="day", name="all tokens"),
 )
-"""Small ones, so that the dashboard has something to show."""
+"""Small budgets, so that the dashboard shows how they are used up."""
 
 
 def main() -> int:
     """Make traffic; return the exit code."""
     options = _options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a container is stopped by it
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops a container
     try:
         with TemporaryDirectory(prefix="mnemoscope-traffic-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
@@ -73,25 +73,27 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between two messages")
     parser.add_argument("--slow", choices=sorted(BREAKABLE), help="make this store slow")
     parser.add_argument("--after", type=float, default=0.0, help="seconds before it turns slow")
-    parser.add_argument("--incidents", action="store_true", help="let everything go wrong, rarely")
+    parser.add_argument("--incidents", action="store_true", help="inject every kind of failure")
     return parser.parse_args()
 
 
 def _run(options: argparse.Namespace, folder: Path) -> None:
     scope = Mnemoscope(_settings(options, folder), budgets=BUDGETS)
     with closing(scope):
-        # Here and not above: mem0 reads the environment as it is imported.
-        from mnemoscope.adapters.demo.stores import open_stores
+        # Not at the top: mem0 reads the environment when it is imported.
+        from mnemoscope.demo.stores import open_stores
 
         scope.prepare()
         with open_stores(folder, scope) as stores:
             print(f"traffic: /metrics on port {options.port}", flush=True)
-            trouble = Trouble(options.slow, How.SLOW, delay_s=SLOW_S) if options.slow else None
+            fault = (
+                StoreFault(options.slow, FaultMode.SLOW, delay_s=SLOW_S) if options.slow else None
+            )
             try:
-                _answer(options, scope, stores, trouble)
+                _answer(options, scope, stores, fault)
             finally:
-                if trouble:
-                    trouble.end()
+                if fault:
+                    fault.end()
 
 
 def _settings(options: argparse.Namespace, folder: Path) -> Settings:
@@ -111,8 +113,8 @@ def _settings(options: argparse.Namespace, folder: Path) -> Settings:
     return load_settings(**given)
 
 
-def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, trouble: Any) -> None:
-    from mnemoscope.adapters.demo.replay import plain_langchain
+def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, fault: Any) -> None:
+    from mnemoscope.demo.replay import plain_langchain
 
     incidents = _incidents(scope, stores) if options.incidents else None
     started, is_slow = time.monotonic(), False
@@ -121,10 +123,10 @@ def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, trouble
             passed = time.monotonic() - started
             if passed > options.seconds:
                 return
-            if trouble and not is_slow and passed > options.after:
-                trouble.begin(stores.bare[trouble.store])
+            if fault and not is_slow and passed > options.after:
+                fault.begin(stores.bare[fault.store])
                 is_slow = True
-            with contextlib.suppress(Exception):  # as a customer's request that failed
+            with contextlib.suppress(Exception):  # a failed request of a customer
                 answer()
             if incidents:
                 incidents.happen()
@@ -140,7 +142,7 @@ def _incidents(scope: Mnemoscope, stores: Any) -> Incidents:
 def _models(options: argparse.Namespace) -> Iterator[Any]:
     from traffic_models import Newcomer, Silent
 
-    from mnemoscope.adapters.demo.scripted_model import ScriptedModel
+    from mnemoscope.demo.scripted_model import ScriptedModel
 
     usual = ScriptedModel()
     if not options.incidents:
@@ -149,7 +151,7 @@ def _models(options: argparse.Namespace) -> Iterator[Any]:
 
 
 def _messages(scope: Mnemoscope, stores: Any, models: Iterator[Any]) -> Iterator[Any]:
-    from mnemoscope.adapters.demo.agent import Desk, build_agent, reply
+    from mnemoscope.demo.agent import AgentContext, build_agent, reply
 
     conversation = load_conversation()
     graph = build_agent(stores.store, stores.checkpointer)
@@ -157,7 +159,7 @@ def _messages(scope: Mnemoscope, stores: Any, models: Iterator[Any]) -> Iterator
         for session in conversation.sessions:
             for turn in session.turns:
                 customer = conversation.customers[turn.speaker]
-                desk = Desk(
+                agent = AgentContext(
                     customer=customer,
                     known=conversation.speakers,
                     memory=stores.memory,
@@ -165,11 +167,11 @@ def _messages(scope: Mnemoscope, stores: Any, models: Iterator[Any]) -> Iterator
                     model=next(models),
                 )
                 thread = f"{customer}-{day}-{session.number}"
-                yield lambda text=turn.text, desk=desk, thread=thread: reply(
-                    graph, text, desk=desk, thread=thread, scope=scope
+                yield lambda text=turn.text, agent=agent, thread=thread: reply(
+                    graph, text, agent=agent, thread=thread, scope=scope
                 )
         for customer in conversation.customers.values():
-            # A day's memories are enough: the demo's stores are embedded and stay small.
+            # Keeps the embedded stores small.
             yield lambda customer=customer: stores.memory.delete_all(user_id=customer)
 
 

@@ -1,4 +1,4 @@
-"""What should never happen, happening: so that every panel and alert has something to show."""
+"""Injected failures, so that every panel and alert has something to show."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from collections.abc import Callable, Iterator
 from threading import Thread
 from typing import Any
 
-from mnemoscope.adapters.demo.trouble import How, Trouble
+from mnemoscope.demo.faults import FaultMode, StoreFault
 from mnemoscope.memory import Mnemoscope, context
 
 HANG_S = 3.5
-"""More than a recall may take."""
+"""Longer than the deadline of a recall."""
 
 
 class Incidents:
     """
-    Everything that can go wrong, once for each message.
+    Every kind of failure, once for each message.
 
-    mem0 is down from the first one on; the CRM is a function of ours that asks another store; a
-    note cannot be redacted; a search goes over all customers; now and then an archive hangs.
+    mem0 is down from the first message on; the CRM is an observed function that calls another
+    store; a note cannot be redacted; a search covers all customers; now and then an archive hangs.
 
     Args:
-        scope: What watches.
-        stores: The demo's.
+        scope: The scope that guards the stores.
+        stores: The demo's stores.
     """
 
     def __init__(self, scope: Mnemoscope, stores: Any) -> None:
@@ -35,12 +35,12 @@ class Incidents:
         self._contacts = observe(store="crm", operation="search_memory", neutral=list)(self._ask)
         self._archive = observe(store="archive", operation="search_memory", neutral=list)(_hang)
         self._note = observe(store="crm", operation="upsert_memory", neutral=dict)(self._fail)
-        Trouble("mem0", How.DOWN, delay_s=0).begin(stores.bare["mem0"])
+        StoreFault("mem0", FaultMode.DOWN, delay_s=0).begin(stores.bare["mem0"])
 
     def happen(self) -> None:
-        """Let each incident happen."""
+        """Cause each failure once."""
         for incident in self._each():
-            with contextlib.suppress(Exception):  # the alert is what is wanted
+            with contextlib.suppress(Exception):  # only the alert matters
                 incident()
 
     def _each(self) -> Iterator[Callable[[], Any]]:
@@ -49,7 +49,7 @@ class Incidents:
         yield self._unredactable
         yield self._everybody
         if next(self._calls) % 25 in {2, 4, 6}:
-            yield Thread(target=self._archive, daemon=True).start  # nobody waits for it
+            yield Thread(target=self._archive, daemon=True).start  # it hangs
 
     def _ask(self) -> list[Any]:
         return [*self._store.search(("customers", "c-1"), limit=3)]

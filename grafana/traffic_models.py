@@ -1,4 +1,4 @@
-"""Chat models as scripted as the demo's, that leave something out."""
+"""Variants of the demo's scripted model that lack a price or do not report usage."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from langchain_core.language_models import LangSmithParams
 from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
-from mnemoscope.adapters.demo.scripted_model import ScriptedModel
+from mnemoscope.demo.scripted_model import ScriptedModel
 
 NEWCOMER = "scripted-newcomer"
-"""A name that no price table has."""
+"""A model name without a price."""
 
 
 class _Changed(ScriptedModel):
-    """The script, with each chunk changed before anybody is told of it."""
+    """The scripted model with each chunk changed before callbacks receive it."""
 
     def _change(self, message: AIMessageChunk) -> None:
         raise NotImplementedError
@@ -38,7 +38,7 @@ class _Changed(ScriptedModel):
 
 
 class Newcomer(_Changed):
-    """A model without a price, which writes its prompt to a cache."""
+    """A model without a price that writes its prompt to a cache."""
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = super()._get_ls_params(stop, **kwargs)
@@ -54,7 +54,7 @@ class Newcomer(_Changed):
 
 
 class Silent(_Changed):
-    """A model whose provider does not say what it used."""
+    """A model whose provider reports no usage."""
 
     def _change(self, message: AIMessageChunk) -> None:
         message.usage_metadata = None

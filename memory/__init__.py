@@ -6,10 +6,14 @@ The chokepoint in front of an agent's memory, and the front door to it.
 
 from __future__ import annotations
 
-from .budget import Budget
-from .configuring import configure, observe
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .budgets.budget import Budget
 from .context import Scope, context, feature
+from .default_scope import configure, observe
 from .errors import (
+    AuditUnavailableError,
     BudgetExceeded,
     BudgetExceededError,
     ConfigurationError,
@@ -20,15 +24,21 @@ from .errors import (
     StoreUnavailableError,
     UnsupportedClientError,
 )
-from .front_door import Mnemoscope
-from .health import Check, Health, State
-from .policy import BreakerPolicy, Policy
+from .health.model import Check, Health, State
+from .limits.policy import BreakerPolicy, Policy
+from .scope import Mnemoscope, open_audit
+
+if TYPE_CHECKING:
+    from .budgets.budgets import BudgetStatus
+    from .settings import Settings, load_settings
 
 __all__ = [
+    "AuditUnavailableError",
     "BreakerPolicy",
     "Budget",
     "BudgetExceeded",
     "BudgetExceededError",
+    "BudgetStatus",
     "Check",
     "ConfigurationError",
     "DeadlineExceededError",
@@ -39,11 +49,27 @@ __all__ = [
     "RedactionError",
     "Scope",
     "ScopeError",
+    "Settings",
     "State",
     "StoreUnavailableError",
     "UnsupportedClientError",
     "configure",
     "context",
     "feature",
+    "load_settings",
     "observe",
+    "open_audit",
 ]
+
+_MODULES = {
+    "BudgetStatus": ".budgets.budgets",
+    "Settings": ".settings",
+    "load_settings": ".settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import *name* when it is first used: pydantic costs time to import."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name], __name__), name)

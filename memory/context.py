@@ -1,8 +1,8 @@
 """
-For whom and for what an operation is done: a `ContextVar` that follows tasks and threads.
+The context of operations: tenant, customer, feature and more, in a `ContextVar`.
 
-Values set here are the developer's own words and ids. They reach sinks only through the guard,
-which redacts names and turns the customer into an opaque `Subject`.
+It follows tasks and threads. Its values reach sinks only through the guard, which redacts names and
+turns the customer into an opaque `Subject`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """
-    Who and what an operation is for. Any of it may be unknown, and none is shown.
+    The context of an operation. Every part may be unknown; the `repr` shows no values.
 
     Attributes:
         tenant: The organisation, for example one customer company of a SaaS.
         customer: The person whose memory it is: the data subject. Often an e-mail address.
-        agent: Which agent acts.
-        feature: What spend and latency are attributed to, ``outer/inner`` when nested.
+        agent: The agent that acts.
+        feature: The feature to attribute spend and latency to, ``outer/inner`` when nested.
         run: The run, session or thread.
-        purpose: Why the memory is used, for the audit trail.
-        known: Further identifiers of the customer (name, e-mail, phone): always redacted.
+        purpose: The purpose of the memory's use, for the audit trail.
+        known: Further identifiers of the customer (name, e-mail, phone), always redacted.
     """
 
     tenant: str | None = None
@@ -44,29 +44,29 @@ class Scope:
     known: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """Never an id: a name, an address, a purpose may be anybody's."""
-        told = (each.name for each in fields(self) if getattr(self, each.name))
-        return f"Scope({', '.join(told)})"
+        """Show which parts are set, not their values: they may be personal data."""
+        parts = (each.name for each in fields(self) if getattr(self, each.name))
+        return f"Scope({', '.join(parts)})"
 
     @property
     def identifiers(self) -> tuple[str, ...]:
-        """All that is known to identify the customer: to be redacted wherever it turns up."""
+        """All known identifiers of the customer, to be redacted everywhere."""
         return (*self.known, self.customer) if self.customer else self.known
 
-    def filled(self, other: Scope) -> Scope:
+    def with_defaults(self, other: Scope) -> Scope:
         """
-        Return this scope with what it does not know taken from *other*.
+        Return this scope with its unknown parts taken from *other*.
 
-        Whoever *other* names is known from then on, even where this scope names somebody else: both
-        ids were supplied by the caller, and both are redacted.
+        The customer of *other* becomes a known identifier even if this scope has another customer:
+        the caller supplied both ids, and both are redacted.
         """
-        if other is NOBODY:
+        if other is EMPTY_SCOPE:
             return self
-        if self is NOBODY:
+        if self is EMPTY_SCOPE:
             return other
         named = other.known if other.customer is None else (other.customer, *other.known)
-        told = (self.customer or other.customer, *self.known)
-        # The last of three for what is empty and stays so.
+        already = (self.customer or other.customer, *self.known)
+        # The third operand keeps an empty value that both scopes have, rather than None.
         scope = Scope(
             tenant=self.tenant or other.tenant or self.tenant,
             customer=self.customer or other.customer or self.customer,
@@ -74,22 +74,22 @@ class Scope:
             feature=self.feature or other.feature or self.feature,
             run=self.run or other.run or self.run,
             purpose=self.purpose or other.purpose or self.purpose,
-            known=(*self.known, *[each for each in named if each not in told]),
+            known=(*self.known, *[each for each in named if each not in already]),
         )
         return self if scope == self else scope
 
 
 _current: contextvars.ContextVar[Scope] = contextvars.ContextVar("mnemoscope_scope")
-NOBODY = Scope()
+EMPTY_SCOPE = Scope()
 
 
 def current() -> Scope:
     """Return the scope of the code that runs now."""
-    return _current.get(NOBODY)
+    return _current.get(EMPTY_SCOPE)
 
 
 @contextmanager
-def context(  # noqa: PLR0913 - keyword-only, and a scope has that many parts
+def context(
     *,
     tenant: str | None = None,
     customer: str | None = None,
@@ -100,14 +100,14 @@ def context(  # noqa: PLR0913 - keyword-only, and a scope has that many parts
     known: tuple[str, ...] = (),
 ) -> Generator[Scope]:
     """
-    Say for whom and for what the body runs. Nests: what is not given is inherited.
+    Set the context of the body. Contexts nest: parts that are not given are inherited.
 
     Works the same in sync and async code and follows ``asyncio`` tasks, ``asyncio.to_thread`` and
     LangGraph's executors. A nested *feature* is appended: ``outer/inner``. A new *customer* does
     not inherit the *known* identifiers of another.
 
     Raises:
-        ScopeError: *tenant* or *customer* names everybody (``"*"``) or is not text.
+        ScopeError: *tenant* or *customer* is a wildcard (``"*"``) or not a string.
     """
     _refuse_wildcard("tenant", tenant)
     _refuse_wildcard("customer", customer)
@@ -126,32 +126,33 @@ def context(  # noqa: PLR0913 - keyword-only, and a scope has that many parts
     try:
         yield scope
     finally:
-        # A generator may be closed from another context, where nothing of this one is to be undone.
+        # A generator may be closed in another context, where there is nothing to reset.
         with suppress(ValueError):
             _current.reset(token)
 
 
 def _refuse_wildcard(name: str, given: Any) -> None:
     if given is not None and (not isinstance(given, str) or given.strip() == "*"):
-        raise ScopeError(f"the {name} of a context is one id, as text: not a wildcard or a number")
+        raise ScopeError(
+            f"the {name} of a context must be one id, as a string: no wildcard or number"
+        )
 
 
 def feature(name: str) -> Callable[[F], F]:
     """
-    Attribute what happens inside a function to the feature *name*.
+    Attribute the operations inside a function to the feature *name*.
 
-    The function keeps its colour: plain, async, generator and async generator functions are each
-    wrapped by one of their kind. In generators the feature holds while they run, not while they
-    are suspended.
+    Plain, async, generator and async generator functions stay what they are. In generators the
+    feature is set while they run, not while they are suspended.
     """
 
     def decorate(fn: F) -> F:
-        return cast("F", wraps(fn)(_attributed(fn, name)))
+        return cast("F", wraps(fn)(_wrap(fn, name)))
 
     return decorate
 
 
-def _attributed(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _wrap(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     if inspect.iscoroutinefunction(fn):
 
         async def awaited(*args: Any, **kwargs: Any) -> Any:
@@ -160,9 +161,9 @@ def _attributed(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
 
         return awaited
     if inspect.isasyncgenfunction(fn):
-        return _async_steps(fn, name)
+        return _wrap_async_gen(fn, name)
     if inspect.isgeneratorfunction(fn):
-        return _steps(fn, name)
+        return _wrap_gen(fn, name)
 
     def called(*args: Any, **kwargs: Any) -> Any:
         with context(feature=name):
@@ -171,7 +172,7 @@ def _attributed(fn: Callable[..., Any], name: str) -> Callable[..., Any]:
     return called
 
 
-def _steps(fn: Callable[..., Generator[Any, Any, Any]], name: str) -> Callable[..., Any]:
+def _wrap_gen(fn: Callable[..., Generator[Any, Any, Any]], name: str) -> Callable[..., Any]:
     def generated(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         inner = fn(*args, **kwargs)
         step: Callable[[], Any] = partial(inner.send, None)
@@ -187,13 +188,13 @@ def _steps(fn: Callable[..., Generator[Any, Any, Any]], name: str) -> Callable[.
                 with context(feature=name):
                     inner.close()
                 raise
-            except BaseException as exc:  # noqa: BLE001 - thrown in by the caller, and meant for it
+            except BaseException as exc:  # noqa: BLE001 - thrown in by the caller, for the generator
                 step = partial(inner.throw, exc)
 
     return generated
 
 
-def _async_steps(fn: Callable[..., AsyncGenerator[Any, Any]], name: str) -> Callable[..., Any]:
+def _wrap_async_gen(fn: Callable[..., AsyncGenerator[Any, Any]], name: str) -> Callable[..., Any]:
     async def generated(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner = fn(*args, **kwargs)
         step: Callable[[], Any] = partial(inner.asend, None)
@@ -209,14 +210,14 @@ def _async_steps(fn: Callable[..., AsyncGenerator[Any, Any]], name: str) -> Call
                 with context(feature=name):
                     await inner.aclose()
                 raise
-            except BaseException as exc:  # noqa: BLE001 - thrown in by the caller, and meant for it
+            except BaseException as exc:  # noqa: BLE001 - thrown in by the caller, for the generator
                 step = partial(inner.athrow, exc)
 
     return generated
 
 
 def nested_feature(outer: str | None, inner: str | None) -> str | None:
-    """Return the path ``outer/inner`` of two features, of which either may be unknown."""
+    """Return the path ``outer/inner`` of two features, either of which may be unknown."""
     if outer is None or inner is None:
         return inner or outer
     return outer if outer.rpartition("/")[2] == inner else f"{outer}/{inner}"

@@ -1,39 +1,44 @@
 """
-Exceptions this library raises.
+Exceptions of this library.
 
 * MnemoscopeError
-  * ConfigurationError          -- at construction time, never during a call
-    * UnsupportedClientError
-  * ScopeError (ValueError)     -- the caller's mistake: a wildcard or missing owner
-  * StoreUnavailableError       -- an operation that fails closed was not attempted
-  * DeadlineExceededError (TimeoutError) -- an operation that fails closed took too long
-  * AuditUnavailableError       -- in strict mode: it could not have been audited
-  * RedactionError              -- what could not be redacted was not written
-  * BudgetExceededError (RuntimeError) -- a model was not called: its budget is spent
+  * ConfigurationError                    a setting or argument is invalid
+    * UnsupportedClientError              no adapter guards this client
+  * ScopeError (ValueError)               the tenant or customer is missing, a wildcard or wrong
+  * RedactionError                        the content could not be redacted
+  * StoreUnavailableError                 the breaker is open or the bulkhead is full
+  * DeadlineExceededError (TimeoutError)  the store did not answer in time
+  * AuditUnavailableError                 audit mode strict, and auditing is impossible
+  * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
 
-No message quotes a value of the user's: names, types and numbers only.
+`ConfigurationError` is raised while something is configured or wrapped, the others by calls. No
+message quotes a value of the user's: names, types and numbers only.
 """
 
 from __future__ import annotations
 
-from ..telemetry.amounts import in_unit
+from ..telemetry.event.format import in_unit
 
 
 class MnemoscopeError(Exception):
-    """Base of everything this library raises on its own account."""
+    """Base class of this library's own exceptions."""
 
 
 class ConfigurationError(MnemoscopeError):
-    """A setting makes no sense. Raised by ``configure()`` and the wrappers, never by a call."""
+    """
+    A setting or argument is invalid.
+
+    Raised while something is configured or wrapped, never by a guarded call.
+    """
 
 
 class UnsupportedClientError(ConfigurationError):
     """
-    A client of a class that the adapter does not know how to guard.
+    No adapter guards clients of this class. Raised when a client is wrapped.
 
     Attributes:
-        client: The type that was offered.
-        wanted: Names of the classes the adapter guards.
+        client: Type of the client.
+        wanted: Names of the classes that the adapter guards.
     """
 
     def __init__(self, client: type, wanted: tuple[str, ...]) -> None:
@@ -46,15 +51,21 @@ class UnsupportedClientError(ConfigurationError):
 
 
 class ScopeError(MnemoscopeError, ValueError):
-    """An operation names nobody, everybody (``*``) or somebody else. Also a `ValueError`."""
+    """
+    The tenant or customer of an operation is missing, a wildcard (``*``) or not the context's own.
+
+    Raised by `context` and by guarded calls, before the store is called. Also a `ValueError`.
+    """
 
 
 class StoreUnavailableError(MnemoscopeError):
     """
-    An operation that fails closed was not attempted: the breaker is open or the bulkhead is full.
+    The breaker is open or the bulkhead is full, so the store was not called.
+
+    Raised by operations that fail closed: forget, resume and checkpoint.
 
     Attributes:
-        store: Which store.
+        store: Name of the store.
         reason: ``breaker open`` or ``bulkhead full``.
     """
 
@@ -66,11 +77,13 @@ class StoreUnavailableError(MnemoscopeError):
 
 class DeadlineExceededError(MnemoscopeError, TimeoutError):
     """
-    An operation that fails closed did not end in time. It may still take effect.
+    The store did not answer within the deadline. The operation may still take effect.
+
+    Raised by operations that fail closed: forget, resume and checkpoint. Also a `TimeoutError`.
 
     Attributes:
-        store: Which store.
-        deadline_s: The seconds it was given.
+        store: Name of the store.
+        deadline_s: The deadline, seconds.
     """
 
     def __init__(self, store: str, deadline_s: float) -> None:
@@ -81,42 +94,56 @@ class DeadlineExceededError(MnemoscopeError, TimeoutError):
 
 class AuditUnavailableError(MnemoscopeError):
     """
-    An operation was refused since the audit trail takes nothing: the store was not asked.
+    The operation could not be audited, so the store was not called.
+
+    Raised by operations of the classes for which ``MNEMOSCOPE_AUDIT_MODE`` is ``strict``.
 
     Attributes:
-        op_class: Its class, for which ``MNEMOSCOPE_AUDIT_MODE`` is strict.
+        op_class: Class of the operation.
     """
 
     def __init__(self, op_class: str) -> None:
         super().__init__(
-            f"a {op_class} operation was refused: neither the audit database nor its spool takes "
-            "anything; see `mnemoscope doctor`"
+            f"the {op_class} operation was refused: neither the audit database nor its spool can "
+            "be written; run `mnemoscope doctor`"
         )
         self.op_class = op_class
 
 
 class RedactionError(MnemoscopeError):
-    """Content could not be redacted, so it was not written. Says where, never what."""
+    """
+    The content could not be redacted, so it was not written.
+
+    Raised by writes and by other operations whose content has to be redacted first.
+
+    Attributes:
+        kind: Qualified name of the type that could not be redacted; None: another reason.
+    """
+
+    def __init__(self, message: str, *, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class BudgetExceededError(MnemoscopeError, RuntimeError):
     """
-    A model was not called, because a budget with ``on_exceeded="stop"`` is spent.
+    A budget with ``on_exceeded="stop"`` is spent, so the model was not called.
 
-    A `RuntimeError`, so that LangGraph's default retry policy does not try it again.
+    Raised before a model call that the budget covers. Also a `RuntimeError`, so that LangGraph's
+    default retry policy does not retry it.
 
     Attributes:
-        budget: The budget's name.
-        spent: What was spent in the period that ends now.
-        limit: What may be spent in a period.
-        unit: What both count: ``usd`` or ``tokens``.
+        budget: Name of the budget.
+        spent: Amount spent in the period that ends now.
+        limit: Amount that may be spent in a period.
+        unit: Unit of both: ``usd`` or ``tokens``.
     """
 
     def __init__(self, budget: str, spent: float, limit: float, unit: str) -> None:
         amounts = f"{in_unit(spent, unit)} of {in_unit(limit, unit)}"
         super().__init__(
-            f"the budget {budget!r} is spent ({amounts}): the model was not called; wait until "
-            "less was spent in its period, or raise it"
+            f"the budget {budget!r} is spent ({amounts}), so the model was not called: wait, or "
+            "raise the budget"
         )
         self.budget = budget
         self.spent = spent
@@ -124,13 +151,13 @@ class BudgetExceededError(MnemoscopeError, RuntimeError):
         self.unit = unit
 
     def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, float, float, str]]:
-        """Survive pickling: an exception is rebuilt from its message otherwise."""
+        """Return the arguments to unpickle it with: the default is its message alone."""
         return type(self), (self.budget, self.spent, self.limit, self.unit)
 
 
 BudgetExceeded = BudgetExceededError
-"""The same by the name that it has in other libraries' words."""
+"""Alias of `BudgetExceededError`, the name in other libraries."""
 
 
-BARRED = (ScopeError, AuditUnavailableError)
-"""What keeps an operation from being attempted, before anything of it is looked at."""
+REFUSALS = (ScopeError, AuditUnavailableError)
+"""Exceptions that refuse an operation before its content is looked at."""

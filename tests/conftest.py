@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.telemetry.event import Event, OperationClass, Status
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
+from mnemoscope.telemetry.event.event import Event, OperationClass, Status
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
 
 pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres", "crash_report"]
 """Modules of tests/shared, which pyproject.toml puts on the path."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from own_process import run_python
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -38,22 +36,7 @@ def test_the_readme_and_the_quick_start_have_code():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_code_of_a_page_runs(page, tmp_path):
     """In order, in one namespace, in an empty folder; blocks in HTML comments set the scene."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-        "MEM0_TELEMETRY": "False",
-        "MEM0_DIR": str(tmp_path / "mem0"),
-    }
-    ended = subprocess.run(
-        [sys.executable, "-c", RUN, str(page)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    mem0 = {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(tmp_path / "mem0")}
+    ended = run_python("-c", RUN, str(page), folder=tmp_path, **mem0)
 
-    assert ended.returncode == 0, ended.stderr
     assert int(ended.stdout.split()[-1]) > 0

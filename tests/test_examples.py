@@ -1,11 +1,9 @@
 """Every example runs as a person would run it, offline, and prints what it says it does."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from own_process import run_python
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -27,22 +25,7 @@ def test_there_is_an_example_for_each_store_and_one_for_the_decorators():
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(example, tmp_path):
     """It ends well, prints something, and writes nothing beside itself."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "XDG_DATA_HOME": str(tmp_path / "data"),
-    }
+    ended = run_python("-W", "default", str(example), folder=tmp_path)
 
-    ended = subprocess.run(
-        [sys.executable, "-W", "default", str(example)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-    assert ended.returncode == 0, ended.stderr
     assert ended.stdout
     assert "Traceback" not in ended.stderr

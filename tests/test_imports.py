@@ -14,13 +14,19 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("memory", "telemetry", "adapters", "audit")
+INSTALLED = (*PACKAGES, "examples/demo", "examples/hybrid_search")
+"""The folders that are installed below ``mnemoscope``, examples without their folder's name."""
 ARROWS = {
     "telemetry": set(),
     "memory": {"telemetry"},
     "audit": {"telemetry"},
     "adapters": {"memory", "telemetry", "audit"},
+    "demo": set(),
+    "hybrid_search": set(),
 }
-DOORS = {"memory/front_door.py", "memory/assembly.py"}
+SHARED = "memory.subject_data.records"
+"""The one module of memory that audit may import: contracts without code, declared once."""
+DOORS = {"memory/scope.py", "memory/build.py"}
 """The modules of memory that reach adapters and audit, and only inside functions."""
 
 STORES = "mem0 qdrant_client langgraph pydantic"
@@ -29,10 +35,10 @@ SINKS = (
     "sqlite3 cryptography"
 )
 
-FILES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+FILES = sorted(path for package in INSTALLED for path in (ROOT / package).rglob("*.py"))
 OUTSIDE = sorted(
-    path for folder in ("tests", "examples", "grafana") for path in (ROOT / folder).rglob("*.py")
-)
+    path for folder in ("tests", "grafana") for path in (ROOT / folder).rglob("*.py")
+) + sorted((ROOT / "examples").glob("*.py"))
 
 
 def name_of(path: Path) -> str:
@@ -40,9 +46,15 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def installed_parts(path: Path) -> tuple[str, ...]:
+    """Return where *path* is below ``mnemoscope``."""
+    parts = path.relative_to(ROOT).parts
+    return parts[1:] if parts[0] == "examples" else parts
+
+
 def imports(tree: ast.AST, path: Path) -> Iterator[tuple[ast.stmt, str, int]]:
     """Yield each import in *tree*, the dotted name from the repository's root, and its level."""
-    folder = path.relative_to(ROOT).parent.parts
+    folder = installed_parts(path)[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node, alias.name, 0) for alias in node.names)
@@ -66,15 +78,53 @@ def below(tree: ast.Module, *kinds: type[ast.stmt]) -> set[ast.AST]:
 
 
 def test_packages_import_one_another_relatively():
-    """An accidental ``import memory`` from the checkout then fails instead of loading a copy."""
+    """
+    An accidental ``import memory`` from the checkout then fails instead of loading a copy.
+
+    Examples import what is installed, as their readers do, and the command line the demo.
+    """
     wrong = [
         f"{name_of(path)}: {name}"
         for path in FILES
         for _node, name, level in imports(ast.parse(path.read_text()), path)
-        if level == 0 and name.startswith("mnemoscope")
+        if level == 0
+        and name.startswith("mnemoscope")
+        and path.relative_to(ROOT).parts[0] != "examples"
+        and (name_of(path), name) != ("adapters/cli/demo.py", "mnemoscope.demo")
     ]
 
     assert wrong == []
+
+
+def modules() -> dict[str, Path]:
+    """Return the file of each installed module, by its name below ``mnemoscope``."""
+    parts = {path: installed_parts(path.with_suffix("")) for path in FILES}
+    return {
+        ".".join(each[:-1] if each[-1] == "__init__" else each): path
+        for path, each in parts.items()
+    }
+
+
+def imported_by(path: Path, known: dict[str, Path]) -> Iterator[str]:
+    """Yield the modules that *path* imports, wherever in it and for whatever reason."""
+    for _node, name, level in imports(ast.parse(path.read_text()), path):
+        below_root = name if level else name.removeprefix("mnemoscope.")
+        found = next(
+            (each for each in (below_root, below_root.rpartition(".")[0]) if each in known), None
+        )
+        if found is not None:
+            yield found
+
+
+def test_no_modules_import_one_another_in_a_ring():
+    """Type-only imports and those inside functions included: each can be read by itself."""
+    known = modules()
+    needs = {name: set(imported_by(path, known)) - {name} for name, path in known.items()}
+    while free := {name for name, others in needs.items() if not others & needs.keys()}:
+        for name in free:
+            del needs[name]
+
+    assert needs == {}
 
 
 def test_nobody_imports_a_package_by_its_folders_name():
@@ -90,20 +140,34 @@ def test_nobody_imports_a_package_by_its_folders_name():
 
 
 def test_the_arrows_run_one_way():
-    """Adapters → memory → telemetry ← audit; the front door alone reaches back, in functions."""
+    """
+    Adapters → memory → telemetry ← audit.
+
+    The front door alone reaches back, in functions; audit imports one module of memory.
+    """
     assert [each for path in FILES for each in against_the_arrows(path)] == []
 
 
 def against_the_arrows(path: Path) -> Iterator[str]:
     """Yield the imports of *path* that its package may not have."""
-    tree, package = ast.parse(path.read_text()), path.relative_to(ROOT).parts[0]
+    tree, package = ast.parse(path.read_text()), installed_parts(path)[0]
     later = below(tree, ast.If, ast.FunctionDef, ast.AsyncFunctionDef)
     for node, name, level in imports(tree, path):
         target = name.partition(".")[0]
-        if level == 0 or target not in PACKAGES or target in ARROWS[package] | {package}:
+        if level == 0 or target not in ARROWS or target in ARROWS[package] | {package}:
+            continue
+        if package == "audit" and name.startswith(f"{SHARED}."):
             continue
         if name_of(path) not in DOORS or node not in later:
             yield f"{name_of(path)}: {name}"
+
+
+def test_the_contracts_that_audit_shares_import_nothing_but_errors():
+    """Else audit would reach the rest of memory through them."""
+    path = ROOT / f"{SHARED.replace('.', '/')}.py"
+    found = {name for _node, name, level in imports(ast.parse(path.read_text()), path) if level}
+
+    assert found == {"memory.errors.ScopeError"}
 
 
 def test_only_redaction_makes_redacted_content():
@@ -115,7 +179,7 @@ def test_only_redaction_makes_redacted_content():
         if isinstance(each, ast.Call) and ast.unparse(each.func).rpartition(".")[2] == "Redacted"
     }
 
-    assert {name for name in makers if not name.startswith("memory/redaction/")} == set()
+    assert {name for name in makers if not name.startswith("memory/privacy/")} == set()
     assert makers
 
 
@@ -123,7 +187,7 @@ def test_every_package_is_listed():
     """Else it would be missing from the wheel, and nowhere else."""
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     folders = {
-        "mnemoscope." + ".".join(path.parent.relative_to(ROOT).parts)
+        "mnemoscope." + ".".join(installed_parts(path)[:-1])
         for path in FILES
         if path.name == "__init__.py"
     }
@@ -140,7 +204,7 @@ def test_every_folder_with_modules_is_a_package():
 
 def test_every_top_level_package_is_typed():
     """Type checkers of our users believe only what says so."""
-    assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
+    assert all((ROOT / package / "py.typed").exists() for package in INSTALLED)
 
 
 @pytest.mark.parametrize(
@@ -170,3 +234,28 @@ def test_importing_a_package_costs_nothing(module, heavy):
     )
 
     assert done.stdout.strip() == "[] 1"
+
+
+def test_the_first_call_of_an_observed_function_imports_nothing_of_ours():
+    """A signal handler that makes that call inside an import would meet half a module."""
+    script = dedent(
+        """
+        import sys
+        from mnemoscope.memory import Mnemoscope
+        from mnemoscope.memory.settings import load_settings
+        from mnemoscope.memory.testing import CapturingSink
+
+        key = "00" * 32
+        settings = load_settings(audit_pseudonym_key=key, pii_model="none")
+        scope = Mnemoscope(settings, only_sinks=[CapturingSink()])
+        recall = scope.observe(store="crm", operation="search_memory", neutral=list)(lambda: [])
+        before = set(sys.modules)
+        recall()
+        print(sorted(each for each in set(sys.modules) - before if "mnemoscope" in each))
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert done.stdout.strip() == "[]"

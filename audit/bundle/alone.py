@@ -1,4 +1,4 @@
-"""`verify` as one file: the modules that it imports are put in the place of the imports."""
+"""`verify` as one file, with the modules that it imports in the place of the imports."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ def _in_place(line: re.Match[str]) -> str:
 
 
 def _source(module: str) -> str:
-    return (files(__package__) / f"{module}.py").read_text(encoding="utf-8")
+    return (files(__package__ or __name__) / f"{module}.py").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A zip file whose members are written as streams, and which is there whole or not at all."""
+"""A zip file that is written as streams, and is there whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEVEL = 1
 """Proofs are hashes: thinking longer about them takes twice the time and saves a tenth."""
 
 
-class Written(NamedTuple):
+class ArchiveMember(NamedTuple):
     """A member of the archive, as the manifest lists it."""
 
     path: str
@@ -29,7 +29,7 @@ class Written(NamedTuple):
 
 
 class Writable(Protocol):
-    """What bytes can be written to."""
+    """A stream that takes bytes."""
 
     def write(self, data: bytes, /) -> object:
         """Write all of *data*."""
@@ -38,14 +38,14 @@ class Writable(Protocol):
 
 class Archive:
     """
-    Writes members, one after the other.
+    A writer of members, one after the other.
 
     Attributes:
-        written: What is in it so far.
+        written: The members in it so far.
     """
 
     def __init__(self, file: ZipFile, generated_us: int) -> None:
-        self.written: list[Written] = []
+        self.written: list[ArchiveMember] = []
         self._file = file
         self._time = datetime.fromtimestamp(generated_us / 1e6, UTC).timetuple()[:6]
 
@@ -60,7 +60,7 @@ class Archive:
             counted = _Counted(stream)
             yield counted
             counted.flush()
-        self.written.append(Written(path, counted.digest.hexdigest(), counted.bytes))
+        self.written.append(ArchiveMember(path, counted.digest.hexdigest(), counted.bytes))
 
     def add(self, path: str, data: bytes) -> None:
         """Write one member at once."""

@@ -1,4 +1,4 @@
-"""What a bundle is made from: who asks for what, what the log holds, what the stores answer."""
+"""The inputs of a bundle: the request, the log's evidence, the reports of the stores."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from ..merkle import Hashes
+from ..proof.merkle import Hashes
 
 
-class Kind(StrEnum):
+class RequestType(StrEnum):
     """
-    Which right is answered.
+    The right that a request exercises.
 
     Attributes:
         ACCESS: GDPR Art. 15: everything, consultations included.
@@ -24,7 +24,7 @@ class Kind(StrEnum):
 
 
 class StoreStatus(StrEnum):
-    """How much of a store is in the bundle."""
+    """The share of a store's data that is in the bundle."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -35,54 +35,56 @@ class StoreStatus(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreReport:
     """
-    What became of one store.
+    The result of reading one store.
 
     Attributes:
         name: Tells it from the others.
         store: Its name in events.
+        title: The kind of thing it keeps, for the person to read. None: unknown.
         status: How much of it is in the bundle.
-        n_memories: How many things are told of it: by itself, or by the log where it did not tell.
-        error: Why not all: the type of an exception, or one line.
-        asked_us: When, microseconds since 1970 UTC.
+        n_memories: Records of it in the bundle: its own, or the log's where it was not read.
+        error: Why it is not complete: the type of an exception, or one line.
+        asked_us: When it was read, microseconds since 1970 UTC.
     """
 
     name: str
     store: str
+    title: str | None = None
     status: StoreStatus = StoreStatus.NOT_ASKED
     n_memories: int = 0
     error: str | None = None
     asked_us: int | None = None
 
     def but(self, status: StoreStatus, n_memories: int, error: str | None = None) -> StoreReport:
-        """Return it with what came of it."""
+        """Return the report with its result."""
         return replace(self, status=status, n_memories=n_memories, error=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """
-    Who asks for what.
+    A customer's request for their data.
 
     Attributes:
         request_id: Names the bundle.
-        kind: Which right is answered.
+        kind: The right that it exercises.
         generated_us: Now, microseconds since 1970 UTC.
         version: Of this library.
-        notice: What only the operator knows: ``controller`` (name, contact, dpo) and ``art15``
+        notice: The operator's own statements: ``controller`` (name, contact, dpo) and ``art15``
             (purposes, categories, retention, rights, complaint_authority, sources,
             automated_decisions, transfers).
         sinks: Where else events were sent, without content and under keyed hashes.
     """
 
     request_id: str
-    kind: Kind = Kind.ACCESS
+    kind: RequestType = RequestType.ACCESS
     generated_us: int
     version: str
     notice: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sinks: tuple[str, ...] = ()
 
 
-class Sealed(NamedTuple):
+class SealedEvent(NamedTuple):
     """
     One event of the log.
 
@@ -99,7 +101,7 @@ class Sealed(NamedTuple):
     salt: bytes | None = None
 
 
-class Loss(NamedTuple):
+class DeclaredLoss(NamedTuple):
     """A gap that the log declares: so many events of one writer never arrived."""
 
     writer: str
@@ -133,4 +135,4 @@ class Evidence:
     root: bytes
     hashes: Hashes
     sign: Callable[[str], str]
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[DeclaredLoss, ...] = ()

@@ -1,4 +1,4 @@
-"""What the first page is made from, and how it writes times and texts."""
+"""The data of the first page, and the format of its times and texts."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from datetime import datetime
 from html import escape
 from typing import Any, NamedTuple
 
-from .contract import Evidence, Kind, Request, StoreReport, StoreStatus
+from .contract import Evidence, Request, RequestType, StoreReport, StoreStatus
 from .latest import Latest
 from .summary import Summary
 
 
 class Facts(NamedTuple):
     """
-    All that the page tells.
+    The data of the first page.
 
     Attributes:
-        request: Who asked for what.
+        request: The customer's request.
         evidence: The log at that moment.
         summary: Figures.
         latest: The newest events, and some of the memories.
-        stores: What became of each store.
+        stores: The result of reading each store.
     """
 
     request: Request
@@ -32,17 +32,24 @@ class Facts(NamedTuple):
 
     @property
     def is_access(self) -> bool:
-        """Whether everything is told, and not only what can be taken elsewhere."""
-        return self.request.kind is Kind.ACCESS
+        """True for a request of access, False for one of portability."""
+        return self.request.kind is RequestType.ACCESS
 
     @property
     def lacking(self) -> list[StoreReport]:
-        """The stores that did not tell everything."""
+        """The stores that were not read completely."""
         return [each for each in self.stores if each.status is not StoreStatus.COMPLETE]
+
+    def named(self, name: str) -> str:
+        """Return a store's name as HTML, with the kind of thing it keeps where the store said."""
+        titles = (each.title for each in self.stores if name in {each.name, each.store})
+        title = next((each for each in titles if each), None)
+        shown = f"<code>{escape(name)}</code>"
+        return f"{escape(title)} ({shown})" if title else shown
 
     @property
     def n_memories(self) -> int:
-        """How much the agents can recall now, as far as is known."""
+        """The number of memories that agents can recall now, as far as is known."""
         return sum(self.latest.found.values())
 
 
@@ -78,21 +85,6 @@ def _parsed(moment: str | None) -> datetime | None:
         return datetime.fromisoformat(moment or "")
     except ValueError:
         return None
-
-
-_NAMES = {
-    "mem0": "Facts about you",
-    "qdrant": "Documents",
-    "langgraph.store": "Notes",
-    "langgraph.checkpoint": "Conversations",
-}
-
-
-def named(store: str) -> str:
-    """Return a store's name as HTML, with what it keeps where that is known."""
-    known = _NAMES.get(store.partition("#")[0])
-    name = f"<code>{escape(store)}</code>"
-    return f"{known} ({name})" if known else name
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""What the first page shows: the newest events, and some of what each store remembers."""
+"""The newest events and some memories of each store, for the first page."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MEMORIES_SHOWN = 200
 
 class Latest:
     """
-    Keeps a bounded part of what it is shown.
+    A bounded part of the events and memories that were added.
 
-    What touches no memory, and what is a part of something that is shown, is left out; a row of
-    saved states of one conversation is one entry.
+    An event that touches no memory, or is nested in another, is left out; consecutive checkpoints
+    of one conversation are one entry.
 
     Attributes:
         events: The newest ones, oldest first, with how many *times* in a row.
@@ -26,10 +26,10 @@ class Latest:
         left_out: How many events were not shown.
         accesses: The newest of those that were consultations.
         n_accesses: How many of these there were in all.
-        memories: By store, what it was found to hold.
-        texts: What some memories say, by their ids.
-        found: By store, how much the agent can recall there.
-        beside: By store, how much more it keeps beside that.
+        memories: Memories by store.
+        texts: The texts of some memories, by their ids.
+        found: By store, the number of memories that the agent can recall.
+        beside: By store, the number of records that it keeps beside them.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Latest:
         self.beside: dict[str, int] = {}
 
     def add(self, document: dict[str, Any]) -> None:
-        """Show it one event, as events.jsonl has it."""
+        """Add one event, as events.jsonl has it."""
         if document["nested"] or (document["class"] == MODEL and not document["usage"]):
             self.left_out += 1
             return
@@ -56,17 +56,17 @@ class Latest:
         self.n_events += 1
         self.events.append({**document, "times": 1})
 
-    def add_memory(self, thing: dict[str, Any]) -> None:
-        """Show it one memory, as memories.jsonl has it."""
-        store = thing["store"]
-        if thing["is_current"] is False:
+    def add_memory(self, record: dict[str, Any]) -> None:
+        """Add one memory, as memories.jsonl has it."""
+        store = record["store"]
+        if record["is_current"] is False:
             self.beside[store] = self.beside.get(store, 0) + 1
             return
         self.found[store] = self.found.get(store, 0) + 1
         shown = self.memories.setdefault(store, [])
         if len(shown) < MEMORIES_SHOWN:
-            shown.append(thing)
-            self.texts[str(thing["id"])] = readable(thing["content"])
+            shown.append(record)
+            self.texts[str(record["id"])] = readable(record["content"])
 
 
 def _is_more_of(last: dict[str, Any], document: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""manifest.json: what is in the bundle, what is not, and why; and the note that signs it."""
+"""manifest.json: the files and their completeness; and the note that signs it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from .archive import Written
-from .contract import Evidence, Loss, Request, StoreReport, StoreStatus
+from .archive import ArchiveMember
+from .contract import DeclaredLoss, Evidence, Request, StoreReport, StoreStatus
 from .statements import utc
 from .summary import Summary
 
@@ -25,11 +25,11 @@ def manifest(
     evidence: Evidence,
     summary: Summary,
     stores: Sequence[StoreReport],
-    files: Sequence[Written],
+    files: Sequence[ArchiveMember],
 ) -> bytes:
     """Return manifest.json."""
     notice = request.notice
-    told: dict[str, Any] = notice.get("art15") or {}
+    art15: dict[str, Any] = notice.get("art15") or {}
     document = {
         "spec_version": SPEC_VERSION,
         "request_id": request.request_id,
@@ -48,8 +48,8 @@ def manifest(
         "stores": [_store(each, summary) for each in stores],
         "loss": [_loss(each) for each in evidence.losses],
         "controller": notice.get("controller"),
-        "art15": {name: told.get(name) for name in _ART_15}
-        | {"recipients": told.get("recipients") or "see recipients.json"},
+        "art15": {name: art15.get(name) for name in _ART_15}
+        | {"recipients": art15.get("recipients") or "see recipients.json"},
         "log": {
             "origin": evidence.origin,
             "size": evidence.size,
@@ -62,7 +62,7 @@ def manifest(
     return json_page(document)
 
 
-def _loss(loss: Loss) -> dict[str, Any]:
+def _loss(loss: DeclaredLoss) -> dict[str, Any]:
     return {
         "writer": loss.writer,
         "from": loss.first,

@@ -1,4 +1,4 @@
-"""The parts of the first page that tell who received data, what is withheld, how to check it."""
+"""The sections of the first page on recipients, withheld data, rights and verification."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import Counter
 from html import escape
 from typing import Any
 
-from .facts import Facts, named, table, text, when
+from .facts import Facts, table, text, when
 from .sentences import counted
 from .statements import utc
-from .summary import Period
+from .summary import EventPeriod
 
 _LOSSES_SHOWN = 20
 
@@ -25,16 +25,19 @@ def recipients(facts: Facts) -> str:
         (name, "monitoring: no content, a pseudonym for you", summary.all)
         for name in facts.request.sinks
     ]
-    rows = [_recipient(*each) for each in (*stores, *models, *sinks)]
+    rows = [
+        _recipient(facts.named(name), what, period)
+        for name, what, period in (*stores, *models, *sinks)
+    ]
     body = (
         table(["Recipient", "What", "First", "Last", "Times"], rows) if rows else "<p>Nobody.</p>"
     )
     return f"<h2 id=recipients>Who received data about you</h2>{body}"
 
 
-def _recipient(name: str, what: str, period: Period) -> list[str]:
+def _recipient(shown: str, what: str, period: EventPeriod) -> list[str]:
     times = f"{period.count:,}"
-    return [named(name), what, when(period.first), when(period.last), times]
+    return [shown, what, when(period.first), when(period.last), times]
 
 
 def withheld(facts: Facts) -> str:
@@ -48,9 +51,9 @@ def withheld(facts: Facts) -> str:
 def _redacted(redactions: Counter[str]) -> list[str]:
     if not redactions:
         return []
-    named = ", ".join(f"{escape(name)} ({count:,})" for name, count in redactions.most_common(12))
+    kinds = ", ".join(f"{escape(name)} ({count:,})" for name, count in redactions.most_common(12))
     item = (
-        f"Before anything was stored, personal details were replaced by their kind: {named}. What "
+        f"Before anything was stored, personal details were replaced by their kind: {kinds}. What "
         "was replaced is not kept here."
     )
     return [item]
@@ -83,9 +86,9 @@ def _lost(facts: Facts) -> list[str]:
 def rights(facts: Facts) -> str:
     """Return what the customer may ask for, and of whom."""
     notice = facts.request.notice
-    told: dict[str, Any] = notice.get("art15") or {}
+    art15: dict[str, Any] = notice.get("art15") or {}
     controller: dict[str, Any] = notice.get("controller") or {}
-    rows = [[escape(_NAMES.get(key, key)), text(_joined(value))] for key, value in told.items()]
+    rows = [[escape(_NAMES.get(key, key)), text(_joined(value))] for key, value in art15.items()]
     rows += [[escape(key.capitalize()), text(value)] for key, value in controller.items()]
     stated = (
         table(["", ""], rows)

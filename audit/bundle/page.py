@@ -1,5 +1,5 @@
 """
-README.html: the first page of a bundle, for the person whom it is about.
+README.html: the first page of a bundle, for the customer.
 
 One file, without a network: its style and the script of its filter are inside, and a content
 security policy names them by hash, so that nothing that was remembered can run. Without the script
@@ -14,13 +14,13 @@ from html import escape
 from importlib.resources import files
 
 from . import notices, sections
-from .contract import Kind, StoreReport, StoreStatus
-from .facts import Facts, named, short_day_of, when
+from .contract import RequestType, StoreReport, StoreStatus
+from .facts import Facts, short_day_of, when
 from .statements import utc
 
 _TITLES = {
-    Kind.ACCESS: "What our AI agents remember about you",
-    Kind.PORTABILITY: "What you gave our AI agents to remember",
+    RequestType.ACCESS: "What our AI agents remember about you",
+    RequestType.PORTABILITY: "What you gave our AI agents to remember",
 }
 _LINKS = {
     "remembered": "Remembered now",
@@ -92,7 +92,7 @@ def _verdict(facts: Facts) -> str:
             "<p class=verdict><b>This answer is complete.</b> Every store that ever held something "
             "about you was asked, and told everything.</p>"
         )
-    items = "".join(f"<li>{named(each.name)}: {_why(each)}</li>" for each in facts.lacking)
+    items = "".join(f"<li>{facts.named(each.name)}: {_why(each)}</li>" for each in facts.lacking)
     return (
         "<div class='verdict lacking'><b>This answer is not complete.</b> Some stores did not tell "
         f"everything; what the log knows of them is listed instead.<ul>{items}</ul></div>"
@@ -137,4 +137,4 @@ def _hash(text: str) -> str:
 
 
 def _source(name: str) -> str:
-    return (files(__package__) / name).read_text(encoding="utf-8")
+    return (files(__package__ or __name__) / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Stored content as a person reads it: its texts, without the machinery around them."""
+"""Stored content as text for people: without the field names and numbers around it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 _LONGEST = 4_000
 _SAID = ("query", "messages", "text", "data", "memory", "content", "value")
-"""Where stores keep what was said or asked, the most telling first."""
+"""Fields in which stores keep text, the most telling first."""
 
 _MACHINERY = frozenset(
     {

@@ -1,4 +1,4 @@
-"""The parts of the first page that tell what is remembered, what was done, and who looked."""
+"""The sections of the first page on memories, accesses and events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from .contract import StoreReport, StoreStatus
-from .facts import Facts, day_of, named, table, text, time_of, when
+from .facts import Facts, day_of, table, text, time_of, when
 from .reading import marked, readable
 from .sentences import KINDS, counted, sentence
 from .statements import utc
@@ -38,7 +38,7 @@ def _store(report: StoreReport, facts: Facts) -> str:
     latest = facts.latest
     found, shown = latest.found.get(report.name, 0), latest.memories.get(report.name, [])
     lines = [
-        f"<h3>{named(report.name)}: {counted(found, 'entry', 'entries')}</h3>",
+        f"<h3>{facts.named(report.name)}: {counted(found, 'entry', 'entries')}</h3>",
         f"<p class=soft>{_state(report)}</p>",
     ]
     if shown:
@@ -57,10 +57,10 @@ def _state(report: StoreReport) -> str:
     return f"The store {_STATUSES[report.status]}{error}. {last}"
 
 
-def _memory(thing: dict[str, Any]) -> list[str]:
-    place = f"<div class=soft>{marked(thing['collection'])}</div>" if thing["collection"] else ""
-    content = marked(readable(thing["content"])) or text(thing["id"])
-    since, changed = when(thing["created"]), when(thing["updated"])
+def _memory(record: dict[str, Any]) -> list[str]:
+    place = f"<div class=soft>{marked(record['collection'])}</div>" if record["collection"] else ""
+    content = marked(readable(record["content"])) or text(record["id"])
+    since, changed = when(record["created"]), when(record["updated"])
     last = "" if changed in {"", since} else changed
     return [f"<td class=text>{content}{place}</td>", _moment(since), _moment(last)]
 

@@ -1,4 +1,4 @@
-"""An event in the customer's own words: who did what with what is remembered about them."""
+"""An event as a sentence that the customer understands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 class Sentence(NamedTuple):
     """
-    What to show of one event.
+    One event as the page shows it.
 
     Attributes:
         kind: ``read``, ``written``, ``forgotten``, ``conversation`` or ``model``: a colour and a

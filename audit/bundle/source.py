@@ -1,4 +1,4 @@
-"""What a bundle takes from the log: one customer's events, and the evidence for them."""
+"""The log's part of a bundle: one customer's events, and the evidence for them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from .. import reading
-from ..dialect import marks
-from ..errors import SubjectConflictError
+from ..database.database import marks
+from ..database.errors import SubjectConflictError
 from ..log import AuditLog
-from ..merkle import Frontier
-from ..note import checkpoint_text
-from ..rows import Found
-from ..snapshot import Snapshot
-from ..tree import StoredHashes
-from ..writer import signer_of
-from .contract import Evidence, Loss, Sealed
+from ..proof.merkle import Frontier
+from ..proof.note import checkpoint_text
+from ..queries import reading
+from ..record.rows import StoredEvent
+from ..store.snapshot import Snapshot
+from ..store.tree import StoredHashes
+from ..store.writer import signer_of
+from .contract import DeclaredLoss, Evidence, SealedEvent
 
 GAP = "audit.gap"
 
@@ -33,7 +33,7 @@ class Source(NamedTuple):
     """
 
     evidence: Evidence
-    history: Iterator[Sealed]
+    history: Iterator[SealedEvent]
     expected: int
 
 
@@ -44,24 +44,24 @@ def source(log: AuditLog, customer: str, tenant: str | None) -> Generator[Source
 
     Raises:
         AuditError: The log cannot be read, or was written with other keys.
-        SubjectConflictError: The identifier leads to two customers.
+        SubjectConflictError: The identifier names two customers.
     """
     with log.reading() as snapshot:
         snapshot.check_keys()
         uids = snapshot.uids(customer, tenant)
         if len(uids) > 1:
             raise SubjectConflictError(
-                f"{len(uids)} customers are known by that id, each under another key; nothing was "
-                "exported. If they are one person, merge them: see AuditLog.subjects.merge"
+                f"{len(uids)} customers have that id, each under another key; nothing was "
+                "exported. If they are one person, merge them with AuditLog.subjects.merge"
             )
         found = reading.found_history(snapshot, customer, tenant)
         evidence = evidence_of(snapshot, log)
         yield Source(evidence, map(_sealed, found), _count(snapshot, snapshot.family(uids)))
 
 
-def _sealed(found: Found) -> Sealed:
+def _sealed(found: StoredEvent) -> SealedEvent:
     """Return what of an event can be proved."""
-    return Sealed(found.seq, found.header, found.plaintext, found.salt)
+    return SealedEvent(found.seq, found.header, found.plaintext, found.salt)
 
 
 def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
@@ -81,20 +81,20 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
     )
 
 
-def losses(snapshot: Snapshot) -> Iterator[Loss]:
+def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
     """Yield what the log declares as lost, less what came after all."""
     gaps = snapshot.stream(
         "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (GAP,)
     )
-    told: set[Any] = set()
+    seen: set[Any] = set()
     for (header,) in gaps:
         known = json.loads(header)
         data = known["data"]
         gap = (data["writer"], data["from_wseq"], data["to_wseq"])
-        n_events = 0 if gap in told else gap[2] - gap[1] + 1 - _arrived(snapshot, gap)
-        told.add(gap)
+        n_events = 0 if gap in seen else gap[2] - gap[1] + 1 - _arrived(snapshot, gap)
+        seen.add(gap)
         if n_events > 0:
-            yield Loss(*gap, n_events, data["reason"], known["recorded_at"])
+            yield DeclaredLoss(*gap, n_events, data["reason"], known["recorded_at"])
 
 
 def _arrived(snapshot: Snapshot, gap: tuple[str, int, int]) -> int:

@@ -1,8 +1,8 @@
 """
-What the bundle's files say of one sealed event.
+The lines that a bundle's files have of one sealed event.
 
-They say nothing else, so that `verify`, in which this travels to the customer, writes them again
-from the sealed events alone and compares. Hence nothing but Python's own library, from 3.8.
+They are derived from the sealed event alone, so that `verify`, in which this travels to the
+customer, writes them again and compares. Hence nothing but Python's own library, from 3.8.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ def utc(micros: int) -> str:
 def event_document(
     header: dict[str, Any], detail: dict[str, Any] | None, withheld: str | None
 ) -> dict[str, Any]:
-    """Return a line of events.jsonl. Every key is always there, null where nothing is known."""
+    """
+    Return a line of events.jsonl.
+
+    Every key is always there, null where nothing is known, but for ``deletes``: a deletion has it.
+    """
     known = detail or {}
     memories: list[Any] = known.get("memories") or []
     return {
@@ -50,6 +54,8 @@ def event_document(
         "occurred_at": utc(header["occurred_at"]),
         "recorded_at": utc(header["recorded_at"]),
         **{name: header.get(name) for name in _FROM_HEADER},
+        # Older bundles do not have it, and are still to be written again to the byte.
+        **({"deletes": header["deletes"]} if "deletes" in header else {}),
         "class": header["op_class"],
         "collection": known.get("collection"),
         "run": known.get("run"),

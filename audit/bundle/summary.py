@@ -1,5 +1,5 @@
 """
-What a history comes to: figures for the first page, who received what, what is missing.
+The totals of a history: counts for the first page, recipients, withheld events.
 
 It is fed one event at a time and keeps no event; names are counted up to a bound, and what is
 beyond it together.
@@ -18,8 +18,8 @@ _MOST_RANGES = 10_000
 OTHERS = "(others)"
 
 
-class Period:
-    """From when to when, and how often."""
+class EventPeriod:
+    """The first and last moment of some events, and their number."""
 
     __slots__ = ("count", "first", "last")
 
@@ -43,26 +43,26 @@ class Period:
 
 class Summary:
     """
-    What has been counted.
+    Counts over the events that were added.
 
     Attributes:
-        all: Every event.
+        all: All events.
         by_class: Events by what they did to memory.
-        stores: Which stores were asked, and when.
-        agents: On whose behalf.
-        models: Which model providers were called, and when: provider and model.
-        purposes: Why, in the operator's words.
-        redactions: What was removed before anything was stored, by type.
-        erased: Ranges of places in the log whose detail was erased.
-        withheld: Places whose detail would show other people's data; and their number.
+        stores: Periods by store.
+        agents: Periods by agent.
+        models: Periods by model provider and model.
+        purposes: Events by purpose, in the operator's words.
+        redactions: Entities that were removed before anything was stored, by type.
+        erased: Ranges of events whose detail was erased.
+        withheld: Events whose detail would show other people's data; and their number.
     """
 
     def __init__(self) -> None:
-        self.all = Period()
+        self.all = EventPeriod()
         self.by_class: Counter[str] = Counter()
-        self.stores: dict[str, Period] = {}
-        self.agents: dict[str, Period] = {}
-        self.models: dict[tuple[str, str], Period] = {}
+        self.stores: dict[str, EventPeriod] = {}
+        self.agents: dict[str, EventPeriod] = {}
+        self.models: dict[tuple[str, str], EventPeriod] = {}
         self.purposes: Counter[str] = Counter()
         self.redactions: Counter[str] = Counter()
         self.degraded = 0
@@ -104,7 +104,7 @@ class Summary:
 
     @property
     def accesses(self) -> int:
-        """How many events were consultations."""
+        """The number of events that read memories."""
         return sum(self.by_class[each] for each in RECALLS)
 
     def recipients(self, sinks: tuple[str, ...]) -> dict[str, Any]:
@@ -156,9 +156,9 @@ class Summary:
         }
 
 
-def _period(periods: dict[Any, Period], name: Any, others: Any = OTHERS) -> Period:
+def _period(periods: dict[Any, EventPeriod], name: Any, others: Any = OTHERS) -> EventPeriod:
     found = periods.get(name)
-    return found or periods.setdefault(_bounded(periods, name, others), Period())
+    return found or periods.setdefault(_bounded(periods, name, others), EventPeriod())
 
 
 def _bounded(names: Any, name: Any, others: Any = OTHERS) -> Any:

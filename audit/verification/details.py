@@ -1,4 +1,4 @@
-"""What may be erased: that each detail is the one that its header commits to, and whose it is."""
+"""The check of details: each is the one that its header commits to, and its customer's."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import orjson
 
-from ..errors import AuditError
-from ..sealing import USAGE_COLUMNS, commitment
-from ..snapshot import Moment
-from ..subjects import CUSTOMER
+from ..database.errors import AuditError
+from ..record.sealing import USAGE_COLUMNS, commitment
+from ..record.subjects import CUSTOMER
+from ..store.snapshot import Moment
 from .report import Verification
 
 _DETAILS = """
@@ -41,11 +41,11 @@ _LABEL_LENGTH = 256
 
 class Details:
     """
-    Checks details, and the tables that repeat them for queries.
+    The check of details, and of the tables that repeat them for queries.
 
     Args:
         moment: Of the log.
-        report: Where to say what does not hold.
+        report: Takes findings.
         progress: Called after each detail.
     """
 
@@ -58,7 +58,7 @@ class Details:
         self._progress = progress
 
     def check(self, start: int, stop: int = END) -> None:
-        """Check all that belong to events of ``[start, stop)``, or say so."""
+        """Check the details of the events ``[start, stop)``."""
         memories = _Memories(self._moment.stream(_MEMORIES, (start, stop)))
         for row in self._moment.stream(_DETAILS, (start, stop)):
             wrong = self._wrong_with(row, memories)
@@ -84,7 +84,7 @@ class Details:
         if plaintext is None or detail is None:
             return "is still there, though its customer was erased"
         if (kind == CUSTOMER) != bool(known["n_subjects"]):
-            return "is in the name of somebody, or of nobody, as it was not"
+            return "names a customer where its header names none, or the reverse"
         expected = self._columns(known, detail, dek_id)
         if columns != expected and [_plain(each) for each in columns] != expected:
             return "is filed in another place than it belongs"
@@ -129,7 +129,7 @@ class _Memories:
         return None
 
     def of(self, seq: int) -> list[tuple[Any, ...]]:
-        """Return what is listed for an event; they are asked for in order."""
+        """Return the memories that are listed for an event; events come in order."""
         while self._next is not None and self._next[0] < seq:
             self.strays.append(self._next[0])
             self._next = self._read()

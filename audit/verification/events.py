@@ -1,4 +1,4 @@
-"""Sealed events, one after the other: number, hash, predecessor, and what the columns repeat."""
+"""The check of sealed events, one after the other: number, hash, predecessor, columns."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 import orjson
 
-from ..rows import LOG
-from ..schema import columns_of
-from .writers import Hole, Writers
+from ..database.schema import columns_of
+from ..record.rows import LOG
+from .writers import MissingRange, Writers
 
 GAP = "audit.gap"
 PRUNED = "retention.pruned"
@@ -35,7 +35,7 @@ SELECT = f"SELECT {', '.join(_COLUMNS)} FROM audit_event WHERE seq >= ? AND seq 
 
 class Pass:
     """
-    A pass over events in a row.
+    A check of consecutive events.
 
     Args:
         origin: The log's name.
@@ -53,9 +53,8 @@ class Pass:
         writers: What each writer has counted.
         keys: Verifier keys that the log names.
         gaps: Holes that it declares.
-        pruned: What retention said, step by step: what it removed, and what would be counted in
-            that.
-        wrong: What does not hold.
+        pruned: The data of each step of retention: what it removed, and the counts of that.
+        wrong: Findings, a line each.
     """
 
     def __init__(self, origin: str, first: int, prev: str) -> None:
@@ -66,7 +65,7 @@ class Pass:
         self.last_us = 0
         self.writers = Writers()
         self.keys: set[str] = set()
-        self.gaps: list[Hole] = []
+        self.gaps: list[MissingRange] = []
         self.pruned: list[dict[str, Any]] = []
         self.wrong: list[str] = []
         self._origin = origin
@@ -119,7 +118,7 @@ class Pass:
         return leaf
 
     def _is_valid(self, known: dict[str, Any], row: Any, leaf: bytes) -> bool:
-        """Say what does not hold."""
+        """Return False, and add to `wrong` what does not hold."""
         seq, before = row[0], len(self.wrong)
         if known["prev"] != self.prev:
             self.wrong.append(f"event {seq} does not follow the one before it")
@@ -155,4 +154,4 @@ class Pass:
         if name == PRUNED:
             self.pruned.append(data)
         if name == GAP:
-            self.gaps.append(Hole(data["writer"], data["from_wseq"], data["to_wseq"]))
+            self.gaps.append(MissingRange(data["writer"], data["from_wseq"], data["to_wseq"]))

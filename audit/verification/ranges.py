@@ -1,8 +1,8 @@
 """
-Ranges of a log, checked beside each other by processes that read the log themselves.
+The check of a log in ranges, by processes that read it in parallel.
 
-A range is either in order, or nothing is said of it: what does not hold, and what cannot be told,
-is for the one pass over the whole log to say. So both find the same, whatever was changed.
+A range is either in order, or has no findings: those are for the one pass over the whole log. So
+both find the same, whatever was changed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 from pickle import PickleError
 from typing import Any, NamedTuple
 
-from ..dialect import open_database
-from ..errors import AuditError
-from ..keys import Unwrapping
-from ..merkle import Subtree, leaf_hash
-from ..snapshot import Moment
+from ..database.errors import AuditError
+from ..database.opening import open_database
+from ..proof.merkle import Subtree, leaf_hash
+from ..record.keys import Unwrapping
+from ..store.snapshot import Moment
 from .details import Details
 from .events import SELECT, Pass
 from .report import Verification
@@ -64,9 +64,9 @@ class Range(NamedTuple):
     sizes: list[int]
 
 
-class Part(NamedTuple):
+class RangeResult(NamedTuple):
     """
-    What a range in order adds to the whole.
+    The result of a range that is in order.
 
     Attributes:
         passed: What the events said.
@@ -81,9 +81,9 @@ class Part(NamedTuple):
     usages: int
 
 
-class Where(NamedTuple):
+class LogLocation(NamedTuple):
     """
-    The log, for another process to read.
+    The address of a log, for another process to read.
 
     Attributes:
         url: May hold a password.
@@ -102,7 +102,9 @@ class Where(NamedTuple):
     with_details: bool
 
 
-Each = Callable[[Callable[[Range], Part | None], Iterable[Range]], Iterator[Part | None]]
+Each = Callable[
+    [Callable[[Range], RangeResult | None], Iterable[Range]], Iterator[RangeResult | None]
+]
 """``map``, or what does the same in several processes."""
 
 
@@ -119,7 +121,7 @@ def ranges(start: int, stop: int, sizes_in: Callable[[int, int], list[int]]) -> 
         start = end
 
 
-def checked(where: Where, given: Iterable[Range], each: Each) -> Iterator[Part]:
+def checked(where: LogLocation, given: Iterable[Range], each: Each) -> Iterator[RangeResult]:
     """
     Check ranges, in order.
 
@@ -151,7 +153,7 @@ def _leave_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def check_range(where: Where, given: Range) -> Part | None:
+def check_range(where: LogLocation, given: Range) -> RangeResult | None:
     """Check a range in a transaction of its own; None: it is not in order, or not what it was."""
     try:
         with open_database(where.url).reading() as connection:
@@ -161,7 +163,7 @@ def check_range(where: Where, given: Range) -> Part | None:
         return None
 
 
-def _part(moment: Moment, where: Where, given: Range) -> Part | None:
+def _part(moment: Moment, where: LogLocation, given: Range) -> RangeResult | None:
     start, stop, sizes = given
     passed = _passed_before(moment, where, start)
     grown: list[Subtree] = []
@@ -176,10 +178,10 @@ def _part(moment: Moment, where: Where, given: Range) -> Part | None:
         details = Details(moment, report, _unheard)
         details.check(start, stop)
         usages = details.check_usages(start, stop)
-    return Part(passed, grown, report.details, usages) if report.state == "ok" else None
+    return RangeResult(passed, grown, report.details, usages) if report.state == "ok" else None
 
 
-def _passed_before(moment: Moment, where: Where, start: int) -> Pass:
+def _passed_before(moment: Moment, where: LogLocation, start: int) -> Pass:
     """Return a pass that is about to come to event *start*."""
     row: Any = moment.execute(_PREVIOUS, (where.since, start)).fetchone()
     if row is None:
@@ -191,4 +193,4 @@ def _passed_before(moment: Moment, where: Where, start: int) -> Pass:
 
 
 def _unheard(_done: int) -> None:
-    """Hear nothing: progress is told range by range."""
+    """Ignore progress, which is reported range by range."""

@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""The result of a verification."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 _MOST_FINDINGS = 100
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     """
-    What a finding means.
+    The meaning of a finding.
 
     Attributes:
         TAMPERED: Something is not as it was recorded.
         LOSS: Events never arrived, and the log says so.
-        UNVERIFIABLE: It cannot be told: a key is missing, events are on their way.
+        UNVERIFIABLE: It cannot be checked: a key is missing, events are on their way.
     """
 
     TAMPERED = "tampered"
@@ -27,7 +27,7 @@ class Kind(StrEnum):
 @dataclass(slots=True)
 class Verification:
     """
-    What was found.
+    The result of a verification.
 
     Attributes:
         size: Events in the log.
@@ -58,24 +58,28 @@ class Verification:
     root: str = ""
     origin: str = ""
     signed: int = 0
-    findings: dict[Kind, list[str]] = field(default_factory=lambda: {each: [] for each in Kind})
-    counts: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(Kind, 0))
+    findings: dict[FindingKind, list[str]] = field(
+        default_factory=lambda: {each: [] for each in FindingKind}
+    )
+    counts: dict[FindingKind, int] = field(default_factory=lambda: dict.fromkeys(FindingKind, 0))
 
-    def find(self, kind: Kind, what: str) -> None:
-        """Take note of something that does not hold."""
+    def find(self, kind: FindingKind, what: str) -> None:
+        """Add a finding."""
         self.counts[kind] += 1
         if len(self.findings[kind]) < _MOST_FINDINGS:
             self.findings[kind].append(what)
 
     def tampered(self, what: str) -> None:
-        """Take note of something that is not as it was recorded."""
-        self.find(Kind.TAMPERED, what)
+        """Add a finding of something that is not as it was recorded."""
+        self.find(FindingKind.TAMPERED, what)
 
     @property
     def state(self) -> str:
         """``ok``, or the gravest kind of what was found."""
         grave = (
-            each for each in (Kind.TAMPERED, Kind.UNVERIFIABLE, Kind.LOSS) if self.counts[each]
+            each
+            for each in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS)
+            if self.counts[each]
         )
         return next(grave, "ok")
 
@@ -112,6 +116,6 @@ class Verification:
             "gaps": {"declared": self.gaps, "events": self.lost},
             "findings": {
                 kind.value: {"count": self.counts[kind], "first": self.findings[kind]}
-                for kind in Kind
+                for kind in FindingKind
             },
         }

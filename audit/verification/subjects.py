@@ -1,4 +1,4 @@
-"""Customers and keys: what can be told of their tables without knowing who anybody is."""
+"""The check of the tables of customers and keys, without knowing who anybody is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
-from ..erasing import COMPLETED, REQUESTED, RESUMED, UNDER_WAY
-from ..errors import KeyMissingError
-from ..keys import Keyring
-from ..snapshot import Snapshot
-from ..subjects import CUSTOMER, NOBODY
+from ..database.errors import KeyMissingError
+from ..erasure.run import COMPLETED, REQUESTED, RESUMED, UNDER_WAY
+from ..record.keys import Keyring
+from ..record.subjects import CUSTOMER, NOBODY
+from ..store.snapshot import Snapshot
 from .report import Verification
 
 _SUBJECTS = """
@@ -33,13 +33,13 @@ _NOTED_REQUESTS = """
 
 
 def check_subjects(snapshot: Snapshot, report: Verification) -> None:
-    """See that every customer's row agrees with itself, and that aliases lead to somebody."""
+    """Check that every customer's row is consistent, and that every alias names a customer."""
     for uid, *columns in snapshot.stream(_SUBJECTS):
         if not _is_sound(*columns):
-            report.tampered(f"the subject {uid} contradicts itself")
+            report.tampered(f"the subject {uid} is inconsistent")
     found: Any = snapshot.execute(_STRAY_ALIASES).fetchone()
     if found[0]:
-        report.tampered(f"{found[0]:,} aliases lead to nobody")
+        report.tampered(f"{found[0]:,} aliases name no customer")
     _check_requests(snapshot, report)
 
 
@@ -53,9 +53,9 @@ def _check_requests(snapshot: Snapshot, report: Verification) -> None:
     # Retention may have removed the event that began one, never one that came after its end.
     strays = kept & done if snapshot.first_seq else kept - (begun - done)
     if strays:
-        report.tampered(f"{len(strays):,} aliases are of an erasure that is not under way")
+        report.tampered(f"{len(strays):,} aliases name an erasure that is not under way")
     if begun - done - kept:
-        report.tampered(f"{len(begun - done - kept):,} erasures can no longer be gone on with")
+        report.tampered(f"{len(begun - done - kept):,} erasures can no longer be resumed")
 
 
 def _is_sound(kind: str, state: str, is_shredded: int, merged_into: str | None, *rest: Any) -> bool:
@@ -70,7 +70,7 @@ def _is_sound(kind: str, state: str, is_shredded: int, merged_into: str | None, 
 
 
 def check_keys(snapshot: Snapshot, ring: Keyring, report: Verification) -> None:
-    """See that the log's own key is the same behind every secret that is here."""
+    """Check that every secret that is here unwraps the same key of the log."""
     log_keys: set[bytes] = set()
     found: list[Any] = snapshot.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
     for key_id, wrapped in found:
@@ -81,4 +81,4 @@ def check_keys(snapshot: Snapshot, ring: Keyring, report: Verification) -> None:
         except KeyMissingError:
             report.tampered(f"what is wrapped with the key {key_id} was changed")
     if len(log_keys) > 1:
-        report.tampered("two secrets lead to two keys of the log")
+        report.tampered("two secrets unwrap two different keys of the log")

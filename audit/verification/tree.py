@@ -1,4 +1,4 @@
-"""The Merkle tree grown anew, and every checkpoint and tile held against it."""
+"""The check of every checkpoint and tile against a Merkle tree that is computed anew."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ..merkle import Frontier, Subtree, Tile, subtrees
-from ..note import parse_checkpoint, verified
-from ..snapshot import Snapshot
+from ..proof.merkle import Frontier, Subtree, Tile, subtrees
+from ..proof.note import parse_checkpoint, verified
+from ..store.snapshot import Snapshot
 
 
-class Growth:
+class TreeGrowth:
     """
-    A tree that grows, and whose root is wanted at certain sizes.
+    A tree that is computed anew, with its roots at certain sizes.
 
     Args:
         frontier: Where it begins.
@@ -59,7 +59,7 @@ class Growth:
             "SELECT hash FROM audit_tile WHERE level = ? AND idx = ?", (tile.level, tile.idx)
         ).fetchone()
         if kept is None or bytes(kept[0]) != tile.hash:
-            self.wrong.append(f"tile {tile.level}/{tile.idx} is not what the events make it")
+            self.wrong.append(f"tile {tile.level}/{tile.idx} does not match its events")
 
 
 def cut(start: int, leaves: Sequence[bytes], sizes: Sequence[int]) -> Iterator[Subtree]:
@@ -70,7 +70,7 @@ def cut(start: int, leaves: Sequence[bytes], sizes: Sequence[int]) -> Iterator[S
         at = size - start
 
 
-class Kept(NamedTuple):
+class StoredCheckpoint(NamedTuple):
     """A checkpoint as the log keeps it; see `schema`."""
 
     size: int
@@ -79,13 +79,13 @@ class Kept(NamedTuple):
     key_id: str
 
 
-def kept_checkpoints(snapshot: Snapshot, since: int) -> list[Kept]:
+def kept_checkpoints(snapshot: Snapshot, since: int) -> list[StoredCheckpoint]:
     """Return the checkpoints of *since* events and more."""
     found: list[Any] = snapshot.execute(
         "SELECT size, root, note, key_id FROM audit_checkpoint WHERE size >= ? ORDER BY size",
         (since,),
     ).fetchall()
-    return [Kept(size, bytes(root), note, key_id) for size, root, note, key_id in found]
+    return [StoredCheckpoint(size, bytes(root), note, key_id) for size, root, note, key_id in found]
 
 
 def size_of(note: str) -> int:
@@ -96,9 +96,9 @@ def size_of(note: str) -> int:
         return -1
 
 
-class Checked(NamedTuple):
+class CheckpointResult(NamedTuple):
     """
-    What became of a checkpoint.
+    The result of checking a checkpoint.
 
     Attributes:
         size: Of how many events it is.
@@ -113,7 +113,7 @@ class Checked(NamedTuple):
 
 class Notary:
     """
-    Knows which signatures are the log's.
+    The keys whose signatures are the log's.
 
     Args:
         origin: The log's name.
@@ -127,12 +127,12 @@ class Notary:
         self._named = tuple(named)
         self.key_ids = {key.split("+", 2)[1] for key in (*self._own, *self._named)}
 
-    def checked(self, note: str, roots: dict[int, bytes]) -> Checked:
+    def checked(self, note: str, roots: dict[int, bytes]) -> CheckpointResult:
         """Hold a note against the roots there were, by size."""
         is_own = any(verified(note, key) for key in self._own)
         if not is_own and not any(verified(note, key) for key in self._named):
-            return Checked(size_of(note), is_own, "is not signed by the log")
-        return Checked(size_of(note), is_own, self._wrong_with(note, roots))
+            return CheckpointResult(size_of(note), is_own, "is not signed by the log")
+        return CheckpointResult(size_of(note), is_own, self._wrong_with(note, roots))
 
     def _wrong_with(self, note: str, roots: dict[int, bytes]) -> str:
         try:
@@ -147,7 +147,7 @@ class Notary:
         return "" if root == claimed.root else "has another root than its events"
 
 
-def check_kept(kept: Kept, notary: Notary, roots: dict[int, bytes]) -> Checked:
+def check_kept(kept: StoredCheckpoint, notary: Notary, roots: dict[int, bytes]) -> CheckpointResult:
     """Hold one of the log's own checkpoints against the tree."""
     checked = notary.checked(kept.note, roots)
     wrong = checked.wrong or _wrong_columns(kept, notary)
@@ -156,14 +156,14 @@ def check_kept(kept: Kept, notary: Notary, roots: dict[int, bytes]) -> Checked:
     )
 
 
-def _wrong_columns(kept: Kept, notary: Notary) -> str:
+def _wrong_columns(kept: StoredCheckpoint, notary: Notary) -> str:
     claimed = parse_checkpoint(kept.note)
     if (claimed.size, claimed.root) != (kept.size, kept.root):
         return "is not what its columns say"
     return "" if kept.key_id in notary.key_ids else "names a key that is not the log's"
 
 
-def check_from_elsewhere(note: str, notary: Notary, roots: dict[int, bytes]) -> Checked:
+def check_from_elsewhere(note: str, notary: Notary, roots: dict[int, bytes]) -> CheckpointResult:
     """Hold a checkpoint that was kept elsewhere against the tree."""
     checked = notary.checked(note, roots)
     wrong = checked.wrong

@@ -6,13 +6,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..errors import AuditError, KeyMissingError
+from ..database.errors import AuditError, KeyMissingError
+from ..database.schema import newest_version
 from ..log import AuditLog
-from ..merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
-from ..note import Signer
-from ..schema import newest_version
-from ..snapshot import Snapshot
-from ..tree import StoredHashes
+from ..proof.merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
+from ..proof.note import Signer
+from ..store.snapshot import Snapshot
+from ..store.tree import StoredHashes
 from .details import Details
 from .events import BLOCK, SELECT, Pass
 from .ranges import (
@@ -20,20 +20,20 @@ from .ranges import (
     LESS_WORK,
     UNREADABLE,
     Each,
+    LogLocation,
     UnsoundError,
-    Where,
     checked,
     mark,
     processes,
     ranges,
 )
-from .report import Kind, Verification
+from .report import FindingKind, Verification
 from .subjects import check_keys, check_subjects
 from .tree import (
-    Checked,
-    Growth,
-    Kept,
+    CheckpointResult,
     Notary,
+    StoredCheckpoint,
+    TreeGrowth,
     check_from_elsewhere,
     check_kept,
     kept_checkpoints,
@@ -44,7 +44,7 @@ from .writers import undeclared, union
 Progress = Callable[[int], object]
 
 
-def verify(  # noqa: PLR0913 - keyword-only
+def verify(
     log: AuditLog,
     *,
     since: int = 0,
@@ -72,20 +72,22 @@ def verify(  # noqa: PLR0913 - keyword-only
     with log.reading() as snapshot:
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
-        told = _Told(progress)
-        asked = Asked(max(since, snapshot.first_seq), checkpoints, with_details, told)
+        counted_once = _ProgressOnce(progress)
+        options = VerifyOptions(
+            max(since, snapshot.first_seq), checkpoints, with_details, counted_once
+        )
         least = LEAST if with_details else LEAST * LESS_WORK
-        if jobs > 1 and snapshot.size - asked.since >= least:
+        if jobs > 1 and snapshot.size - options.since >= least:
             try:
                 with processes(jobs) as each:
-                    return report_of(log, snapshot, asked, each)
+                    return report_of(log, snapshot, options, each)
             except UnsoundError:
-                told.begin_again()
-        return report_of(log, snapshot, asked)
+                counted_once.begin_again()
+        return report_of(log, snapshot, options)
 
 
-class Asked(NamedTuple):
-    """What `verify` was asked for."""
+class VerifyOptions(NamedTuple):
+    """The options of `verify`."""
 
     since: int = 0
     checkpoints: Sequence[str] = ()
@@ -94,7 +96,7 @@ class Asked(NamedTuple):
 
 
 def report_of(
-    log: AuditLog, snapshot: Snapshot, asked: Asked, each: Each | None = None
+    log: AuditLog, snapshot: Snapshot, options: VerifyOptions, each: Each | None = None
 ) -> Verification:
     """
     Check one moment of *log*.
@@ -102,46 +104,46 @@ def report_of(
     Args:
         log: Which.
         snapshot: The moment.
-        asked: How much of it.
+        options: How much of it.
         each: What checks ranges of it, beside each other. None: one pass over all of it.
 
     Raises:
         UnsoundError: A range is not in order; what is wrong, one pass can tell.
     """
-    whole = _Whole(log, snapshot, asked)
+    whole = _Whole(log, snapshot, options)
     with whole.readable("what is sealed"):
         whole.events(each)
-    if asked.with_details:
+    if options.with_details:
         with whole.readable("what may be erased"):
             whole.details()
     return whole.report
 
 
-class _Told:
-    """Tells progress, and of each event once, however often it is checked."""
+class _ProgressOnce:
+    """A progress callback that counts each event once, however often it is checked."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._told = self._again = 0
+        self._count_checkpoint = self._again = 0
 
     def __call__(self, done: int) -> None:
         again = min(done, self._again)
         self._again -= again
-        self._told += done - again
+        self._count_checkpoint += done - again
         self._progress(done - again)
 
     def begin_again(self) -> None:
-        """Be silent until what was told is done again."""
-        self._again = self._told
+        """Count nothing until the events that were counted are checked again."""
+        self._again = self._count_checkpoint
 
 
 class _Whole:
-    def __init__(self, log: AuditLog, snapshot: Snapshot, asked: Asked) -> None:
-        since = asked.since
+    def __init__(self, log: AuditLog, snapshot: Snapshot, options: VerifyOptions) -> None:
+        since = options.since
         self.report = Verification(size=snapshot.size, since=since, origin=snapshot.origin)
         self._log = log
         self._snapshot = snapshot
-        self._asked = asked
+        self._options = options
         self._since = self._unopened = since
         self._usages = 0
         self._is_all = since == snapshot.first_seq
@@ -159,7 +161,7 @@ class _Whole:
 
     def events(self, each: Each | None) -> None:
         """Check the sealed events, the tree over them, and the checkpoints."""
-        snapshot, passed, elsewhere = self._snapshot, self._passed, self._asked.checkpoints
+        snapshot, passed, elsewhere = self._snapshot, self._passed, self._options.checkpoints
         kept = kept_checkpoints(snapshot, 0 if self._is_all else self._since)
         sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, elsewhere)]
         growth = self._grown(sizes)
@@ -175,13 +177,13 @@ class _Whole:
         self._writers()
         self._checkpoints(kept, elsewhere, growth.roots)
 
-    def _walk(self, growth: Growth) -> None:
+    def _walk(self, growth: TreeGrowth) -> None:
         rows = self._snapshot.stream(SELECT, (self._since, self._snapshot.size))
         for leaves in self._passed.leaves(rows):
             growth.grow(leaves)
-            self._asked.progress(len(leaves))
+            self._options.progress(len(leaves))
 
-    def _join(self, growth: Growth, each: Each) -> None:
+    def _join(self, growth: TreeGrowth, each: Each) -> None:
         """Put together what the ranges of the log are, details included."""
         snapshot, report = self._snapshot, self.report
         given = ranges(self._since, snapshot.size, growth.sizes_in)
@@ -191,25 +193,25 @@ class _Whole:
             report.details += part.details
             report.valid_details += part.details
             self._usages += part.usages
-            self._asked.progress(part.passed.events + part.details)
+            self._options.progress(part.passed.events + part.details)
         self._unopened = snapshot.size
 
-    def _where(self) -> Where:
-        log, snapshot, opens = self._log, self._snapshot, self._asked.with_details
+    def _where(self) -> LogLocation:
+        log, snapshot, opens = self._log, self._snapshot, self._options.with_details
         try:
             if opens:
                 snapshot.check_keys()
         except (AuditError, *UNREADABLE):
             raise UnsoundError from None
         secrets = log.ring.unwrapping()
-        return Where(log.url, secrets, mark(snapshot), self._since, self._passed.prev, opens)
+        return LogLocation(log.url, secrets, mark(snapshot), self._since, self._passed.prev, opens)
 
-    def _grown(self, sizes: Sequence[int]) -> Growth:
+    def _grown(self, sizes: Sequence[int]) -> TreeGrowth:
         """Return the tree as it was before the first event that is checked."""
         if not self._is_all:
             before = Prover(self._hashes, self._since).frontier()
-            return Growth(before, sizes, self._snapshot)
-        growth = Growth(Frontier(), sizes, self._snapshot)
+            return TreeGrowth(before, sizes, self._snapshot)
+        growth = TreeGrowth(Frontier(), sizes, self._snapshot)
         for start in range(0, self._since, BLOCK):  # what retention removed has left its hashes
             growth.grow(self._hashes.leaves(start, min(start + BLOCK, self._since)))
         return growth
@@ -226,11 +228,11 @@ class _Whole:
             return
         prev_leaf, kept, recorded_us, version = head
         if version != newest_version():
-            report.tampered("the log claims another version of the schema than it has")
+            report.tampered("the log claims another schema version than it has")
         if passed.next_seq != snapshot.size:
             report.tampered(f"events {passed.next_seq} to {snapshot.size - 1} are missing")
         if (bytes(prev_leaf).hex(), bytes(kept)) != (passed.prev, frontier.to_bytes()):
-            report.tampered("the head of the log is not where its events end")
+            report.tampered("the head of the log does not match its last event")
         if passed.events and recorded_us != passed.last_us:
             report.tampered("the head of the log has another time than its last event")
         operations = passed.operations + passed.counted_before("n_operations")
@@ -248,34 +250,36 @@ class _Whole:
             (snapshot.first_seq, snapshot.size),
         )
         if beyond:
-            report.tampered(f"{beyond:,} events are outside of the log: its head was put back")
+            report.tampered(f"{beyond:,} events are outside of the log: its head was rolled back")
         found = snapshot.execute("SELECT level, count(*) FROM audit_tile GROUP BY level").fetchall()
         tiles = {level: count for level, count in found if level}
         levels = range(1, snapshot.size.bit_length() // TILE_BITS + 1)
         full = {each: snapshot.size >> TILE_BITS * each for each in levels}
         if tiles != {level: count for level, count in full.items() if count}:
-            report.tampered("there are more or fewer tiles than the events make")
+            report.tampered("the number of tiles does not fit the number of events")
 
     def _writers(self) -> None:
-        """Look for holes in what writers have counted, declared or not."""
+        """Look for gaps in the sequences of writers, declared or not."""
         report, passed = self.report, self._passed
         gaps = union(passed.gaps)
         for writer, number in passed.writers.twice():
             report.tampered(f"event {number} of writer {writer} was recorded twice")
-        for hole in passed.writers.holes(from_one=not self._since):
-            missing = undeclared(hole, gaps)
+        for missing_range in passed.writers.missing_ranges(from_one=not self._since):
+            missing = undeclared(missing_range, gaps)
             if missing:
-                what = f"{missing:,} events of writer {hole.writer} are missing, and not declared"
-                report.find(Kind.UNVERIFIABLE, f"{what} as lost (yet)")
+                what = f"{missing:,} events of writer {missing_range.writer} are missing"
+                report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
         for gap in gaps:
             lost = passed.writers.missing_in(gap)
             report.gaps += lost > 0
             report.lost += lost
             if lost:
-                report.find(Kind.LOSS, f"writer {gap.writer} lost {lost:,} events, and says so")
+                report.find(
+                    FindingKind.LOSS, f"writer {gap.writer} lost {lost:,} events, and declared them"
+                )
 
     def _checkpoints(
-        self, kept: Sequence[Kept], elsewhere: Sequence[str], roots: dict[int, bytes]
+        self, kept: Sequence[StoredCheckpoint], elsewhere: Sequence[str], roots: dict[int, bytes]
     ) -> None:
         for size in map(size_of, elsewhere):
             if 0 <= size < self._since:
@@ -286,18 +290,18 @@ class _Whole:
         covered = max((each.size for each in checked if each.is_own and not each.wrong), default=-1)
         self.report.signed = max(covered, 0)
         for each in checked:
-            self._told(each, covered)
+            self._count_checkpoint(each, covered)
         if covered < 0 and self._snapshot.size:
-            self.report.find(Kind.UNVERIFIABLE, "no checkpoint vouches for the log (yet)")
+            self.report.find(FindingKind.UNVERIFIABLE, "no valid checkpoint covers the log (yet)")
 
-    def _told(self, checked: Checked, covered: int) -> None:
+    def _count_checkpoint(self, checked: CheckpointResult, covered: int) -> None:
         self.report.checkpoints += 1
         if checked.wrong:
             self.report.tampered(checked.wrong)
         elif not checked.is_own and checked.size > covered:
             whose = "is signed with a secret that is not here"
             self.report.find(
-                Kind.UNVERIFIABLE, f"the checkpoint of {checked.size:,} events {whose}"
+                FindingKind.UNVERIFIABLE, f"the checkpoint of {checked.size:,} events {whose}"
             )
         else:
             self.report.valid_checkpoints += 1
@@ -325,11 +329,13 @@ class _Whole:
         try:
             self._snapshot.check_keys()
         except KeyMissingError:
-            report.find(Kind.UNVERIFIABLE, "details cannot be opened: the secret is not here")
+            report.find(
+                FindingKind.UNVERIFIABLE, "details cannot be opened: the secret is not here"
+            )
             return
         check_keys(self._snapshot, self._log.ring, report)
         check_subjects(self._snapshot, report)
-        details = Details(self._snapshot, report, self._asked.progress)
+        details = Details(self._snapshot, report, self._options.progress)
         details.check(self._unopened)
         usages = self._usages + details.check_usages(self._unopened)
         if usages != passed.usages:
@@ -339,7 +345,7 @@ class _Whole:
         erased = passed.gone + passed.counted_before("n_gone")
         if missing > erased or (self._is_all and missing < erased):
             report.tampered(
-                f"{missing:,} details are gone, and the log says that {erased:,} were erased"
+                f"{missing:,} details are gone, and the log declares {erased:,} as erased"
             )
 
 

@@ -1,5 +1,5 @@
 """
-What each writer has counted, and where its count has holes.
+The sequence of each writer, and its gaps.
 
 A writer counts its events from 1 without a gap, and they come roughly in order, so that a few
 intervals hold millions of numbers.
@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 
-class Hole(NamedTuple):
-    """Numbers of one writer that are not there, both ends included."""
+class MissingRange(NamedTuple):
+    """A range of one writer's numbers that is missing, both ends included."""
 
     writer: str
     first: int
@@ -21,7 +21,7 @@ class Hole(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many they are."""
+        """The size of the range."""
         return self.last - self.first + 1
 
 
@@ -32,7 +32,7 @@ class Writers:
         self._intervals: dict[str, list[list[int]]] = {}
 
     def add(self, writer: str, number: int) -> None:
-        """Take note of one event."""
+        """Add one event."""
         intervals = self._intervals.get(writer)
         if intervals is None:
             self._intervals[writer] = [[number, number]]
@@ -42,7 +42,7 @@ class Writers:
             intervals.append([number, number])
 
     def update(self, later: Writers) -> None:
-        """Take over what was noted by *later*, whose events came after."""
+        """Add the intervals of *later*, whose events came after."""
         for writer, intervals in later._intervals.items():
             self._intervals.setdefault(writer, []).extend(intervals)
 
@@ -53,7 +53,7 @@ class Writers:
                 if after[0] <= before[1]:
                     yield writer, after[0]
 
-    def holes(self, *, from_one: bool) -> Iterator[Hole]:
+    def missing_ranges(self, *, from_one: bool) -> Iterator[MissingRange]:
         """
         Yield what is missing between the first and the last number of each writer.
 
@@ -64,10 +64,10 @@ class Writers:
             last = 0 if from_one else intervals[0][0] - 1
             for first, end in intervals:
                 if first > last + 1:
-                    yield Hole(writer, last + 1, first - 1)
+                    yield MissingRange(writer, last + 1, first - 1)
                 last = max(last, end)
 
-    def missing_in(self, gap: Hole) -> int:
+    def missing_in(self, gap: MissingRange) -> int:
         """Return how many numbers of *gap* did not come after all."""
         intervals = self._intervals.get(gap.writer, ())
         overlaps = (min(end, gap.last) - max(first, gap.first) + 1 for first, end in intervals)
@@ -78,9 +78,9 @@ class Writers:
             yield writer, sorted(intervals)
 
 
-def union(gaps: Iterable[Hole]) -> list[Hole]:
+def union(gaps: Iterable[MissingRange]) -> list[MissingRange]:
     """Return *gaps* with those that overlap made one: a crash may declare the same one twice."""
-    merged: list[Hole] = []
+    merged: list[MissingRange] = []
     for each in sorted(gaps):
         last = merged[-1] if merged else None
         if last is not None and last.writer == each.writer and each.first <= last.last + 1:
@@ -90,12 +90,12 @@ def union(gaps: Iterable[Hole]) -> list[Hole]:
     return merged
 
 
-def undeclared(hole: Hole, declared: list[Hole]) -> int:
-    """Return how many numbers of *hole* none of *declared* names, which is a `union`."""
-    missing, at = 0, hole.first
+def undeclared(missing_range: MissingRange, declared: list[MissingRange]) -> int:
+    """Return how many numbers of *missing_range* none of *declared* has, which is a `union`."""
+    missing, at = 0, missing_range.first
     for each in declared:
-        if each.writer != hole.writer or each.last < at or each.first > hole.last:
+        if each.writer != missing_range.writer or each.last < at or each.first > missing_range.last:
             continue
         missing += max(0, each.first - at)
         at = max(at, each.last + 1)
-    return missing + max(0, hole.last - at + 1)
+    return missing + max(0, missing_range.last - at + 1)

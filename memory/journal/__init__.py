@@ -1,9 +1,9 @@
 """
-The write journal: what a store did not take is kept, redacted, and made again.
+The write journal: writes that a store did not take are kept, redacted, and made again.
 
-A guard with a journal is a `journalled.JournalledGuard`; `journal` keeps the writes, `replay` makes
-them again. Outside, an adapter says by `writes` which of its client's calls can be kept.
+`memory.guard.steps.journal` is the step of a guard that keeps them; `journal` holds them on disk,
+`replay` makes them again, and an adapter declares in `writes` which calls can be kept.
 """
 
 MAX_BYTES = 64 * 1024 * 1024
-"""How large a journal's file may become, unless a setting says so. In bytes."""
+"""Default of the maximum size of a journal's file, bytes."""

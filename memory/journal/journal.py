@@ -1,5 +1,5 @@
 """
-The write journal: writes that a store did not take, redacted already, until it takes them.
+The write journal of one process: redacted writes that wait for their store.
 
 What is appended is on the disk before the caller is told. Each write waits in the queue of its
 guard, in order. Before a write is tried again a mark says so, durably: a crash in the middle leaves
@@ -20,13 +20,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from ...telemetry.claim import Claim, claim, claim_exactly, claimable
-from ...telemetry.faults import Faults
-from ...telemetry.fork import reset_after_fork
-from ..call import Call
+from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
+from ...telemetry.process.faults import Faults
+from ...telemetry.process.fork import reset_after_fork
 from . import MAX_BYTES
+from .journal_file import Entry, InFlight, JournalFile, Queue, holds
 from .records import Placed, Waiting, Write
-from .shelf import Entry, Queue, Shelf, holds
 
 _RETRY_S = 30.0
 """Seconds until a journal that could not be opened is tried again."""
@@ -35,7 +34,7 @@ _RETRY_S = 30.0
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalStats:
     """
-    What can be said of a journal.
+    The state of a journal.
 
     Attributes:
         path: Its file in this process. None: it could not be opened.
@@ -78,10 +77,10 @@ class Journal:
         self._faults = faults
         self._clock = clock
         self._queues: dict[str, Queue] = {}
-        self._shelves: list[Shelf] = []  # the first is this process's own
+        self._files: list[JournalFile] = []  # the first is this process's own
         self._quarantined: list[Path] = []
         self._begin()
-        weakref.finalize(self, _close, self._shelves)
+        weakref.finalize(self, _close, self._files)
         reset_after_fork(self)
 
     def _begin(self) -> None:
@@ -89,9 +88,9 @@ class Journal:
         self._retry_at = float("-inf")
 
     def forked(self) -> None:
-        """Leave files and locks to the parent; a child opens its own when it needs one."""
+        """Release the parent's files in a forked child, which opens its own when it needs one."""
         self._begin()
-        _close(self._shelves)
+        _close(self._files)
         for queue in self._queues.values():
             queue.forked()
 
@@ -103,13 +102,13 @@ class Journal:
             OSError: It cannot be opened.
         """
         with self._lock:
-            if not self._shelves:
-                self._load([self._shelf(claim(self._path))])
+            if not self._files:
+                self._load([self._file(lock_free_name(self._path))])
                 self.adopt()
 
     def is_open(self) -> bool:
         """Tell whether there is a file, having tried to open one; not too often, if it fails."""
-        return bool(self._shelves) or self._opens()
+        return bool(self._files) or self._opens()
 
     def _opens(self) -> bool:
         with self._lock:
@@ -120,7 +119,7 @@ class Journal:
             except OSError as exc:
                 self._retry_at = self._clock() + _RETRY_S
                 self._faults.note("journal.open", exc)
-            return bool(self._shelves)
+            return bool(self._files)
 
     def close(self, timeout_s: float = -1) -> None:
         """
@@ -132,7 +131,7 @@ class Journal:
         if not self._lock.acquire(timeout=timeout_s):
             return
         try:
-            _close(self._shelves)
+            _close(self._files)
             for queue in self._queues.values():
                 queue.entries = {}
         finally:
@@ -168,7 +167,7 @@ class Journal:
 
     # -- one write ---------------------------------------------------------------------------------
 
-    def append(self, write: Write, call: Call | None = None) -> Entry:
+    def append(self, write: Write, call: InFlight | None = None) -> Entry:
         """
         Keep *write*. It is on the disk when this returns.
 
@@ -182,8 +181,8 @@ class Journal:
         """
         with self._lock:
             self.open()
-            shelf = self._shelves[0]
-            entry = self._enter(Placed(write, shelf.keep(write)), shelf)
+            file = self._files[0]
+            entry = self._enter(Placed(write, file.keep(write)), file)
             entry.call = call
             return entry
 
@@ -196,7 +195,7 @@ class Journal:
             OSError: It cannot be read.
         """
         with self._lock:
-            return entry.shelf.read(entry)
+            return entry.file.read(entry)
 
     def attempt(self, entry: Entry) -> None:
         """
@@ -207,7 +206,7 @@ class Journal:
         """
         with self._lock:
             if not entry.in_doubt:
-                entry.shelf.attempt(entry)
+                entry.file.attempt(entry)
                 entry.in_doubt = True
 
     def done(self, entry: Entry) -> bool:
@@ -216,7 +215,7 @@ class Journal:
             if entry.queue.entries.get(entry.write_id) is not entry:
                 return False
             try:
-                entry.shelf.strike(entry)
+                entry.file.strike(entry)
                 self._clear_away()
             except (OSError, ValueError) as exc:
                 self._faults.note("journal.done", exc)
@@ -226,20 +225,20 @@ class Journal:
 
     def _clear_away(self) -> None:
         """Remove the files of dead processes in which nothing waits any more."""
-        for shelf in [each for each in self._shelves[1:] if not each.entries]:
-            shelf.remove()
-            self._shelves.remove(shelf)
+        for file in [each for each in self._files[1:] if not each.entries]:
+            file.remove()
+            self._files.remove(file)
 
     # -- files -------------------------------------------------------------------------------------
 
     def adopt(self) -> None:
         """Take over the files of processes that have died."""
         with self._lock:
-            if not self._shelves:
+            if not self._files:
                 return  # opening does it
             try:
-                claimed = [each for path in self._others() if (each := claim_exactly(path))]
-                self._load([self._shelf(each) for each in claimed])
+                claimed = [each for path in self._others() if (each := try_lock(path))]
+                self._load([self._file(each) for each in claimed])
                 self._clear_away()
             except OSError as exc:
                 self._faults.note("journal.adopt", exc)
@@ -250,33 +249,33 @@ class Journal:
             return any(holds(path, queue.key) for path in self._others())
 
     def _others(self) -> list[Path]:
-        mine = {each.file.path for each in self._shelves}
-        return [each for each in claimable(self._path) if each not in mine]
+        mine = {each.frames.path for each in self._files}
+        return [each for each in lockable_files(self._path) if each not in mine]
 
-    def _shelf(self, claimed: Claim) -> Shelf:
-        shelf = Shelf(claimed, self._max_bytes)
-        if shelf.file.recovery.quarantine is not None:
-            self._quarantined.append(shelf.file.recovery.quarantine)
+    def _file(self, claimed: FileLock) -> JournalFile:
+        file = JournalFile(claimed, self._max_bytes)
+        if file.frames.recovery.quarantine is not None:
+            self._quarantined.append(file.frames.recovery.quarantine)
             self._faults.count("journal.quarantine")
-        return shelf
+        return file
 
-    def _load(self, shelves: list[Shelf]) -> None:
-        found = [(each, each.waiting()) for each in shelves]
-        self._shelves.extend(shelves)
-        for shelf, kept in sorted(found, key=lambda pair: _oldest_ns(pair[1])):
+    def _load(self, files: list[JournalFile]) -> None:
+        found = [(each, each.waiting()) for each in files]
+        self._files.extend(files)
+        for file, kept in sorted(found, key=lambda pair: _oldest_ns(pair[1])):
             for placed in kept.values():
-                self._enter(placed, shelf)
+                self._enter(placed, file)
 
-    def _enter(self, placed: Placed, shelf: Shelf) -> Entry:
+    def _enter(self, placed: Placed, file: JournalFile) -> Entry:
         write = placed.write
         queue = self._queue(write.key)
-        entry = Entry(write.id, queue, write.created_ns, write.in_doubt, shelf, placed.span)
-        queue.entries[write.id] = shelf.entries[write.id] = entry
+        entry = Entry(write.id, queue, write.created_ns, write.in_doubt, file, placed.span)
+        queue.entries[write.id] = file.entries[write.id] = entry
         return entry
 
     def stats(self) -> JournalStats:
         """Return what can be said of the journal now, without waiting for its disk."""
-        own = next((each.file for each in list(self._shelves)), None)
+        own = next((each.frames for each in list(self._files)), None)
         queues = dict(self._queues)
         waiting = {key: list(queue.entries.values()) for key, queue in queues.items()}
         kept = (each.created_ns for entries in waiting.values() for each in entries)
@@ -302,11 +301,11 @@ def _reference(client: object) -> Callable[[], object]:
         return lambda: client
 
 
-def _close(shelves: list[Shelf]) -> None:
-    for shelf in shelves:
+def _close(files: list[JournalFile]) -> None:
+    for file in files:
         with suppress(OSError):
-            shelf.close()
-    shelves.clear()
+            file.close()
+    files.clear()
 
 
 def _oldest_ns(kept: Waiting) -> int:

@@ -1,4 +1,4 @@
-"""A write as the journal keeps it, and what a file of the journal says, record by record."""
+"""The records of a journal's file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from ...telemetry.framing import Span
+from ...telemetry.files.framing import Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Write:
         id: Its own, and the one that it carries into stores that would take it twice.
         key: The queue it waits in.
         method: The client's own name for what is to be called.
-        arguments: What with, redacted, as `values.Values` wrote them.
+        arguments: What with, redacted, as `codec.ArgumentCodec` wrote them.
         created_ns: When, nanoseconds since 1970 UTC.
         in_doubt: The store may have taken it already.
         labels: Tenant, agent, feature, run and purpose as sinks may have them.

@@ -1,5 +1,5 @@
 """
-The thread that makes journalled writes again, for clients that are called synchronously.
+The thread that replays journalled writes of clients that are called synchronously.
 
 There is none until something waits, and none once nothing does. It polls: a store does not say
 when it is back.
@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-from ...telemetry.faults import Faults
-from ...telemetry.fork import reset_after_fork
+from ...telemetry.process.faults import Faults
+from ...telemetry.process.fork import reset_after_fork
 
 POLL_S = 0.25
 

@@ -1,4 +1,4 @@
-"""What the tests of every adapter use: a runtime, and the events that came out of it."""
+"""What the tests of every adapter use: a bench, and the events that came out of it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench import Bench, journalling
 
-from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.guard.steps.journal import JournalWrites
 from mnemoscope.memory.journal.journal import Journal
-from mnemoscope.memory.journal.journalled import JournalledGuard
-from mnemoscope.memory.redaction.redactor import Redactor, build_redactor
-from mnemoscope.memory.runtime import Runtime
-from mnemoscope.telemetry.drain import Drain
-from mnemoscope.telemetry.event import Event
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.event import Event
+from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.process.faults import Faults
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"
@@ -56,26 +57,25 @@ def redactor() -> Redactor:
 
 @pytest.fixture
 def collector() -> Collector:
-    """Return the one sink of `runtime`."""
+    """Return the one sink of `bench`."""
     return Collector()
 
 
 @pytest.fixture
-def runtime(
-    redactor: Redactor, subject_keys: SubjectKeys, collector: Collector
-) -> Iterator[Runtime]:
-    """Return what guards share: everything real, one sink."""
-    built = Runtime(redactor=redactor, drain=Drain([collector]), keys=subject_keys)
-    yield built
-    built.drain.close(2)
+def bench(redactor: Redactor, subject_keys: SubjectKeys, collector: Collector) -> Iterator[Bench]:
+    """Return the parts of a scope: everything real, one sink."""
+    faults = Faults()
+    drain = Drain([collector], faults=faults)
+    yield Bench(redactor=redactor, drain=drain, keys=subject_keys, faults=faults)
+    drain.close(2)
 
 
 @pytest.fixture
-def events(runtime: Runtime, collector: Collector) -> Callable[[], list[Event]]:
+def events(bench: Bench, collector: Collector) -> Callable[[], list[Event]]:
     """Return a function that waits for the drain and returns all events so far."""
 
     def settled() -> list[Event]:
-        assert runtime.drain.flush(5)
+        assert bench.drain.flush(5)
         return collector.collected
 
     return settled
@@ -92,14 +92,14 @@ class NoThread:
 
 
 @pytest.fixture
-def journal(runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
-    """Give `runtime` a journal; `replay` makes the writes in it again, and nobody else does."""
-    monkeypatch.setattr(JournalledGuard, "_begin_task", lambda _self, _kept: None)
-    runtime.journal = Journal(tmp_path / "journal", faults=runtime.faults)
-    runtime.replayer = NoThread()  # type: ignore[assignment]  # as much of it as is used
-    runtime.journal.open()
-    yield runtime.journal
-    runtime.journal.close()
+def journal(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
+    """Give `bench` a journal; `replay` makes the writes in it again, and nobody else does."""
+    monkeypatch.setattr(JournalWrites, "_begin_task", lambda _self: None)
+    bench.journal = Journal(tmp_path / "journal", faults=bench.faults)
+    bench.replayer = NoThread()
+    bench.journal.open()
+    yield bench.journal
+    bench.journal.close()
 
 
 @pytest.fixture
@@ -107,9 +107,11 @@ def replay() -> Callable[..., Awaitable[bool]]:
     """Return a function that makes the writes of a guarded client again; True: none waits now."""
 
     async def replayed(client: Any, *, is_async: bool) -> bool:
-        guard: Any = guard_of(client)
-        guard._kept.queue.not_before = 0.0
-        return await guard.areplay() if is_async else guard.replay()
+        guard = guard_of(client)
+        assert guard is not None
+        waiting = journalling(guard).replay
+        waiting.queue.not_before = 0.0
+        return await waiting.areplay() if is_async else waiting.replay()
 
     return replayed
 

@@ -10,13 +10,13 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.dialect import path_of
-from mnemoscope.audit.errors import AuditError
+from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit.database.opening import path_of
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.sink import AuditSink
-from mnemoscope.telemetry.drain import Drain
-from mnemoscope.telemetry.event import OperationClass, Redacted, Status
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.usage import Usage
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"
@@ -164,7 +164,7 @@ class TestAppend:
         """Write-ahead log, fsync at each commit, deleted content overwritten."""
         log.append([event_factory()])
 
-        connection = log._database._connection
+        connection = log.tables._database._connection
         settings = ("journal_mode", "synchronous", "secure_delete")
         found = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in settings]
         assert found == ["wal", 2, 1]

@@ -21,12 +21,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 from audit_ceiling import Bare, sync_ms
+from msgspec.structs import replace
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -36,9 +36,9 @@ from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
+from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 TURN = 10

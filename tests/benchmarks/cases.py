@@ -14,11 +14,11 @@ from typing import Any
 from rounds import Case
 
 from mnemoscope.memory import Mnemoscope
-from mnemoscope.memory.redaction.redactor import build_redactor
+from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.event import Event, OperationClass, Redacted, Status
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
+from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
 
 SINKS = ("otlp", "prometheus", "logs", "langsmith", "audit")
 ALL = ",".join(SINKS)

@@ -35,7 +35,7 @@ import stores
 from reasons import reasons
 from tables import HEADER, Goal, Section, figure, row_of, show
 
-from mnemoscope.telemetry.drain import _EVENT_BYTES
+from mnemoscope.telemetry.delivery.drain import _EVENT_BYTES
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent

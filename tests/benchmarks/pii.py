@@ -24,9 +24,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from mnemoscope.memory.redaction.model import NameModel, source_of
-from mnemoscope.memory.redaction.redactor import build_redactor
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.memory.privacy.engine.redactor import build_redactor
+from mnemoscope.memory.privacy.models.name_model import NameModel, find_source
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 Span = tuple[int, int]
 
@@ -116,7 +116,7 @@ def stock(model: str | None) -> Callable[[str], list[Span]]:
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
     domains.TLD_EXTRACTOR = domains.TLDExtract(suffix_list_urls=())
-    models = [{"lang_code": "en", "model_name": source_of(model) or "none"}]
+    models = [{"lang_code": "en", "model_name": find_source(model) or "none"}]
     name = "no_op" if NameModel(model).state == "off" else "spacy"
     provider = NlpEngineProvider(nlp_configuration={"nlp_engine_name": name, "models": models})
     analyzer = AnalyzerEngine(nlp_engine=provider.create_engine())

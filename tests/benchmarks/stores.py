@@ -62,7 +62,7 @@ def qdrant(scopes: Scopes, dims: int) -> dict[str, list[Case]]:
 
 def mem0(scopes: Scopes, folder: Path) -> dict[str, list[Case]]:
     """``add`` and ``search`` of a mem0 with embedded embeddings and a Qdrant in a folder."""
-    from mnemoscope.adapters.demo.embedded_mem0 import embedded_memory
+    from mnemoscope.demo.embedded_mem0 import embedded_memory
 
     numbers, texts = count(), cycle(clean_texts(60, 500))
 

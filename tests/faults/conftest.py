@@ -22,9 +22,9 @@ from typing import Any
 
 import pytest
 
-from mnemoscope.memory.front_door import Mnemoscope
+from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.lane import LaneStats
+from mnemoscope.telemetry.delivery.lane_stats import LaneStats
 
 KEY = "bW5lbW9zY29wZSB0ZXN0cyBvbmx5"
 ALL = "otlp,prometheus,logs,langsmith,audit"
@@ -70,7 +70,7 @@ def make_scope() -> Iterator[Callable[..., Mnemoscope]]:
     made: list[Mnemoscope] = []
 
     def make(*sinks: Any, **settings: Any) -> Mnemoscope:
-        made.append(Mnemoscope(load_settings(**settings), sinks=sinks or None))
+        made.append(Mnemoscope(load_settings(**settings), only_sinks=sinks or None))
         return made[-1]
 
     yield make
@@ -121,8 +121,8 @@ def books_of() -> Callable[..., dict[str, LaneStats]]:
     """Return a function that gives each sink's books, and checks that they account for *events*."""
 
     def books(scope: Mnemoscope, events: int | None = None) -> dict[str, LaneStats]:
-        assert scope._runtime is not None
-        found = {each.sink: each for each in scope._runtime.drain.stats()}
+        assert scope._parts is not None
+        found = {each.sink: each for each in scope._parts.drain.stats()}
         for each in found.values():
             assert each.offered == each.delivered + sum(each.dropped.values()) + each.queued, each
             assert events is None or each.offered == events, each

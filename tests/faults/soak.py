@@ -54,9 +54,9 @@ def make_scope(folder: Path) -> Any:
 
     from mnemoscope.memory import Mnemoscope
     from mnemoscope.memory.settings import load_settings
-    from mnemoscope.telemetry.logs import LogSink
-    from mnemoscope.telemetry.otlp import OtlpSink
-    from mnemoscope.telemetry.prometheus import PrometheusSink
+    from mnemoscope.telemetry.logs.sink import LogSink
+    from mnemoscope.telemetry.otlp.sink import OtlpSink
+    from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 
     sinks = [
         OtlpSink(),
@@ -64,7 +64,7 @@ def make_scope(folder: Path) -> Any:
         LogSink(file=folder / "events.jsonl", rotation="16 MB", retention=1),
     ]
     settings = load_settings(pii_model="none", audit_pseudonym_key="00" * 16)
-    return Mnemoscope(settings, sinks=sinks)
+    return Mnemoscope(settings, only_sinks=sinks)
 
 
 def operations(scope: Any) -> Iterator[None]:
@@ -108,7 +108,7 @@ def run(total: int, folder: Path) -> dict[str, Any]:
     seconds = time.perf_counter() - started
     books = [
         each.offered == each.delivered + sum(each.dropped.values()) + each.queued
-        for each in scope._runtime.drain.stats()
+        for each in scope._parts.drain.stats()
     ]
     scope.close()
     warm = samples[SAMPLES // 2 :]

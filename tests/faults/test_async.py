@@ -16,10 +16,10 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from qdrant_client import AsyncQdrantClient, models
 
-from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.event.event import Status
 
 
 @pytest.fixture
@@ -130,15 +130,15 @@ def test_closed_loop(make_scope, sink, seen, eventually):
     asyncio.run(leave())
     gate.set()
     guard = guard_of(guarded)
-    late = eventually(lambda: guard.late_results == 1)
+    late = eventually(lambda: guard.deadline.late_results == 1)
     flushed = scope.flush(5)
     asyncio.run(client.close())
-    seen(f"late results: {guard.late_results}")
+    seen(f"late results: {guard.deadline.late_results}")
 
     assert late
     assert flushed
     assert [(each.status, each.late) for each in sink.events] == [(Status.CANCELLED, True)]
-    assert {each.in_flight for each in guard.bulkheads.values()} == {0}
+    assert {each.bulkhead.in_flight for each in guard.limits.values()} == {0}
 
 
 @pytest.mark.fault(47, "cancelled at every await", expected="CancelledError once; one event")
@@ -171,8 +171,8 @@ async def test_cancelled(scope, sink, seen):
     assert set(outcomes) == {"cancelled", "tea"}
     assert len(told) == begun
     assert told.count(Status.CANCELLED) == outcomes.count("cancelled") - 1
-    guard = scope._guards["crm"]
-    assert {each.in_flight for each in guard.bulkheads.values()} == {0}
+    guard = scope._observed["crm"]
+    assert {each.bulkhead.in_flight for each in guard.limits.values()} == {0}
 
 
 @pytest.mark.parametrize("ending", ["break", "other context", "collected", "to the end"])
@@ -207,7 +207,7 @@ async def test_generator(scope, sink, seen, ending):
     assert first.checkpoint["id"] == "2"
     assert problems == []
     assert len(sink.events) == 1
-    assert {each.in_flight for each in guard_of(saver).bulkheads.values()} == {0}
+    assert {each.bulkhead.in_flight for each in guard_of(saver).limits.values()} == {0}
 
 
 @pytest.mark.fault(49, "1,000 tasks of many tenants", expected="no event of another tenant")
@@ -267,7 +267,7 @@ for each in workers: each.start()
 for each in workers: each.join()
 flushed = scope.flush(60)
 books = [(each.sink, each.offered, each.delivered, each.dropped) for each in
-         scope._runtime.drain.stats()]
+         scope._parts.drain.stats()]
 print(json.dumps([wrong, flushed, books]))
 leaving()
 """

@@ -99,7 +99,8 @@ def test_fork_under_locks(run_host, audited, seen):
 
 WORKER = """
 import os, sys
-from mnemoscope.memory import Mnemoscope, configure, configuring
+from mnemoscope.memory import Mnemoscope, configure
+from mnemoscope.memory import default_scope as configuring
 
 def work():
     scope = configuring._default or configure()

@@ -12,7 +12,8 @@ from textwrap import dedent
 import pytest
 from langgraph.store.memory import InMemoryStore
 
-from mnemoscope.memory import Mnemoscope, configuring
+from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory import default_scope as configuring
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 
@@ -202,8 +203,8 @@ until = time.monotonic() + SECONDS
 while time.monotonic() < until or sum(statuses.values()) < 100:
     recall("x")
     statuses[str(scope.last_outcome().status)] += 1
-(guard,) = scope._runtime.guards
-print(dict(statuses), {str(each.state) for each in guard.breakers.values()})
+(guard,) = scope._parts.guards.guards
+print(dict(statuses), {str(each.breaker.state) for each in guard.limits.values()})
 """.replace("SECONDS", "20" if full else "3")
     )
     while host.line() != "ready":
@@ -276,7 +277,7 @@ def test_many_clients(make_scope, open_files, full, seen):
     until = time.monotonic() + 20
     while grew() and time.monotonic() < until:
         time.sleep(0.01)
-    guards = len(scope._runtime.guards)
+    guards = len(scope._parts.guards.guards)
     seen(f"threads and files {before}, then {now()}; {guards} guards alive")
 
     assert scope.flush(10)

@@ -19,11 +19,11 @@ from langgraph.store.memory import InMemoryStore
 from prometheus_client import CollectorRegistry, generate_latest
 
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.drain import Drain
-from mnemoscope.telemetry.event import Redacted
-from mnemoscope.telemetry.lane import Lane
-from mnemoscope.telemetry.logs import LogSink
-from mnemoscope.telemetry.prometheus import PrometheusSink
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.delivery.lane import Lane
+from mnemoscope.telemetry.event.event import Redacted
+from mnemoscope.telemetry.logs.sink import LogSink
+from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 
 MIB = 1024 * 1024
 
@@ -386,12 +386,12 @@ assert scope.flush(10)
 LIMIT
 answers = [recall(n) == [n] for n in range(200)]
 time.sleep(1)
-held = {each.sink: each.dropped for each in scope._runtime.drain.stats()}
+held = {each.sink: each.dropped for each in scope._parts.drain.stats()}
 LIFT
 flushed = [scope.flush(10), scope.flush(10)]
 answers.append(recall("after") == ["after"])
 recovered = scope.flush(10)
-books = scope._runtime.drain.stats()
+books = scope._parts.drain.stats()
 balanced = all(b.offered == b.delivered + sum(b.dropped.values()) + b.queued for b in books)
 print(json.dumps([all(answers), balanced, recovered, {b.sink: b.dropped for b in books}]))
 leaving()
@@ -400,15 +400,15 @@ leaving()
 NO_FILES = {
     "LIMIT": """
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-scope._audit._close_writer(); os.unlink(os.environ["MNEMOSCOPE_LOG_FILE"])
+scope._parts.audit.tables.close(); os.unlink(os.environ["MNEMOSCOPE_LOG_FILE"])
 resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
 """,
     "LIFT": "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))",
 }
 NO_THREADS = {
     "LIMIT": """
-for lane in scope._runtime.drain._lanes: lane.forked()
-scope._runtime.workers._idle.clear()
+for lane in scope._parts.drain._lanes: lane.forked()
+scope._parts.guards.workers._idle.clear()
 threading.stack_size(2**47)
 """,
     "LIFT": "threading.stack_size(0)",

@@ -41,7 +41,7 @@ def test_refused(
     agent = agent_of(scope)
     slow_path_is_free(agent.ask(300))
     # Longer than what fails for no known reason is tried.
-    assert eventually(lambda: scope._runtime.faults.counts["sink.otlp"] > 3)
+    assert eventually(lambda: scope._parts.faults.counts["sink.otlp"] > 3)
     collector.listen()
 
     assert scope.flush(10)
@@ -126,7 +126,7 @@ def test_drip(fault_proxy, otlp_at, make_scope, agent_of, eventually, seen, slow
     scope = make_scope(sinks="otlp")
     started = time.perf_counter()
     slow_path_is_free(agent_of(scope).ask(100))
-    gave_up = eventually(lambda: scope._runtime.faults.counts["sink.otlp"] > 0)
+    gave_up = eventually(lambda: scope._parts.faults.counts["sink.otlp"] > 0)
     took = time.perf_counter() - started
     seen(f"first request given up after {took:.1f} s")
 
@@ -146,9 +146,9 @@ def test_tls(
     scope = make_scope(sinks="otlp")
     with caplog.at_level(logging.DEBUG, "mnemoscope"):
         slow_path_is_free(agent_of(scope).ask(100))
-        failed = eventually(lambda: scope._runtime.faults.counts["sink.otlp"] >= 3)
+        failed = eventually(lambda: scope._parts.faults.counts["sink.otlp"] >= 3)
     warnings = [each for each in caplog.records if each.levelno >= logging.WARNING]
-    seen(f"{scope._runtime.faults.counts['sink.otlp']} attempts, {len(warnings)} warning")
+    seen(f"{scope._parts.faults.counts['sink.otlp']} attempts, {len(warnings)} warning")
 
     assert failed
     assert len(warnings) == 1
@@ -172,7 +172,7 @@ def test_throttled(
     assert eventually(lambda: not books_of(scope)["otlp"].is_up)
     asked_once = len(http.requests)
     for _ in range(10_000):
-        scope._runtime.drain.emit(event_factory())
+        scope._parts.drain.emit(event_factory())
     time.sleep(1)
     asked_still = len(http.requests)
     flushed = scope.flush(0.5)
@@ -239,7 +239,7 @@ def test_poison(otlp_http, otlp_at, make_scope, event_factory, books_of, seen):
     otlp_at(http.url)
     scope = make_scope(sinks="otlp")
     for n in range(400):
-        scope._runtime.drain.emit(event_factory(agent="poison" if n == 123 else "sales"))
+        scope._parts.drain.emit(event_factory(agent="poison" if n == 123 else "sales"))
 
     assert not scope.flush(20)
     books = books_of(scope, 400)["otlp"]

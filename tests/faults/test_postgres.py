@@ -10,9 +10,9 @@ import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
-from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import DeadlineExceededError
-from mnemoscope.telemetry.event import OperationClass
+from mnemoscope.telemetry.event.event import OperationClass
 
 psycopg = pytest.importorskip("psycopg")
 postgres_store = pytest.importorskip("langgraph.store.postgres")
@@ -142,11 +142,11 @@ def test_locked(postgres_pool, make_scope, seen):
             graphs.get_tuple(THREAD)
         took = time.monotonic() - started
         inside = [
-            guard_of(guarded).bulkheads[OperationClass.RECALL].in_flight,
-            guard_of(graphs).bulkheads[OperationClass.RESUME].in_flight,
+            guard_of(guarded).limits[OperationClass.RECALL].bulkhead.in_flight,
+            guard_of(graphs).limits[OperationClass.RESUME].bulkhead.in_flight,
         ]
     until = time.monotonic() + 10
-    while guard_of(guarded).late_results + guard_of(graphs).late_results < 2:
+    while guard_of(guarded).deadline.late_results + guard_of(graphs).deadline.late_results < 2:
         assert time.monotonic() < until
         time.sleep(0.01)
     seen(f"both over after {took:.1f} s")

@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event import Journalled, OperationClass, Status
+from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"
@@ -40,7 +40,7 @@ def said(turn):
 @pytest.fixture
 def kill():
     """Return a function that takes a bare client away, and returns how to give it back."""
-    from mnemoscope.adapters.demo.trouble import BREAKABLE
+    from mnemoscope.demo.faults import BREAKABLE
 
     def begin(name, client):
         methods, error = BREAKABLE[name]
@@ -75,9 +75,9 @@ def kill():
 def test_reconciliation(make_scope, tmp_path, kill, eventually, seen, broken, journal):
     """Every write is in its store, or waited and is there now, or is counted as lost."""
     pytest.importorskip("wordllama", reason="needs mnemoscope[qdrant]")
-    from mnemoscope.adapters.demo.agent import Desk, build_agent, reply
-    from mnemoscope.adapters.demo.scripted_model import ScriptedModel
-    from mnemoscope.adapters.demo.stores import open_stores
+    from mnemoscope.demo.agent import AgentContext, build_agent, reply
+    from mnemoscope.demo.scripted_model import ScriptedModel
+    from mnemoscope.demo.stores import open_stores
 
     sink, folder, answers = CapturingSink(), tmp_path / "stores", []
     scope = make_scope(sink, journal=tmp_path / "journal" if journal else None)
@@ -97,7 +97,7 @@ def test_reconciliation(make_scope, tmp_path, kill, eventually, seen, broken, jo
         bare = stores.bare
         saver = scope.checkpointer(bare["checkpointer"], degraded=True)
         graph = build_agent(stores.store, saver)
-        desk = Desk(
+        agent = AgentContext(
             customer="c-1",
             known=(),
             memory=stores.memory,
@@ -109,7 +109,7 @@ def test_reconciliation(make_scope, tmp_path, kill, eventually, seen, broken, jo
                 come_back = kill(broken, bare[broken])
             if turn == DEAD.stop:
                 come_back()
-            answers.append(reply(graph, said(turn), desk=desk, thread="t-1", scope=scope))
+            answers.append(reply(graph, said(turn), agent=agent, thread="t-1", scope=scope))
         came_back = eventually(settled, 30)
         found = {name: fates(store) for name, store in STORES.items()}
         memories = Counter(

@@ -16,7 +16,7 @@ import pytest
 
 from mnemoscope.memory import observe
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.event.event import Status
 
 
 class Relay:
@@ -378,7 +378,7 @@ def test_clock(make_scope, recall_of, seen, step):
         now[0] += step
         return now[0]
 
-    scope._runtime.clock = clock
+    scope._parts.guards.clock = clock
     recall = recall_of(scope)
     answers = [recall() for _ in range(40)]
     flushed = scope.flush(5)
@@ -394,3 +394,24 @@ def test_clock(make_scope, recall_of, seen, step):
 def test_observe_is_public():
     """The decorator that these tests use through a scope is the documented one."""
     assert observe(store="crm", operation="search_memory")(len)([1]) == 1
+
+
+def test_signal_while_a_thread_is_made(make_scope, recall_of, monkeypatch):
+    """A handler that asks while a sink's first thread is made does not leave it with two."""
+    recall = recall_of(make_scope(CapturingSink()))
+    made, thread_class = [], threading.Thread
+
+    def make_thread(*args, name=None, **kwargs):
+        thread = thread_class(*args, name=name, **kwargs)
+        if name == "mnemoscope-capture":
+            made.append(thread)
+            if len(made) == 1:
+                recall()
+        return thread
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "Thread", make_thread)
+        recall()
+    started = [each for each in made if each.ident is not None]
+
+    assert (len(made), len(started)) == (2, 1)

@@ -17,9 +17,9 @@ from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.event import OperationClass, Status
+from mnemoscope.telemetry.event.event import OperationClass, Status
 
 
 @pytest.fixture
@@ -101,13 +101,13 @@ def test_hangs(make_scope, sink, eventually, seen):
         lambda: gate.wait(30) and ["late"]
     )
     answers = [hanging() for _ in range(5)]
-    guard = scope._guards["crm"]
-    inside = guard.bulkheads[OperationClass.RECALL].in_flight
+    guard = scope._observed["crm"]
+    inside = guard.limits[OperationClass.RECALL].bulkhead.in_flight
     gate.set()
-    late = eventually(lambda: guard.late_results == 5)
+    late = eventually(lambda: guard.deadline.late_results == 5)
     after = hanging()
     events = told(scope, sink)
-    seen(f"{inside} in flight, then {guard.late_results} late")
+    seen(f"{inside} in flight, then {guard.deadline.late_results} late")
 
     assert answers == [[]] * 5
     assert inside == 5
@@ -116,7 +116,7 @@ def test_hangs(make_scope, sink, eventually, seen):
     assert [(each.status, each.late) for each in events] == [(Status.TIMEOUT, True)] * 5 + [
         (Status.OK, False)
     ]
-    assert guard.bulkheads[OperationClass.RECALL].in_flight == 0
+    assert guard.limits[OperationClass.RECALL].bulkhead.in_flight == 0
 
 
 @pytest.mark.fault(55, "lazy, huge or empty results", expected="not consumed, not copied")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mnemoscope.telemetry.prometheus_metrics import metrics_of
+from mnemoscope.telemetry.prometheus.metrics import metrics_of
 
 yaml = pytest.importorskip("yaml", reason="dependency group grafana")
 

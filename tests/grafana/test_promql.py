@@ -27,5 +27,5 @@ def test_a_pace_divides_durations(duration, fast):
 
 def test_a_duration_is_one():
     """A typing error is told, and not taken for no time at all."""
-    with pytest.raises(ValueError, match="'5 min' is no duration such as 5m"):
+    with pytest.raises(ValueError, match="'5 min' is not a duration such as 5m"):
         Pace(60)("5 min")

@@ -10,17 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from bench import Bench, bench_of
 
-from mnemoscope.memory.guard import Guard, store_failed
-from mnemoscope.memory.operation import Method, Operation, Summary
-from mnemoscope.memory.policy import Policy
-from mnemoscope.memory.redaction.redactor import Redactor, build_redactor
-from mnemoscope.memory.runtime import Runtime
+from mnemoscope.memory.guard.guard import Guard
+from mnemoscope.memory.guard.operation import Method, Operation, Summary
+from mnemoscope.memory.guard.steps.classify import is_store_failure
+from mnemoscope.memory.limits.policy import Policy
+from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.drain import Drain
-from mnemoscope.telemetry.event import Event, OperationClass
-from mnemoscope.telemetry.faults import Faults
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.event import Event, OperationClass
+from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.process.faults import Faults
 
 NEUTRAL: list[Any] = []
 
@@ -60,19 +61,19 @@ def sink() -> CapturingSink:
 
 
 @pytest.fixture
-def make_runtime(
+def make_bench(
     redactor: Redactor, subject_keys: SubjectKeys, sink: CapturingSink
-) -> Iterator[Callable[..., Runtime]]:
-    """Return a factory of runtimes; names of a `Policy`'s attributes go there."""
+) -> Iterator[Callable[..., Bench]]:
+    """Return a factory of benches; names of a `Policy`'s attributes go there."""
     drains: list[Drain] = []
 
-    def make(**given: Any) -> Runtime:
+    def make(**given: Any) -> Bench:
         names = set(Policy.__dataclass_fields__)
         policy = Policy(**{name: given.pop(name) for name in names & given.keys()})
         faults = given.setdefault("faults", Faults())
         drain = given.setdefault("drain", Drain([sink], faults=faults))
         drains.append(drain)
-        return Runtime(**{"redactor": redactor, "keys": subject_keys, "policy": policy, **given})
+        return Bench(**{"redactor": redactor, "keys": subject_keys, "policy": policy, **given})
 
     yield make
     for drain in drains:
@@ -80,11 +81,13 @@ def make_runtime(
 
 
 @pytest.fixture
-def make_guard(make_runtime: Callable[..., Runtime]) -> Callable[..., Guard]:
-    """Return a factory of guards; what is not a guard's own goes to the runtime."""
+def make_guard(make_bench: Callable[..., Bench]) -> Callable[..., Guard]:
+    """Return a factory of guards; what is not a guard's own goes to the bench."""
 
-    def make(*, failed: Any = store_failed, serialise: Any = None, **given: Any) -> Guard:
-        return Guard("crm", make_runtime(**given), failed=failed, serialise=serialise)
+    def make(*, failed: Any = is_store_failure, serialise: Any = None, **given: Any) -> Guard:
+        return make_bench(**given).guard(
+            "crm", is_failure=failed, serialise=serialise, retries=True
+        )
 
     return make
 
@@ -100,8 +103,9 @@ def events_of() -> Callable[[Guard], list[Event]]:
     """Return a function that waits for a guard's events and returns them all."""
 
     def events(guard: Guard) -> list[Event]:
-        assert guard.runtime.drain.flush(5)
-        return [event for lane in guard.runtime.drain._lanes for event in lane._sink.events]
+        drain = bench_of(guard).drain
+        assert drain.flush(5)
+        return [event for lane in drain._lanes for event in lane._sink.events]
 
     return events
 

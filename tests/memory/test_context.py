@@ -10,13 +10,13 @@ from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 
 import pytest
 
-from mnemoscope.memory.context import NOBODY, Scope, context, current, feature
+from mnemoscope.memory.context import EMPTY_SCOPE, Scope, context, current, feature
 from mnemoscope.memory.errors import ScopeError
 
 
 def test_nobody_is_meant_outside():
     """Without a context nothing is known."""
-    assert current() is NOBODY
+    assert current() is EMPTY_SCOPE
 
 
 def test_a_context_holds_for_its_body():
@@ -27,7 +27,7 @@ def test_a_context_holds_for_its_body():
         _ = 1 / 0
 
     assert seen[0] is seen[1]
-    assert current() is NOBODY
+    assert current() is EMPTY_SCOPE
 
 
 def test_what_is_not_given_is_inherited():
@@ -77,14 +77,16 @@ def test_ids_do_not_show():
 
 def test_filling_keeps_what_is_known():
     """Arguments fill in what the context does not say, and change nothing that it does."""
-    scope = Scope(tenant="acme", agent="sales").filled(Scope(tenant="other", customer="c-1"))
+    scope = Scope(tenant="acme", agent="sales").with_defaults(Scope(tenant="other", customer="c-1"))
 
     assert scope == Scope(tenant="acme", agent="sales", customer="c-1")
 
 
 def test_filling_remembers_every_name():
     """An id that the arguments name is known to the redactor even where the context differs."""
-    scope = Scope(customer="c-1", known=("Ada",)).filled(Scope(customer="q-2", known=("Ada", "G")))
+    scope = Scope(customer="c-1", known=("Ada",)).with_defaults(
+        Scope(customer="q-2", known=("Ada", "G"))
+    )
 
     assert (scope.customer, scope.known) == ("c-1", ("Ada", "q-2", "G"))
 
@@ -93,8 +95,8 @@ def test_filling_with_nothing_new_makes_nothing_new():
     """The usual case costs no object."""
     scope = Scope(customer="c-1")
 
-    assert scope.filled(NOBODY) is scope
-    assert scope.filled(Scope(customer="c-1")) is scope
+    assert scope.with_defaults(EMPTY_SCOPE) is scope
+    assert scope.with_defaults(Scope(customer="c-1")) is scope
 
 
 async def test_tasks_and_threads_follow():
@@ -105,7 +107,7 @@ async def test_tasks_and_threads_follow():
         in_pool = pool.submit(current).result()
 
     assert (await in_task).feature == "reply"
-    assert in_pool is NOBODY
+    assert in_pool is EMPTY_SCOPE
 
 
 async def test_ten_thousand_tasks_do_not_mix():
@@ -134,7 +136,7 @@ async def test_a_generator_closed_elsewhere_leaves_quietly():
     await asyncio.create_task(generator.aclose())
 
     assert first == "reply"
-    assert current() is NOBODY
+    assert current() is EMPTY_SCOPE
 
 
 class TestFeature:

@@ -29,12 +29,12 @@ if "MEM0_DIR" not in os.environ:
 
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.errors import MnemoscopeError
-from mnemoscope.memory.redaction.finding import DIRECT
-from mnemoscope.memory.redaction.redactor import build_redactor
+from mnemoscope.memory.privacy.detectors.finding import DIRECT
+from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import breaking
-from mnemoscope.telemetry.event import Event
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.telemetry.event.event import Event
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 ALL = "otlp,prometheus,logs,langsmith,audit"
 FOR_WHOM = {
@@ -180,7 +180,7 @@ class Exits:
         self.scope.close(60)
 
     def _flush(self) -> None:
-        assert self.scope.flush(30), self.scope._runtime.drain.stats()
+        assert self.scope.flush(30), self.scope._parts.drain.stats()
 
     def _outside(self) -> dict[str, Held]:
         """Return what may hold neither canaries nor keys."""

@@ -10,8 +10,8 @@ import pytest
 from canaries import email, key, text, value
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.adapters.qdrant_encoders import Bm25
-from mnemoscope.adapters.qdrant_rag import AsyncHybridIndex, Document, HybridIndex
+from mnemoscope.hybrid_search.encoders import Bm25
+from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, HybridIndex
 
 COLOURS = [(QdrantClient, HybridIndex), (AsyncQdrantClient, AsyncHybridIndex)]
 NOTES = key("collection")

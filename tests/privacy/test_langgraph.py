@@ -26,7 +26,8 @@ from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from langgraph.types import Interrupt, Send
 
-from mnemoscope.adapters import langgraph_checkpoint, langgraph_store
+from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
+from mnemoscope.adapters.langgraph.store import adapter as langgraph_store
 
 COLOURS = ["sync", "async"]
 WHERE = ("memories", key("label").partition("@")[0])
@@ -267,8 +268,8 @@ def make_clients(make_stores: Any, make_saver: Any) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("kind", "cases", "harmless", "verbs"),
     [
-        (BaseStore, VERBS, STORE_HARMLESS, langgraph_store.VERBS),
-        (BaseCheckpointSaver, SAVES, SAVER_HARMLESS, langgraph_checkpoint.VERBS),
+        (BaseStore, VERBS, STORE_HARMLESS, langgraph_store.METHODS),
+        (BaseCheckpointSaver, SAVES, SAVER_HARMLESS, langgraph_checkpoint.METHODS),
     ],
     ids=["store", "checkpointer"],
 )

@@ -22,7 +22,7 @@ from mem0.llms.base import LLMBase
 from mem0.utils.factory import EmbedderFactory, LlmFactory
 from qdrant_client import QdrantClient
 
-from mnemoscope.adapters.mem0 import MEMORY
+from mnemoscope.adapters.mem0.methods import METHODS as MEMORY
 
 DIMS = 16
 KINDS = [Memory, AsyncMemory]

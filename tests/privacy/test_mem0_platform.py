@@ -11,7 +11,7 @@ from canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.types import AddMemoryOptions, SearchMemoryOptions, UpdateMemoryOptions
 
-from mnemoscope.adapters.mem0_platform import PLATFORM
+from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS
 
 KINDS = [MemoryClient, AsyncMemoryClient]
 ACCOUNT = {"user_email": None, "org_id": "o-1", "project_id": "p-1"}
@@ -114,7 +114,7 @@ def make_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_method_and_parameter_has_a_case(kind):
     """A method or parameter that a later version adds is planted, or named as harmless."""
-    assert {each.method for each in CASES} == set(PLATFORM)
+    assert {each.method for each in CASES} == set(HOSTED_METHODS)
     assert unplanted(kind, CASES, HARMLESS) == set()
 
 

@@ -13,7 +13,7 @@ from canaries import Case, email, key, text, unplanted, value
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from qdrant_client.conversions.conversion import RestToGrpc
 
-from mnemoscope.adapters.qdrant_methods import METHODS
+from mnemoscope.adapters.qdrant.methods import METHODS
 
 COLOURS = [QdrantClient, AsyncQdrantClient]
 NOTES = key("collection")

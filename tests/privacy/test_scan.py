@@ -16,9 +16,9 @@ from loguru import logger
 from prometheus_client import REGISTRY, Counter
 
 from mnemoscope.memory.errors import RedactionError
-from mnemoscope.memory.redaction.finding import DIRECT
-from mnemoscope.memory.redaction.redactor import build_redactor
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.memory.privacy.detectors.finding import DIRECT
+from mnemoscope.memory.privacy.engine.redactor import build_redactor
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 
 def test_there_is_a_canary_of_every_entity():

@@ -24,8 +24,8 @@ from langgraph.stream.transformers import (
 from langgraph.types import interrupt
 
 from mnemoscope.memory import Mnemoscope, context
-from mnemoscope.memory.redaction.content import FAILED
-from mnemoscope.memory.redaction.redactor import Redactor
+from mnemoscope.memory.privacy.engine.content import FAILED
+from mnemoscope.memory.privacy.engine.redactor import Redactor
 from mnemoscope.memory.settings import load_settings
 
 COLOURS = ["sync", "async"]
@@ -272,7 +272,7 @@ def test_what_cannot_be_redacted_is_not_shown(colour, exits, monkeypatch):
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError(text("raised"))
 
-    monkeypatch.setattr(Redactor, "redacted", broken)
+    monkeypatch.setattr(Redactor, "redact", broken)
     seen = read(exits.scope, graph_of(outer=calling(speaking())), colour)
 
     assert seen.output == {"messages": FAILED}

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from mnemoscope.telemetry.crossing import Crossing, Level
-from mnemoscope.telemetry.event import Event, Journalled, OperationClass, Redacted, Status
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
+from mnemoscope.telemetry.event.event import (
+    Deletes,
+    Event,
+    Journalled,
+    OperationClass,
+    Redacted,
+    Status,
+)
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.telemetry.event.usage import Usage
 
 _KEYS = SubjectKeys(b"sixteen bytes or more")
 
@@ -46,7 +53,7 @@ usages = st.builds(
 )
 
 crossings = st.builds(
-    Crossing,
+    BudgetEvent,
     budget=text,
     level=st.sampled_from(Level),
     unit=st.sampled_from(["usd", "tokens"]),
@@ -74,11 +81,13 @@ events = st.builds(
     | text,
     op_class=st.sampled_from(OperationClass),
     store=st.sampled_from(["mem0", "qdrant", "langgraph.store"]) | text,
+    db_system=st.sampled_from([None, "qdrant"]),
     method=text,
     status=st.sampled_from(Status),
     trace=traces,
     waited_s=_any_float,
     collection=_maybe,
+    deletes=st.none() | st.sampled_from(Deletes),
     neutral=st.booleans(),
     late=st.booleans(),
     journal=st.sampled_from(Journalled),
@@ -96,7 +105,7 @@ events = st.builds(
     run=_maybe,
     nested=st.booleans(),
     usage=st.none() | usages,
-    crossing=st.none() | crossings,
+    budget_event=st.none() | crossings,
     iteration=st.none() | st.integers(-1, 2**40),
     inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),

@@ -25,10 +25,10 @@ from typing import Any
 import orjson
 
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.merkle import Frontier, leaf_hash
-from mnemoscope.telemetry.event import Event, OperationClass, Status
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
+from mnemoscope.audit.proof.merkle import Frontier, leaf_hash
+from mnemoscope.telemetry.event.event import Event, OperationClass, Status
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
 
 WRITERS = 4
 FIRST_S = 60.0

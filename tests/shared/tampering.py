@@ -14,11 +14,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mnemoscope.audit import schema
+from mnemoscope.audit.database import schema
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event import OperationClass, Redacted
-from mnemoscope.telemetry.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.usage import Usage
 
 TABLES = {
     "audit_log": ("origin",),
@@ -79,10 +79,10 @@ def build(path: Path, keys: SubjectKeys, event: Any, count: int) -> AuditLog:
     log.append([_event(event, keys, number) for number in range(1, count + 1) if number != 5])
     gap = {"writer": "00000000000000aa", "from_wseq": 5, "to_wseq": 5, "count": 1, "reason": "full"}
     log.append_log_event("audit.gap", gap)
-    with log.writing() as (connection, head):
+    with log.tables.writing() as (connection, head):
         end = head
         for number in range(MERKLE_TILE - count):
-            end = log.note(connection, end, "verify.ran", {"number": number})
+            end = log.tables.note(connection, end, "verify.ran", {"number": number})
     log.checkpoint_now()
     log.append([_event(event, keys, count + 1)])
     eve = log.subjects.resolve("eve", "acme")

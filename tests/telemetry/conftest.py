@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mnemoscope.telemetry.event import AUDIT_CHECKPOINT, Event, OperationClass
+from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, Event, OperationClass
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def offline_providers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_memory(offline_providers: None) -> Iterator[Callable[..., Any]]:
-    """Return a factory of bare memories, of either colour, on a Qdrant and history of their own."""
+    """Return a factory of bare memories, sync or async, on a Qdrant and history of their own."""
     closing: list[Any] = []
 
     def make(kind: type = Memory, *, history: str = ":memory:", path: str | None = None) -> Any:
@@ -120,7 +120,7 @@ def service() -> Service:
 
 @pytest.fixture
 def make_client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[type], Any]:
-    """Return a factory of bare clients of `service`, of either colour."""
+    """Return a factory of bare clients of `service`, sync or async."""
     # The asynchronous client's constructor asks with `requests`, past the transport it is given.
     monkeypatch.setattr(
         AsyncMemoryClient, "_validate_api_key", lambda self: vars(self).update(ACCOUNT)
@@ -137,13 +137,13 @@ def make_client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[
 
 @pytest.fixture(params=[Memory, AsyncMemory])
 def kind(request: pytest.FixtureRequest) -> type:
-    """Return each colour of the open-source memory."""
+    """Return the sync and async open-source memory."""
     return request.param
 
 
 @pytest.fixture
 def done() -> Callable[[Any], Any]:
-    """Return a function that awaits what is awaitable: one test for both colours."""
+    """Return a function that awaits what is awaitable: one test for both."""
 
     async def settled(value: Any) -> Any:
         return await value if inspect.isawaitable(value) else value

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench import wrapping
 from mem0 import Memory
 from mem0.client.types import AddMemoryOptions, SearchMemoryOptions
 
-from mnemoscope.adapters.mem0 import guarded
-from mnemoscope.adapters.mem0_arguments import content, redact
-from mnemoscope.telemetry.event import Status
+from mnemoscope.adapters.mem0.adapter import ADAPTER
+from mnemoscope.adapters.mem0.arguments import content, redact
+from mnemoscope.telemetry.event.event import Status
+
+guarded = wrapping(ADAPTER)
 
 MAIL = "ada@example.com"
 WORDS = f"mail {MAIL} today"
@@ -203,20 +206,20 @@ def on_disk(folder: Path) -> bytes:
 
 @pytest.mark.parametrize("is_guarded", [True, False])
 async def test_no_raw_personal_data_in_files_prompts_and_embeddings(
-    is_guarded, kind, make_memory, runtime, done, tmp_path
+    is_guarded, kind, make_memory, bench, done, tmp_path
 ):
     """Vectors, history and messages on disk hold no address; bare mem0, the control, does."""
     bare = make_memory(kind, path=str(tmp_path / "qdrant"), history=str(tmp_path / "history.db"))
-    await remember_ada(guarded(bare, runtime) if is_guarded else bare, done)
+    await remember_ada(guarded(bare, bench) if is_guarded else bare, done)
     shown = repr((bare.embedding_model.seen, bare.llm.seen)).encode()
 
     assert (MAIL.encode() not in on_disk(tmp_path)) == is_guarded
     assert (MAIL.encode() not in shown) == is_guarded
 
 
-async def test_a_pseudonym_is_found_by_its_address(kind, make_memory, runtime, done):
+async def test_a_pseudonym_is_found_by_its_address(kind, make_memory, bench, done):
     """An equality filter on a redacted value still finds what it should, and only that."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     for mail in (MAIL, "bob@example.com"):
         await done(memory.add("tea", user_id="u-17", infer=False, metadata={"contact": mail}))
     filters = {"user_id": "u-17", "contact": MAIL}
@@ -225,11 +228,9 @@ async def test_a_pseudonym_is_found_by_its_address(kind, make_memory, runtime, d
     assert len(found["results"]) == 1
 
 
-async def test_a_speakers_name_is_a_pseudonym_that_can_be_searched(
-    kind, make_memory, runtime, done
-):
+async def test_a_speakers_name_is_a_pseudonym_that_can_be_searched(kind, make_memory, bench, done):
     """Names of speakers are redacted where no model would know them, in what they say too."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     message = {"role": "user", "content": "call me Brunhilde", "name": "Brunhilde"}
     await done(memory.add([message], user_id="u-17", infer=False))
     found = await done(memory.get_all(filters={"user_id": "u-17", "actor_id": "Brunhilde"}))
@@ -238,10 +239,10 @@ async def test_a_speakers_name_is_a_pseudonym_that_can_be_searched(
     assert "Brunhilde" not in repr(found)
 
 
-async def test_what_cannot_be_redacted_is_not_written(kind, make_memory, runtime, events, done):
+async def test_what_cannot_be_redacted_is_not_written(kind, make_memory, bench, events, done):
     """An object that may hide text is refused; the agent goes on, and is told."""
     bare = make_memory(kind)
-    memory = guarded(bare, runtime)
+    memory = guarded(bare, bench)
     result = await done(memory.add("tea", user_id="u-17", infer=False, metadata={"x": object()}))
     (event,) = events()
 
@@ -250,9 +251,9 @@ async def test_what_cannot_be_redacted_is_not_written(kind, make_memory, runtime
     assert await done(bare.get_all(filters={"user_id": "u-17"})) == {"results": []}
 
 
-async def test_the_event_holds_no_raw_personal_data(make_memory, runtime, events):
+async def test_the_event_holds_no_raw_personal_data(make_memory, bench, events):
     """Counts by entity are told, and the content as it was written."""
-    memory = guarded(make_memory(Memory), runtime)
+    memory = guarded(make_memory(Memory), bench)
     memory.add(f"mail {MAIL}", user_id="u-17", infer=False)
     (event,) = events()
 
@@ -261,9 +262,9 @@ async def test_the_event_holds_no_raw_personal_data(make_memory, runtime, events
     assert MAIL not in repr(event)
 
 
-async def test_the_customers_own_id_is_redacted_in_text(kind, make_memory, runtime, done):
+async def test_the_customers_own_id_is_redacted_in_text(kind, make_memory, bench, done):
     """An id that no pattern knows is found where the customer says it."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     added = await done(memory.add("I am zorbo77", user_id="zorbo77", infer=False))
     (stored,) = (await done(memory.get_all(filters={"user_id": "zorbo77"})))["results"]
 

@@ -12,7 +12,7 @@ from grpc import RpcError, StatusCode
 from mem0 import exceptions as theirs
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from mnemoscope.adapters.mem0_failures import store_failed
+from mnemoscope.adapters.mem0.failures import store_failed
 
 REQUEST = httpx.Request("GET", "http://store.test")
 

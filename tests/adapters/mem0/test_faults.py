@@ -13,22 +13,25 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from bench import wrapping
 from mem0 import AsyncMemory, Memory
 
-from mnemoscope.adapters import mem0_threads
-from mnemoscope.adapters.mem0 import guarded
-from mnemoscope.adapters.proxy import guard_of
+from mnemoscope.adapters.mem0 import threads as mem0_threads
+from mnemoscope.adapters.mem0.adapter import ADAPTER
+from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import DeadlineExceededError
-from mnemoscope.telemetry.event import OperationClass, Status
+from mnemoscope.telemetry.event.event import OperationClass, Status
+
+guarded = wrapping(ADAPTER)
 
 USER = {"user_id": "u-17"}
 
 
 @pytest.fixture
-def hasty(runtime):
-    """Return a runtime whose deadlines are over before anything is."""
+def hasty(bench):
+    """Return a bench whose deadlines are over before anything is."""
     deadlines_s = dict.fromkeys(OperationClass, 0.02)
-    return replace(runtime, policy=replace(runtime.policy, deadlines_s=deadlines_s))
+    return replace(bench, policy=replace(bench.policy, deadlines_s=deadlines_s))
 
 
 @pytest.fixture
@@ -84,17 +87,17 @@ async def test_a_hung_call_keeps_its_place(make_memory, hung, hasty, eventually)
     memory = guarded(hung(make_memory(AsyncMemory)), hasty)
     await asyncio.gather(*(memory.search("tea", filters=USER) for _ in range(3)))
     guard = guard_of(memory)
-    places = guard.bulkheads[OperationClass.RECALL]
+    places = guard.limits[OperationClass.RECALL].bulkhead
     held = places.in_flight
     hung.gate.set()
 
     assert held == 3
-    assert eventually(lambda: (places.in_flight, guard.late_results) == (0, 3))
+    assert eventually(lambda: (places.in_flight, guard.deadline.late_results) == (0, 3))
 
 
-async def test_outside_our_calls_mem0_has_the_hosts_threads(make_memory, runtime):
+async def test_outside_our_calls_mem0_has_the_hosts_threads(make_memory, bench):
     """A bare memory beside a guarded one works as it did: same pool, context and errors."""
-    guarded(make_memory(AsyncMemory), runtime)
+    guarded(make_memory(AsyncMemory), bench)
     bare = make_memory(AsyncMemory)
     names = []
     bare.embedding_model.embed = lambda *_: names.append(threading.current_thread().name)
@@ -107,7 +110,7 @@ async def test_outside_our_calls_mem0_has_the_hosts_threads(make_memory, runtime
 def test_threads_are_used_again_and_go(monkeypatch):
     """One after another, calls need one thread; it goes when it was idle for long."""
     monkeypatch.setattr(mem0_threads, "IDLE_S", 0.5)
-    threads, seen, done = mem0_threads.Threads(), [], threading.Semaphore(0)
+    threads, seen, done = mem0_threads.DaemonThreads(), [], threading.Semaphore(0)
 
     def job():
         seen.append(threading.current_thread())
@@ -130,7 +133,7 @@ def test_threads_are_used_again_and_go(monkeypatch):
 
 
 async def test_a_store_that_wants_to_exit_has_failed(
-    kind, make_memory, runtime, events, done, monkeypatch
+    kind, make_memory, bench, events, done, monkeypatch
 ):
     """``SystemExit`` out of mem0 ends neither the agent nor its call."""
     bare = make_memory(kind)
@@ -139,13 +142,13 @@ async def test_a_store_that_wants_to_exit_has_failed(
         sys.exit(1)
 
     monkeypatch.setattr(bare.embedding_model, "embed", leave)
-    memory = guarded(bare, runtime)
+    memory = guarded(bare, bench)
 
     assert await done(memory.search("tea", filters=USER)) == {"results": []}
     assert [(each.status, each.error) for each in events()] == [(Status.DEGRADED, "SystemExit")]
 
 
-async def test_an_interrupt_is_not_swallowed(kind, make_memory, runtime, done, monkeypatch):
+async def test_an_interrupt_is_not_swallowed(kind, make_memory, bench, done, monkeypatch):
     """Control-C inside a call ends it, in every class."""
     bare = make_memory(kind)
 
@@ -158,12 +161,12 @@ async def test_an_interrupt_is_not_swallowed(kind, make_memory, runtime, done, m
     monkeypatch.setattr(bare.embedding_model, "embed", interrupt)
 
     with pytest.raises(Interrupt):
-        await done(guarded(bare, runtime).search("tea", filters=USER))
+        await done(guarded(bare, bench).search("tea", filters=USER))
 
 
-def test_threads_do_not_lose_rows_in_a_local_qdrant(make_memory, runtime, tmp_path):
+def test_threads_do_not_lose_rows_in_a_local_qdrant(make_memory, bench, tmp_path):
     """Writes from many threads take turns: an embedded Qdrant loses some otherwise."""
-    memory = guarded(make_memory(Memory, path=str(tmp_path)), runtime)
+    memory = guarded(make_memory(Memory, path=str(tmp_path)), bench)
     with ThreadPoolExecutor(8) as pool:
         futures = [
             pool.submit(memory.add, f"tea {n}", user_id="u-17", infer=False) for n in range(64)
@@ -191,8 +194,8 @@ def in_a_process_of_its_own(tmp_path, code: str, **environment: str) -> str:
 
 KEEPS_IN_HOUSE = """
     import types
-    from mnemoscope.adapters import mem0
-    mem0._keep_in_house()
+    from mnemoscope.adapters.mem0 import adapter as mem0
+    mem0.configure_library()
     from mem0.memory import telemetry
     from mem0.utils import spacy_models
     spacy_models._ensure_model_available = lambda: print("asked for a model")
@@ -213,26 +216,24 @@ def test_mem0_is_kept_from_calling_home_and_from_downloading(tmp_path, set_to, s
     assert printed == [stays_on, "None", "None"]
 
 
-def test_telemetry_is_switched_off_after_the_import_too(monkeypatch, make_memory, runtime):
+def test_telemetry_is_switched_off_after_the_import_too(monkeypatch, make_memory, bench):
     """A host that imported mem0 before us is kept in house from the first wrapped client on."""
     from mem0.memory import telemetry
 
-    from mnemoscope.adapters import mem0
-
     bare = make_memory(Memory)
     monkeypatch.setattr(telemetry, "MEM0_TELEMETRY", True)
-    monkeypatch.setattr(mem0, "_host_decides", False)
-    guarded(bare, runtime)
+    monkeypatch.delenv("MEM0_TELEMETRY", raising=False)
+    guarded(bare, bench)
 
     assert telemetry.MEM0_TELEMETRY is False
 
 
-def test_a_model_that_is_loaded_stays(monkeypatch, make_memory, runtime):
+def test_a_model_that_is_loaded_stays(monkeypatch, make_memory, bench):
     """Only what would be downloaded is given up."""
     from mem0.utils import spacy_models
 
     monkeypatch.setattr(spacy_models, "_nlp_full", model := object())
     monkeypatch.setattr(spacy_models, "_load_failed_full", False)
-    guarded(make_memory(AsyncMemory), runtime)
+    guarded(make_memory(AsyncMemory), bench)
 
     assert spacy_models.get_nlp_full() is model

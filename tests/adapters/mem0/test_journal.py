@@ -6,24 +6,27 @@ import sqlite3
 from typing import Any
 
 import pytest
+from bench import wrapping
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 
-from mnemoscope.adapters import qdrant
-from mnemoscope.adapters.mem0 import guarded
-from mnemoscope.adapters.mem0_journal import MARK, Once
+from mnemoscope.adapters.mem0.adapter import ADAPTER
+from mnemoscope.adapters.mem0.journal import MARK, AddDeduplication
+from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import StoreUnavailableError
-from mnemoscope.telemetry.event import Journalled
+from mnemoscope.telemetry.event.event import Journalled
+
+guarded = wrapping(ADAPTER)
 
 ADA = "ada@example.com"
 
 
 class Rig:
-    """A guarded memory of one colour, and the bare one that it wraps."""
+    """A guarded memory sync or async, and the bare one that it wraps."""
 
-    def __init__(self, bare: Any, runtime: Any, replay: Any, done: Any) -> None:
+    def __init__(self, bare: Any, bench: Any, replay: Any, done: Any) -> None:
         self.bare = bare
-        self.client = guarded(bare, runtime)
+        self.client = guarded(bare, bench)
         self._is_async = isinstance(bare, (AsyncMemory, AsyncMemoryClient))
         self._replay = replay
         self._done = done
@@ -43,8 +46,8 @@ class Rig:
 
 
 @pytest.fixture
-def rig(kind, make_memory, runtime, journal, replay, done) -> Rig:
-    return Rig(make_memory(kind), runtime, replay, done)
+def rig(kind, make_memory, bench, journal, replay, done) -> Rig:
+    return Rig(make_memory(kind), bench, replay, done)
 
 
 @pytest.fixture
@@ -185,14 +188,14 @@ async def test_the_replay_is_somebodys(rig, outage, events):
 
 
 @pytest.mark.parametrize("kind", [Memory])
-async def test_on_a_guarded_qdrant_a_write_waits_once(rig, runtime, events):
+async def test_on_a_guarded_qdrant_a_write_waits_once(rig, bench, events):
     """In mem0's queue, which knows what it was for; it is remembered once."""
     bare = rig.bare.vector_store.client
-    rig.bare.vector_store.client = qdrant.guarded(bare, runtime)
+    rig.bare.vector_store.client = wrapping(qdrant.ADAPTER)(bare, bench)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bare, "upsert", _refused)
         await rig.do("add", messages="I like tea", user_id=ADA, infer=False)
-    waiting = runtime.journal.stats().waiting
+    waiting = bench.journal.stats().waiting
     await rig.replay()
     found = await rig.do("get_all", filters={"user_id": ADA})
 
@@ -211,10 +214,10 @@ def _refused(*_: Any, **__: Any) -> None:
 
 @pytest.mark.parametrize("kind", [MemoryClient, AsyncMemoryClient])
 async def test_the_hosted_service_is_asked_whether_it_has_a_write(
-    kind, make_client, service, runtime, journal, replay, done
+    kind, make_client, service, bench, journal, replay, done
 ):
     """By the mark, for the same user; it is written only where it is not there."""
-    rig = Rig(make_client(kind), runtime, replay, done)
+    rig = Rig(make_client(kind), bench, replay, done)
     service.answer = (503, {})
     await rig.do("add", messages="I like tea", user_id=ADA, metadata={"topic": "tea"})
     service.requests.clear()
@@ -245,6 +248,6 @@ def test_what_is_left_to_write_is_what_follows_what_is_there(messages, found, le
     arguments = {"messages": messages, "infer": False, "user_id": ADA}
     answer = {"results": [{"id": str(number)} for number in range(found)]}
 
-    rest = Once().left("add", arguments, answer)
+    rest = AddDeduplication().left("add", arguments, answer)
 
     assert (rest and rest["messages"]) == left

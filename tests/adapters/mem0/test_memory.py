@@ -8,20 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
+from bench import wrapping
+from mem0 import AsyncMemory, Memory
 
-from mnemoscope.adapters.mem0 import MEMORY, MEMORY_NOT_GUARDED, guarded
-from mnemoscope.adapters.mem0_platform import PLATFORM, PLATFORM_NOT_GUARDED
+from mnemoscope.adapters.mem0.adapter import ADAPTER
+from mnemoscope.adapters.mem0.methods import METHODS
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import UnsupportedClientError
-from mnemoscope.telemetry.event import OperationClass, Status
+from mnemoscope.telemetry.event.event import OperationClass, Status
 
-CLIENTS = [
-    (Memory, MEMORY, MEMORY_NOT_GUARDED),
-    (AsyncMemory, MEMORY, MEMORY_NOT_GUARDED),
-    (MemoryClient, PLATFORM, PLATFORM_NOT_GUARDED),
-    (AsyncMemoryClient, PLATFORM, PLATFORM_NOT_GUARDED),
-]
+guarded = wrapping(ADAPTER)
+
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "add": {"messages": "tea is nice", "user_id": "u-17"},
     "search": {"query": "tea", "filters": {"user_id": "u-17"}},
@@ -59,85 +56,31 @@ def answering(memory: Any, method: str, answer: Any) -> None:
     setattr(memory, method, awaited if asynchronous else called)
 
 
-def public_functions(kind: type) -> dict[str, Any]:
-    """Return the public methods of *kind* as its classes define them."""
-    members = {name: inspect.getattr_static(kind, name) for name in dir(kind)}
-    return {
-        name: getattr(member, "__func__", member)
-        for name, member in members.items()
-        if not name.startswith("_") and inspect.isroutine(getattr(member, "__func__", member))
-    }
-
-
-@pytest.mark.parametrize(("client", "table", "not_guarded"), CLIENTS)
-def test_every_public_method_is_guarded_or_says_why_not(client, table, not_guarded):
-    """A method that a new version of mem0 brings must be put into the table or excused."""
-    assert public_functions(client).keys() == table.keys() | not_guarded.keys()
-    assert table.keys().isdisjoint(not_guarded)
-    assert all(name == method.name for name, method in table.items())
-
-
-@pytest.mark.parametrize(("client", "table", "not_guarded"), CLIENTS)
-def test_the_wrapped_class_looks_like_the_bare_one(client, table, not_guarded):
-    """Every method keeps its signature and its colour, and instances keep their class."""
-    from mnemoscope.adapters.mem0 import _guarded_class
-
-    stand_in = _guarded_class(client)
-
-    assert issubclass(stand_in, client)
-    for name, function in public_functions(client).items():
-        ours = inspect.getattr_static(stand_in, name)
-        ours = getattr(ours, "__func__", ours)
-        assert inspect.signature(ours) == inspect.signature(function), name
-        assert inspect.iscoroutinefunction(ours) == inspect.iscoroutinefunction(function), name
-
-
-def test_a_guarded_memory_is_a_memory(kind, make_memory, runtime):
-    """``isinstance`` and attributes are those of the wrapped object."""
-    bare = make_memory(kind)
-    memory = guarded(bare, runtime)
-
-    assert isinstance(memory, kind)
-    assert memory.vector_store is bare.vector_store
-    assert memory.collection_name == "facts"
-
-
-def test_guarding_twice_is_guarding_once(kind, make_memory, runtime):
-    """A client that this runtime guards already comes back as it is."""
-    memory = guarded(make_memory(kind), runtime)
-
-    assert guarded(memory, runtime) is memory
-
-
-def test_other_clients_are_refused(runtime):
+def test_other_clients_are_refused(bench):
     """What is no mem0 client is named by its type, with what would do."""
     with pytest.raises(UnsupportedClientError, match=r"builtins\.dict: expected one of Memory"):
-        guarded({}, runtime)
+        guarded({}, bench)
 
 
-@pytest.mark.parametrize("method", sorted(MEMORY))
-async def test_the_answer_is_the_stores_own_object(
-    method, kind, make_memory, runtime, events, done
-):
+@pytest.mark.parametrize("method", sorted(METHODS))
+async def test_the_answer_is_the_stores_own_object(method, kind, make_memory, bench, events, done):
     """Each method hands back the very object that mem0 answered, in exactly one event."""
     bare, answer = make_memory(kind), {"results": []}
     answering(bare, method, answer)
-    result = await done(getattr(guarded(bare, runtime), method)(**ARGUMENTS[method]))
+    result = await done(getattr(guarded(bare, bench), method)(**ARGUMENTS[method]))
 
     assert result is answer
     assert [(each.store, each.method) for each in events()] == [("mem0", method)]
     assert events()[0].status.is_normal
 
 
-@pytest.mark.parametrize("method", sorted(MEMORY))
-async def test_a_failing_store_gives_way_or_is_told(
-    method, kind, make_memory, runtime, events, done
-):
+@pytest.mark.parametrize("method", sorted(METHODS))
+async def test_a_failing_store_gives_way_or_is_told(method, kind, make_memory, bench, events, done):
     """Recall and remember get the neutral value, forget gets the very exception."""
     bare, failure = make_memory(kind), ConnectionError("Ada's store")
     answering(bare, method, failure)
-    call = getattr(guarded(bare, runtime), method)
-    if MEMORY[method].op_class in OPEN:
+    call = getattr(guarded(bare, bench), method)
+    if METHODS[method].op_class in OPEN:
         result: Any = await done(call(**ARGUMENTS[method]))
     else:
         with pytest.raises(ConnectionError) as raised:
@@ -145,7 +88,7 @@ async def test_a_failing_store_gives_way_or_is_told(
         result = raised.value
     (event,) = events()
 
-    if MEMORY[method].op_class in OPEN:
+    if METHODS[method].op_class in OPEN:
         assert result == NEUTRAL[method]
         assert (event.status, event.neutral) == (Status.DEGRADED, True)
     else:
@@ -155,9 +98,9 @@ async def test_a_failing_store_gives_way_or_is_told(
     assert "Ada" not in repr(event)
 
 
-async def test_an_add_is_told_in_one_event(kind, make_memory, runtime, events, done):
+async def test_an_add_is_told_in_one_event(kind, make_memory, bench, events, done):
     """The event of a write has the new ids, the customer's hash, and the words it wrote."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     result = await done(memory.add("I drink tea", user_id="u-17", agent_id="sales", infer=False))
     (event,) = events()
 
@@ -168,9 +111,9 @@ async def test_an_add_is_told_in_one_event(kind, make_memory, runtime, events, d
     assert event.content.value == {"messages": "I drink tea", "infer": False}
 
 
-async def test_a_search_is_told_with_its_ranking(kind, make_memory, runtime, events, done):
+async def test_a_search_is_told_with_its_ranking(kind, make_memory, bench, events, done):
     """The event of a recall has hits, ids and scores in rank order; content names no customer."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     for text in ("I drink tea", "I drink coffee", "cats sleep"):
         await done(memory.add(text, user_id="u-17", infer=False))
     result = await done(memory.search("I drink tea", filters={"user_id": "u-17"}, top_k=2))
@@ -183,9 +126,9 @@ async def test_a_search_is_told_with_its_ranking(kind, make_memory, runtime, eve
     assert event.content.value == {"query": "I drink tea", "filters": {}, "top_k": 2}
 
 
-async def test_nothing_found_is_empty_not_degraded(kind, make_memory, runtime, events, done):
+async def test_nothing_found_is_empty_not_degraded(kind, make_memory, bench, events, done):
     """A recall that finds nothing says so, in each method that recalls."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     missing = "00000000-0000-0000-0000-000000000000"
 
     assert await done(memory.search("tea", filters={"user_id": "u-17"})) == {"results": []}
@@ -197,9 +140,9 @@ async def test_nothing_found_is_empty_not_degraded(kind, make_memory, runtime, e
     ] * 4
 
 
-async def test_the_life_of_a_memory(kind, make_memory, runtime, events, done):
+async def test_the_life_of_a_memory(kind, make_memory, bench, events, done):
     """All methods work on the real thing, each in one event about that memory."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     added = await done(memory.add("I drink tea", user_id="u-17", infer=False))
     memory_id = added["results"][0]["id"]
     await done(memory.update(memory_id, text="I drink coffee"))
@@ -219,10 +162,10 @@ async def test_the_life_of_a_memory(kind, make_memory, runtime, events, done):
 
 
 async def test_what_a_customer_did_not_ask_for_is_a_tripwire(
-    kind, make_memory, runtime, events, done
+    kind, make_memory, bench, events, done
 ):
     """Memories of somebody else than the context's customer are counted."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     await done(memory.add("I drink tea", user_id="u-17", infer=False))
     with context(customer="u-99"):
         await done(memory.get_all(filters={"user_id": "u-17"}))
@@ -261,31 +204,31 @@ async def test_what_a_customer_did_not_ask_for_is_a_tripwire(
     ],
 )
 async def test_a_callers_mistake_is_the_callers(
-    method, arguments, kind, make_memory, runtime, events, done
+    method, arguments, kind, make_memory, bench, events, done
 ):
     """Wrong arguments raise what bare mem0 raises, type and message, whatever the class."""
     bare = make_memory(kind)
     with pytest.raises(Exception) as expected:  # noqa: PT011 - whatever it is
         await done(getattr(bare, method)(**copy.deepcopy(arguments)))
     with pytest.raises(Exception) as raised:  # noqa: PT011 - the same
-        await done(getattr(guarded(bare, runtime), method)(**arguments))
+        await done(getattr(guarded(bare, bench), method)(**arguments))
 
     assert type(raised.value) is type(expected.value)
     assert str(raised.value) == str(expected.value)
     assert [(each.status, each.neutral) for each in events()] == [(Status.ERROR, False)]
 
 
-async def test_too_many_arguments_raise_the_clients_own_error(kind, make_memory, runtime, done):
+async def test_too_many_arguments_raise_the_clients_own_error(kind, make_memory, bench, done):
     """A call that does not fit the signature fails as it would without us."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
 
     with pytest.raises(TypeError, match="positional argument"):
         await done(memory.search("tea", "coffee"))
 
 
-async def test_only_what_was_passed_is_passed_on(kind, make_memory, runtime, done):
+async def test_only_what_was_passed_is_passed_on(kind, make_memory, bench, done):
     """``expiration_date=None`` clears the date, which leaving it out does not."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     added = await done(memory.add("tea", user_id="u-17", infer=False, expiration_date="2999-01-01"))
     memory_id = added["results"][0]["id"]
     await done(memory.update(memory_id, text="green tea"))
@@ -297,9 +240,9 @@ async def test_only_what_was_passed_is_passed_on(kind, make_memory, runtime, don
     assert cleared["expiration_date"] is None
 
 
-async def test_resetting_a_memory_is_passed_on(make_memory, runtime, events):
+async def test_resetting_a_memory_is_passed_on(make_memory, bench, events):
     """``reset`` empties the store, in one event of the class that fails closed."""
-    memory = guarded(make_memory(Memory), runtime)
+    memory = guarded(make_memory(Memory), bench)
     memory.add("tea", user_id="u-17", infer=False)
 
     assert memory.reset() is None
@@ -307,19 +250,19 @@ async def test_resetting_a_memory_is_passed_on(make_memory, runtime, events):
     assert [each.method for each in events()] == ["add", "reset", "get_all"]
 
 
-async def test_a_shared_client_that_reset_closes_is_told(make_memory, runtime, events):
+async def test_a_shared_client_that_reset_closes_is_told(make_memory, bench, events):
     """``AsyncMemory.reset`` closes the client it was given and fails: so does the guarded one."""
-    memory = guarded(make_memory(AsyncMemory), runtime)
+    memory = guarded(make_memory(AsyncMemory), bench)
     with pytest.raises(RuntimeError, match="closed"):
         await memory.reset()
 
     assert [(each.method, each.status) for each in events()] == [("reset", Status.ERROR)]
 
 
-async def test_enforced_tenancy_wants_a_customer(kind, make_memory, runtime, done):
+async def test_enforced_tenancy_wants_a_customer(kind, make_memory, bench, done):
     """Under ``enforce`` an id alone is not enough: whose memory is it?"""
-    policy = replace(runtime.policy, enforce_tenancy=True)
-    memory = guarded(make_memory(kind), replace(runtime, policy=policy))
+    policy = replace(bench.policy, enforce_tenancy=True)
+    memory = guarded(make_memory(kind), replace(bench, policy=policy))
 
     with pytest.raises(ValueError, match="names no customer"):
         await done(memory.get("m-1"))

@@ -7,15 +7,18 @@ from typing import Any
 
 import httpx
 import pytest
+from bench import wrapping
 from mem0 import AsyncMemoryClient, MemoryClient
 from mem0 import exceptions as theirs
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions, SearchMemoryOptions
 
-from mnemoscope.adapters.mem0 import guarded
-from mnemoscope.adapters.mem0_platform import PLATFORM
+from mnemoscope.adapters.mem0.adapter import ADAPTER
+from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS
 from mnemoscope.memory.errors import ScopeError
-from mnemoscope.memory.policy import FAILS_OPEN
-from mnemoscope.telemetry.event import OperationClass, Status
+from mnemoscope.memory.limits.policy import FAILS_OPEN
+from mnemoscope.telemetry.event.event import OperationClass, Status
+
+guarded = wrapping(ADAPTER)
 
 MAIL = "ada@example.com"
 ID = "3f9ab1de-6b8e-4a3c-9a75-0d2a2c1b7c11"
@@ -66,19 +69,19 @@ ENTITIES = {"results": [{"type": "user", "name": "u-17"}]}
 
 @pytest.fixture(params=[MemoryClient, AsyncMemoryClient])
 def bare(request, make_client):
-    """Return a bare client of each colour."""
+    """Return a bare client sync and async."""
     return make_client(request.param)
 
 
-@pytest.mark.parametrize("method", sorted(PLATFORM))
+@pytest.mark.parametrize("method", sorted(HOSTED_METHODS))
 async def test_a_call_is_the_bare_call_without_personal_data(
-    method, bare, service, runtime, events, done
+    method, bare, service, bench, events, done
 ):
     """The service gets the request that a bare client would send, redacted, and one event tells."""
     service.answer = (200, ENTITIES if method in {"reset", "users"} else {"id": ID})
     expected = await done(getattr(bare, method)(**ARGUMENTS[method]))
     sent, service.requests = service.requests, []
-    result = await done(getattr(guarded(bare, runtime), method)(**ARGUMENTS[method]))
+    result = await done(getattr(guarded(bare, bench), method)(**ARGUMENTS[method]))
     (event,) = events()
 
     assert result == expected
@@ -91,13 +94,13 @@ async def test_a_call_is_the_bare_call_without_personal_data(
     assert event.status.is_normal
 
 
-@pytest.mark.parametrize("method", sorted(PLATFORM))
+@pytest.mark.parametrize("method", sorted(HOSTED_METHODS))
 async def test_a_service_that_is_down_gives_way_or_is_told(
-    method, bare, service, runtime, events, done
+    method, bare, service, bench, events, done
 ):
     """What has an honest neutral value gets it; everything else gets the client's own error."""
     service.answer = (503, {"detail": "no"})
-    call = getattr(guarded(bare, runtime), method)
+    call = getattr(guarded(bare, bench), method)
     if method in NEUTRAL:
         assert await done(call(**ARGUMENTS[method])) == NEUTRAL[method]
     else:
@@ -112,7 +115,7 @@ async def test_a_service_that_is_down_gives_way_or_is_told(
 
 def test_what_is_forgotten_is_never_made_up():
     """No method that deletes has a neutral value, and none that fails closed."""
-    for method in PLATFORM.values():
+    for method in HOSTED_METHODS.values():
         assert (method.neutral is None) or (method.op_class in FAILS_OPEN)
         if method.operation == "delete_memory":
             assert method.op_class is OperationClass.FORGET
@@ -136,11 +139,11 @@ def test_what_is_forgotten_is_never_made_up():
     ],
 )
 async def test_a_status_is_the_callers_or_the_services(
-    status, error, expected, bare, service, runtime, events, done
+    status, error, expected, bare, service, bench, events, done
 ):
     """4xx are raised as the client raises them; overload and 5xx degrade."""
     service.answer = (status, {"detail": "no"})
-    search = guarded(bare, runtime).search
+    search = guarded(bare, bench).search
     if error is None:
         assert await done(search("tea", filters=USER)) == {"results": []}
     else:
@@ -151,10 +154,10 @@ async def test_a_status_is_the_callers_or_the_services(
 
 
 @pytest.mark.parametrize("exc", [httpx.ConnectError("no"), httpx.ReadTimeout("no")], ids=repr)
-async def test_a_service_out_of_reach_degrades(exc, bare, service, runtime, events, done):
+async def test_a_service_out_of_reach_degrades(exc, bare, service, bench, events, done):
     """Refused connections and timeouts of the transport are the service's."""
     service.answer = exc
-    memory = guarded(bare, runtime)
+    memory = guarded(bare, bench)
 
     assert await done(memory.get(ID)) is None
     assert [each.status for each in events()] == [Status.DEGRADED]
@@ -177,13 +180,13 @@ async def test_a_service_out_of_reach_degrades(exc, bare, service, runtime, even
     ],
 )
 async def test_a_callers_mistake_is_the_callers(
-    method, arguments, bare, service, runtime, events, done
+    method, arguments, bare, service, bench, events, done
 ):
     """Wrong arguments raise what the bare client raises, type and message, and send nothing."""
     with pytest.raises(Exception) as expected:  # noqa: PT011 - whatever it is
         await done(getattr(bare, method)(**arguments))
     with pytest.raises(Exception) as raised:  # noqa: PT011 - the same
-        await done(getattr(guarded(bare, runtime), method)(**arguments))
+        await done(getattr(guarded(bare, bench), method)(**arguments))
 
     assert type(raised.value) is type(expected.value)
     assert str(raised.value) == str(expected.value)
@@ -212,12 +215,10 @@ async def test_a_callers_mistake_is_the_callers(
         ("create_memory_export", {"schema": "{}", "user_id": "*"}),
     ],
 )
-async def test_nobody_can_ask_for_everybody(
-    method, arguments, bare, service, runtime, events, done
-):
+async def test_nobody_can_ask_for_everybody(method, arguments, bare, service, bench, events, done):
     """Calls that the service would take for everybody's memories are denied before they leave."""
     with pytest.raises(ScopeError):
-        await done(getattr(guarded(bare, runtime), method)(**arguments))
+        await done(getattr(guarded(bare, bench), method)(**arguments))
 
     assert service.requests == []
     assert [each.status for each in events()] == [Status.DENIED]
@@ -231,10 +232,10 @@ async def test_without_us_a_dot_deletes_all_memories(bare, service, done):
     assert [each[:2] for each in service.requests] == [("DELETE", "/v1/memories/")] * 2
 
 
-async def test_a_reset_is_one_call_not_three(bare, service, runtime, events, done):
+async def test_a_reset_is_one_call_not_three(bare, service, bench, events, done):
     """The client's own calls of its public methods are not observed a second time."""
     service.answer = (200, ENTITIES)
-    await done(guarded(bare, runtime).reset())
+    await done(guarded(bare, bench).reset())
 
     assert [each[:2] for each in service.requests] == [
         ("GET", "/v1/entities/"),
@@ -243,11 +244,11 @@ async def test_a_reset_is_one_call_not_three(bare, service, runtime, events, don
     assert [each.method for each in events()] == ["reset"]
 
 
-async def test_typed_options_are_redacted_and_sent(bare, service, runtime, events, done):
+async def test_typed_options_are_redacted_and_sent(bare, service, bench, events, done):
     """Options travel as the client's own type, redacted, and the caller's are not touched."""
     options = SearchMemoryOptions(filters={**USER, "contact": MAIL}, top_k=2)
     service.answer = (200, {"results": [{"id": ID, "score": 0.5, "user_id": "u-17"}]})
-    await done(guarded(bare, runtime).search("tea", options))
+    await done(guarded(bare, bench).search("tea", options))
     (event,) = events()
     (_, _, body) = service.requests[0]
 
@@ -259,9 +260,9 @@ async def test_typed_options_are_redacted_and_sent(bare, service, runtime, event
     assert event.subject is not None
 
 
-async def test_a_batch_names_its_memories(bare, runtime, events, done):
+async def test_a_batch_names_its_memories(bare, bench, events, done):
     """Every memory that was changed or deleted is in the event."""
-    memory = guarded(bare, runtime)
+    memory = guarded(bare, bench)
     other = ID.replace("3", "4")
     await done(memory.batch_update([{"memory_id": ID, "text": "x"}, {"memory_id": other}]))
     await done(memory.batch_delete([{"memory_id": ID}]))
@@ -270,18 +271,18 @@ async def test_a_batch_names_its_memories(bare, runtime, events, done):
 
 
 @pytest.mark.parametrize("method", ["get_project", "get_profile_settings"])
-async def test_settings_go_straight_to_the_client(method, bare, service, runtime, events, done):
+async def test_settings_go_straight_to_the_client(method, bare, service, bench, events, done):
     """Administration is not memory: same answer, no event."""
     service.answer = (200, {"name": "p"})
 
-    assert await done(getattr(guarded(bare, runtime), method)()) == {"name": "p"}
+    assert await done(getattr(guarded(bare, bench), method)()) == {"name": "p"}
     assert events() == []
 
 
-async def test_an_asynchronous_client_is_a_context_manager(make_client, runtime):
+async def test_an_asynchronous_client_is_a_context_manager(make_client, bench):
     """``async with`` gives the guarded client and closes the wrapped one."""
     bare = make_client(AsyncMemoryClient)
-    async with guarded(bare, runtime) as memory:
+    async with guarded(bare, bench) as memory:
         assert isinstance(memory, AsyncMemoryClient)
         assert inspect.iscoroutinefunction(memory.search)
 

@@ -58,7 +58,8 @@ def test_the_name_is_the_same_in_every_process(
     code = (
         "from mnemoscope.memory.testing import scope_for_tests\n"
         "with scope_for_tests(pii_operators='*=pseudonym') as (scope, _):\n"
-        "    redaction = scope._runtime.redactor.begin(tenant='acme', known=['c-1'])\n"
+        "    redactor = scope._parts.guards.redactor.redactor\n"
+        "    redaction = redactor.begin(tenant='acme', known=['c-1'])\n"
         f"    print(redaction.text({WRITTEN!r}))\n"
     )
     told = [

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from bench import wrapping
 from mem0.client.types import AddMemoryOptions, DeleteAllMemoryOptions
 
-from mnemoscope.adapters import mem0_scope as about
-from mnemoscope.adapters.mem0 import guarded
+from mnemoscope.adapters.mem0 import scoping
+from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory.errors import ScopeError
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.event.event import Status
+
+guarded = wrapping(ADAPTER)
 
 USER = {"user_id": "u-17"}
 
@@ -43,19 +46,19 @@ USER = {"user_id": "u-17"}
 )
 def test_the_customer_is_who_every_result_must_belong_to(arguments, customer, agent, run):
     """Ids count where results are restricted to them: not in one branch, not where excluded."""
-    scope = about.scope(arguments)
+    scope = scoping.scope(arguments)
 
     assert (scope.customer, scope.agent, scope.run) == (customer, agent, run)
 
 
 def test_several_customers_are_all_known_identifiers():
     """Of two users neither is the customer, and both are redacted in text."""
-    scope = about.scope({"filters": {"user_id": {"in": ["u-17", "u-18"]}}})
+    scope = scoping.scope({"filters": {"user_id": {"in": ["u-17", "u-18"]}}})
 
     assert set(scope.known) == {"u-17", "u-18"}
 
 
-@pytest.mark.parametrize("key", about.ENTITIES)
+@pytest.mark.parametrize("key", scoping.ENTITIES)
 @pytest.mark.parametrize(
     "value",
     ["*", " * ", {"eq": "*"}, {"in": ["u-17", "*"]}, ["*"], 17, True, 1.5, {"in": [17]}, b"*"],
@@ -76,7 +79,7 @@ def test_several_customers_are_all_known_identifiers():
 def test_everybody_is_nobody_to_name(key, value, place):
     """A wildcard, or an id that is not text, is refused wherever it stands and never quoted."""
     with pytest.raises(ScopeError, match=f"^{key} must ") as raised:
-        about.scope(place({key: value}))
+        scoping.scope(place({key: value}))
 
     assert "u-17" not in str(raised.value)
 
@@ -93,10 +96,10 @@ def test_everybody_is_nobody_to_name(key, value, place):
     ],
 )
 async def test_a_wildcard_does_not_reach_the_store(
-    method, arguments, kind, make_memory, runtime, events, done
+    method, arguments, kind, make_memory, bench, events, done
 ):
     """The call is denied in one event, and every memory is still there."""
-    memory = guarded(make_memory(kind), runtime)
+    memory = guarded(make_memory(kind), bench)
     await done(memory.add("tea", user_id="u-17", infer=False))
     with pytest.raises(ScopeError):
         await done(getattr(memory, method)(**arguments))
@@ -134,14 +137,14 @@ async def test_without_us_a_wildcard_deletes_everybody(kind, make_memory, done):
 def test_delete_all_of_the_service_must_name_somebody(arguments):
     """Without a scope the service would delete everybody's memories."""
     with pytest.raises(ScopeError, match="name one, or use reset"):
-        about.somebody(arguments)
+        scoping.scope_of_delete_all(arguments)
 
 
-@pytest.mark.parametrize("key", about.ENTITIES)
+@pytest.mark.parametrize("key", scoping.ENTITIES)
 def test_one_name_is_enough_for_delete_all(key):
     """Any one entity is a scope, as an argument or in filters."""
-    about.somebody({key: "x"})
-    about.somebody({"options": DeleteAllMemoryOptions(filters={key: "x"})})
+    scoping.scope_of_delete_all({key: "x"})
+    scoping.scope_of_delete_all({"options": DeleteAllMemoryOptions(filters={key: "x"})})
 
 
 @pytest.mark.parametrize(
@@ -159,25 +162,25 @@ def test_one_name_is_enough_for_delete_all(key):
 def test_delete_users_must_name_exactly_one(arguments):
     """None means everybody to the service, of two only the first is deleted."""
     with pytest.raises(ScopeError, match="exactly one"):
-        about.one_entity(arguments)
+        scoping.scope_of_delete_users(arguments)
 
 
 @pytest.mark.parametrize("memory_id", ["", " ", ".", "..", " . "])
 def test_an_id_that_a_path_resolves_away_is_refused(memory_id):
     """``/memories/./`` is ``/memories/``: the request would mean all of them."""
     with pytest.raises(ScopeError, match="memory_id names nothing"):
-        about.one_memory({"memory_id": memory_id})
+        scoping.scope_of_memory({"memory_id": memory_id})
 
 
 @pytest.mark.parametrize("entity_id", ["", ".", "*", 17])
 def test_a_profile_is_somebodys(entity_id):
     """A profile names exactly one user."""
     with pytest.raises(ScopeError):
-        about.profile({"entity_id": entity_id})
+        scoping.scope_of_profile({"entity_id": entity_id})
 
 
 def test_filters_are_shown_without_ids():
     """What goes into the audit trail's content names nobody, at any depth."""
     filters: Any = {"user_id": "u-17", "AND": [{"agent_id": {"in": ["a"]}}, {"age": {"gt": 3}}]}
 
-    assert about.without_entities(filters) == {"AND": [{}, {"age": {"gt": 3}}]}
+    assert scoping.without_entities(filters) == {"AND": [{}, {"age": {"gt": 3}}]}

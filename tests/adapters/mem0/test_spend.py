@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 import httpx
 import openai
 import pytest
+from bench import Bench, wrapping
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -21,12 +22,13 @@ from mem0.configs.llms.base import BaseLlmConfig
 from mem0.configs.llms.openai import OpenAIConfig
 from mem0.llms.openai import OpenAILLM
 
-from mnemoscope.adapters.langgraph_graph import runnable
-from mnemoscope.adapters.mem0 import guarded
+from mnemoscope.adapters.langgraph.runs.graph import runnable
+from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory import context
-from mnemoscope.memory.runtime import Runtime
-from mnemoscope.telemetry.event import Event, Status
-from mnemoscope.telemetry.prices import Price, Prices
+from mnemoscope.telemetry.event.event import Event, Status
+from mnemoscope.telemetry.pricing.prices import Price, Prices
+
+guarded = wrapping(ADAPTER)
 
 MAIL = "ada@example.com"
 PRICES = Prices({"gpt-4o-mini": Price(input=1.0, output=2.0)})
@@ -100,16 +102,14 @@ def langchain_model() -> Any:
 
 
 @pytest.fixture
-def remembering(
-    make_memory: Callable[..., Any], runtime: Runtime, kind: type
-) -> Callable[..., Any]:
-    """Return a function that guards a memory with a model of its own, in both colours."""
+def remembering(make_memory: Callable[..., Any], bench: Bench, kind: type) -> Callable[..., Any]:
+    """Return a function that guards a memory with a model of its own, sync and async."""
 
     def made(model: Any = None, *, embedder: Any = None, of: type = kind) -> Any:
         memory = make_memory(of)
         memory.llm = model or memory.llm
         memory.embedding_model = embedder or memory.embedding_model
-        return guarded(memory, runtime, prices=PRICES)
+        return guarded(memory, bench, prices=PRICES)
 
     return made
 
@@ -175,7 +175,7 @@ class TestKnown:
         assert events() == []
 
     def test_inside_a_watched_graph_it_is_counted_once(
-        self, remembering: Any, runtime: Runtime, events: Any
+        self, remembering: Any, bench: Bench, events: Any
     ) -> None:
         """A LangChain model that mem0 asks in a node is told by the graph, below the operation."""
 
@@ -186,7 +186,7 @@ class TestKnown:
         builder = StateGraph(State)
         builder.add_node("learn", lambda _state: memory.add("I like tea", user_id=MAIL) and {})
         builder.add_edge(START, "learn")
-        runnable(builder.compile(), runtime, PRICES).invoke({})
+        runnable(builder.compile(), bench.priced(PRICES)).invoke({})
         (chat,) = (each for each in events() if each.operation == "chat")
         (operation,) = (each for each in events() if each.operation == "create_memory")
 
@@ -195,13 +195,13 @@ class TestKnown:
         assert chat.trace.parent_span_id == operation.trace.span_id
 
     async def test_a_memory_guarded_twice_is_told_once(
-        self, make_memory: Any, runtime: Runtime, done: Any, events: Any, kind: type
+        self, make_memory: Any, bench: Bench, done: Any, events: Any, kind: type
     ) -> None:
         """Guarding the same memory again does not count its models again."""
         memory = make_memory(kind)
         memory.llm = openai_model()
-        guarded(memory, runtime, prices=PRICES)
-        await added(guarded(memory, runtime, prices=PRICES), done, events)
+        guarded(memory, bench, prices=PRICES)
+        await added(guarded(memory, bench, prices=PRICES), done, events)
 
         assert [each.operation for each in events()].count("chat") == 1
 
@@ -257,12 +257,3 @@ class TestUnknown:
 
         assert (chat.status, chat.error) == (Status.ERROR, "openai.AuthenticationError")
         assert MAIL not in repr(chat)
-
-    async def test_without_prices_nothing_is_observed(
-        self, make_memory: Any, runtime: Runtime, kind: type
-    ) -> None:
-        """A guard that is given no prices leaves the models alone."""
-        memory = make_memory(kind)
-        guarded(memory, runtime)
-
-        assert "generate_response" not in vars(memory.llm)

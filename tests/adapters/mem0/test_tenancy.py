@@ -7,22 +7,25 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from bench import wrapping
 from mem0 import MemoryClient
 from mem0.client.types import SearchMemoryOptions
 
-from mnemoscope.adapters import mem0_tenancy as keeping
-from mnemoscope.adapters.mem0 import guarded
+from mnemoscope.adapters.mem0 import tenancy
+from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import ScopeError
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.event.event import Status
+
+guarded = wrapping(ADAPTER)
 
 OURS, THEIRS = "u-17", "u-18"
 
 
 @pytest.fixture
-def enforcing(runtime):
-    """Return a runtime that enforces tenancy."""
-    return replace(runtime, policy=replace(runtime.policy, enforce_tenancy=True))
+def enforcing(bench):
+    """Return a bench that enforces tenancy."""
+    return replace(bench, policy=replace(bench.policy, enforce_tenancy=True))
 
 
 @pytest.fixture
@@ -129,11 +132,11 @@ def test_what_the_service_answers_too_much_is_dropped(make_client, service, enfo
     assert [each.foreign_hits for each in events()] == [1]
 
 
-async def test_without_enforcement_nothing_is_narrowed(both, runtime, events, done):
+async def test_without_enforcement_nothing_is_narrowed(both, bench, events, done):
     """Observing only counts: the answer is the store's own."""
     bare, ids = both
     with context(customer=OURS):
-        found = await done(guarded(bare, runtime).get(ids[THEIRS]))
+        found = await done(guarded(bare, bench).get(ids[THEIRS]))
 
     assert found["user_id"] == THEIRS
     assert [each.foreign_hits for each in events()] == [1]
@@ -144,16 +147,16 @@ def test_an_answer_of_ones_own_is_the_very_object():
     own: dict[str, Any] = {"results": [{"user_id": OURS}, {"agent_id": "a"}], "next": None}
     mixed = {**own, "results": [*own["results"], {"user_id": THEIRS}]}
 
-    assert keeping.only(own, OURS) is own
-    assert keeping.only(own["results"], OURS) is own["results"]
-    assert keeping.only(mixed, OURS) == own
-    assert keeping.only_one(None, OURS) is None
+    assert tenancy.keep_own(own, OURS) is own
+    assert tenancy.keep_own(own["results"], OURS) is own["results"]
+    assert tenancy.keep_own(mixed, OURS) == own
+    assert tenancy.keep_own_one(None, OURS) is None
 
 
 def test_filters_of_typed_options_are_narrowed_beside_them():
     """A keyword argument overrides the options, so the caller's filters move there."""
     options = SearchMemoryOptions(filters={"city": "Paris"})
-    narrowed = keeping.filters({"query": "tea", "options": options}, OURS)
+    narrowed = tenancy.confine_filters({"query": "tea", "options": options}, OURS)
 
     assert narrowed["filters"] == {"city": "Paris", "user_id": OURS}
     assert options.filters == {"city": "Paris"}

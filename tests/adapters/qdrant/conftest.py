@@ -1,4 +1,4 @@
-"""Qdrant clients of both colours: in memory, and against a server that does what a test says."""
+"""Qdrant clients sync and async: in memory, and against a server that does what a test says."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import httpx
 import pytest
+from bench import Bench, wrapping
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.adapters import qdrant
-from mnemoscope.adapters.qdrant_redaction import Walker
-from mnemoscope.memory.runtime import Runtime
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.adapters.qdrant.redaction import Walker
 
 ADA, BOB = "ada@example.com", "bob@example.com"
 COLLECTION = "notes"
@@ -21,7 +21,7 @@ COLLECTION = "notes"
 
 @dataclass
 class Asked:
-    """A guarded client and what it wraps, called alike in both colours."""
+    """A guarded client and what it wraps, called alike sync and async."""
 
     client: Any
     inner: Any
@@ -75,19 +75,19 @@ async def filled(client: Any) -> None:
 
 
 @pytest.fixture(params=[QdrantClient, AsyncQdrantClient], ids=["sync", "async"])
-def colour(request: pytest.FixtureRequest) -> type:
+def client_type(request: pytest.FixtureRequest) -> type:
     """Return each client class in turn."""
     return request.param
 
 
 @pytest.fixture
-async def make_local(colour: type, runtime: Runtime) -> AsyncIterator[Callable[..., Asked]]:
+async def make_local(client_type: type, bench: Bench) -> AsyncIterator[Callable[..., Asked]]:
     """Return a factory of guarded clients in memory, closed afterwards."""
     made: list[Any] = []
 
     def make(*, owner_key: str | None = None) -> Asked:
-        made.append(colour(":memory:"))
-        guarded = qdrant.guarded(made[-1], runtime, owner_key=owner_key)
+        made.append(client_type(":memory:"))
+        guarded = wrapping(qdrant.ADAPTER)(made[-1], bench, owner_key=owner_key)
         return Asked(guarded, made[-1])
 
     yield make
@@ -112,15 +112,17 @@ async def owned(make_local: Callable[..., Asked]) -> Asked:
 
 
 @pytest.fixture
-async def remote(colour: type, runtime: Runtime) -> AsyncIterator[Callable[..., Asked]]:
+async def remote(client_type: type, bench: Bench) -> AsyncIterator[Callable[..., Asked]]:
     """Return a factory of guarded clients of a `Server`, closed afterwards."""
     made: list[Any] = []
 
     def make(server: Callable[[httpx.Request], httpx.Response], **options: Any) -> Asked:
         transport = httpx.MockTransport(server)
-        inner = colour(url="http://qdrant.test", transport=transport, check_compatibility=False)
+        inner = client_type(
+            url="http://qdrant.test", transport=transport, check_compatibility=False
+        )
         made.append(inner)
-        return Asked(qdrant.guarded(inner, runtime, **options), inner)
+        return Asked(wrapping(qdrant.ADAPTER)(inner, bench, **options), inner)
 
     yield make
     for each in made:

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from mnemoscope.adapters.qdrant_encoders import Bm25, FastEmbed, FastEmbedSparse, WordLlama, _Once
+from mnemoscope.hybrid_search.encoders import Bm25, FastEmbed, FastEmbedSparse, WordLlama, _Lazy
 
 
 def test_a_paraphrase_is_nearer_than_something_else():
@@ -44,9 +44,7 @@ def test_words_are_the_same_in_any_case_and_width():
 
 def test_a_words_dimension_is_the_same_in_every_process():
     """Python's own hash is not: an index outlives a process."""
-    code = (
-        "from mnemoscope.adapters.qdrant_encoders import Bm25; print(Bm25().query('tea').indices)"
-    )
+    code = "from mnemoscope.hybrid_search.encoders import Bm25; print(Bm25().query('tea').indices)"
     other = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -115,7 +113,7 @@ def test_a_sparse_model_of_fastembed(fastembed):
 def test_a_model_is_loaded_once_whichever_threads_ask():
     """And not before it is needed."""
     made = []
-    once = _Once(lambda: made.append(1) or "model")
+    once = _Lazy(lambda: made.append(1) or "model")
     threads = [threading.Thread(target=once) for _ in range(8)]
     assert made == []
 
@@ -133,7 +131,7 @@ def test_the_model_leaves_logging_to_the_host(tmp_path):
     pytest.importorskip("wordllama", reason="needs mnemoscope[qdrant]")
     code = (
         "import logging\n"
-        "from mnemoscope.adapters.qdrant_encoders import WordLlama\n"
+        "from mnemoscope.hybrid_search.encoders import WordLlama\n"
         "WordLlama().query('tea')\n"
         "root = logging.getLogger()\n"
         "assert (root.handlers, root.level) == ([], logging.WARNING), root.handlers\n"

@@ -10,16 +10,17 @@ from dataclasses import replace
 import grpc
 import httpx
 import pytest
+from bench import wrapping
 from pydantic import TypeAdapter, ValidationError
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.http.models import CountResult, FacetResponse, GroupsResult, QueryResponse
 
-from mnemoscope.adapters import qdrant
-from mnemoscope.adapters.qdrant import store_failed
-from mnemoscope.adapters.qdrant_methods import METHODS
-from mnemoscope.telemetry.event import OperationClass, Status
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.adapters.qdrant.adapter import store_failed
+from mnemoscope.adapters.qdrant.methods import METHODS
+from mnemoscope.telemetry.event.event import OperationClass, Status
 
 from .conftest import COLLECTION, Server
 
@@ -139,10 +140,10 @@ async def test_the_breaker_opens_and_spares_the_server(remote, events):
     assert [each.status for each in events()].count(Status.REJECTED) == 4
 
 
-async def test_a_server_that_hangs_does_not_hold_the_caller(remote, runtime, events, colour):
+async def test_a_server_that_hangs_does_not_hold_the_caller(remote, bench, events, client_type):
     """The deadline of the class ends the wait."""
     released = threading.Event()
-    runtime.policy = replace(runtime.policy, deadlines_s={OperationClass.RECALL: 0.05})
+    bench.policy = replace(bench.policy, deadlines_s={OperationClass.RECALL: 0.05})
 
     def hangs(_request: httpx.Request) -> httpx.Response:
         released.wait(5)
@@ -152,7 +153,7 @@ async def test_a_server_that_hangs_does_not_hold_the_caller(remote, runtime, eve
         await asyncio.sleep(5)
         raise AssertionError("not cancelled")
 
-    asked = remote(hangs_async if colour is AsyncQdrantClient else hangs)
+    asked = remote(hangs_async if client_type is AsyncQdrantClient else hangs)
     result = await asked("count", COLLECTION)
     released.set()
 
@@ -241,12 +242,12 @@ def test_a_stores_failure_is_told_from_a_callers_mistake(exc, failed):
     assert store_failed(exc) is failed
 
 
-async def test_a_grpc_failure_gives_way(remote, runtime, colour):
+async def test_a_grpc_failure_gives_way(remote, bench, client_type):
     """The gRPC channel's errors reach the guard as REST's do."""
-    inner = colour(
+    inner = client_type(
         url="http://127.0.0.1:9", grpc_port=9, prefer_grpc=True, check_compatibility=False
     )
-    guarded = qdrant.guarded(inner, runtime)
+    guarded = wrapping(qdrant.ADAPTER)(inner, bench)
     result = guarded.count(COLLECTION)
     result = await result if asyncio.iscoroutine(result) else result
 

@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import httpx
 import pytest
+from bench import Bench, wrapping
 from opentelemetry import context as otel_context
 from opentelemetry.trace import (
     NonRecordingSpan,
@@ -30,14 +31,13 @@ from qdrant_client.grpc import (
     add_PointsServicer_to_server,
 )
 
-from mnemoscope.adapters import qdrant, qdrant_headers
-from mnemoscope.adapters.proxy import guard_of
-from mnemoscope.adapters.qdrant_headers import RemoteGuard
-from mnemoscope.adapters.qdrant_methods import METHODS
-from mnemoscope.memory.journal.journalled import JournalledGuard
-from mnemoscope.memory.operation import Operation
-from mnemoscope.memory.runtime import Runtime
-from mnemoscope.telemetry.event import Event, Journalled
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.adapters.qdrant import headers as qdrant_headers
+from mnemoscope.adapters.qdrant.headers import RequestHeaders
+from mnemoscope.adapters.qdrant.methods import METHODS
+from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.guard.operation import Operation
+from mnemoscope.telemetry.event.event import Event, Journalled
 
 from .conftest import COLLECTION, Asked
 
@@ -110,16 +110,16 @@ def server(http_receiver: Any) -> Iterator[Server]:
 
 @pytest.fixture(params=["rest", "grpc"])
 async def ask(
-    request: pytest.FixtureRequest, colour: type, runtime: Runtime, server: Server
+    request: pytest.FixtureRequest, client_type: type, bench: Bench, server: Server
 ) -> Any:
-    """Return a guarded client of `server`, of each colour and over each protocol."""
-    inner = colour(
+    """Return a guarded client of `server`, sync and async and over each protocol."""
+    inner = client_type(
         url=server.url,
         grpc_port=server.grpc_port,
         prefer_grpc=request.param == "grpc",
         check_compatibility=False,
     )
-    yield Asked(qdrant.guarded(inner, runtime), inner)
+    yield Asked(wrapping(qdrant.ADAPTER)(inner, bench), inner)
     await Asked.of(inner, "close")
 
 
@@ -176,10 +176,10 @@ async def test_headers_of_the_hosts_own_stay(ask: Asked, server: Server):
 
 
 async def test_a_call_inside_another_carries_its_own(
-    ask: Asked, runtime: Runtime, server: Server, events: Callable[[], list[Event]]
+    ask: Asked, bench: Bench, server: Server, events: Callable[[], list[Event]]
 ):
     """Such as one of a client below a function that is guarded as one that sends requests."""
-    guard: Any = RemoteGuard("outer", runtime)
+    guard = bench.guard("outer", around=(RequestHeaders(bench.faults),))
     method = replace(METHODS["count"], name="outer")
 
     async def both(_given: object) -> None:
@@ -202,7 +202,7 @@ async def test_nothing_of_it_is_left_behind(ask: Asked, server: Server):
 
 
 async def test_no_headers_are_no_failure(
-    ask: Asked, server: Server, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+    ask: Asked, server: Server, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ):
     """An error while they are made is counted, and the request is sent without them."""
 
@@ -212,16 +212,16 @@ async def test_no_headers_are_no_failure(
     monkeypatch.setattr(qdrant_headers, "headers_of", broken)
 
     assert (await ask("count", COLLECTION)).count == 3
-    assert runtime.faults.counts["qdrant.headers"] == 1
+    assert bench.faults.counts["qdrant.headers"] == 1
     assert "traceparent" not in server.seen[0]
 
 
 async def test_calls_at_the_same_time_carry_their_own(
-    runtime: Runtime, server: Server, events: Callable[[], list[Event]]
+    bench: Bench, server: Server, events: Callable[[], list[Event]]
 ):
     """Tasks of one loop do not see each other's ids."""
     inner = AsyncQdrantClient(url=server.url, check_compatibility=False)
-    client = qdrant.guarded(inner, runtime)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
     await asyncio.gather(*(client.count(COLLECTION) for _ in range(8)))
     await inner.close()
 
@@ -231,7 +231,7 @@ async def test_calls_at_the_same_time_carry_their_own(
 
 
 async def test_a_write_that_is_made_again_carries_the_ids_of_that(
-    journal: object, remote: Any, replay: Any, colour: type, events: Callable[[], list[Event]]
+    journal: object, remote: Any, replay: Any, client_type: type, events: Callable[[], list[Event]]
 ):
     """What the journal kept is written by an operation of its own, and the server is told which."""
     statuses = iter((503, 200))
@@ -244,14 +244,14 @@ async def test_a_write_that_is_made_again_carries_the_ids_of_that(
 
     asked = remote(answer)
     await asked("set_payload", COLLECTION, payload={"size": 1}, points=[1])
-    await replay(asked.client, is_async=colour is AsyncQdrantClient)
+    await replay(asked.client, is_async=client_type is AsyncQdrantClient)
 
     journalled = [each.journal for each in events()]
     assert journalled == [Journalled.APPENDED, Journalled.REPLAYED]
     assert seen == [each.trace.span_hex for each in events()]
 
 
-async def test_a_call_that_is_ended_from_elsewhere_is_ended_quietly(runtime: Runtime):
+async def test_a_call_that_is_ended_from_elsewhere_is_ended_quietly(bench: Bench):
     """A coroutine that another context closes, as the collector does, raises nothing."""
 
     class Forever:
@@ -266,8 +266,8 @@ async def test_a_call_that_is_ended_from_elsewhere_is_ended_quietly(runtime: Run
     inner = AsyncQdrantClient(
         url="http://qdrant.test", transport=Waits(), check_compatibility=False
     )
-    runtime.policy = replace(runtime.policy, deadlines_s={})
-    waiting = qdrant.guarded(inner, runtime).count(COLLECTION)
+    bench.policy = replace(bench.policy, deadlines_s={})
+    waiting = wrapping(qdrant.ADAPTER)(inner, bench).count(COLLECTION)
     contextvars.copy_context().run(waiting.send, None)
     waiting.close()
     await inner.close()
@@ -280,14 +280,14 @@ async def test_a_local_client_has_no_part_in_it(make_local: Any, monkeypatch: py
     monkeypatch.setattr(qdrant_headers, "headers_of", None)
     asked = make_local()
 
-    assert type(guard_of(asked.client)) is JournalledGuard
+    assert guard_of(asked.client).deadline._around == ()
 
 
-async def test_older_clients_are_guarded_without(colour: type, runtime: Runtime, monkeypatch: Any):
+async def test_older_clients_are_guarded_without(client_type: type, bench: Bench, monkeypatch: Any):
     """A qdrant-client that has no headers of a context is guarded as any other."""
     monkeypatch.setattr(qdrant_headers, "context_headers", None)
-    inner = colour(url="http://qdrant.test", check_compatibility=False)
-    guard = guard_of(qdrant.guarded(inner, runtime))
+    inner = client_type(url="http://qdrant.test", check_compatibility=False)
+    guard = guard_of(wrapping(qdrant.ADAPTER)(inner, bench))
     await Asked.of(inner, "close")
 
-    assert type(guard) is JournalledGuard
+    assert guard.deadline._around == ()

@@ -11,13 +11,15 @@ from typing import Any
 
 import httpx
 import pytest
+from bench import wrapping
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.models import QueryResponse
 
-from mnemoscope.adapters import qdrant
-from mnemoscope.adapters.qdrant_rag import AsyncHybridIndex, Document, Hit, HybridIndex
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.adapters.qdrant.adapter import ADAPTER
+from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, Hit, HybridIndex
 from mnemoscope.memory.context import context
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.event.event import Status
 
 from .conftest import ADA, Asked
 
@@ -48,9 +50,9 @@ class Listening:
 
 
 @pytest.fixture
-def index_on(colour: type) -> Callable[..., Any]:
-    """Return a factory of indexes of the client's colour."""
-    kind = AsyncHybridIndex if colour is AsyncQdrantClient else HybridIndex
+def index_on(client_type: type) -> Callable[..., Any]:
+    """Return a factory of indexes for the client's type."""
+    kind = AsyncHybridIndex if client_type is AsyncQdrantClient else HybridIndex
 
     def make(asked: Asked, **options: Any) -> Asked:
         index = kind(asked.client, "help", **options)
@@ -193,9 +195,11 @@ async def test_an_encoders_error_is_raised(make_local, index_on):
         await index("search", "refunds")
 
 
-async def test_tenancy_reaches_both_searches(index, runtime):
+async def test_tenancy_reaches_both_searches(index, index_on, bench):
     """Under ``enforce`` a customer finds what was written as theirs."""
-    runtime.policy = replace(runtime.policy, enforce_tenancy=True)
+    bench.policy = replace(bench.policy, enforce_tenancy=True)
+    enforced = bench.wrap(index.inner, ADAPTER, owner_key="user_id")
+    index = index_on(Asked(enforced, index.inner))
     with context(customer=ADA):
         await index("upsert", [Document(id=30, text="My refund number is twelve.")])
         hits = await index("search", "refund")
@@ -206,9 +210,9 @@ async def test_tenancy_reaches_both_searches(index, runtime):
     assert others == []
 
 
-async def test_an_unguarded_client_works_the_same(colour, index_on):
+async def test_an_unguarded_client_works_the_same(client_type, index_on):
     """With mnemoscope disabled the index stays an index."""
-    inner = colour(":memory:")
+    inner = client_type(":memory:")
     index = index_on(Asked(inner, inner))
     await index("create")
 
@@ -217,7 +221,7 @@ async def test_an_unguarded_client_works_the_same(colour, index_on):
     await Asked.of(inner, "close")
 
 
-async def test_an_executor_takes_the_encoding_off_the_loop(runtime):
+async def test_an_executor_takes_the_encoding_off_the_loop(bench):
     """Where encoding takes long, the loop goes on."""
     threads = set()
 
@@ -228,7 +232,7 @@ async def test_an_executor_takes_the_encoding_off_the_loop(runtime):
 
     inner = AsyncQdrantClient(":memory:")
     with ThreadPoolExecutor(1) as executor:
-        client = qdrant.guarded(inner, runtime)
+        client = wrapping(qdrant.ADAPTER)(inner, bench)
         index = AsyncHybridIndex(client, "help", dense=Slow(), executor=executor)
         await index.create()
         await index.upsert(DOCUMENTS)

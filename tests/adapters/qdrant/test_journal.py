@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http import models as rest
 
-from mnemoscope.adapters.qdrant_journal import METHODS, writes
-from mnemoscope.adapters.qdrant_methods import METHODS as TABLE
-from mnemoscope.adapters.qdrant_methods import table
+from mnemoscope.adapters.qdrant.journal import JOURNALLED, writes
+from mnemoscope.adapters.qdrant.methods import METHODS as TABLE
+from mnemoscope.adapters.qdrant.methods import table
 from mnemoscope.memory.errors import StoreUnavailableError
-from mnemoscope.telemetry.event import OperationClass
+from mnemoscope.telemetry.event.event import OperationClass
 
 from .conftest import ADA, COLLECTION, filled
 
@@ -59,11 +59,11 @@ CALLS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def again(replay, colour):
+def again(replay, client_type):
     """Return a function that makes the writes of a client again."""
 
     async def made(ask: Any) -> bool:
-        return await replay(ask.client, is_async=colour is AsyncQdrantClient)
+        return await replay(ask.client, is_async=client_type is AsyncQdrantClient)
 
     return made
 
@@ -94,11 +94,11 @@ def test_every_write_that_fails_open_is_kept_or_says_why_not():
         if each.op_class is OperationClass.REMEMBER and each.neutral is not None
     }
 
-    assert open_writes - METHODS == {"upload_points", "upload_collection"}
-    assert open_writes >= METHODS
+    assert open_writes - JOURNALLED == {"upload_points", "upload_collection"}
+    assert open_writes >= JOURNALLED
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", sorted(JOURNALLED))
 async def test_what_was_written_while_qdrant_was_down_is_there_afterwards(
     journal, make_local, again, down, method
 ):

@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from bench import wrapping
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.adapters import qdrant
-from mnemoscope.adapters.proxy import guard_of
-from mnemoscope.adapters.qdrant import Turns
-from mnemoscope.telemetry.event import OperationClass, Status
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.adapters.qdrant.adapter import CallLock
+from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.telemetry.event.event import OperationClass, Status
 
 from .conftest import COLLECTION, filled
 
@@ -36,9 +37,9 @@ async def local(request, tmp_path):
     client.close()
 
 
-async def test_threads_lose_nothing(local, runtime, events):
+async def test_threads_lose_nothing(local, bench, events):
     """Writes and reads from many threads, through two guards of one client: all are there."""
-    guards = [qdrant.guarded(local, runtime) for _ in range(2)]
+    guards = [wrapping(qdrant.ADAPTER)(local, bench) for _ in range(2)]
 
     def write(number: int) -> None:
         point = models.PointStruct(id=100 + number, vector=[1.0, 0.0], payload={"n": number})
@@ -52,9 +53,9 @@ async def test_threads_lose_nothing(local, runtime, events):
     assert {each.status for each in events()} == {Status.OK}
 
 
-async def test_an_uploads_iterator_may_use_the_client(local, runtime, events):
+async def test_an_uploads_iterator_may_use_the_client(local, bench, events):
     """A call from inside another takes part in its turn and waits for nobody."""
-    client = qdrant.guarded(local, runtime)
+    client = wrapping(qdrant.ADAPTER)(local, bench)
 
     def points():
         for number in (10, 11):
@@ -70,9 +71,9 @@ async def test_an_uploads_iterator_may_use_the_client(local, runtime, events):
     assert [each.nested for each in events()].count(True) == 2
 
 
-async def test_what_is_uploaded_while_nested_is_redacted(local, runtime):
+async def test_what_is_uploaded_while_nested_is_redacted(local, bench):
     """An upload does not vouch for the calls that its iterator makes."""
-    client = qdrant.guarded(local, runtime)
+    client = wrapping(qdrant.ADAPTER)(local, bench)
 
     def points():
         inner = models.PointStruct(id=11, vector=[1.0, 0.0], payload={"n": "mail ada@example.com"})
@@ -86,7 +87,7 @@ async def test_what_is_uploaded_while_nested_is_redacted(local, runtime):
 
 def test_turns_exclude_each_other():
     """A second thread waits until the first has left."""
-    turns, order, inside = Turns(), [], threading.Event()
+    turns, order, inside = CallLock(), [], threading.Event()
 
     def second() -> None:
         inside.wait(5)
@@ -107,7 +108,7 @@ def test_turns_exclude_each_other():
 
 def test_turns_are_free_again_after_an_error():
     """An exception inside leaves nobody waiting."""
-    turns = Turns()
+    turns = CallLock()
     with pytest.raises(KeyError), turns, turns:
         raise KeyError
 
@@ -118,10 +119,10 @@ def test_turns_are_free_again_after_an_error():
         )
 
 
-async def test_a_guarded_client_keeps_nothing_alive(runtime):
+async def test_a_guarded_client_keeps_nothing_alive(bench):
     """The registry of turns forgets a client with its last reference."""
     inner = QdrantClient(":memory:")
-    client = qdrant.guarded(inner, runtime)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
     seen = weakref.ref(inner._client)
     inner.close()
     del inner, client
@@ -130,10 +131,10 @@ async def test_a_guarded_client_keeps_nothing_alive(runtime):
     assert seen() is None
 
 
-async def test_the_async_local_client_works_in_one_loop(runtime):
+async def test_the_async_local_client_works_in_one_loop(bench):
     """Its calls run one after the other, as without guard."""
     inner = AsyncQdrantClient(":memory:")
-    client = qdrant.guarded(inner, runtime)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
     await filled(client)
 
     assert (await client.count(COLLECTION)).count == 4
@@ -141,10 +142,10 @@ async def test_the_async_local_client_works_in_one_loop(runtime):
 
 
 @pytest.fixture
-async def stuck(runtime, monkeypatch):
+async def stuck(bench, monkeypatch):
     """Return a guarded async local client, its wrapped one, and the event that lets it answer."""
     inner, gate = AsyncQdrantClient(":memory:"), threading.Event()
-    client = qdrant.guarded(inner, runtime)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
     await filled(client)
     count = inner._client.count
 
@@ -171,22 +172,22 @@ async def test_the_async_local_client_does_not_block_its_loop(stuck):
     assert (await asked).count == 4
 
 
-async def test_a_deadline_holds_for_the_async_local_client(stuck, runtime, events, eventually):
+async def test_a_deadline_holds_for_the_async_local_client(stuck, bench, events, eventually):
     """The agent goes on without the answer; the call keeps its place until it ends, once."""
     client, inner, gate = stuck
     deadlines_s = dict.fromkeys(OperationClass, 0.05)
-    hasty = replace(runtime, policy=replace(runtime.policy, deadlines_s=deadlines_s))
-    client = qdrant.guarded(inner, hasty)
+    hasty = replace(bench, policy=replace(bench.policy, deadlines_s=deadlines_s))
+    client = wrapping(qdrant.ADAPTER)(inner, hasty)
     answer = await client.count(COLLECTION)
     guard = guard_of(client)
-    places = guard.bulkheads[OperationClass.RECALL]
+    places = guard.limits[OperationClass.RECALL].bulkhead
     held = places.in_flight
     gate.set()
 
     assert answer.count == 0
     assert [(each.status, each.late) for each in events()][-1] == (Status.TIMEOUT, True)
     assert held == 1
-    assert eventually(lambda: (places.in_flight, guard.late_results) == (0, 1))
+    assert eventually(lambda: (places.in_flight, guard.deadline.late_results) == (0, 1))
 
 
 async def test_a_cancelled_call_of_the_async_local_client_is_late(stuck, events, eventually):
@@ -200,13 +201,13 @@ async def test_a_cancelled_call_of_the_async_local_client_is_late(stuck, events,
     gate.set()
 
     assert (events()[-1].status, events()[-1].late) == (Status.CANCELLED, True)
-    assert eventually(lambda: guard_of(client).late_results == 1)
+    assert eventually(lambda: guard_of(client).deadline.late_results == 1)
 
 
-async def test_tasks_lose_nothing(runtime, events):
+async def test_tasks_lose_nothing(bench, events):
     """Writes and reads from many tasks take turns on their threads: all are there."""
     inner = AsyncQdrantClient(":memory:")
-    client = qdrant.guarded(inner, runtime)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
     await filled(client)
 
     async def write(number: int) -> None:
@@ -221,13 +222,13 @@ async def test_tasks_lose_nothing(runtime, events):
     await inner.close()
 
 
-async def test_a_client_bound_to_its_thread_is_called_on_it(runtime, tmp_path, monkeypatch):
+async def test_a_client_bound_to_its_thread_is_called_on_it(bench, tmp_path, monkeypatch):
     """Where SQLite was compiled to refuse other threads, no deadline thread is used."""
     inner = QdrantClient(path=tmp_path, force_disable_check_same_thread=True)
     await filled(inner)
     inner._client.force_disable_check_same_thread = False
     monkeypatch.setattr(sqlite3, "threadsafety", 1)
-    client = qdrant.guarded(inner, runtime)
+    client = wrapping(qdrant.ADAPTER)(inner, bench)
     seen = []
     monkeypatch.setattr(inner, "count", lambda **_: seen.append(threading.get_ident()))
     client.count(collection_name=COLLECTION)

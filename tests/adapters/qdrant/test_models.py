@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 from qdrant_client import QdrantClient, models
 
-from mnemoscope.adapters.qdrant_methods import METHODS
+from mnemoscope.adapters.qdrant.methods import METHODS
 
 from .conftest import ADA
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from bench import Bench
 from qdrant_client import models
 
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import ScopeError
-from mnemoscope.memory.runtime import Runtime
-from mnemoscope.telemetry.event import Event, Status
+from mnemoscope.telemetry.event.event import Event, Status
 
 from .conftest import ADA, BOB, COLLECTION, Asked, filled, filled_points
 
@@ -22,14 +22,14 @@ def owned_by(customer: Any) -> models.Filter:
     return models.Filter(must=[models.FieldCondition(key="user_id", match=match)])
 
 
-def whom(event: Event, runtime: Runtime) -> Any:
+def whom(event: Event, bench: Bench) -> Any:
     return event.subject and event.subject.hashed("test")
 
 
-def subject_of(customer: str, runtime: Runtime) -> str:
-    from mnemoscope.telemetry.subject import Subject
+def subject_of(customer: str, bench: Bench) -> str:
+    from mnemoscope.telemetry.event.subject import Subject
 
-    return Subject(customer, tenant=None, keys=runtime.keys).hashed("test")
+    return Subject(customer, tenant=None, keys=bench.keys).hashed("test")
 
 
 async def ids_in(asked: Asked) -> dict[int, Any]:
@@ -39,14 +39,14 @@ async def ids_in(asked: Asked) -> dict[int, Any]:
 
 
 @pytest.fixture
-def enforced(runtime: Runtime) -> Runtime:
-    """Return the runtime, made to enforce tenancy."""
-    runtime.policy = replace(runtime.policy, enforce_tenancy=True)
-    return runtime
+def enforced(bench: Bench) -> Bench:
+    """Return the bench, made to enforce tenancy."""
+    bench.policy = replace(bench.policy, enforce_tenancy=True)
+    return bench
 
 
 @pytest.fixture
-async def confined(make_local: Callable[..., Asked], enforced: Runtime) -> Asked:
+async def confined(make_local: Callable[..., Asked], enforced: Bench) -> Asked:
     """Return a client that enforces tenancy, filled past its guard."""
     asked = make_local(owner_key="user_id")
     await filled(asked.inner)
@@ -87,11 +87,11 @@ async def test_an_owner_may_be_nested(make_local):
         )]}),
     ],
 )  # fmt: skip
-async def test_a_call_tells_whom_it_is_for(owned, events, runtime, name, arguments):
+async def test_a_call_tells_whom_it_is_for(owned, events, bench, name, arguments):
     """The customer comes from the filter, or from the points written."""
     await owned(name, COLLECTION, **arguments)
 
-    assert whom(events()[-1], runtime) == subject_of(ADA, runtime)
+    assert whom(events()[-1], bench) == subject_of(ADA, bench)
 
 
 async def test_points_of_two_owners_are_for_neither(owned, events):
@@ -101,12 +101,12 @@ async def test_points_of_two_owners_are_for_neither(owned, events):
     assert events()[-1].subject is None
 
 
-async def test_the_context_wins_over_the_filter(owned, events, runtime):
+async def test_the_context_wins_over_the_filter(owned, events, bench):
     """What the application says is not overruled by an argument."""
     with context(customer=BOB):
         await owned("count", COLLECTION, count_filter=owned_by(ADA))
 
-    assert whom(events()[-1], runtime) == subject_of(BOB, runtime)
+    assert whom(events()[-1], bench) == subject_of(BOB, bench)
 
 
 async def test_the_owners_id_is_in_no_event(owned, events):

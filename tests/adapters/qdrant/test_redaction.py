@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench import wrapping
 from qdrant_client import QdrantClient, grpc, models
 from qdrant_client.conversions.conversion import RestToGrpc
 from qdrant_client.http.models import QueryResponse
 
-from mnemoscope.adapters import qdrant
+from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.memory.errors import RedactionError
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.event.event import Status
 
 from .conftest import ADA, BOB, COLLECTION
 
@@ -270,10 +271,10 @@ async def test_an_upload_pulls_items_one_by_one(remote, http_answers):
 
 
 @pytest.mark.parametrize("is_guarded", [True, False])
-def test_no_file_of_a_local_store_holds_the_address(runtime, tmp_path, is_guarded):
+def test_no_file_of_a_local_store_holds_the_address(bench, tmp_path, is_guarded):
     """Looked for in the bytes on disk; without the guard it is there."""
     inner = QdrantClient(path=tmp_path, force_disable_check_same_thread=True)
-    client = qdrant.guarded(inner, runtime) if is_guarded else inner
+    client = wrapping(qdrant.ADAPTER)(inner, bench) if is_guarded else inner
     size = models.VectorParams(size=2, distance=models.Distance.COSINE)
     client.create_collection(COLLECTION, vectors_config=size, metadata={"by": ADA})
     point = models.PointStruct(id=1, vector=[0.0, 1.0], payload={"note": NOTE, ADA: [ADA]})

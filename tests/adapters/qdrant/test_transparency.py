@@ -1,22 +1,21 @@
-"""The guarded client is the client: class, signatures, colours, results, errors."""
+"""The guarded client is the client: class, signatures, sync and async, results, errors."""
 
 from __future__ import annotations
 
 import copy
-import inspect
 import threading
 
 import pytest
+from bench import Bench, wrapping
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.models import QueryResponse
 
-from mnemoscope.adapters import qdrant
-from mnemoscope.adapters.proxy import guard_of
-from mnemoscope.adapters.qdrant_methods import METHODS, UNGUARDED
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.adapters.qdrant.methods import METHODS
+from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import UnsupportedClientError
-from mnemoscope.memory.runtime import Runtime
-from mnemoscope.telemetry.drain import Drain
-from mnemoscope.telemetry.event import Status
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.event import Status
 
 from ..conftest import Collector
 from .conftest import ADA, COLLECTION, Asked, filled
@@ -60,9 +59,9 @@ WRITES = {
 
 
 @pytest.fixture
-async def twin(colour):
+async def twin(client_type):
     """Return a client without guard, filled alike."""
-    client = colour(":memory:")
+    client = client_type(":memory:")
     await filled(client)
     yield client
     await Asked.of(client, "close")
@@ -141,22 +140,7 @@ async def test_an_empty_answer_is_told_from_a_full_one(ask, events):
     assert not events()[-1].neutral
 
 
-async def test_the_guarded_client_is_an_instance_of_the_class(ask, colour):
-    """Libraries that check the class accept it."""
-    assert isinstance(ask.client, colour)
-    assert type(ask.client).__name__ == colour.__name__
-
-
-@pytest.mark.parametrize("name", sorted(METHODS.keys() | UNGUARDED.keys()))
-async def test_signatures_and_colours_are_those_of_the_class(ask, colour, name):
-    """Tools that inspect a method see the client's own."""
-    mine, theirs = getattr(ask.client, name), getattr(ask.inner, name)
-
-    assert inspect.signature(mine) == inspect.signature(theirs)
-    assert inspect.iscoroutinefunction(mine) == inspect.iscoroutinefunction(theirs)
-
-
-async def test_results_are_the_clients_own_objects(runtime, colour, make_local):
+async def test_results_are_the_clients_own_objects(bench, client_type, make_local):
     """Nothing is copied on the way out."""
     asked = make_local()
     made = QueryResponse(points=[])
@@ -165,7 +149,7 @@ async def test_results_are_the_clients_own_objects(runtime, colour, make_local):
     async def awaited(**_):
         return made
 
-    result = awaited if colour is AsyncQdrantClient else lambda **_: made
+    result = awaited if client_type is AsyncQdrantClient else lambda **_: made
     setattr(asked.inner, name, result)
 
     assert await asked(name, collection_name=COLLECTION) is made
@@ -202,26 +186,21 @@ async def test_other_attributes_are_the_clients(ask):
     assert (await ask("get_collection", COLLECTION)).points_count == 4
 
 
-async def test_wrapping_twice_is_wrapping_once(ask, runtime):
-    """The same runtime never guards a client twice."""
-    assert qdrant.guarded(ask.client, runtime) is ask.client
-
-
-async def test_wrapping_again_with_an_owner_key_is_still_wrapping_once(ask, runtime, events):
+async def test_wrapping_again_with_an_owner_key_is_still_wrapping_once(ask, bench, events):
     """The key takes effect, on the same guard; the same key again changes nothing."""
-    owned = qdrant.guarded(ask.client, runtime, owner_key="user_id")
+    owned = wrapping(qdrant.ADAPTER)(ask.client, bench, owner_key="user_id")
     before = len(events())
     await Asked.of(owned, "count", COLLECTION)
 
     assert guard_of(owned) is guard_of(ask.client)
-    assert qdrant.guarded(owned, runtime, owner_key="user_id") is owned
+    assert wrapping(qdrant.ADAPTER)(owned, bench, owner_key="user_id") is owned
     assert len(events()) == before + 1
 
 
-async def test_another_runtime_observes_the_same_client(ask, runtime, redactor, subject_keys):
+async def test_another_runtime_observes_the_same_client(ask, bench, redactor, subject_keys):
     """Two scopes may share a client: each has its own event, the inner one's is nested."""
-    other = Runtime(redactor=redactor, drain=Drain([Collector()]), keys=subject_keys)
-    twice = qdrant.guarded(ask.client, other)
+    other = Bench(redactor=redactor, drain=Drain([Collector()]), keys=subject_keys)
+    twice = wrapping(qdrant.ADAPTER)(ask.client, other)
     found = await Asked.of(twice, "count", COLLECTION)
     other.drain.close(2)
 
@@ -229,11 +208,11 @@ async def test_another_runtime_observes_the_same_client(ask, runtime, redactor, 
     assert isinstance(twice, type(ask.inner))
 
 
-async def test_wrapping_starts_nothing(runtime, colour):
+async def test_wrapping_starts_nothing(bench, client_type):
     """No thread, no request: the constructor of the client does not run again."""
-    inner = colour(url="http://127.0.0.1:9", check_compatibility=False)
+    inner = client_type(url="http://127.0.0.1:9", check_compatibility=False)
     before = threading.active_count()
-    qdrant.guarded(inner, runtime)
+    wrapping(qdrant.ADAPTER)(inner, bench)
 
     assert threading.active_count() == before
     await Asked.of(inner, "close")
@@ -247,10 +226,10 @@ async def test_losing_the_guarded_client_leaves_the_other_open(ask):
     assert (await ask.bare("count", COLLECTION)).count == 4
 
 
-def test_a_client_of_another_kind_is_refused(runtime):
+def test_a_client_of_another_kind_is_refused(bench):
     """The error names what was offered and what is wanted."""
     with pytest.raises(UnsupportedClientError, match="QdrantClient, AsyncQdrantClient") as error:
-        qdrant.guarded(object(), runtime)
+        wrapping(qdrant.ADAPTER)(object(), bench)
 
     assert error.value.client is object
 

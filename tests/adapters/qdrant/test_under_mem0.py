@@ -9,10 +9,12 @@ from typing import Any
 
 import httpx
 import pytest
+from bench import wrapping
 from qdrant_client import QdrantClient
 
-from mnemoscope.adapters import mem0, qdrant
-from mnemoscope.telemetry.event import Status
+from mnemoscope.adapters.mem0 import adapter as mem0
+from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.telemetry.event.event import Status
 
 from .conftest import ADA
 
@@ -94,9 +96,9 @@ def stored(client: QdrantClient) -> str:
 
 
 @pytest.mark.parametrize("owner_key", [None, "user_id"])
-def test_mem0_runs_on_a_guarded_client(make_memory, inner, runtime, events, owner_key):
+def test_mem0_runs_on_a_guarded_client(make_memory, inner, bench, events, owner_key):
     """Its settings accept it, and what was added is found for its user alone."""
-    memory = make_memory(qdrant.guarded(inner, runtime, owner_key=owner_key))
+    memory = make_memory(wrapping(qdrant.ADAPTER)(inner, bench, owner_key=owner_key))
     memory.add(NOTE, user_id=ADA, infer=False)
     memory.add("I prefer rum", user_id="bob", infer=False)
     found = memory.get_all(filters={"user_id": ADA})["results"]
@@ -106,9 +108,9 @@ def test_mem0_runs_on_a_guarded_client(make_memory, inner, runtime, events, owne
     assert {each.store for each in events()} == {"qdrant"}
 
 
-def test_a_guarded_mem0_marks_what_it_asks_of_qdrant(make_memory, inner, runtime, events):
+def test_a_guarded_mem0_marks_what_it_asks_of_qdrant(make_memory, inner, bench, events):
     """Qdrant's events are nested, inside one event of mem0's that is not."""
-    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    memory = wrapping(mem0.ADAPTER)(make_memory(wrapping(qdrant.ADAPTER)(inner, bench)), bench)
     before = len(events())
     memory.add(NOTE, user_id=ADA, infer=False)
     made = events()[before:]
@@ -118,18 +120,18 @@ def test_a_guarded_mem0_marks_what_it_asks_of_qdrant(make_memory, inner, runtime
     assert {each.status for each in made} <= {Status.OK, Status.EMPTY}
 
 
-def test_no_event_of_the_two_holds_the_user_id(make_memory, inner, runtime, events):
+def test_no_event_of_the_two_holds_the_user_id(make_memory, inner, bench, events):
     """mem0 hands the id on verbatim, as a key of the store: it stays out of what is told."""
-    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    memory = wrapping(mem0.ADAPTER)(make_memory(wrapping(qdrant.ADAPTER)(inner, bench)), bench)
     memory.add(NOTE, user_id=ADA, infer=False)
     memory.get_all(filters={"user_id": ADA})
 
     assert ADA not in repr([(each, each.content and each.content.value) for each in events()])
 
 
-def test_a_failing_qdrant_is_blamed_and_not_mem0_alone(make_memory, inner, runtime, events):
+def test_a_failing_qdrant_is_blamed_and_not_mem0_alone(make_memory, inner, bench, events):
     """The nested event says which store it was; mem0, which was called, degrades for both."""
-    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    memory = wrapping(mem0.ADAPTER)(make_memory(wrapping(qdrant.ADAPTER)(inner, bench)), bench)
     inner.close()
     answer = memory.get_all(filters={"user_id": ADA})
     told = [(each.store, each.status) for each in events() if each.op_class == "recall"]
@@ -138,9 +140,9 @@ def test_a_failing_qdrant_is_blamed_and_not_mem0_alone(make_memory, inner, runti
     assert told[-2:] == [("qdrant", Status.ERROR), ("mem0", Status.DEGRADED)]
 
 
-def test_a_write_lost_below_is_not_taken_for_written(make_memory, inner, runtime, events):
+def test_a_write_lost_below_is_not_taken_for_written(make_memory, inner, bench, events):
     """A neutral value inside mem0 would make it report an id for what was never stored."""
-    memory = mem0.guarded(make_memory(qdrant.guarded(inner, runtime)), runtime)
+    memory = wrapping(mem0.ADAPTER)(make_memory(wrapping(qdrant.ADAPTER)(inner, bench)), bench)
     inner.close()
     answer = memory.add(NOTE, user_id=ADA, infer=False)
     outer = [each for each in events() if each.store == "mem0"][-1]
@@ -149,7 +151,7 @@ def test_a_write_lost_below_is_not_taken_for_written(make_memory, inner, runtime
     assert (outer.status, outer.neutral) == (Status.DEGRADED, True)
 
 
-def test_mem0s_own_requests_carry_its_span(make_memory, runtime, events):
+def test_mem0s_own_requests_carry_its_span(make_memory, bench, events):
     """A server that only mem0 talks to is told which operation of mem0's it works for."""
     asked: list[httpx.Request] = []
 
@@ -162,7 +164,7 @@ def test_mem0s_own_requests_carry_its_span(make_memory, runtime, events):
     client = QdrantClient(
         url="http://qdrant.test", transport=httpx.MockTransport(answer), check_compatibility=False
     )
-    memory = mem0.guarded(make_memory(client), runtime)
+    memory = wrapping(mem0.ADAPTER)(make_memory(client), bench)
     asked.clear()
     memory.get_all(filters={"user_id": ADA})
 

@@ -12,29 +12,30 @@ from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.memory.subject_data.records import SubjectRecord
 
 ADA = "ada@example.com"
 
 
-class Thing:
-    """Something that a store holds."""
-
-    def __init__(self, name, content="likes tea", *, kind="memory", current=True):
-        self.kind, self.id, self.collection, self.content = kind, name, "facts", content
-        self.created = self.updated = "2026-11-01T10:00:00+00:00"
-        self.is_current = current
+def a_record(name, content="likes tea", *, kind="memory"):
+    """Return a record that a store holds."""
+    moment = "2026-11-01T10:00:00+00:00"
+    return SubjectRecord(
+        kind=kind, id=name, collection="facts", content=content, created=moment, updated=moment
+    )
 
 
 class Store:
     """A store that holds some things, and may fail on the way."""
 
-    unasked = None
+    unavailable = None
+    title = "Facts about you"
 
     def __init__(self, name, *things, fails: Exception | None = None):
         self.name = self.store = name
         self._things, self._fails = things, fails
 
-    def held(self):
+    def records(self):
         yield from self._things
         if self._fails:
             raise self._fails
@@ -98,5 +99,5 @@ def read(bundled):
 
 @pytest.fixture
 def things():
-    """Return what makes stores and things in them."""
-    return Store, Thing
+    """Return what makes stores and records in them."""
+    return Store, a_record

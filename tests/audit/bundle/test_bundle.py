@@ -8,11 +8,11 @@ import zipfile
 
 import pytest
 
-from mnemoscope.audit.bundle.contract import Kind, StoreStatus
+from mnemoscope.audit.bundle.contract import RequestType, StoreStatus
 from mnemoscope.audit.bundle.verify import check
-from mnemoscope.audit.errors import SubjectConflictError
-from mnemoscope.telemetry.event import Journalled, OperationClass, Redacted, Status
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.audit.database.errors import SubjectConflictError
+from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.usage import Usage
 
 FILES = {
     *("README.html", "manifest.json", "manifest.note", "memories.jsonl", "events.jsonl"),
@@ -128,7 +128,7 @@ def test_what_the_stores_hold_is_in_it(log, read, things, event_factory):
     """Their own answer, what is recalled and what is kept beside it."""
     store, thing = things
     log.append([event_factory(**WRITE)])
-    found = read(store("mem0", thing("m-1"), thing("h-1", kind="history", current=False)))
+    found = read(store("mem0", thing("m-1"), thing("h-1", kind="history")))
 
     lines = found.lines("memories.jsonl")
     assert [(line["source"], line["id"], line["is_current"]) for line in lines] == [
@@ -167,10 +167,13 @@ def test_a_write_of_many_tells_each_its_part(log, read, event_factory):
     ]
 
 
-@pytest.mark.parametrize(("method", "left"), [("delete_all", []), ("delete", ["m-1"])])
-def test_a_deletion_without_ids_takes_all_where_it_says_so(log, read, method, left, event_factory):
-    """One by a filter may not have taken it: then it is still told."""
-    forget = event_factory(op_class=OperationClass.FORGET, method=method)
+@pytest.mark.parametrize(
+    ("deletes", "left"),
+    [(Deletes.SCOPE, []), (Deletes.EVERYTHING, []), (Deletes.IDS, ["m-1"]), (None, ["m-1"])],
+)
+def test_a_deletion_without_ids_takes_all_where_it_says_so(log, read, deletes, left, event_factory):
+    """One by a filter, or of an older log, may not have taken it: then it is still told."""
+    forget = event_factory(op_class=OperationClass.FORGET, deletes=deletes)
     log.append([event_factory(**WRITE), forget])
 
     assert [line["id"] for line in read().lines("memories.jsonl")] == left
@@ -271,8 +274,8 @@ def test_portability_is_what_was_given_to_remember(log, read, things, event_fact
     store, thing = things
     log.append([event_factory(**WRITE), event_factory()])
     found = read(
-        store("mem0", thing("m-1"), thing("h-1", kind="history", current=False)),
-        kind=Kind.PORTABILITY,
+        store("mem0", thing("m-1"), thing("h-1", kind="history")),
+        kind=RequestType.PORTABILITY,
     )
 
     assert [line["class"] for line in found.lines("events.jsonl")] == ["remember"]
@@ -286,7 +289,7 @@ def test_two_customers_behind_one_id_are_refused(log, bundled, event_factory, mo
     """One would be told what the other's agent remembers; says what to do."""
     log.append([event_factory()])
     monkeypatch.setattr(
-        "mnemoscope.audit.snapshot.Snapshot.uids", lambda *_args: ["uid-1", "uid-2"]
+        "mnemoscope.audit.store.snapshot.Snapshot.uids", lambda *_args: ["uid-1", "uid-2"]
     )
 
     with pytest.raises(SubjectConflictError, match="merge"):
@@ -301,7 +304,7 @@ def test_a_failed_export_leaves_nothing(log, bundled, tmp_path, things, event_fa
     store, _thing = things
 
     class Interrupted(store):
-        def held(self):
+        def records(self):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mnemoscope.audit.bundle.contract import Kind
+from mnemoscope.audit.bundle.contract import RequestType
 from mnemoscope.audit.bundle.latest import EVENTS_SHOWN, MEMORIES_SHOWN
 from mnemoscope.audit.bundle.reading import marked, readable
-from mnemoscope.telemetry.event import OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 
 VOID = {"meta", "br", "input"}
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>&amp;'\""
@@ -174,7 +174,7 @@ def test_the_operators_notice_is_on_it(log, read, event_factory):
 def test_portability_tells_no_consultations(log, read, event_factory):
     """They are not what the person gave."""
     log.append([event_factory(op_class=OperationClass.REMEMBER), event_factory()])
-    page = read(kind=Kind.PORTABILITY).page
+    page = read(kind=RequestType.PORTABILITY).page
 
     assert "What you gave our AI agents to remember" in page
     assert "id=accesses" not in page
@@ -208,3 +208,15 @@ def test_what_stands_for_personal_data_is_set_apart():
         "<span class=mask>person 3f9a</span> of <span class=mask>email address</span> &amp; "
         "&lt;b&gt;"
     )
+
+
+def test_a_store_is_shown_by_the_title_that_it_gives_itself(log, read, things, event_factory):
+    """The page has no table of stores; one that was not asked has its name alone."""
+    store, thing = things
+    notes = store("crm", thing("m-1"))
+    notes.title = "Your <notes>"
+    log.append([event_factory(store="wiki", op_class=OperationClass.REMEMBER)])
+
+    page = read(notes).page
+    assert "<h3>Your &lt;notes&gt; (<code>crm</code>): 1 entry</h3>" in page
+    assert "<h3><code>wiki</code>: " in page

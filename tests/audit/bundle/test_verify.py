@@ -17,8 +17,8 @@ from mnemoscope.audit.bundle.alone import verify_alone
 from mnemoscope.audit.bundle.manifest import manifest_note
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.verify import check, main
-from mnemoscope.audit.note import Signer
-from mnemoscope.telemetry.event import OperationClass, Redacted
+from mnemoscope.audit.proof.note import Signer
+from mnemoscope.telemetry.event.event import OperationClass, Redacted
 
 ADA = "ada@example.com"
 

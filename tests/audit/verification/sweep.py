@@ -38,9 +38,9 @@ from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.ranges import Range, Where, check_range, mark
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.event import Event, OperationClass, Status
-from mnemoscope.telemetry.subject import SubjectKeys
-from mnemoscope.telemetry.trace import TraceRef
+from mnemoscope.telemetry.event.event import Event, OperationClass, Status
+from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
 
 KEYS = SubjectKeys(b"a secret for a sweep")
 CONTROL = 64
@@ -166,10 +166,11 @@ class Empty:
     """A store that answers, and holds nothing."""
 
     name = store = "mem0"
-    unasked = None
+    title = "Facts"
+    unavailable = None
 
-    def held(self) -> Iterator[Any]:
-        """Tell it."""
+    def records(self) -> Iterator[Any]:
+        """Return none."""
         return iter(())
 
 

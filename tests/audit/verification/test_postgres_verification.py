@@ -10,7 +10,7 @@ from mnemoscope.audit.bundle.verify import check
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.telemetry.event.usage import Usage
 
 pytestmark = pytest.mark.xdist_group("postgres")
 

@@ -9,12 +9,12 @@ import pytest
 import tampering
 
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.merkle import Frontier, subtrees
+from mnemoscope.audit.proof.merkle import Frontier, subtrees
 from mnemoscope.audit.verification import ranges, whole
 from mnemoscope.audit.verification.tree import cut
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.subject import SubjectKeys
-from mnemoscope.telemetry.usage import Usage
+from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.event.usage import Usage
 
 LEAVES = [bytes([each % 256]) * 32 for each in range(1_000)]
 
@@ -99,7 +99,7 @@ def test_time_that_runs_backwards_between_two_ranges_is_found(
     log = AuditLog(tmp_path / "x.db", subject_keys, clock_ns=lambda: now_s[0] * 10**9)
     log.append([event_factory() for _ in range(63)])
     now_s[0] -= 60
-    with log.writing() as (connection, _head):
+    with log.tables.writing() as (connection, _head):
         connection.execute("UPDATE audit_log SET recorded_us = 0")
     log.append([event_factory() for _ in range(80)])
     log.checkpoint_now()
@@ -206,7 +206,7 @@ def test_a_process_that_ends_early_leaves_it_to_one_pass(large, in_ranges, given
 def test_what_another_process_is_given_shows_no_key(large):
     """Keys that open details are in it, and in nothing that is printed of it."""
     secrets = large.ring.unwrapping()
-    where = ranges.Where(large.url, secrets, ("", 0, 0), 0, "", with_details=True)
+    where = ranges.LogLocation(large.url, secrets, ("", 0, 0), 0, "", with_details=True)
 
     for keys in (key for _key_id, each in large.ring for key in [each.key("audit/kek")]):
         assert repr(keys) not in repr(where)

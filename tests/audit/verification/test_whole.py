@@ -7,12 +7,12 @@ import shutil
 import pytest
 import tampering
 
-from mnemoscope.audit import retention
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.merkle import Frontier
-from mnemoscope.audit.note import Signer, checkpoint_text
+from mnemoscope.audit.proof.merkle import Frontier
+from mnemoscope.audit.proof.note import Signer, checkpoint_text
+from mnemoscope.audit.store import retention
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 GAP = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}
 
@@ -105,7 +105,7 @@ def test_a_log_without_a_checkpoint_cannot_be_vouched_for(log, event_factory):
 
 def test_an_empty_log_is_in_order(log, event_factory):
     """There is nothing to doubt."""
-    with log.writing():
+    with log.tables.writing():
         pass
     log.checkpoint_now()
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.journal_file import Entry, Queue
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.shelf import Entry, Queue
-from mnemoscope.telemetry import framed_file
-from mnemoscope.telemetry.faults import Faults
-from mnemoscope.telemetry.framed_file import FileFullError
-from mnemoscope.telemetry.framing import HEADER_BYTES
+from mnemoscope.telemetry.files import framed_file
+from mnemoscope.telemetry.files.framed_file import FileFullError
+from mnemoscope.telemetry.files.framing import HEADER_BYTES
+from mnemoscope.telemetry.process.faults import Faults
 
 
 class Client:
@@ -320,8 +320,8 @@ import os, sys
 from pathlib import Path
 from mnemoscope.memory.journal.journal import Journal
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.telemetry.claim import claim_exactly
-from mnemoscope.telemetry.faults import Faults
+from mnemoscope.telemetry.files.file_lock import try_lock
+from mnemoscope.telemetry.process.faults import Faults
 
 path = Path(sys.argv[1])
 journal = Journal(path, faults=Faults())
@@ -336,7 +336,7 @@ if os.fork() == 0:
     print("child", *keep("b"), flush=True)
     os._exit(0)
 os.wait()
-print("parent", *keep("c"), claim_exactly(path), flush=True)
+print("parent", *keep("c"), try_lock(path), flush=True)
 """
 
 
@@ -359,7 +359,7 @@ import sys
 from pathlib import Path
 from mnemoscope.memory.journal.journal import Journal
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.telemetry.faults import Faults
+from mnemoscope.telemetry.process.faults import Faults
 
 def say(*words):
     sys.stdout.write(" ".join(words) + "\\n")

@@ -8,23 +8,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bench import Bench, journalling
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from mnemoscope.memory.guard.operation import Method, Operation
+from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import Journal
-from mnemoscope.memory.journal.journalled import JournalledGuard
-from mnemoscope.memory.journal.values import Values
-from mnemoscope.memory.journal.writes import Question, Writes
-from mnemoscope.memory.operation import Method, Operation
-from mnemoscope.memory.redaction.redactor import Redactor, build_redactor
-from mnemoscope.memory.runtime import Runtime
+from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
+from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry import framed_file
-from mnemoscope.telemetry.drain import Drain
-from mnemoscope.telemetry.event import Journalled, OperationClass
-from mnemoscope.telemetry.faults import Faults
-from mnemoscope.telemetry.subject import SubjectKeys
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.event import Journalled, OperationClass
+from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.files import framed_file
+from mnemoscope.telemetry.process.faults import Faults
 
 ADD = Method(
     name="add",
@@ -60,24 +59,24 @@ class Store:
         return any(its == mark for _number, its in self.taken)
 
 
-class Once:
+class Deduplication:
     def marked(self, _method: str, arguments: dict[str, Any], write_id: str) -> dict[str, Any]:
         return {**arguments, "mark": write_id}
 
-    def question(self, _method: str, _arguments: dict[str, Any], write_id: str) -> Question:
-        return Question("find", {"mark": write_id})
+    def question(self, _method: str, _arguments: dict[str, Any], write_id: str) -> Lookup:
+        return Lookup("find", {"mark": write_id})
 
     def left(self, _method: str, arguments: dict[str, Any], answer: object) -> Any:
         return None if answer else arguments
 
 
 class NoThread:
-    def watch(self, guard: JournalledGuard) -> None: ...
+    def watch(self, waiting: Any) -> None: ...
     def close(self, timeout_s: float) -> None: ...
 
 
 class Journalling(RuleBasedStateMachine):
-    """Writes, outages, crashes and restarts in any order."""
+    """JournalledWrites, outages, crashes and restarts in any order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,14 +88,14 @@ class Journalling(RuleBasedStateMachine):
         self.sync = (os.fsync, framed_file._sync)
         os.fsync = framed_file._sync = lambda _fd: None
         self.sinks: list[CapturingSink] = []
-        self.runtime: Runtime | None = None
+        self.bench: Bench | None = None
         self.begin()
 
     def begin(self) -> None:
         """Begin as a new process would."""
         faults = Faults()
         self.sinks.append(CapturingSink())
-        self.runtime = Runtime(
+        self.bench = Bench(
             redactor=redactor(),
             drain=Drain([self.sinks[-1]], faults=faults),
             keys=KEYS,
@@ -104,21 +103,21 @@ class Journalling(RuleBasedStateMachine):
             clock=lambda: self.now,
             journal=Journal(self.path, faults=faults),
         )
-        self.runtime.replayer = NoThread()
-        self.runtime.journal.open()
-        writes = Writes(
+        self.bench.replayer = NoThread()
+        self.bench.journal.open()
+        writes = JournalledWrites(
             client=self.store,
             row=lambda _name, _arguments: ADD,
             methods=frozenset({"add"}),
-            values=Values(),
-            once=Once(),
+            values=ArgumentCodec(),
+            once=Deduplication(),
         )
-        self.guard = JournalledGuard("crm", self.runtime, writes=writes)
+        self.guard = self.bench.guard("crm", writes=writes)
 
     def end(self) -> None:
         """End as a process that is killed would: its files are let go of, nothing else."""
-        self.runtime.journal.close()
-        self.runtime.drain.close(5)
+        self.bench.journal.close()
+        self.bench.drain.close(5)
 
     @rule(fails=st.sampled_from(["", "before", "after"]))
     def weather(self, fails: str) -> None:
@@ -140,7 +139,7 @@ class Journalling(RuleBasedStateMachine):
     @rule()
     def make_again(self) -> None:
         """The thread wakes up."""
-        self.guard.replay()
+        journalling(self.guard).replay.replay()
 
     @rule(torn=st.binary(max_size=40))
     def crash(self, torn: bytes) -> None:
@@ -162,7 +161,7 @@ class Journalling(RuleBasedStateMachine):
         self.store.fails = ""
         for _ in range(3):
             self.now += 30
-            self.guard.replay()
+            journalling(self.guard).replay.replay()
         self.end()
         numbers = [number for number, _mark in self.store.taken]
         told = [event.journal for sink in self.sinks for event in sink.events]

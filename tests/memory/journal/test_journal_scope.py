@@ -10,10 +10,10 @@ from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.errors import ConfigurationError
-from mnemoscope.memory.live import LiveFigures
+from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import breaking, scope_for_tests
-from mnemoscope.telemetry.event import Journalled
+from mnemoscope.telemetry.event.event import Journalled
 
 
 class Plain(InMemoryStore):
@@ -26,8 +26,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def figures(scope: Mnemoscope) -> dict[tuple[str, ...], float]:
-    assert scope._runtime is not None
-    samples = LiveFigures(scope._runtime).read()
+    assert scope._parts is not None
+    samples = LiveMetrics(scope._parts.guards, scope._parts.accounting.budgets).read()
     return {(each.name, *each.labels.values()): each.value for each in samples}
 
 
@@ -73,7 +73,7 @@ def test_a_scope_tells_how_much_waits_and_for_how_long(path):
         before = figures(scope)
         with breaking(store, "put", ConnectionError):
             store.put(("a",), "k", {"v": 1})
-            scope._runtime.replayer.close(5)
+            scope._parts.guards.replayer.close(5)
             after = figures(scope)
 
     waiting = ("mnemoscope_journal_waiting", "langgraph.store")
@@ -130,7 +130,7 @@ def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch):
     def full(*_: Any) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("mnemoscope.telemetry.framed_file._write", full)
+    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._write", full)
     with scope_for_tests(journal=path) as (scope, sink):
         store = scope.store(Plain())
         with breaking(store, "put", ConnectionError):
@@ -138,7 +138,7 @@ def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch):
         scope.flush()
 
         assert [each.journal for each in sink.events] == [Journalled.LOST]
-        assert scope._runtime.faults.counts["journal.open"] > 0
+        assert scope._parts.faults.counts["journal.open"] > 0
 
 
 def test_a_disabled_scope_makes_no_file(path):

@@ -9,19 +9,21 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from bench import bench_of, journalling
 
 from mnemoscope.memory.context import context
-from mnemoscope.memory.deadline import Expired
 from mnemoscope.memory.errors import StoreUnavailableError
+from mnemoscope.memory.guard.guard import Guard
+from mnemoscope.memory.guard.operation import Method, Operation, Summary
+from mnemoscope.memory.guard.steps.journal import JournalWrites
+from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import Journal
-from mnemoscope.memory.journal.journalled import JournalledGuard
 from mnemoscope.memory.journal.replay import HUNG_S
-from mnemoscope.memory.journal.values import Values
-from mnemoscope.memory.journal.writes import Question, Writes
-from mnemoscope.memory.operation import Method, Operation, Summary
-from mnemoscope.memory.policy import BreakerPolicy
-from mnemoscope.telemetry.event import Event, Journalled, OperationClass, Status
-from mnemoscope.telemetry.faults import Faults
+from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
+from mnemoscope.memory.limits.policy import BreakerPolicy
+from mnemoscope.memory.limits.workers import Expired
+from mnemoscope.telemetry.event.event import Event, Journalled, OperationClass, Status
+from mnemoscope.telemetry.process.faults import Faults
 
 NOT_STORED = object()
 
@@ -116,14 +118,14 @@ class Store:
         return self.stream(items)
 
 
-class Once:
+class Deduplication:
     """Marks what is added, and looks for it."""
 
     def marked(self, method: str, arguments: dict[str, Any], write_id: str) -> dict[str, Any]:
         return {**arguments, "mark": write_id} if method == "add" else arguments
 
-    def question(self, method: str, arguments: dict[str, Any], write_id: str) -> Question | None:
-        return Question("find", {"mark": write_id}) if method == "add" else None
+    def question(self, method: str, arguments: dict[str, Any], write_id: str) -> Lookup | None:
+        return Lookup("find", {"mark": write_id}) if method == "add" else None
 
     def left(self, method: str, arguments: dict[str, Any], answer: object) -> dict[str, Any] | None:
         return None if answer else arguments
@@ -138,7 +140,7 @@ class Rig:
         guard: Its guard.
     """
 
-    def __init__(self, guard: JournalledGuard, store: Store, *, is_async: bool) -> None:
+    def __init__(self, guard: Guard, store: Store, *, is_async: bool) -> None:
         self.guard = guard
         self.store = store
         self._is_async = is_async
@@ -151,12 +153,13 @@ class Rig:
         return self.guard.call(operation, lambda given: getattr(self.store, method)(**given))
 
     async def replay(self) -> bool:
-        self.guard._kept.queue.not_before = 0.0
-        return await self.guard.areplay() if self._is_async else self.guard.replay()
+        waiting = journalling(self.guard).replay
+        waiting.queue.not_before = 0.0
+        return await waiting.areplay() if self._is_async else waiting.replay()
 
     @property
     def waits(self) -> int:
-        return len(self.guard._kept.queue.entries)
+        return len(journalling(self.guard).replay.queue.entries)
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -170,7 +173,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 class NoThread:
     """In place of the thread, so that tests say when writes are made again."""
 
-    def watch(self, guard: JournalledGuard) -> None:
+    def watch(self, waiting: Any) -> None:
         """Leave it to the test."""
 
     def close(self, timeout_s: float) -> None:
@@ -193,24 +196,24 @@ def journals(tmp_path):
 
 
 @pytest.fixture
-def make_rig(make_runtime, journals, colour, monkeypatch):
-    """Return a factory of rigs; what is not for the guard goes to the runtime."""
-    monkeypatch.setattr(JournalledGuard, "_begin_task", lambda _self, _kept: None)
+def make_rig(make_bench, journals, colour, monkeypatch):
+    """Return a factory of rigs; what is not for the guard goes to the bench."""
+    monkeypatch.setattr(JournalWrites, "_begin_task", lambda _self: None)
 
     def make(*, store: Store | None = None, journal: Journal | None = None, **given: Any) -> Rig:
         store = store or Store()
-        runtime = make_runtime(**given)
-        runtime.journal = journal or journals()
-        runtime.replayer = NoThread()
-        writes = Writes(
+        bench = make_bench(**given)
+        bench.journal = journal or journals()
+        bench.replayer = NoThread()
+        writes = JournalledWrites(
             client=store,
             row=lambda name, _arguments: TABLE[name],
             methods=frozenset({"put", "add"}),
-            values=Values(),
+            values=ArgumentCodec(),
             twin="a",
-            once=Once(),
+            once=Deduplication(),
         )
-        guard = JournalledGuard("crm", runtime, writes=writes)
+        guard = bench.guard("crm", writes=writes)
         return Rig(guard, store, is_async=colour == "async")
 
     return make
@@ -296,7 +299,7 @@ async def test_after_a_failure_it_is_not_tried_again_at_once(make_rig, clock):
     pauses = []
     for _ in range(8):
         await rig.replay()
-        pauses.append(rig.guard._kept.queue.not_before - clock.now)
+        pauses.append(journalling(rig.guard).replay.queue.not_before - clock.now)
 
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
 
@@ -323,9 +326,9 @@ async def test_writes_refused_by_the_breaker_are_kept_and_not_in_doubt(make_rig,
     rig = make_rig(breaker=BreakerPolicy(minimum_calls=1, window_calls=1))
     rig.store.down = ConnectionError()
     await rig.do("get", key="k")
-    rig.guard.breakers[OperationClass.REMEMBER]._open(rig.guard.runtime.clock())
+    rig.guard.limits[OperationClass.REMEMBER].breaker._open(rig.guard.clock())
     await rig.do("add", text="tea")
-    entry = next(iter(rig.guard._kept.queue.entries.values()))
+    entry = next(iter(journalling(rig.guard).replay.queue.entries.values()))
 
     assert not entry.in_doubt
     assert outcomes(rig)[-1] == ("add", "rejected", "appended")
@@ -402,7 +405,7 @@ async def test_a_process_that_dies_while_it_makes_a_write_again_does_not_make_it
     await rig.do("add", text="likes tea")
     rig.store.down, rig.store.dies_after = None, True
     await rig.replay()
-    rig.guard.runtime.journal.close()
+    bench_of(rig.guard).journal.close()
     rig.store.dies_after = False
 
     after = make_rig(store=rig.store, journal=journals())
@@ -417,11 +420,11 @@ async def test_a_store_that_cannot_be_asked_gets_it_again(rig, monkeypatch):
     rig.store.dies_after = True
     await rig.do("add", text="likes tea")
     rig.store.dies_after = False
-    monkeypatch.setattr(Once, "question", lambda *_: Question("find", {"nonsense": 1}))
+    monkeypatch.setattr(Deduplication, "question", lambda *_: Lookup("find", {"nonsense": 1}))
     await rig.replay()
 
     assert len(rig.store.added) == 2
-    assert rig.guard.runtime.faults.counts["journal.lookup"] == 1
+    assert rig.guard._faults.counts["journal.lookup"] == 1
 
 
 # -- late ------------------------------------------------------------------------------------------
@@ -508,7 +511,7 @@ async def test_a_write_is_lost_where_the_disk_fails_or_hangs(rig, outcomes, monk
         await rig.do("put", key="k", value=1)
 
     assert [each[2] for each in outcomes(rig)] == ["lost", "lost"]
-    assert rig.guard.runtime.faults.counts["journal.append"] == 2
+    assert rig.guard._faults.counts["journal.append"] == 2
 
 
 def _raising(failure: BaseException) -> Callable[..., Any]:
@@ -536,7 +539,7 @@ async def test_a_record_that_cannot_be_read_any_more_is_lost(rig, outcomes, tmp_
     await rig.do("put", key="a", value=1)
     await rig.do("put", key="b", value=2)
     rig.store.down = None
-    span = next(iter(rig.guard._kept.queue.entries.values())).span
+    span = next(iter(journalling(rig.guard).replay.queue.entries.values())).span
     with (tmp_path / "journal").open("r+b") as file:
         file.seek(span.end - 1)
         file.write(b"!")
@@ -546,13 +549,11 @@ async def test_a_record_that_cannot_be_read_any_more_is_lost(rig, outcomes, tmp_
     assert outcomes(rig)[2:] == [("unknown", "error", "lost"), ("put", "ok", "replayed")]
 
 
-async def test_without_a_journal_what_the_store_does_not_take_is_lost(
-    make_runtime, outcomes, colour
-):
+async def test_without_a_journal_what_the_store_does_not_take_is_lost(make_bench, outcomes, colour):
     """Reads are not."""
     store = Store()
     store.down = ConnectionError()
-    rig = Rig(JournalledGuard("crm", make_runtime()), store, is_async=colour == "async")
+    rig = Rig(make_bench().guard("crm"), store, is_async=colour == "async")
     await rig.do("put", key="k", value=1)
     await rig.do("get", key="k")
 
@@ -602,7 +603,7 @@ async def test_nothing_is_forgotten_while_a_write_may_still_arrive(hung):
 
 
 async def test_nothing_is_forgotten_while_another_process_has_writes_that_wait(
-    make_rig, journals, make_runtime
+    make_rig, journals, make_bench
 ):
     """It would bring them back; one that has died has its writes made first."""
     first, other = make_rig(), make_rig(journal=journals())
@@ -610,7 +611,7 @@ async def test_nothing_is_forgotten_while_another_process_has_writes_that_wait(
     await other.do("put", key="k", value=1)
     with pytest.raises(StoreUnavailableError):
         await first.do("forget", key="k")
-    other.guard.runtime.journal.close()
+    bench_of(other.guard).journal.close()
 
     await first.do("forget", key="k")
 
@@ -624,7 +625,7 @@ async def test_an_error_of_ours_forgets_nothing_and_is_not_the_callers(rig, monk
     with pytest.raises(StoreUnavailableError):
         await rig.do("forget", key="k")
     assert rig.store.log == []
-    assert rig.guard.runtime.faults.counts["journal.look"] == 1
+    assert rig.guard._faults.counts["journal.look"] == 1
 
 
 async def test_an_error_of_ours_in_making_again_leaves_what_waits(rig, monkeypatch):
@@ -638,7 +639,7 @@ async def test_an_error_of_ours_in_making_again_leaves_what_waits(rig, monkeypat
 
     assert await rig.replay()
     assert rig.store.items == {"k": 1}
-    assert rig.guard.runtime.faults.counts["journal.replay"] == 1
+    assert rig.guard._faults.counts["journal.replay"] == 1
 
 
 async def test_a_write_that_cannot_be_kept_waits_for_those_that_are(rig):
@@ -664,22 +665,21 @@ async def test_reads_do_not_wait(rig):
 # -- nested ----------------------------------------------------------------------------------------
 
 
-async def test_a_part_of_a_call_is_not_kept_by_itself(make_runtime, journals, colour):
+async def test_a_part_of_a_call_is_not_kept_by_itself(make_bench, journals, colour):
     """The whole is: kept twice, it would be written twice. Even if the whole was given up."""
     if colour == "async":
         pytest.skip("a coroutine is cancelled, its parts with it")
-    runtime = make_runtime(deadlines_s={OperationClass.REMEMBER: 0.05})
-    runtime.journal, runtime.replayer = journals(), NoThread()
+    bench = make_bench(deadlines_s={OperationClass.REMEMBER: 0.05})
+    bench.journal, bench.replayer = journals(), NoThread()
     inner, outer, gate = Store(), Store(), threading.Event()
     guards = [
-        JournalledGuard(
+        bench.guard(
             name,
-            runtime,
-            writes=Writes(
+            writes=JournalledWrites(
                 client=client,
                 row=lambda name, _given: TABLE[name],
                 methods=frozenset({"put"}),
-                values=Values(),
+                values=ArgumentCodec(),
             ),
         )
         for name, client in (("outer", outer), ("inner", inner))
@@ -697,48 +697,48 @@ async def test_a_part_of_a_call_is_not_kept_by_itself(make_runtime, journals, co
 
     answer = guards[0].call(Operation(PUT, {"key": "k", "value": 1}), part)
     gate.set()
-    entry = next(iter(runtime.journal.queue("outer", outer).entries.values()))
+    entry = next(iter(bench.journal.queue("outer", outer).entries.values()))
     await until(lambda: entry.call.ended)
 
     assert answer is NOT_STORED
     assert len(ended) == 1
-    assert runtime.journal.stats().waiting == {"outer": 1, "inner": 0}
+    assert bench.journal.stats().waiting == {"outer": 1, "inner": 0}
 
 
 # -- who does it -----------------------------------------------------------------------------------
 
 
-def test_a_thread_makes_writes_again_and_ends(make_runtime, journals, eventually):
+def test_a_thread_makes_writes_again_and_ends(make_bench, journals, eventually):
     """It is there only while something waits."""
-    runtime, store = make_runtime(), Store()
-    runtime.journal = journals()
-    writes = Writes(
+    bench, store = make_bench(), Store()
+    bench.journal = journals()
+    writes = JournalledWrites(
         client=store,
         row=lambda name, _arguments: TABLE[name],
         methods=frozenset({"put"}),
-        values=Values(),
+        values=ArgumentCodec(),
     )
-    rig = Rig(JournalledGuard("crm", runtime, writes=writes), store, is_async=False)
+    rig = Rig(bench.guard("crm", writes=writes), store, is_async=False)
     store.down = ConnectionError()
     asyncio.run(rig.do("put", key="k", value=1))
     store.down = None
 
     assert eventually(lambda: store.items == {"k": 1})
-    assert eventually(lambda: runtime.replayer._thread is None)
+    assert eventually(lambda: bench.parts.guards.replayer._thread is None)
 
 
-async def test_a_task_of_the_callers_loop_makes_writes_again(make_runtime, journals):
+async def test_a_task_of_the_callers_loop_makes_writes_again(make_bench, journals):
     """Begun by the next call, whatever that is; the client may be bound to its loop."""
-    runtime, store = make_runtime(), Store()
-    runtime.journal = journals()
-    writes = Writes(
+    bench, store = make_bench(), Store()
+    bench.journal = journals()
+    writes = JournalledWrites(
         client=store,
         row=lambda name, _arguments: TABLE[name],
         methods=frozenset({"put"}),
-        values=Values(),
+        values=ArgumentCodec(),
         twin="a",
     )
-    rig = Rig(JournalledGuard("crm", runtime, writes=writes), store, is_async=True)
+    rig = Rig(bench.guard("crm", writes=writes), store, is_async=True)
     store.down = ConnectionError()
     await rig.do("put", key="k", value=1)
     store.down = None
@@ -746,7 +746,7 @@ async def test_a_task_of_the_callers_loop_makes_writes_again(make_runtime, journ
     await until(lambda: rig.waits == 0)
 
     assert store.items == {"k": 1}
-    assert runtime.replayer._thread is None
+    assert bench.parts.guards.replayer._thread is None
 
 
 async def test_a_caller_that_is_cancelled_while_its_write_is_kept_leaves_a_whole_record(
@@ -785,11 +785,11 @@ async def test_the_books_balance(make_rig, journals, outcomes):
     for number in range(40):
         rig.store.down = ConnectionError() if number % 7 in {2, 3, 4} else None
         if number % 7 == 6:
-            rig.guard.breakers[OperationClass.REMEMBER].forked()
+            rig.guard.limits[OperationClass.REMEMBER].breaker.forked()
             await rig.replay()
         await rig.do("put", key=f"k{number}", value=number)
     rig.store.down = None
-    rig.guard.breakers[OperationClass.REMEMBER].forked()
+    rig.guard.limits[OperationClass.REMEMBER].breaker.forked()
     await rig.replay()
 
     books = [(status, journal) for _method, status, journal in outcomes(rig)]

@@ -1,0 +1,55 @@
+"""``mnemoscope audit erase``."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
+from ..options import Json, ScopeAddress, Tenant
+
+
+def erase(
+    customer: Annotated[str, typer.Option(metavar="ID", help="The customer to erase.")],
+    tenant: Tenant = None,
+    scope: ScopeAddress = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    json: Json = False,
+) -> None:
+    """
+    Erase a customer from every store and from the audit trail, and record a proof.
+
+    Exits with 0 if nothing of the customer is left as far as can be known, else with 3: it names
+    the stores that failed, and running it again resumes. It cannot be undone.
+    """
+    if scope is None:
+        raise CommandError(
+            "erase needs the stores: pass --scope package.module:name, your Mnemoscope or a "
+            "function that returns one. Nothing was changed.",
+            USAGE,
+        )
+    from ...customer_requests.erase import as_document
+    from ...customer_requests.erase import erase as erase_customer
+    from ...customer_requests.erasure_screen import erasure_screen
+    from ..scope import scope_at
+
+    if not (yes or _is_confirmed()):
+        say("nothing was changed")
+        raise typer.Exit(INCOMPLETE)
+    with Console(stderr=True).status("opening the scope") as status, closing(scope_at(scope)) as it:
+        erasure = erase_customer(it, customer, tenant, status.update)
+    if json:
+        Console().print_json(data=as_document(erasure))
+    else:
+        Console().print(erasure_screen(erasure))
+    raise typer.Exit(0 if erasure.complete else INCOMPLETE)
+
+
+def _is_confirmed() -> bool:
+    if not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
+    return typer.confirm("Erase this customer from every store? It cannot be undone.", err=True)

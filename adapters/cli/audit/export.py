@@ -1,0 +1,138 @@
+"""``mnemoscope audit export``."""
+
+from __future__ import annotations
+
+import json as json_format
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.console import Console
+
+from ....audit.bundle.contract import RequestType, StoreStatus
+from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
+from ..options import AuditUrl, Json, ScopeAddress, Tenant
+
+if TYPE_CHECKING:
+    from ....audit.bundle.writing import Bundle
+
+_STATUSES = {
+    StoreStatus.PARTIAL: "answered in part, then failed",
+    StoreStatus.FAILED: "failed",
+    StoreStatus.NOT_ASKED: "not asked",
+}
+
+
+def export(
+    customer: Annotated[str, typer.Option(metavar="ID", help="The customer to export.")],
+    tenant: Tenant = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Write to this file or folder. Default: this folder."),
+    ] = None,
+    portability: Annotated[
+        bool,
+        typer.Option("--portability", help="Only what can be taken elsewhere (GDPR Art. 20)."),
+    ] = False,
+    scope: ScopeAddress = None,
+    notice: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="JSON with controller and art15, for the first page."),
+    ] = None,
+    audit_url: AuditUrl = None,
+    json: Json = False,
+) -> None:
+    """
+    Write everything held about a customer, with proofs, to a zip file for them to read and check.
+
+    Exits with 0 if every store answered in full, also where nothing is held; with 3 if one did not
+    or was not asked. Without --scope the stores are not asked: the export is from the log alone.
+    """
+    from ...customer_requests.export import (
+        bundle_path,
+        export_from_log,
+        export_from_scope,
+        new_request,
+    )
+    from ..progress import progress_bar
+    from ..scope import open_trail, scope_at, trail_settings
+
+    request = new_request(
+        RequestType.PORTABILITY if portability else RequestType.ACCESS,
+        notice=_notice(notice),
+        settings=trail_settings(audit_url),
+    )
+    how: dict[str, Any] = {
+        "request": request,
+        "path": bundle_path(out, request),
+        "progress": partial(progress_bar, Console(stderr=True), "exporting"),
+        "tell": say,
+    }
+    if scope is None:
+        bundle = export_from_log(open_trail(audit_url), customer, tenant, **how)
+    else:
+        with closing(scope_at(scope)) as opened:
+            bundle = export_from_scope(opened, customer, tenant, **how)
+    if json:
+        Console().print_json(data=_as_document(bundle, from_log_alone=scope is None))
+    else:
+        _show(bundle, from_log_alone=scope is None)
+    raise typer.Exit(0 if bundle.complete else INCOMPLETE)
+
+
+def _notice(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        found: Any = json_format.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise CommandError(f"{path} is not JSON", USAGE) from None
+    parts = {each: _part(found, each) for each in ("controller", "art15")}
+    if None in parts.values():
+        raise CommandError(f"{path} needs objects named controller and art15", USAGE)
+    return parts
+
+
+def _part(found: Any, name: str) -> dict[str, Any] | None:
+    part: Any = cast("dict[str, Any]", found).get(name, {}) if isinstance(found, dict) else None
+    return cast("dict[str, Any]", part) if isinstance(part, dict) else None
+
+
+def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
+    if bundle.holds_nothing:
+        say(f"no data held about this customer: {bundle.path} says so")
+    else:
+        say(f"{bundle.path}: {bundle.events:,} events, {bundle.memories:,} memories")
+    if from_log_alone:
+        say("from the audit log alone: the stores were not asked; pass --scope to ask them")
+    for each in bundle.stores:
+        if each.status in _STATUSES:
+            error = f" ({each.error})" if each.error else ""
+            say(f"{each.name}: {_STATUSES[each.status]}{error}")
+    if bundle.losses:
+        say(f"the log declares {bundle.losses:,} events of any customer as lost")
+    if not bundle.complete:
+        say("incomplete: the bundle says so on its first page and in its manifest")
+
+
+def _as_document(bundle: Bundle, *, from_log_alone: bool) -> dict[str, Any]:
+    return {
+        "path": str(bundle.path),
+        "events": bundle.events,
+        "accesses": bundle.accesses,
+        "memories": bundle.memories,
+        "complete": bundle.complete,
+        "from_log_alone": from_log_alone,
+        "loss": bundle.losses,
+        "stores": [
+            {
+                "name": each.name,
+                "status": each.status.value,
+                "n_memories": each.n_memories,
+                "error": each.error,
+            }
+            for each in bundle.stores
+        ],
+    }

@@ -1,0 +1,190 @@
+"""``mnemoscope audit show``."""
+
+from __future__ import annotations
+
+import json as json_format
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from rich.console import Console, RenderableType
+
+from ....memory.errors import ConfigurationError
+from ....telemetry.event.text import json_text, utc_text
+from ..options import AuditUrl, Json, Tenant
+from ..times import time_us
+
+if TYPE_CHECKING:
+    from ....audit.log import AuditLog
+    from ....audit.queries.memory_model import Memory
+    from ....audit.queries.provenance import Recall, RecalledMemory
+    from ....audit.record.rows import AuditRow
+
+DEFAULT_SINCE = "24h"
+"""The start of the period that is shown without a customer, memory or run."""
+
+
+def show(
+    customer: Annotated[
+        str | None, typer.Option(metavar="ID", help="Operations on this customer's memory.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="ID", help="Operations on this memory.")
+    ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="What this run recalled, and where it came from. Add --customer if the run's "
+            "name contains their id.",
+        ),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="AGE|TIME", help="90s, 30m, 24h, 7d ago, or an ISO 8601 time."),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="AGE|TIME",
+            help="With --customer: what was remembered about them at this time.",
+        ),
+    ] = None,
+    tenant: Tenant = None,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Show the newest N operations.")
+    ] = 50,
+    audit_url: AuditUrl = None,
+    json: Json = False,
+) -> None:
+    """
+    Show the audit trail by customer, memory, run and time.
+
+    Without a customer, memory or run: the last 24 hours. Content is shown redacted, as it is
+    stored. Reads the audit trail and changes nothing.
+    """
+    if memory is not None and (customer or run):
+        raise ConfigurationError("--memory cannot be combined with --customer or --run")
+    if as_of is not None and run is not None:
+        raise ConfigurationError("pass one of --as-of and --run, not both")
+    if as_of is not None and customer is None:
+        raise ConfigurationError("--as-of needs a customer: pass --customer")
+    if as_of is not None and since is not None:
+        raise ConfigurationError("--as-of is one time: --since has no meaning with it")
+    from ..scope import open_trail
+
+    now_us = time.time_ns() // 1_000
+    log = open_trail(audit_url)
+    if as_of is not None and customer is not None:
+        answer = _as_of(log, customer, tenant, time_us(as_of, "--as-of", now_us))
+    elif run is not None:
+        answer = _recalls(log, run, customer, tenant, limit)
+    else:
+        narrowed = customer is not None or memory is not None
+        since = since or (None if narrowed else DEFAULT_SINCE)
+        since_us = 0 if since is None else time_us(since, "--since", now_us)
+        answer = _operations(deque(_rows(log, customer, memory, tenant, since_us), limit))
+    if json:
+        Console().print_json(json_text(answer.documents))
+    else:
+        Console().print(answer.screen)
+
+
+class _Answer(NamedTuple):
+    documents: list[dict[str, Any]]
+    screen: RenderableType
+
+
+def _as_of(log: AuditLog, customer: str, tenant: str | None, at_us: int) -> _Answer:
+    from ....audit.queries.memory_model import remembered_at
+    from .show_screen import memories_screen
+
+    found = remembered_at(log, customer, tenant, at_us)
+    return _Answer([_memory_document(each) for each in found], memories_screen(found, at_us))
+
+
+def _recalls(
+    log: AuditLog, run: str, customer: str | None, tenant: str | None, limit: int
+) -> _Answer:
+    from ....audit.queries.provenance import recalls, rows_of, verbatim
+    from .show_screen import recalls_screen
+
+    found = deque(recalls(log, rows_of(log, run, customer, tenant)), limit)
+    # A user who passes the customer's id may see it in the names of runs.
+    run_name = str if customer is None else partial(verbatim, customer=customer)
+    return _Answer([_recall_document(each) for each in found], recalls_screen(found, run_name))
+
+
+def _operations(rows: Collection[AuditRow]) -> _Answer:
+    from .show_screen import operations_screen
+
+    return _Answer([_row_document(each) for each in rows], operations_screen(rows))
+
+
+def _rows(
+    log: AuditLog, customer: str | None, memory: str | None, tenant: str | None, since_us: int
+) -> Iterator[AuditRow]:
+    if customer is not None:
+        history: Iterable[AuditRow] = log.history(customer, tenant)
+        return (row for row in history if row.occurred_us >= since_us)
+    rows = log.rows(since_us=since_us, memory_id=memory)
+    return (row for row in rows if tenant in {None, row.tenant})
+
+
+def _row_document(row: AuditRow) -> dict[str, Any]:
+    return {
+        "time": utc_text(row.occurred_us),
+        "seq": row.seq,
+        "event_id": row.event_id,
+        "operation": row.operation,
+        "class": row.op_class.value,
+        "store": row.store,
+        "method": row.method,
+        "collection": row.collection,
+        "status": row.status.value,
+        "neutral": row.neutral,
+        "duration_ms": row.duration_us / 1e3,
+        "hits": row.hits,
+        "tenant": row.tenant,
+        "agent": row.agent,
+        "feature": row.feature,
+        "run": row.run,
+        "purpose": row.purpose,
+        "memories": [each._asdict() for each in row.memories],
+        "content": json_format.loads(row.content) if row.content else None,
+        "erased": row.detail is None,
+    }
+
+
+def _memory_document(memory: Memory) -> dict[str, Any]:
+    return {
+        "store": memory.store,
+        "collection": memory.collection,
+        "memory_id": memory.memory_id,
+        "content": json_format.loads(memory.content) if memory.content else None,
+        "written": utc_text(memory.written_us),
+        "changed": utc_text(memory.changed_us),
+        "agent": memory.agent,
+        "run": memory.run,
+        "in_doubt": memory.in_doubt,
+    }
+
+
+def _recall_document(recall: Recall) -> dict[str, Any]:
+    seen = [_seen_document(each) for each in recall.seen]
+    return {**_row_document(recall.row), "memories": seen}
+
+
+def _seen_document(seen: RecalledMemory) -> dict[str, Any]:
+    return {
+        "memory_id": seen.memory_id,
+        "rank": seen.rank,
+        "score": seen.score,
+        "origin": None if seen.origin is None else _row_document(seen.origin),
+        "before": [_row_document(each) for each in seen.before],
+        "since": [_row_document(each) for each in seen.since],
+    }

@@ -1,0 +1,170 @@
+"""The tables of ``mnemoscope audit show``, which fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ....audit.queries.memory_model import Memory
+from ....audit.queries.provenance import Recall, RecalledMemory
+from ....audit.queries.text_extraction import text_of
+from ....audit.record.rows import AuditRow
+from ....telemetry.event.event import OperationClass
+
+_VERBS = {
+    OperationClass.RECALL: "read",
+    OperationClass.REMEMBER: "wrote",
+    OperationClass.FORGET: "deleted",
+    OperationClass.RESUME: "resumed",
+    OperationClass.CHECKPOINT: "saved",
+    OperationClass.MODEL: "ran",
+}
+_NO_OPERATION = "No operation is recorded for that."
+_NO_RECALL = (
+    "No recall is recorded for that run. If its name contains its customer's id, pass --customer "
+    "as well: the trail records the name without the id."
+)
+_MOST_CHANGES = 5
+
+
+def operations_screen(rows: Collection[AuditRow]) -> RenderableType:
+    """Return a table of operations, oldest first."""
+    if not rows:
+        return Padding(Text(_NO_OPERATION), (1, 1))
+    table = _table("time", "action", "store", "hits", "feature", "content, as stored")
+    clock = _time_format(each.occurred_us for each in rows)
+    for row in rows:
+        table.add_row(
+            clock(row.occurred_us),
+            _operation(row),
+            _short(row.store),
+            "" if row.hits is None else f"{row.hits}",
+            row.feature or row.agent or "",
+            _content(row),
+        )
+    return Padding(table, (0, 1))
+
+
+def _operation(row: AuditRow) -> Text:
+    verb = _VERBS[row.op_class]
+    return Text(verb) if row.status.is_normal else Text(f"{verb}: {row.status}", style="red")
+
+
+def _content(row: AuditRow) -> str:
+    if row.detail is None:
+        return "(erased, or no customer)"
+    return text_of(row.content) or ", ".join(each.memory_id for each in row.memories)
+
+
+def memories_screen(found: Collection[Memory], at_us: int) -> RenderableType:
+    """Return a table of the memories that a customer had at *at_us*."""
+    at = f"{_time(at_us):%Y-%m-%d %H:%M:%S} UTC"
+    if not found:
+        return Padding(Text(f"No memory is recorded for them at {at}."), (1, 1))
+    table = _table("written", "changed", "store", "content, as stored")
+    clock = _time_format(micros for each in found for micros in (each.written_us, each.changed_us))
+    for each in found:
+        changed = clock(each.changed_us) if each.changed_us != each.written_us else ""
+        doubt = "may be deleted: " if each.in_doubt else ""
+        text = doubt + (text_of(each.content) or each.memory_id)
+        table.add_row(clock(each.written_us), changed, _short(each.store), text)
+    total = Text(f"→ {len(found)} memories at {at}.", style="bold")
+    return Padding(Group(table, total), (0, 1))
+
+
+def recalls_screen(found: Collection[Recall], run_name: Callable[[str], str]) -> RenderableType:
+    """Return the memories that a run recalled and their origins; *run_name* names other runs."""
+    if not found:
+        return Padding(Text(_NO_RECALL), (1, 1))
+    return Padding(Group(*(part for each in found for part in _recall(each, run_name))), (1, 1))
+
+
+def _recall(recall: Recall, run_name: Callable[[str], str]) -> Iterator[RenderableType]:
+    row = recall.row
+    query = text_of(row.content)
+    title = f"{_date_time(row.occurred_us)}  {_short(row.store)}  {row.feature or row.agent or ''}"
+    yield Text(title.rstrip(), style="bold cyan")
+    if query:
+        yield _indented(f"query: {query}", 2, style="dim")
+    for each in recall.seen:
+        score = "" if each.score is None else f"score {each.score:.3f}  "
+        yield _indented(f"{each.rank}. {score}{_last_text(each)}", 2)
+        yield from (_indented(line, 5, style="dim") for line in _history(each, run_name))
+    if not recall.seen:
+        yield _indented(_no_results(row), 2)
+    yield Text("")
+
+
+def _indented(text: str, columns: int, style: str = "") -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, columns))
+
+
+def _no_results(row: AuditRow) -> str:
+    if row.detail is None:
+        return "its results were erased"
+    if row.status.is_normal:
+        return "no results"
+    return f"no results: the call to {row.store} ended {row.status}"
+
+
+def _last_text(seen: RecalledMemory) -> str:
+    written = [each for each in (seen.origin, *seen.before) if each and each.content]
+    return text_of(written[-1].content) if written else seen.memory_id
+
+
+def _history(seen: RecalledMemory, run_name: Callable[[str], str]) -> Iterator[str]:
+    if seen.origin is None:
+        yield "origin not in the trail: written without mnemoscope, earlier, or erased"
+    else:
+        yield f"written {_by(seen.origin, run_name)}"
+    if seen.before:
+        times = "once" if len(seen.before) == 1 else f"{len(seen.before)} times, last"
+        yield f"rewritten {times} {_by(seen.before[-1], run_name)}"
+    for each in seen.since[:_MOST_CHANGES]:
+        verb = "deleted" if each.op_class is OperationClass.FORGET else "changed"
+        yield f"since then {verb} {_by(each, run_name)}"
+    if len(seen.since) > _MOST_CHANGES:
+        yield f"and {len(seen.since) - _MOST_CHANGES} more changes: --json has them"
+
+
+def _by(row: AuditRow, run_name: Callable[[str], str]) -> str:
+    parts = [
+        _date_time(row.occurred_us),
+        f"by {row.agent}" if row.agent else "",
+        f"({row.feature})" if row.feature else "",
+        f"in {run_name(row.run)}" if row.run else "",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim", expand=True)
+    for name in names[:-1]:
+        right = name == "hits"
+        table.add_column(name, no_wrap=True, justify="right" if right else "left")
+    table.add_column(names[-1], no_wrap=True, overflow="ellipsis", ratio=1)
+    return table
+
+
+def _time_format(times_us: Iterable[int]) -> Callable[[int], str]:
+    """Return how to format times: without the date if all are of one day."""
+    days = {_time(each).date() for each in times_us}
+    return (lambda micros: f"{_time(micros):%H:%M:%S}") if len(days) == 1 else _date_time
+
+
+def _date_time(micros: int) -> str:
+    return f"{_time(micros):%m-%d %H:%M:%S}"
+
+
+def _time(micros: int) -> datetime:
+    return datetime.fromtimestamp(micros / 1e6, tz=UTC)
+
+
+def _short(store: str) -> str:
+    return store.removeprefix("langgraph.")

@@ -1,0 +1,167 @@
+"""``mnemoscope audit verify``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ....audit.verification.report import FindingKind, Verification
+from ..exit_codes import INCOMPLETE, LOSS, TAMPERED, USAGE, CommandError, say
+from ..options import AuditUrl, Json
+from ..progress import progress_bar
+
+if TYPE_CHECKING:
+    from ....audit.bundle.verify import Report
+    from ....audit.log import AuditLog
+
+_CODES = {
+    "ok": 0,
+    FindingKind.TAMPERED: TAMPERED,
+    FindingKind.LOSS: LOSS,
+    FindingKind.UNVERIFIABLE: INCOMPLETE,
+}
+_WORDS = {
+    "ok": "OK",
+    FindingKind.TAMPERED: "TAMPERED",
+    FindingKind.LOSS: "LOSS DECLARED",
+    FindingKind.UNVERIFIABLE: "UNVERIFIABLE",
+}
+_SHOWN = 10
+"""Findings of one kind that are printed; ``--json`` has all that are kept."""
+
+
+def verify(
+    since: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Check only events from number N on.")
+    ] = 0,
+    checkpoint: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A checkpoint kept elsewhere. May be repeated."),
+    ] = None,
+    headers_only: Annotated[
+        bool, typer.Option("--headers-only", help="Skip the encrypted details: faster.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Processes. Default: one per core.")
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Check an export instead: a zip file or its folder."),
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="KEY", help="With --bundle: the key that signed it.")
+    ] = None,
+    audit_url: AuditUrl = None,
+    json: Json = False,
+) -> None:
+    """
+    Check every hash and signature of the audit trail, or of an export of it.
+
+    Exits with 0 if all of it holds, 1 if something was changed, 2 if events were lost and the log
+    declares it, 3 if something cannot be verified, 4 for wrong usage.
+    """
+    if bundle is not None:
+        if since or checkpoint or headers_only or audit_url or jobs:
+            raise CommandError("--bundle takes no other option than --key and --json", USAGE)
+        raise typer.Exit(_verify_bundle(bundle, key, json=json))
+    if key is not None:
+        raise CommandError("--key needs --bundle", USAGE)
+    from ....audit.database.errors import AuditError
+    from ..scope import open_trail
+
+    checkpoints = [_checkpoint(path) for path in checkpoint or ()]
+    try:
+        found = _verify_trail(
+            open_trail(audit_url),
+            since=since,
+            checkpoints=checkpoints,
+            with_details=not headers_only,
+            jobs=jobs or _cores(),
+        )
+    except AuditError as exc:
+        raise CommandError(" ".join(str(exc).split()), INCOMPLETE) from exc
+    except ValueError as exc:
+        raise CommandError(str(exc), USAGE) from exc
+    if json:
+        Console().print_json(data=found.as_document())
+    else:
+        _show(found)
+    raise typer.Exit(_CODES[found.state])
+
+
+def _checkpoint(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as exc:
+        raise CommandError(f"{path} cannot be read as a checkpoint", USAGE) from exc
+
+
+def _verify_trail(
+    log: AuditLog, *, since: int, checkpoints: list[str], with_details: bool, jobs: int
+) -> Verification:
+    from ....audit.verification.whole import verify as verify_log
+
+    with log.reading() as snapshot:
+        events = max(0, snapshot.size - since)
+    total = events * (2 if with_details else 1)
+    with progress_bar(Console(stderr=True), "verifying", total) as advance:
+        return verify_log(
+            log,
+            since=since,
+            checkpoints=checkpoints,
+            with_details=with_details,
+            progress=advance,
+            jobs=jobs,
+        )
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _show(found: Verification) -> None:
+    print(f"{_WORDS[found.state]}: {found.verdict()}")  # noqa: T201 - the answer, for scripts too
+    for kind in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS):
+        for each in found.findings[kind][:_SHOWN]:
+            say(f"{kind.value}: {each}")
+        more = found.counts[kind] - _SHOWN
+        if more > 0:
+            say(f"{kind.value}: and {more:,} more; see --json")
+
+
+def _verify_bundle(path: Path, key: str | None, *, json: bool) -> int:
+    from ....audit.bundle.verify import check
+
+    if not path.exists():
+        raise CommandError(f"there is no {path}", USAGE)
+    with progress_bar(Console(stderr=True), "verifying", None) as advance:
+        report = check(path, key, advance)
+    if json:
+        Console().print_json(data=_as_document(report))
+        return report.code
+    print(report.verdict())  # noqa: T201 - the answer, for scripts too
+    if report.key:
+        say(f"signed by {report.key}")
+    return report.code
+
+
+def _as_document(report: Report) -> dict[str, Any]:
+    return {
+        "verdict": report.verdict(),
+        "code": report.code,
+        "problem": report.problem,
+        "key": report.key or None,
+        "files": report.files,
+        "events": report.events,
+        "withheld": report.withheld,
+        "log_size": report.size,
+        "complete": report.complete,
+        "loss": report.losses,
+    }

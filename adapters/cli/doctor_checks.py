@@ -1,0 +1,87 @@
+"""
+The health of a scope, or of what the environment describes.
+
+Without the application's own scope, one is built from the environment. It takes nothing that a
+running application may hold: it makes no key, binds no port and claims no journal. Those are
+checked from outside.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+from pydantic import SecretStr
+
+from ...memory.build import configured_keys
+from ...memory.errors import ConfigurationError
+from ...memory.health import checks
+from ...memory.health.model import Check, Health, State, ask, failed
+from ...memory.journal.inspection import look
+from ...memory.scope import Mnemoscope
+from ...memory.settings import Settings, load_settings
+from ...telemetry.network.probe import status_of
+
+_PORT_TIMEOUT_S = 1.0
+"""Seconds that the metrics port is given to answer."""
+
+
+def environment_health() -> Health:
+    """Return the health of what the environment describes; wrong settings are a failed check."""
+    try:
+        settings = load_settings()
+        scope = Mnemoscope(_unshared(settings))
+    except ConfigurationError as exc:
+        return Health(checks=(failed("settings", " ".join(str(exc).split())),))
+    health = scope_health(scope)
+    return health if settings.disabled else health.with_checks(*_outside_checks(settings))
+
+
+def scope_health(scope: Mnemoscope) -> Health:
+    """Load the model of *scope*, return its health, and close it."""
+    try:
+        scope.prepare()  # only loading the model shows whether it can be loaded
+    except Exception as exc:  # noqa: BLE001 - one failed check among others
+        detail = f"the model that finds names could not be loaded ({type(exc).__qualname__})"
+        return scope.health().with_checks(failed("names", detail))
+    else:
+        return scope.health()
+    finally:
+        scope.close()
+
+
+def _unshared(settings: Settings) -> Settings:
+    """Return *settings* without the journal, port and key file of a running application."""
+    changes: dict[str, Any] = {"journal": None, "prometheus_port": None}
+    if configured_keys(settings) is None:
+        changes["audit_pseudonym_key"] = SecretStr(secrets.token_hex(32))
+    return settings.model_copy(update=changes)
+
+
+def _outside_checks(settings: Settings) -> tuple[Check, ...]:
+    questions = {"journal": lambda: _journal(settings), "key": lambda: checks.key(settings)}
+    if settings.prometheus_port is not None:
+        questions["metrics port"] = lambda: _metrics_port(settings.prometheus_port)
+    return ask(questions, 2 * _PORT_TIMEOUT_S).checks
+
+
+def _journal(settings: Settings) -> Check:
+    if settings.journal is None:
+        return checks.journal(None, 0)
+    try:
+        stats = look(settings.journal, settings.journal_max_bytes)
+    except OSError as exc:
+        reason = (exc.strerror or type(exc).__name__).lower()
+        return failed("journal", f"{settings.journal} cannot be used: {reason}")
+    return checks.journal(stats, time.time_ns())
+
+
+def _metrics_port(port: int | None) -> Check:
+    status = status_of(f"http://127.0.0.1:{port}/metrics", _PORT_TIMEOUT_S)
+    if status is None:
+        detail = f"nothing answers on port {port} now"
+        return Check(name="metrics port", state=State.WARNING, detail=detail)
+    detail = f"port {port} answers /metrics with {status}"
+    state = State.OK if status == 200 else State.FAILED  # noqa: PLR2004 - HTTP's OK
+    return Check(name="metrics port", state=state, detail=detail)

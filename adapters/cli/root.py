@@ -1,0 +1,97 @@
+"""
+The entry point of ``mnemoscope`` and the list of its commands.
+
+Exit codes: 0 done, 1 tampered or unhealthy, 2 loss declared or a file that cannot be used, 3
+incomplete, 4 wrong usage. A user's mistake ends in one line, never in a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from ...audit.database.errors import AuditError
+from ...memory.errors import ConfigurationError, MnemoscopeError
+from .audit.erase import erase
+from .audit.export import export
+from .audit.show import show
+from .audit.verify import verify
+from .demo import demo
+from .doctor import doctor
+from .exit_codes import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
+from .redact import redact
+from .spend import spend
+
+app = typer.Typer(
+    name="mnemoscope",
+    help="Observable, private, unbreakable memory for AI agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
+    if wanted:
+        typer.echo(f"mnemoscope {version('mnemoscope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Observable, private, unbreakable memory for AI agents."""
+
+
+audit = typer.Typer(
+    help="Show, verify, export and erase what the audit trail holds.", no_args_is_help=True
+)
+for _command in (demo, doctor, redact, spend):
+    app.command()(_command)
+for _audit_command in (export, verify, show, erase):
+    audit.command()(_audit_command)
+app.add_typer(audit, name="audit")
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        code = app(arguments, prog_name="mnemoscope", standalone_mode=False)
+    except typer.Abort:
+        say("interrupted")
+        return INTERRUPTED
+    except typer.TyperException as exc:
+        message = exc.format_message()
+        if message:  # empty if the help was printed for want of a command
+            say(f"mnemoscope: {message} See mnemoscope --help.")
+        return USAGE
+    except (CommandError, MnemoscopeError, AuditError, OSError) as exc:
+        say(f"mnemoscope: {_one_line(exc)}")
+        return _code(exc)
+    return code if isinstance(code, int) else 0
+
+
+def _one_line(exc: Exception) -> str:
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
+    return " ".join(str(exc).split())
+
+
+def _code(exc: Exception) -> int:
+    if isinstance(exc, CommandError):
+        return exc.code
+    return USAGE if isinstance(exc, ConfigurationError) else UNUSABLE

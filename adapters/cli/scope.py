@@ -1,0 +1,100 @@
+"""Open the scope or the audit trail that a command works on."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any
+
+from ...memory.errors import ConfigurationError
+from ...memory.scope import Mnemoscope, open_audit
+from ...memory.subject_data.registry import keep_clients
+
+if TYPE_CHECKING:
+    from ...audit.log import AuditLog
+
+
+def trail_settings(audit_url: str | None) -> dict[str, str]:
+    """Return the setting that names the trail, if *audit_url* is given."""
+    return {"audit_url": audit_url} if audit_url else {}
+
+
+def open_trail(audit_url: str | None) -> AuditLog:
+    """
+    Open the trail at *audit_url*, or the configured one, for reading.
+
+    Raises:
+        ConfigurationError: The URL or a setting makes no sense.
+    """
+    return open_audit(**trail_settings(audit_url))
+
+
+def scope_at(address: str) -> Mnemoscope:
+    """
+    Return the `Mnemoscope` at *address*, or the one that the function at *address* returns.
+
+    An address is ``package.module:name``. Modules are looked up in the working directory first, as
+    by ``python -m``.
+
+    Raises:
+        ConfigurationError: There is no scope. The reason fits one line and quotes no message of
+            the application's, which may hold personal data.
+    """
+    module_name, separator, name = address.partition(":")
+    if not (separator and module_name and name):
+        raise ConfigurationError("--scope takes package.module:name")
+    with keep_clients():  # clients that a function wraps have no other owner once it has returned
+        found = _attribute(_module(module_name), name)
+        if not isinstance(found, Mnemoscope) and callable(found):
+            found = _call(found, address)
+    if not isinstance(found, Mnemoscope):
+        raise ConfigurationError(
+            f"{address} is a {type(found).__qualname__}, not a Mnemoscope or a function that "
+            "returns one"
+        )
+    return found
+
+
+def _module(name: str) -> Any:
+    folder = os.getcwd()  # noqa: PTH109 - sys.path holds strings
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as exc:
+        if exc.name and (name == exc.name or name.startswith(f"{exc.name}.")):
+            raise ConfigurationError(f"there is no module {exc.name}") from exc
+        raise _failure(f"importing {name}", exc) from exc
+    except (Exception, SystemExit) as exc:
+        raise _failure(f"importing {name}", exc) from exc
+
+
+def _attribute(module: Any, dotted: str) -> Any:
+    found = module
+    for name in dotted.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError as exc:
+            raise ConfigurationError(f"there is no {dotted} in {module.__name__}") from exc
+    return found
+
+
+def _call(function: Callable[[], Any], address: str) -> Any:
+    if iscoroutinefunction(function):
+        raise ConfigurationError(f"{address} is a coroutine function: use a plain function")
+    try:
+        return function()
+    except ConfigurationError:
+        raise
+    except (Exception, SystemExit) as exc:
+        raise _failure(f"calling {address}", exc) from exc
+
+
+def _failure(action: str, exc: BaseException) -> ConfigurationError:
+    place = traceback.extract_tb(exc.__traceback__)[-1]
+    kind = type(exc).__qualname__
+    return ConfigurationError(f"{action} failed: {kind} at {place.filename}:{place.lineno}")

@@ -1,0 +1,126 @@
+"""``mnemoscope spend``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+from rich.console import Console
+
+from ...memory.errors import ConfigurationError
+from .options import AuditUrl, Json, Tenant
+from .times import time_us
+
+if TYPE_CHECKING:
+    from ...audit.queries.spending import Dimension, Period, Spending
+
+
+def spend(
+    since: Annotated[
+        str,
+        typer.Option(metavar="AGE|TIME", help="90s, 30m, 24h, 7d ago, or an ISO 8601 time."),
+    ] = "24h",
+    until: Annotated[
+        str | None, typer.Option(metavar="AGE|TIME", help="Likewise. Default: now.")
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(metavar="LIST", help="Some of feature,node,model,customer."),
+    ] = "feature",
+    tenant: Tenant = None,
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    audit_url: AuditUrl = None,
+) -> None:
+    """
+    Show what model calls cost, and which feature's spend changed most.
+
+    Compares with the period of equal length before. Reads the audit trail and changes nothing.
+    """
+    if json and csv:
+        raise ConfigurationError("pass one of --json and --csv, not both")
+    from .spend_screen import as_document, spend_screen, write_csv
+
+    period = period_of(since, until, time.time_ns() // 1_000)
+    lines, parts = read_spend(dimensions_of(by), period, tenant, audit_url)
+    if json:
+        Console().print_json(data=as_document(lines, parts))
+    elif csv:
+        write_csv(lines, sys.stdout)
+    else:
+        Console().print(spend_screen(lines, parts))
+
+
+class Spend(NamedTuple):
+    """
+    The spend of a period.
+
+    Attributes:
+        lines: By the dimensions that were asked for.
+        parts: By feature, node and model, to find the feature that changed most.
+    """
+
+    lines: Spending
+    parts: Spending
+
+
+def read_spend(
+    by: tuple[Dimension, ...], period: Period, tenant: str | None, audit_url: str | None
+) -> Spend:
+    """
+    Read the spend of *period* from the audit trail.
+
+    Raises:
+        ConfigurationError: The URL or a setting makes no sense.
+        AuditError: The trail cannot be read.
+    """
+    from ...audit.queries.spending import Spending, spending
+    from ...audit.queries.top_mover import PARTS
+    from .scope import open_trail
+
+    trail = open_trail(audit_url)
+    if audit_url is None and trail.path is not None and not trail.path.exists():
+        # The first event creates the configured trail. A missing file at a given URL is a mistake.
+        nothing = Spending(by=by, period=period, lines=())
+        return Spend(nothing, nothing)
+    with trail.reading() as snapshot:
+        return Spend(
+            lines=spending(snapshot, by, period, tenant=tenant),
+            parts=spending(snapshot, PARTS, period, tenant=tenant),
+        )
+
+
+def dimensions_of(by: str) -> tuple[Dimension, ...]:
+    """
+    Return the dimensions that ``--by`` names.
+
+    Raises:
+        ConfigurationError: One is unknown or named twice.
+    """
+    from ...audit.queries.spending import DIMENSIONS
+
+    names = [part.strip() for part in by.split(",")]
+    known: dict[str, Dimension] = {each: each for each in DIMENSIONS}
+    if len(set(names)) != len(names) or not known.keys() >= set(names):
+        raise ConfigurationError(f"--by takes some of {','.join(DIMENSIONS)}")
+    return tuple(known[name] for name in names)
+
+
+def period_of(since: str, until: str | None, now_us: int) -> Period:
+    """
+    Return the period from ``--since`` to ``--until``.
+
+    Raises:
+        ConfigurationError: It has no length, or a time cannot be read.
+    """
+    from ...audit.queries.spending import Period
+
+    since_us = time_us(since, "--since", now_us)
+    until_us = now_us if until is None else time_us(until, "--until", now_us)
+    if since_us >= until_us:
+        raise ConfigurationError("--since must be before --until, and in the past")
+    if 2 * since_us < until_us:
+        raise ConfigurationError("--since is too long ago: there is no period before")
+    return Period(since_us=since_us, until_us=until_us)

@@ -1,0 +1,30 @@
+"""Parse times as commands take them: an age or an ISO 8601 time."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from ...memory.errors import ConfigurationError
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_AGE = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
+
+
+def time_us(text: str, option: str, now_us: int) -> int:
+    """
+    Return the time in *text*, microseconds since 1970 UTC: an age (``24h``) or an ISO 8601 time.
+
+    Raises:
+        ConfigurationError: It is neither. Names *option*.
+    """
+    if age := _AGE.fullmatch(text.strip()):
+        return now_us - int(age[1]) * _UNITS_S[age[2]] * 1_000_000
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ConfigurationError(
+            f"{option} takes an age such as 90s, 30m, 24h, 7d, or an ISO 8601 time"
+        ) from None
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)

@@ -1,0 +1,177 @@
+"""Export a customer: the audit trail's history, and the memories of a scope's stores if given."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from ...audit.bundle.contract import Request, RequestType
+from ...audit.bundle.source import source
+from ...audit.bundle.writing import Bundle, write_bundle
+from ...audit.database.errors import AuditError
+from ...audit.erasure.customer_ids import data_subject
+from ...audit.log import AuditLog
+from ...memory.build import wanted_sinks
+from ...memory.scope import Mnemoscope
+from ...memory.settings import load_settings
+from ...memory.subject_data.records import StoreData
+
+FLUSH_S = 5.0
+"""Seconds that queued events are given to reach the trail before it is read."""
+
+Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
+"""Takes the expected number of events; the body calls what it returns with each count written."""
+
+
+def _no_progress(_total: int) -> AbstractContextManager[Callable[[int], object]]:
+    return nullcontext(lambda _done: None)
+
+
+def new_request(
+    kind: RequestType = RequestType.ACCESS,
+    *,
+    notice: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Request:
+    """
+    Return a numbered request of now.
+
+    Args:
+        kind: The right that is exercised.
+        notice: The operator's statements for the first page: ``controller`` and ``art15``.
+        settings: Settings that override the environment's.
+
+    Raises:
+        ConfigurationError: A setting makes no sense.
+    """
+    now_us = time.time_ns() // 1_000
+    day = time.strftime("%Y%m%d", time.gmtime(now_us / 1e6))
+    sinks = wanted_sinks(load_settings(**(settings or {})))
+    return Request(
+        request_id=f"{day}-{uuid4().hex[:8]}",
+        kind=kind,
+        generated_us=now_us,
+        version=version("mnemoscope"),
+        notice=notice or {},
+        sinks=tuple(each for each in sinks if each != "audit"),
+    )
+
+
+def bundle_path(out: Path | None, request: Request) -> Path:
+    """
+    Return the path of the bundle: *out*, or a file named by the request in *out* or this folder.
+
+    Raises:
+        FileNotFoundError: The folder does not exist.
+    """
+    name = f"mnemoscope-export-{request.request_id}.zip"
+    if out is None:
+        return Path(name)
+    path = out / name if out.is_dir() else out
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
+    return path
+
+
+def export_from_scope(
+    scope: Mnemoscope,
+    customer: str,
+    tenant: str | None,
+    *,
+    request: Request,
+    path: Path,
+    progress: Progress = _no_progress,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Bundle:
+    """
+    Write the bundle from the trail and the stores of *scope*; see `export_from_log`.
+
+    Raises:
+        ConfigurationError: The scope is disabled or has no audit trail.
+        ScopeError: The customer's id is empty or a wildcard.
+    """
+    scope.flush(FLUSH_S)
+    log = scope.audit
+    with scope.customer_data(customer, tenant=tenant) as data:
+
+        def stores() -> Iterator[StoreData]:
+            yield from data.stores(data_subject(log, customer, tenant))
+
+        return export_from_log(
+            log,
+            customer,
+            tenant,
+            request=request,
+            path=path,
+            stores=stores(),
+            progress=progress,
+            tell=tell,
+        )
+
+
+def export_from_log(
+    log: AuditLog,
+    customer: str,
+    tenant: str | None,
+    *,
+    request: Request,
+    path: Path,
+    stores: Iterable[StoreData] = (),
+    progress: Progress = _no_progress,
+    tell: Callable[[str], None] = lambda _line: None,
+) -> Bundle:
+    """
+    Write the bundle to *path*, and record in the trail that it was requested and written.
+
+    Args:
+        log: The audit trail.
+        customer: The id by which the stores know the customer.
+        tenant: The customer's tenant.
+        request: The right that is exercised.
+        path: The zip file.
+        stores: The live stores, asked once the history is written.
+        progress: Shows how many events are written.
+        tell: Called with a line if the trail can be read only, so that nothing is recorded.
+
+    Raises:
+        AuditError: The trail cannot be read, or its keys are others.
+        OSError: The bundle cannot be written.
+    """
+    with source(log, customer, tenant) as found:
+        _record(log, "privacy.export.requested", {"request": request.request_id}, tell)
+        with progress(found.expected) as advance:
+            bundle = write_bundle(
+                path,
+                request,
+                found.evidence,
+                history=found.history,
+                stores=stores,
+                progress=advance,
+            )
+        _record(log, "privacy.export.completed", _outcome(request, bundle), tell)
+    return bundle
+
+
+def _record(log: AuditLog, name: str, data: dict[str, Any], tell: Callable[[str], None]) -> None:
+    try:
+        log.append_log_event(name, data)
+    except AuditError as exc:  # a trail that can only be read is exported all the same
+        tell(f"this export could not be recorded in the trail: {' '.join(str(exc).split())}")
+
+
+def _outcome(request: Request, bundle: Bundle) -> dict[str, Any]:
+    return {
+        "request": request.request_id,
+        "type": request.kind.value,
+        "n_events": bundle.events,
+        "n_memories": bundle.memories,
+        "complete": bundle.complete,
+        "stores": {each.name: each.status.value for each in bundle.stores},
+    }

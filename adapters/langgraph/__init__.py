@@ -1,0 +1,1 @@
+"""LangGraph: its long-term store, its checkpointers, the runs of its graphs and their streams."""

@@ -1,0 +1,1 @@
+"""LangGraph's checkpointers behind the guard."""

@@ -1,0 +1,222 @@
+"""
+LangGraph's checkpoints behind the chokepoint: any `BaseCheckpointSaver`, wrapped as its own class.
+
+A checkpoint is not a memory that may be missing. An answer of None to a read in an outage makes a
+graph begin anew and overwrite its thread; a write that is dropped loses channels for good. So reads
+raise, and writes are tried again and then raise; unless whoever wraps the saver asks for the
+degraded mode, in which they wait (see `degraded`).
+
+Methods that the wrapped class does not override stay those of the base class: LangGraph and its
+conformance kit tell by that what a saver can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from functools import lru_cache, wraps
+from typing import Any, cast
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from ....memory.api import (
+    AdapterServices,
+    Arguments,
+    Deletes,
+    Method,
+    StoreAdapter,
+    StoreBinding,
+    Summary,
+    checkpoint,
+    forget,
+    method_table,
+    resume,
+)
+from ....memory.errors import ConfigurationError
+from ....memory.guard.guard import Guard
+from ....memory.guard.iteration import aiterate, iterate
+from ...toolkit.proxy import GUARD, INNER, guarded_class, operation_of, wrap
+from ..backends import in_own_loop, is_thread_bound, store_failed
+from .arguments import configurable, redact_list, redact_put, scope, verbatim
+from .degraded import DegradedCheckpoints
+from .subject_data import CheckpointSubjectData
+from .tasks import attribute_writes, record_loads
+
+_Base: Any = BaseCheckpointSaver  # generic in the type of versions, which does not matter here
+
+STORE = "langgraph.checkpoint"
+
+
+def _summarize_put(_result: Any, arguments: Arguments) -> Summary:
+    return Summary(memory_ids=_texts(arguments["checkpoint"].get("id")))
+
+
+def _summarize_writes(_result: Any, arguments: Arguments) -> Summary:
+    return Summary(memory_ids=_texts(configurable(arguments).get("checkpoint_id")))
+
+
+def _summarize_read(result: Any, _arguments: Arguments) -> Summary:
+    if result is None:
+        return Summary(hits=0)
+    loaded = getattr(result, "checkpoint", result)
+    return Summary(hits=1, memory_ids=_texts(loaded.get("id")))
+
+
+def _summarize_list(taken: int, _arguments: Arguments) -> Summary:
+    return Summary(hits=taken)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else ()
+
+
+def _channels(arguments: Arguments) -> dict[str, Any]:
+    # What the channels hold stays between the graph and its saver: an audit trail that keeps all
+    # state of all steps would be a second checkpointer.
+    if "checkpoint" in arguments:
+        metadata = arguments.get("metadata", {})
+        step = {name: metadata[name] for name in ("source", "step") if name in metadata}
+        return {"channels": list(arguments["checkpoint"]["channel_values"]), **step}
+    return {"channels": [channel for channel, _value in arguments.get("writes", ())]}
+
+
+METHODS: dict[str, Method] = method_table(
+    resume("get", scope=scope, summary=_summarize_read),
+    resume("get_tuple", scope=scope, summary=_summarize_read),
+    resume("list", scope=scope, redact=redact_list, summary=_summarize_list),
+    resume("get_delta_channel_history", scope=scope),
+    checkpoint("put", scope=scope, redact=redact_put, summary=_summarize_put, content=_channels),
+    checkpoint(
+        "put_writes", scope=scope, redact=redact_put, summary=_summarize_writes, content=_channels
+    ),
+    checkpoint("copy_thread", scope=scope),
+    forget("delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope),
+    forget("delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope),
+    forget("prune", "delete_checkpoint", deletes=Deletes.IDS, scope=scope),
+)
+"""Method by name; its asynchronous twin has the same name with an ``a`` in front."""
+
+_AGAIN = {name: replace(METHODS[name], redact=verbatim) for name in ("put", "put_writes")}
+
+NOT_GUARDED: dict[str, str] = {
+    "config_specs": "describes the configuration",
+    "serde": "is the saver's own serializer",
+    "get_next_version": "counts, and touches no store",
+    "with_allowlist": "makes another saver, which is wrapped as well",
+}
+"""Public names of `BaseCheckpointSaver` that go straight to the saver, and why that is right."""
+
+
+def bind(
+    client: Any, services: AdapterServices, /, *, redact: bool = True, degraded: bool = False
+) -> StoreBinding:
+    """
+    Return the binding of any `BaseCheckpointSaver`.
+
+    Args:
+        client: The saver.
+        services: What the scope offers.
+        redact: Redact state before it is stored. The run that stores it goes on with what it has in
+            memory; a run that resumes from it sees the redacted state. False keeps state verbatim,
+            in the saver only: events are redacted in any case. State of a type that cannot be
+            looked into is not stored: the write raises `RedactionError`, which names the type.
+        degraded: Have writes that the saver does not take wait in this process, and read them back
+            from it, rather than raise. Costs a copy of the state for each step.
+
+    Raises:
+        ConfigurationError: *degraded*, and its connection is bound to its thread.
+    """
+    bound = is_thread_bound(client)
+    if degraded and bound:
+        raise ConfigurationError("degraded=True: this saver's connection is bound to its thread")
+    waiting = _degraded(client, services) if degraded else None
+    return StoreBinding(
+        methods=_rows(redact=redact),
+        is_failure=store_failed,
+        client_class=lambda base: _guarded_class(cast("Any", base), redact, bound),
+        subject_data=CheckpointSubjectData(client),
+        steps=() if waiting is None else (waiting,),
+        retries=True,
+        on_guarded=None if waiting is None else waiting.write_through,
+    )
+
+
+def _degraded(saver: Any, services: AdapterServices) -> DegradedCheckpoints:
+    guards = services.guards
+    return DegradedCheckpoints(
+        STORE,
+        saver=saver,
+        rows=_AGAIN,
+        is_failure=store_failed,
+        replayer=guards.replayer,
+        faults=guards.faults,
+        clock=guards.clock,
+    )
+
+
+def _rows(*, redact: bool) -> dict[str, Method]:
+    rows = METHODS if redact else {n: replace(each, redact=verbatim) for n, each in METHODS.items()}
+    return rows | {f"a{name}": method for name, method in rows.items()}
+
+
+@lru_cache(maxsize=64)
+def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa: FBT001 - cache keys
+    table = _rows(redact=redact)
+    forwarding: Any = guarded_class(
+        base, table, inline=lambda inner: thread_bound or in_own_loop(inner)
+    )
+    own: dict[str, Any] = {
+        "list": _listed(base.list),
+        "alist": _alisted(base.alist),
+        "get_tuple": record_loads(forwarding.get_tuple),
+        "put_writes": attribute_writes(forwarding.put_writes),
+        "with_allowlist": _with_allowlist,
+        "__bool__": _true,
+        "__module__": __name__,
+    }
+    own |= {name: vars(_Base)[name] for name in table if _is_inherited(base, name)}
+    return type(base.__name__, (forwarding,), own)
+
+
+def _is_inherited(base: Any, name: str) -> bool:
+    # This one is always the saver's: the base class would build it from many reads.
+    if name.endswith("get_delta_channel_history"):
+        return False
+    return getattr(base, name) is getattr(_Base, name)
+
+
+def _listed(member: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(member)
+    def called(self: Any, config: Any, **options: Any) -> Iterator[Any]:
+        guard: Guard = self.__dict__[GUARD]
+        operation = operation_of(self, "list", {"config": config, **options})
+        return iterate(guard, operation, lambda given: self.__dict__[INNER].list(**given))
+
+    return called
+
+
+def _alisted(member: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(member)
+    def called(self: Any, config: Any, **options: Any) -> AsyncIterator[Any]:
+        guard: Guard = self.__dict__[GUARD]
+        operation = operation_of(self, "alist", {"config": config, **options})
+        return aiterate(guard, operation, lambda given: self.__dict__[INNER].alist(**given))
+
+    return called
+
+
+def _true(_self: Any) -> bool:
+    return True  # LangGraph takes a saver that is false for none at all
+
+
+@wraps(_Base.with_allowlist)
+def _with_allowlist(self: Any, extra_allowlist: Any) -> Any:
+    # The graph works with the saver that this returns, so it shares the breakers of this one.
+    inner = self.__dict__[INNER]
+    allowing = inner.with_allowlist(extra_allowlist)
+    return (
+        self if allowing is inner else wrap(allowing, self.__dict__[GUARD], cast("Any", type(self)))
+    )
+
+
+ADAPTER = StoreAdapter(store=STORE, client_types=(_Base,), bind=bind, not_guarded=NOT_GUARDED)

@@ -1,0 +1,147 @@
+"""
+Subject data in a checkpointer: the person's threads.
+
+A thread's id says nothing of whose it is. The audit trail does, since it has the checkpoints that
+were written in each customer's name; so does the metadata of those whose config had ``user_id``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from ....memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
+from ...toolkit.sync_async import loop_of, run_in_client_loop
+from ...toolkit.type_guards import is_dict, is_sequence
+from ..files import checkpoints_in, clean_files, files_of
+from .arguments import OWNERS
+
+_Base: Any = BaseCheckpointSaver
+_DEPTH = 12
+
+
+class CheckpointSubjectData:
+    """
+    The provider of one checkpointer: its threads.
+
+    Args:
+        client: The bare saver, sync or async.
+    """
+
+    store = "langgraph.checkpoint"
+    title = "Conversations"
+    unavailable = None
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
+        """Return one thread of *subject*, as it stands."""
+        threads = after if after is not None else await self._threads(subject)
+        if not threads:
+            return Page(())
+        newest = await self._newest(threads[0])
+        return Page(() if newest is None else (_record(threads[0], newest),), threads[1:] or None)
+
+    async def _threads(self, subject: DataSubject) -> list[str]:
+        """Return the ids of threads that may be *subject*'s, some of which may be gone."""
+        found = dict.fromkeys(subject.runs)
+        for name in OWNERS:
+            found |= dict.fromkeys(await self._listed(_any, {name: subject.customer}))
+        known = frozenset(subject.memory_ids.get(self.store, ()))
+        if known:  # a look at all there is: what a run is called need not be its thread's id
+            found |= dict.fromkeys(await self._listed(lambda each: each["checkpoint_id"] in known))
+        return list(found)
+
+    async def _listed(
+        self, wanted: Callable[[dict[str, str]], bool], metadata: dict[str, str] | None = None
+    ) -> list[str]:
+        """Return the threads of the checkpoints with *metadata* that are *wanted*, by their ids."""
+        rows = None if metadata else await checkpoints_in(self._client)
+        if rows is not None:
+            return [row["thread_id"] for row in rows if wanted(row)]
+        if self._is_asynchronous:
+            threads: list[str] = await run_in_client_loop(
+                self._client, lambda: _all(self._client, metadata, wanted)
+            )
+            return threads
+        found = (each.config["configurable"] for each in self._client.list(None, filter=metadata))
+        return [each["thread_id"] for each in found if wanted(each)]
+
+    async def _newest(self, thread: str) -> Any:
+        return await self._call("get_tuple", {"configurable": {"thread_id": thread}})
+
+    async def erase(self, subject: DataSubject) -> Erased:
+        """Remove all threads of *subject*."""
+        removed = 0
+        for thread in await self._threads(subject):
+            removed += await self._newest(thread) is not None
+            # In any case: writes may be there without a checkpoint.
+            await self._call("delete_thread", thread)
+        return Erased(removed, messages=await clean_files(self._client))
+
+    async def _call(self, name: str, *args: Any) -> Any:
+        if not self._is_asynchronous:
+            return getattr(self._client, name)(*args)
+        method = getattr(self._client, f"a{name}")
+        return await run_in_client_loop(self._client, lambda: method(*args))
+
+    @property
+    def _is_asynchronous(self) -> bool:
+        return loop_of(self._client) is not None or _lacks_synchronous(type(self._client))
+
+    async def files(self) -> tuple[Path, ...]:
+        """Return the files of a saver in SQLite."""
+        return await files_of(self._client)
+
+
+def _any(_ids: dict[str, str]) -> bool:
+    return True
+
+
+async def _all(client: Any, metadata: Any, wanted: Callable[[dict[str, str]], bool]) -> list[str]:
+    found = [each.config["configurable"] async for each in client.alist(None, filter=metadata)]
+    return [each["thread_id"] for each in found if wanted(each)]
+
+
+def _lacks_synchronous(kind: Any) -> bool:
+    return kind.get_tuple is _Base.get_tuple
+
+
+def _record(thread: str, newest: Any) -> SubjectRecord:
+    checkpoint = newest.checkpoint
+    return SubjectRecord(
+        kind="thread",
+        id=thread,
+        content=_plain(checkpoint.get("channel_values", {}), 0),
+        updated=checkpoint.get("ts"),
+        is_own=False,  # a state quotes documents, which are in other people's threads too
+    )
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Return a state as JSON types; of a message, its type and content."""
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if depth >= _DEPTH:
+        return f"<{type(value).__name__}>"
+    if is_dict(value):
+        return {str(key): _plain(each, depth + 1) for key, each in value.items()}
+    if is_sequence(value) or _is_set(value):
+        return [_plain(each, depth + 1) for each in value]
+    if hasattr(value, "content") and hasattr(value, "type"):
+        return {"type": value.type, "content": _plain(value.content, depth + 1)}
+    fields = _fields(value)
+    return f"<{type(value).__name__}>" if fields is None else _plain(fields, depth + 1)
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    found = value.model_dump() if hasattr(value, "model_dump") else getattr(value, "__dict__", None)
+    return found if is_dict(found) else None
+
+
+def _is_set(value: Any) -> TypeGuard[Collection[Any]]:
+    return isinstance(value, (set, frozenset))

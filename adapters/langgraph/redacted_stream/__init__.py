@@ -1,0 +1,1 @@
+"""LangGraph v3 streams without personal data."""

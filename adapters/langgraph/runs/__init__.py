@@ -1,0 +1,1 @@
+"""The runs of LangGraph graphs: spans, node durations, tokens, cost, budgets."""

@@ -1,0 +1,249 @@
+"""
+LangChain's callbacks of graphs, nodes, tools and model calls, as they begin and end.
+
+A LangGraph stream is driven by whoever reads it, so its timestamps are the reader's, and it does
+not say in which context a node called a model. Callbacks run where and when a run begins and ends.
+There is one handler in a process: no stream can be given one of its own, once it is started.
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import cache, wraps
+from typing import Any, TypeVar, cast
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.tracers.context import register_configure_hook
+
+from ....memory.guard.call import error_name
+from ....telemetry.event.event import Status
+from ....telemetry.event.trace import Tracing
+from ....telemetry.process.faults import Faults
+from .model_calls import text_of
+from .runs import Runs, nodes_in
+from .spans import Kind, usage_of_run
+
+T = TypeVar("T", bound=Callable[..., None])
+
+
+def _contain_errors(callback: T) -> T:
+    """Note errors of ours as faults: LangChain would log them with the data that they quote."""
+
+    @wraps(callback)
+    def safely(self: GraphCallbacks, *args: Any, **kwargs: Any) -> None:
+        try:
+            callback(self, *args, **kwargs)
+        except Exception as exc:  # noqa: BLE001 - nobody else's to know
+            self.note(exc)
+
+    return cast("T", safely)
+
+
+class GraphCallbacks(BaseCallbackHandler):
+    """
+    Callback handler that records runs.
+
+    Args:
+        runs: The tree to record them in.
+    """
+
+    run_inline = True  # in the caller's own thread and context, sync and async
+
+    # Before every model call LangChain asks each handler whether it has these, and would look for
+    # them through all its classes. None says at once that it has not.
+    tap_output_iter = tap_output_aiter = None
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs = runs
+        self._faults: weakref.WeakSet[Faults] = weakref.WeakSet()
+
+    @property
+    def ignore_retriever(self) -> bool:
+        """Retrievers that are memory stores are guarded as such."""
+        return True
+
+    @property
+    def ignore_retry(self) -> bool:
+        """True: each attempt is a run of its own."""
+        return True
+
+    @property
+    def ignore_custom_event(self) -> bool:
+        """The application's own events are its own."""
+        return True
+
+    def report_to(self, faults: Faults, tracing: Tracing) -> None:
+        """Count errors of ours there from now on, and let its operations know their node."""
+        self._faults.add(faults)
+        tracing.enclosing = self.runs.current_span_ref
+
+    def note(self, exc: Exception) -> None:
+        """Count an error of ours."""
+        for faults in list(self._faults):
+            faults.note("graph.callback", exc)
+
+    @_contain_errors
+    def on_chain_start(
+        self,
+        serialized: Any,  # noqa: ARG002
+        inputs: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: dict[str, Any] | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record a graph, a node or a chain that begins."""
+        parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
+        if parent is not None and named == about.get("langgraph_node"):
+            path = str(about.get("langgraph_checkpoint_ns") or named)
+            nodes = nodes_in(path)
+            # The parts of a node have its metadata too, and may have its name.
+            if nodes != parent.nodes:
+                self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
+                return
+        self.runs.begin_chain(run_id, parent, named, about)
+
+    @_contain_errors
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record that it ended."""
+        if run := self.runs.open(run_id):
+            self.runs.end(run, Status.OK)
+
+    @_contain_errors
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record that it failed, was interrupted or was left."""
+        if run := self.runs.open(run_id):
+            self.runs.failed(run, error)
+
+    @_contain_errors
+    def on_tool_start(
+        self,
+        serialized: Any,
+        input_str: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        name: str | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record a tool that begins."""
+        parent = self.runs.recorded(parent_run_id)
+        if parent is not None:
+            named = name or text_of(serialized, "name") or "tool"
+            self.runs.begin(Kind.TOOL, run_id, parent, named)
+
+    @_contain_errors
+    def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """As `on_chain_end`."""
+        if run := self.runs.open(run_id):
+            self.runs.end(run, Status.OK)
+
+    @_contain_errors
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """As `on_chain_error`."""
+        if run := self.runs.open(run_id):
+            self.runs.failed(run, error)
+
+    @_contain_errors
+    def on_chat_model_start(
+        self,
+        serialized: Any,  # noqa: ARG002
+        messages: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        parent_run_id: UUID | None = None,
+        metadata: dict[str, Any] | None = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record a model call that begins."""
+        parent = self.runs.recorded(parent_run_id)
+        if parent is not None:
+            self.runs.begin_model_call(run_id, parent, metadata or {})
+
+    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """As `on_chat_model_start`, for models that complete text."""
+        self.on_chat_model_start(serialized, prompts, run_id=run_id, **kwargs)
+
+    # The next two are called for each token, so they do nothing more for most of them.
+
+    def on_llm_new_token(
+        self,
+        token: Any,  # noqa: ARG002
+        *,
+        run_id: UUID,
+        chunk: Any = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record the first chunk, and the usage in each."""
+        if self.runs.unanswered:
+            self.runs.note_first_chunk(run_id)
+        message = getattr(chunk, "message", None)
+        if message is not None and (message.usage_metadata or message.response_metadata):
+            self._add_usage(run_id, message)
+
+    def on_stream_event(self, event: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record the first chunk, in the third version of streaming."""
+        if self.runs.unanswered:
+            self.runs.note_first_chunk(run_id)
+
+    @_contain_errors
+    def _add_usage(self, run_id: UUID, message: Any) -> None:
+        run = self.runs.open(run_id)
+        if run is not None and run.streamed is not None:
+            run.streamed.add(message)
+
+    @_contain_errors
+    def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+        """Record that a model call ended, and its tokens."""
+        if run := self.runs.open(run_id):
+            run.usage = usage_of_run(run, response)
+            self.runs.end(run, Status.OK)
+
+    @_contain_errors
+    def on_llm_error(
+        self,
+        error: BaseException,
+        *,
+        run_id: UUID,
+        response: Any = None,
+        **kwargs: Any,  # noqa: ARG002
+    ) -> None:
+        """Record that a model call failed, and its tokens so far."""
+        if run := self.runs.open(run_id):
+            run.usage = usage_of_run(run, response)
+            self.runs.failed(run, error)
+
+    @_contain_errors
+    def rejected(self, run_id: UUID, error: BaseException) -> None:
+        """Record that a model call was not made after all."""
+        if run := self.runs.open(run_id):
+            run.error = error_name(error)
+            self.runs.end(run, Status.REJECTED)
+
+
+@cache
+def graph_callbacks() -> GraphCallbacks:
+    """
+    Return the process's handler, registered with LangChain for every run from now on.
+
+    By the default of a ContextVar: what is set for one context would be lost to a stream that is
+    read in another, and would stay set for whatever else the context runs.
+    """
+    callbacks = GraphCallbacks(Runs())
+    hook: ContextVar[Any] = ContextVar("mnemoscope_graph", default=callbacks)
+    register_configure_hook(hook, inheritable=True)
+    # Before the drains are closed, which were imported before: at exit, last comes first.
+    atexit.register(callbacks.runs.close_all)
+    return callbacks
+
+
+def runs_so_far() -> Runs | None:
+    """Return the tree of observed runs. None: nothing has been observed in this process yet."""
+    # For savers, for which alone LangChain need not tell of every run.
+    return graph_callbacks().runs if graph_callbacks.cache_info().currsize else None

@@ -1,0 +1,32 @@
+"""Count and cost of a node's repeated runs within one graph run: runaway loops."""
+
+from __future__ import annotations
+
+from .spans import Kind, Run
+
+
+class Loops:
+    """Counter of each node's runs within one run of a graph. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._runs: dict[tuple[str, ...], int] = {}
+        self._costs_usd: dict[Run, float] = {}
+
+    def add_cost(self, call: Run, cost_usd: float) -> None:
+        """Add the cost of a model call to the nodes around it that have not ended."""
+        run = call.parent
+        while run is not None:
+            if run.kind is Kind.NODE and run.ended is None:
+                self._costs_usd[run] = self._costs_usd.get(run, 0.0) + cost_usd
+            run = run.parent
+
+    def count_run(self, node: Run) -> tuple[int, float | None]:
+        """
+        Count the run of a node that ended.
+
+        Returns:
+            Which of its runs this was, from 1, and what the model calls in it cost, or None where
+            there were none.
+        """
+        count = self._runs[node.nodes] = self._runs.get(node.nodes, 0) + 1
+        return count, self._costs_usd.pop(node, None)

@@ -1,0 +1,164 @@
+"""Tokens of a model call, read from LangChain's messages and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ....telemetry.event.usage import Usage
+from ...toolkit.type_guards import is_dict
+
+
+class StreamedUsage:
+    """
+    Usage that a model reported while it answered, chunk by chunk.
+
+    Providers report usage in pieces, to be summed, or again and again, as the total so far.
+    LangChain sums in both cases. No provider asks for the same input twice within one answer, so
+    input that is reported again, with nothing less than before, is a total.
+
+    Attributes:
+        first: When the first chunk came, monotonic seconds.
+        message: The latest chunk that tells of its model.
+        is_cumulative: Whether each report was the total so far.
+    """
+
+    __slots__ = ("__weakref__", "_last", "_sum", "first", "is_cumulative", "message")
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.message: Any = None
+        self.is_cumulative = False
+        self._last: dict[str, int] = {}
+        self._sum: dict[str, int] = {}
+
+    def add(self, message: Any) -> None:
+        """Take a chunk."""
+        if message.usage_metadata:
+            self._add_counts(counts_of(message.usage_metadata))
+        if message.response_metadata:
+            self.message = message
+
+    def _add_counts(self, counts: dict[str, int]) -> None:
+        last, alone = self._last, self._last == self._sum
+        grows = counts["input_tokens"] > 0 and all(counts[name] >= last[name] for name in last)
+        self.is_cumulative = bool(last) and grows and (alone or self.is_cumulative)
+        self._last = counts
+        self._sum = {name: self._sum.get(name, 0) + count for name, count in counts.items()}
+
+    def usage(self, reported: dict[str, int]) -> dict[str, int]:
+        """Return the tokens used; *reported* is LangChain's sum of the chunks."""
+        if self.is_cumulative:
+            return self._last
+        if not self._sum:
+            return reported
+        # Where it made less of them, it has let a later detail replace an earlier one.
+        return {name: max(count, self._sum.get(name, 0)) for name, count in reported.items()}
+
+
+def counts_of(reported: Any) -> dict[str, int]:
+    """Return the five counts of a ``usage_metadata``; one that is no number is 0."""
+    used = _dict(reported)
+    if used.get("total_cost") == 0:
+        used = {}  # LangChain's own cache answered, and says so like this
+    into, out = _dict(used.get("input_token_details")), _dict(used.get("output_token_details"))
+    return {
+        "input_tokens": _count(used.get("input_tokens")),
+        "output_tokens": _count(used.get("output_tokens")),
+        "cached_tokens": _count(into.get("cache_read")),
+        "cache_write_tokens": _count(into.get("cache_creation")),
+        "reasoning_tokens": _count(out.get("reasoning")),
+    }
+
+
+def with_cost(usage: Usage, cost_usd: float | None) -> Usage:
+    """Return *usage*, which has no cost, with its cost."""
+    if cost_usd is None:
+        return usage
+    return msgspec.structs.replace(usage, cost_usd=cost_usd)
+
+
+def usage_in(reported: Any) -> Usage:
+    """Return a ``usage_metadata`` as tokens of a model that is not named."""
+    counts = counts_of(reported)
+    return Usage(
+        model="unknown",
+        input_tokens=counts["input_tokens"],
+        output_tokens=counts["output_tokens"],
+        cached_tokens=counts["cached_tokens"],
+        cache_write_tokens=counts["cache_write_tokens"],
+        reasoning_tokens=counts["reasoning_tokens"],
+    )
+
+
+def message_of(response: Any) -> Any:
+    """Return the message of an ``LLMResult``, or its first generation, or None."""
+    rows = getattr(response, "generations", None) or ()
+    for row in rows:
+        for generation in row:
+            return getattr(generation, "message", generation)
+    return None
+
+
+def usage_of(
+    message: Any,
+    streamed: StreamedUsage,
+    *,
+    metadata: Mapping[str, Any],
+    path: Sequence[str],
+    first_s: float | None,
+) -> Usage:
+    """
+    Return the tokens of a call.
+
+    Args:
+        message: The answer, whole or as far as it came. None: there is none.
+        streamed: What its chunks reported.
+        metadata: Of the call, which names the model where the answer does not.
+        path: Names of the nodes around the call, outermost first.
+        first_s: Seconds to the first chunk.
+    """
+    reported = getattr(message, "usage_metadata", None)
+    about = getattr(message, "response_metadata", None)
+    begun = getattr(streamed.message, "response_metadata", None)
+    counts = streamed.usage(counts_of(reported))
+    return Usage(
+        model=text_of(about, "model_name", "model")
+        or text_of(begun, "model_name", "model")
+        or text_of(metadata, "ls_model_name")
+        or "unknown",
+        provider=text_of(about, "model_provider")
+        or text_of(begun, "model_provider")
+        or text_of(metadata, "ls_provider"),
+        node=path[-1] if path else None,
+        namespace=tuple(path[:-1]),
+        input_tokens=counts["input_tokens"],
+        output_tokens=counts["output_tokens"],
+        cached_tokens=counts["cached_tokens"],
+        cache_write_tokens=counts["cache_write_tokens"],
+        reasoning_tokens=counts["reasoning_tokens"],
+        time_to_first_token_s=first_s,
+        reported=any(counts.values()) or is_dict(reported),
+    )
+
+
+def _count(value: Any) -> int:
+    """Return a number of tokens; 0 for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def text_of(about: Any, *names: str) -> str | None:
+    """Return the first of *names* that is text in *about*, or None."""
+    if not is_dict(about):
+        return None
+    for name in names:
+        value = about.get(name)
+        if value and isinstance(value, str):
+            return value
+    return None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if is_dict(value) else {}

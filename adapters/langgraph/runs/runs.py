@@ -1,0 +1,347 @@
+"""Open and recent runs of this process that are observed."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from langgraph.errors import GraphBubbleUp
+from opentelemetry.trace import SpanContext
+
+from ....memory.context import current
+from ....memory.guard.call import error_name, outer_call
+from ....telemetry.event.event import Status
+from ....telemetry.event.trace import TraceRef, Tracing
+from ....telemetry.process.fork import reset_after_fork
+from ....telemetry.process.fork_lock import ForkLock
+from .model_calls import StreamedUsage
+from .spans import (
+    Kind,
+    Recipients,
+    Run,
+    RunObserver,
+    current_graph_source,
+    current_run_id,
+    current_span,
+    is_same_span,
+    nearest_with_span,
+)
+
+MOST_OPEN: Final = 65_536
+"""Runs that may be open: the oldest beyond them is taken for abandoned."""
+
+HELD: Final = 4_096
+"""Runs that ended and may have children yet, and runs that nobody has claimed yet."""
+
+_LEFT = ("GeneratorExit", "asyncio.exceptions.CancelledError")
+
+
+class Runs:
+    """
+    The tree of runs that spans, durations and spend are made from.
+
+    A run is recorded if it is part of one that is expected, or may be the one that a stream seeks:
+    a stream learns the ids of its tasks only as it is read, when the first has begun.
+
+    Args:
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+
+    Attributes:
+        unanswered: Open model calls whose first chunk has not come.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.perf_counter,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.clock = clock
+        self._wall_ns = wall_ns
+        self._seekers = ForkLock()
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Forget all runs in a forked child: they go on in the parent."""
+        self.unanswered: dict[UUID, Run] = {}
+        self._open: dict[UUID, Run] = {}
+        self._ended: OrderedDict[UUID, Run] = OrderedDict()
+        self._unclaimed: deque[tuple[Run, Recipients]] = deque(maxlen=HELD)
+        self._expected: weakref.WeakValueDictionary[UUID, RunObserver] = (
+            weakref.WeakValueDictionary()
+        )
+        self._seeking: dict[int, weakref.ref[RunObserver]] = {}
+        self._claims: dict[int, tuple[weakref.ref[RunObserver], str]] = {}
+        self._tasks: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
+        # A resumed task has the id it had, which must not lead a claim to the run before.
+        self._latest: dict[str, Run] = {}
+
+    # -- observers -------------------------------------------------------------------------------
+
+    def expect(self, run_id: UUID, observer: RunObserver) -> None:
+        """Attach *observer*, if it still lives, to the run with that id as it begins."""
+        self._expected[run_id] = observer
+
+    def expected(self, run_id: Any) -> RunObserver | None:
+        """Return the observer that waits for the run with that id, or None."""
+        return self._expected.get(run_id) if isinstance(run_id, UUID) else None
+
+    def seek(self, observer: RunObserver) -> None:
+        """Record graphs that begin from now on, until *observer* claims a task of its own."""
+        key = id(observer)
+        with self._seekers:
+            self._seeking[key] = weakref.ref(observer, lambda _gone: self._stop_seeking(key))
+
+    def _stop_seeking(self, key: int) -> None:
+        self._seeking.pop(key, None)
+
+    def _drop_claim(self, key: int) -> None:
+        self._claims.pop(key, None)
+
+    def claim(self, task_id: str, observer: RunObserver) -> None:
+        """Attach *observer* to the graph that a task is part of, once the task has begun."""
+        key = id(observer)
+        ref = weakref.ref(observer, lambda _gone: self._drop_claim(key))
+        self._claims[key] = ref, task_id  # before looking: the task may begin just now
+        node = self._tasks.get(task_id)
+        if node is not None:
+            self._attach_claimants(node.parent or node, task_id)
+        self._stop_seeking(key)
+
+    def _attach(self, graph: Run, observer: RunObserver) -> None:
+        with self._seekers:
+            if observer in graph.observers:
+                return  # by another thread, which is at it
+            graph.observers = (*graph.observers, observer)
+        observer.graph = graph
+        for run, recipients in self._unclaimed.copy():
+            if graph in run.ancestors():
+                observer.run_ended(run, recipients)
+        self._drop_claim(id(observer))  # not before: what ends meanwhile would be nobody's
+        if graph.ended is not None:
+            observer.release()
+
+    def close(self, observer: RunObserver) -> None:
+        """End the run that *observer* observes, if it is open: its caller has left."""
+        self._stop_seeking(id(observer))
+        self._drop_claim(id(observer))
+        graph, observer.graph = observer.graph, None
+        if graph is not None:
+            self.end(graph, Status.CANCELLED)
+
+    def close_all(self) -> None:
+        """End every run that is open, as at the end of the process."""
+        for run in list(self._open.values()):
+            self.end(run, Status.CANCELLED)
+
+    # -- the tree --------------------------------------------------------------------------------
+
+    def open(self, run_id: UUID) -> Run | None:
+        """Return the run with that id, if it is recorded and has not ended."""
+        return self._open.get(run_id)
+
+    def recorded(self, run_id: UUID | None) -> Run | None:
+        """Return the run with that id, if it is recorded: a task may outlive the node it is of."""
+        if run_id is None:
+            return None
+        return self._open.get(run_id) or self._ended.get(run_id)
+
+    def current_run(self) -> Run | None:
+        """Return the run that the code running now is part of or works for, or None."""
+        run_id = current_run_id() if self._open else None
+        run = self._open.get(run_id) if run_id is not None else None
+        if run is None:
+            observer = current_graph_source()
+            run = observer.graph if observer is not None else None
+        return run
+
+    def current_span_ref(self) -> TraceRef | None:
+        """Return the ids of the span of that run, or None."""
+        run = self.current_run()
+        if run is None:
+            return None
+        run = nearest_with_span(run)
+        # Else a span of the host's, or of a guarded call, is nearer.
+        return run.ref if is_same_span(run.host_span, current_span()) else None
+
+    def of_task(self, task_id: Any) -> Run | None:
+        """Return the run of the graph that a task is part of, or None."""
+        node = self._latest.get(task_id) if isinstance(task_id, str) else None
+        return node.parent if node is not None else None
+
+    def begin_chain(
+        self, run_id: UUID, parent: Run | None, name: str, metadata: dict[str, Any]
+    ) -> None:
+        """Record a run that is a graph's if nodes begin below it, which is not known yet."""
+        observer = self._expected.pop(run_id, None) if self._expected else None
+        if parent is not None:
+            run = self.begin(Kind.CHAIN, run_id, parent, name)
+        elif observer is not None:
+            host_span = current_span()
+            run = self._begin(Kind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span)
+        else:
+            self._begin_candidate(run_id, name, metadata)
+            return
+        if observer is not None:
+            run.kind = Kind.GRAPH
+            self._attach(run, observer)
+
+    def _begin_candidate(self, run_id: UUID, name: str, metadata: dict[str, Any]) -> None:
+        if not self._seeking or metadata.get("ls_integration") != "langgraph":
+            return
+        seeking = [each for ref in list(self._seeking.values()) if (each := ref()) is not None]
+        if seeking:
+            # If one stream seeks, this is most likely its run, below the span that started it.
+            alone = len(seeking) == 1
+            ref = seeking[0].trace if alone else seeking[0].tracing.capture()
+            self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
+
+    def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> None:
+        """Record the run of the last of *nodes*, and thereby that of its graph."""
+        if parent.kind is Kind.CHAIN:
+            parent.kind = Kind.GRAPH
+        run = self.begin(Kind.NODE, run_id, parent, nodes[-1])
+        run.nodes, run.task_id = nodes, task_id
+        self._latest[task_id] = run
+        if self._seeking:
+            self._tasks[task_id] = run
+        if self._claims:
+            self._attach_claimants(parent, task_id)
+
+    def _attach_claimants(self, graph: Run, task_id: str) -> None:
+        for ref, of in list(self._claims.values()):
+            if of == task_id and (observer := ref()) is not None:
+                self._attach(graph, observer)
+
+    def begin(self, kind: Kind, run_id: UUID, parent: Run, name: str) -> Run:
+        """Record a run that is part of *parent*."""
+        host_span, above = current_span(), nearest_with_span(parent)
+        if host_span is None or is_same_span(host_span, above.host_span):
+            ref = parent.tracing.child(above.ref)
+        else:
+            ref = parent.tracing.under(host_span)
+        run = self._begin(kind, run_id, name, parent.tracing, ref, host_span)
+        run.parent, run.nodes = parent, parent.nodes
+        parent.open[run] = None
+        return run
+
+    def begin_model_call(self, run_id: UUID, parent: Run, metadata: Mapping[str, Any]) -> None:
+        """Record a model call."""
+        run = self.begin(Kind.MODEL, run_id, parent, "stream")
+        run.metadata, run.streamed = metadata, StreamedUsage()
+        self.unanswered[run_id] = run
+        if run.ended is not None:  # meanwhile, by another thread, which found nothing to take away
+            self.unanswered.pop(run_id, None)
+
+    def note_first_chunk(self, run_id: UUID) -> None:
+        """Note when the first chunk of a model's answer came, and ignore later ones."""
+        run = self.unanswered.pop(run_id, None)
+        if run is not None and run.streamed is not None:
+            run.streamed.first = self.clock()
+
+    def _begin(  # noqa: PLR0917 - by position: once for every run
+        self,
+        kind: Kind,
+        run_id: UUID,
+        name: str,
+        tracing: Tracing,
+        ref: TraceRef,
+        host_span: SpanContext | None,
+    ) -> Run:
+        call = outer_call()
+        run = Run(
+            run_id=run_id,
+            kind=kind,
+            name=name,
+            scope=call.scope.with_defaults(current()) if call else current(),
+            host_span=host_span,
+            ref=ref,
+            tracing=tracing,
+            started=self.clock(),
+            started_ns=self._wall_ns(),
+        )
+        self._open[run_id] = run
+        if len(self._open) > MOST_OPEN:
+            self.end(next(iter(self._open.values())), Status.CANCELLED)
+        return run
+
+    def failed(self, run: Run, error: BaseException) -> None:
+        """End a run with *error*, which may be how LangGraph interrupts one."""
+        name = error_name(error)
+        if isinstance(error, GraphBubbleUp):
+            self.end(run, Status.OK)
+        elif name in _LEFT:
+            self.end(run, Status.CANCELLED)
+        else:
+            run.error = name
+            self.end(run, Status.ERROR)
+
+    def end(self, run: Run, status: Status) -> None:
+        """End a run and notify its observers. Do nothing if it has ended."""
+        if self._open.pop(run.run_id, None) is None:
+            return
+        run.ended, run.status = self.clock(), status
+        if self.unanswered:
+            self.unanswered.pop(run.run_id, None)
+        if run.parent is not None:
+            run.parent.open.pop(run, None)
+        if run.open:
+            self._end_children(run)
+        if run.kind is not Kind.CHAIN:
+            self._notify(run)
+        self._retain(run)
+        for observer in run.observers:
+            observer.release()
+
+    def _retain(self, run: Run) -> None:
+        """Hold a run that ended, since runs below it may yet begin."""
+        self._ended[run.run_id] = run
+        if len(self._ended) > HELD:
+            _run_id, oldest = self._ended.popitem(last=False)
+            if oldest.task_id is not None and self._latest.get(oldest.task_id) is oldest:
+                self._latest.pop(oldest.task_id, None)
+
+    def _end_children(self, run: Run) -> None:
+        """End the open runs below *run*, or move those that go on to its parent."""
+        for child in list(run.open):
+            if run.status is Status.CANCELLED:
+                self.end(child, Status.CANCELLED)
+            elif run.parent is not None:
+                run.parent.open[child] = None
+            elif child.kind is not Kind.MODEL or run.status is not Status.OK:
+                self.end(child, Status.CANCELLED)
+        run.open.clear()
+
+    def _notify(self, run: Run) -> None:
+        if self._seeking or self._claims:
+            recipients = Recipients()
+            # Before its observers are read: one that is attached just now finds the run in here.
+            self._unclaimed.append((run, recipients))
+            for observer in run.observers_above():
+                observer.run_ended(run, recipients)
+            return
+        observers = run.observers_above()
+        others = Recipients() if len(observers) > 1 else None
+        for observer in observers:
+            observer.run_ended(run, others)
+        run.forget()
+        if self._unclaimed:
+            self._forget_unclaimed()
+
+    def _forget_unclaimed(self) -> None:
+        with self._seekers:
+            if self._seeking or self._claims:
+                return
+            for run, _told in self._unclaimed:
+                run.forget()
+            self._unclaimed.clear()
+
+
+def nodes_in(path: str) -> tuple[str, ...]:
+    """Return the names in a ``langgraph_checkpoint_ns``, without their task ids."""
+    return tuple([each.partition(":")[0] for each in path.split("|")])

@@ -1,0 +1,255 @@
+"""
+Runs of a graph as a tree: graph, node, subgraph, tool and model call, each with its span's ids.
+
+LangGraph reports runs through LangChain's callbacks, each with its own id and its parent's. The
+ids of a span are assigned as its run begins, so that what happens inside, on whatever thread, can
+be its child; the span itself is built from the event of the run's end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+from uuid import UUID
+
+from langchain_core.runnables.config import var_child_runnable_config
+from opentelemetry import trace as otel_trace
+from opentelemetry.trace import SpanContext
+
+from ....memory.context import EMPTY_SCOPE, Scope
+from ....telemetry.event.event import Status
+from ....telemetry.event.trace import CURRENT, TraceRef, Tracing
+from ....telemetry.event.usage import Usage
+from .model_calls import StreamedUsage, message_of, usage_of
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Kind(Enum):
+    """
+    The kind of a run. A chain is anything else that LangChain runs: it has no span.
+
+    Attributes:
+        operation: The name of its event's operation.
+        store: The store in its event.
+    """
+
+    GRAPH = "invoke_agent", "langgraph.graph"
+    NODE = "execute_node", "langgraph.node"
+    TOOL = "execute_tool", "langgraph.tool"
+    MODEL = "chat", "langgraph.model"
+    CHAIN = "chain", ""
+
+    def __init__(self, operation: str, store: str) -> None:
+        self.operation = operation
+        self.store = store
+
+
+class Recipients:
+    """Observers and sinks that were given the end of one run, so that each is given it once."""
+
+    __slots__ = ("_seen",)
+
+    def __init__(self) -> None:
+        self._seen: dict[int, object] = {}
+
+    def add(self, recipient: object) -> bool:
+        """Return whether *recipient* is new. Of two threads that add it at once, one gets True."""
+        ours = object()
+        return self._seen.setdefault(id(recipient), ours) is ours  # one step, for all threads
+
+
+class RunObserver(Protocol):
+    """
+    An observer of one run and of the runs below it.
+
+    Attributes:
+        trace: Ids for the span of that run.
+        tracing: Makes those of the runs below.
+        graph: That run, once it has begun and until its caller has left.
+    """
+
+    trace: TraceRef
+    tracing: Tracing
+    graph: Run | None
+
+    def run_ended(self, run: Run, recipients: Recipients | None) -> None:
+        """Count a run that has ended. *recipients* are shared by its observers; None: the only."""
+        ...
+
+    def release(self) -> None:
+        """Keep nothing alive from now on: the run has ended, and tasks may outlive it."""
+        ...
+
+
+class Run:
+    """
+    One run, as LangChain's callbacks report it.
+
+    Defaults stand in the class: most runs set few of them.
+
+    Attributes:
+        run_id: LangChain's id.
+        kind: A chain becomes a graph when a node of it begins.
+        name: Of the graph, node or tool.
+        parent: The run it is part of.
+        scope: The customer, feature and so on that it was made for.
+        host_span: The host's span that was current as it began.
+        ref: Ids of its span.
+        tracing: Makes the ids of the runs below.
+        nodes: The names of the nodes around it, outermost first; a node's own is the last.
+        task_id: Of a node: LangGraph's id of the task.
+        metadata: LangChain's, of model calls.
+        usage: Tokens of a model call that has ended, without their cost.
+        started: Monotonic seconds, as `ended`.
+        started_ns: Wall clock.
+        streamed: What a model reported while it answered.
+        status: How it ended.
+        error: Qualified name of the exception's type, if it failed.
+        open: The runs that are part of it and have not ended, in the order they began.
+        observers: Observers of this run and the runs below it.
+    """
+
+    parent: Run | None = None
+    nodes: tuple[str, ...] = ()
+    task_id: str | None = None
+    metadata: Mapping[str, Any] = _NONE
+    streamed: StreamedUsage | None = None
+    usage: Usage | None = None
+    ended: float | None = None
+    status: Status = Status.OK
+    error: str | None = None
+    observers: tuple[RunObserver, ...] = ()
+
+    def __init__(
+        self,
+        *,
+        run_id: UUID,
+        kind: Kind,
+        name: str,
+        scope: Scope,
+        host_span: SpanContext | None,
+        ref: TraceRef,
+        tracing: Tracing,
+        started: float,
+        started_ns: int,
+    ) -> None:
+        self.run_id = run_id
+        self.kind = kind
+        self.name = name
+        self.scope = scope
+        self.host_span = host_span
+        self.ref = ref
+        self.tracing = tracing
+        self.started = started
+        self.started_ns = started_ns
+        self.open: dict[Run, None] = {}
+
+    def ancestors(self) -> Iterator[Run]:
+        """Yield this run and those it is part of, innermost first."""
+        run: Run | None = self
+        while run is not None:
+            yield run
+            run = run.parent
+
+    def forget(self) -> None:
+        """Drop all personal data; keep the rest for runs below it that may yet begin."""
+        self.scope, self.metadata, self.streamed, self.usage = EMPTY_SCOPE, _NONE, None, None
+
+    def observers_above(self) -> list[RunObserver]:
+        """Return the observers of this run and those around it, the nearest first."""
+        found, run = list[RunObserver](), self
+        while run.parent is not None:
+            found.extend(run.observers)
+            run = run.parent
+        found.extend(run.observers)
+        return found
+
+
+def usage_of_run(run: Run, response: Any = None) -> Usage:
+    """Return the tokens of a model call, by its answer or a part of it, without their cost."""
+    streamed = run.streamed or StreamedUsage()
+    return usage_of(
+        message_of(response),
+        streamed,
+        metadata=run.metadata,
+        path=run.nodes,
+        first_s=None if streamed.first is None else streamed.first - run.started,
+    )
+
+
+def nearest_with_span(run: Run) -> Run:
+    """Return the innermost of *run* and those around it that has a span."""
+    while run.kind is Kind.CHAIN and run.parent is not None:
+        run = run.parent
+    return run
+
+
+def current_span() -> SpanContext | None:
+    """Return the host's current span, or None."""
+    context = CURRENT.get()
+    if not context:
+        return None
+    found = otel_trace.get_current_span(context).get_span_context()
+    return found if found.is_valid else None
+
+
+def is_same_span(one: SpanContext | None, other: SpanContext | None) -> bool:
+    """Tell whether both are the same span, or none."""
+    if one is None or other is None:
+        return one is other
+    return one.span_id == other.span_id
+
+
+class GraphSource(Protocol):
+    """
+    The source of the graph's run that code outside of nodes works for.
+
+    Attributes:
+        graph: The run. None: it has not begun, or its caller has left.
+    """
+
+    @property
+    def graph(self) -> Run | None:
+        """As above."""
+        ...
+
+
+_graph_source: ContextVar[GraphSource | None] = ContextVar("mnemoscope_graph_source", default=None)
+
+
+class working_for:  # noqa: N801 - used as a function
+    """
+    Context in which `current_graph_source` is *source*: LangGraph's own work, outside of nodes.
+
+    A generator that is closed from another context leaves nothing there to take away.
+    """
+
+    __slots__ = ("_source", "_token")
+
+    def __init__(self, source: GraphSource) -> None:
+        self._source = source
+
+    def __enter__(self) -> None:
+        self._token = _graph_source.set(self._source)
+
+    def __exit__(self, *_exc: object) -> None:
+        try:  # noqa: SIM105 - suppress() costs a microsecond, for every event of a stream
+            _graph_source.reset(self._token)
+        except ValueError:
+            pass
+
+
+def current_graph_source() -> GraphSource | None:
+    """Return the source of the graph's run that the code running now works for, or None."""
+    return _graph_source.get()
+
+
+def current_run_id() -> UUID | None:
+    """Return the id of the run that the code running now is part of, or None."""
+    config = var_child_runnable_config.get()
+    found = getattr(config.get("callbacks"), "parent_run_id", None) if config else None
+    return found if isinstance(found, UUID) else None

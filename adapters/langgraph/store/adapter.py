@@ -1,0 +1,261 @@
+"""
+LangGraph's long-term memory behind the chokepoint: any `BaseStore`, wrapped as its own class.
+
+Each verb is forwarded to the same verb, not funnelled through ``batch``: the asynchronous stores
+coalesce the verbs of one tick of their loop, and the verbs check namespaces where ``batch`` does
+not. Values, queries and filters are redacted on copies, since `InMemoryStore` keeps the caller's
+own objects; namespaces and keys as `addresses` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import lru_cache, wraps
+from inspect import iscoroutinefunction
+from typing import Any, cast
+
+from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, SearchOp
+
+from ....memory.api import (
+    AdapterServices,
+    Arguments,
+    Deletes,
+    Method,
+    OperationClass,
+    Row,
+    StoreAdapter,
+    StoreBinding,
+    Summary,
+    forget,
+    method_table,
+    recall,
+    remember,
+)
+from ...toolkit.proxy import INNER, guarded_class
+from ..backends import in_own_loop, is_thread_bound, store_failed
+from .addresses import Addresses, is_labels
+from .batch import batch_parts
+from .journal import writes
+from .subject_data import StoreSubjectData
+
+STORE = "langgraph.store"
+
+_SOMETHING = object()
+_PATHS = ("namespace", "namespace_prefix", "prefix")
+_CONTENT = ("key", "value", "query", "filter")
+
+
+def _no_item(_arguments: Arguments) -> None:
+    return
+
+
+def _no_items(_arguments: Arguments) -> list[Any]:
+    return []
+
+
+def _collection(arguments: Arguments) -> str | None:
+    labels = next((arguments[name] for name in _PATHS if arguments.get(name)), None)
+    return "/".join(map(str, labels)) if is_labels(labels) else None
+
+
+def _content(arguments: Arguments) -> dict[str, Any]:
+    # Not the namespace: it may hold the customer's id, which no content may. It is the collection,
+    # where every label is redacted.
+    return {name: arguments[name] for name in _CONTENT if arguments.get(name) is not None}
+
+
+def _summarize_item(result: Any, arguments: Arguments) -> Summary:
+    if result is None:
+        return Summary(hits=0)
+    return Summary(hits=1, memory_ids=(str(arguments["key"]),))
+
+
+def _summarize_items(result: Any, _arguments: Arguments) -> Summary:
+    scores = tuple(item.score for item in result if item.score is not None)
+    return Summary(
+        hits=len(result),
+        memory_ids=tuple(item.key for item in result),
+        scores=scores if len(scores) == len(result) else (),
+    )
+
+
+def _summarize_count(result: Any, _arguments: Arguments) -> Summary:
+    return Summary(hits=len(result))
+
+
+def _summarize_key(_result: Any, arguments: Arguments) -> Summary:
+    return Summary(memory_ids=(str(arguments["key"]),))
+
+
+_ITEM: dict[str, Any] = {"collection": _collection, "content": _content}
+
+METHODS: dict[str, Method] = method_table(
+    recall("get", neutral=_no_item, summary=_summarize_item, **_ITEM),
+    recall("search", neutral=_no_items, summary=_summarize_items, **_ITEM),
+    recall("list_namespaces", neutral=_no_items, summary=_summarize_count, **_ITEM),
+    remember("put", neutral=_no_item, summary=_summarize_key, **_ITEM),
+    forget("delete", deletes=Deletes.IDS, summary=_summarize_key, **_ITEM),
+    recall("batch"),
+)
+"""Method by name; its asynchronous twin has the same name with an ``a`` in front."""
+
+NOT_GUARDED: dict[str, str] = {
+    "supports_ttl": "says what the store can do",
+    "ttl_config": "says what the store was told",
+}
+"""Public names of `BaseStore` that go straight to the store, and why that is right."""
+
+_OPERATIONS = {
+    OperationClass.RECALL: "search_memory",
+    OperationClass.REMEMBER: "upsert_memory",
+    OperationClass.FORGET: "delete_memory",
+}
+
+
+def bind(
+    client: Any, services: AdapterServices, /, *, customer_at: int | None = None
+) -> StoreBinding:
+    """
+    Return the binding of any `BaseStore`.
+
+    Args:
+        client: The store.
+        services: What the scope offers.
+        customer_at: Index of the namespace label that is the customer's id: 1 for
+            ``("memories", "c-42")``. It names the owner of what is written, is compared with the
+            owner of what is found, and reaches the store as it is. Without it nothing says whose
+            an item is, so ``tenancy="enforce"`` has nothing to enforce.
+    """
+    addresses = _addresses(services.digest_key(STORE), services.redactor.redactor, customer_at)
+    thread_bound = is_thread_bound(client)
+    rows = _methods(addresses)
+    return StoreBinding(
+        methods=rows,
+        is_failure=store_failed,
+        client_class=lambda base: _guarded_class(cast("Any", base), addresses, thread_bound),
+        subject_data=StoreSubjectData(client, customer_at),
+        # A write can be made again on another thread only.
+        writes=None if thread_bound else writes(client, rows_of(addresses)),
+        parts=batch_parts(
+            lambda op: _row(op, rows), tracing=services.guards.tracing, redactor=services.redactor
+        ),
+    )
+
+
+_addresses = lru_cache(maxsize=64)(Addresses)
+
+
+@lru_cache(maxsize=64)
+def _guarded_class(base: Any, addresses: Addresses, thread_bound: bool) -> Any:  # noqa: FBT001 - a cache key
+    rows = rows_of(addresses)
+    table = rows | {f"a{name}": row for name, row in rows.items()}
+    forwarding = guarded_class(base, table, inline=lambda inner: thread_bound or in_own_loop(inner))
+    listed = {name: _read_once(getattr(forwarding, name)) for name in ("batch", "abatch")}
+    return type(base.__name__, (forwarding,), listed | {"__module__": __name__})
+
+
+def rows_of(addresses: Addresses) -> dict[str, Row]:
+    """Return the row of each verb, for a store with these *addresses*."""
+    methods = _methods(addresses)
+    batches = {each: _batch(methods, each) for each in _OPERATIONS}
+
+    def put(given: Arguments) -> Method:
+        return methods["delete" if given.get("value", _SOMETHING) is None else "put"]
+
+    def batch(given: Arguments) -> Method:
+        return batches[_strictest(given.get("ops"), methods)]
+
+    return {**methods, "put": put, "batch": batch}
+
+
+def _methods(addresses: Addresses) -> dict[str, Method]:
+    owned = addresses.customer_at is not None
+    methods = {
+        name: replace(
+            method,
+            redact=addresses.redact,
+            scope=addresses.scope,
+            needs_owner=owned,
+            confine=addresses.confine if owned else None,
+            only=addresses.only if owned else None,
+        )
+        for name, method in METHODS.items()
+    }
+
+    def summarize(result: Any, given: Arguments) -> Summary:
+        return _summarize_items(result, given)._replace(owners=addresses.owners(result))
+
+    return {**methods, "search": replace(methods["search"], summary=summarize)}
+
+
+def _batch(methods: dict[str, Method], op_class: OperationClass) -> Method:
+    def neutral(given: Arguments) -> list[Any]:
+        answers = (_row(op, methods) for op in given["ops"])
+        return [row.neutral(given) if row and row.neutral else None for row in answers]
+
+    return replace(
+        methods["batch"],
+        operation=_OPERATIONS[op_class],
+        op_class=op_class,
+        deletes=Deletes.IDS if op_class is OperationClass.FORGET else None,
+        neutral=neutral,
+    )
+
+
+def _row(op: Any, methods: dict[str, Method]) -> Method | None:
+    match op:
+        case PutOp(value=None):
+            return methods["delete"]
+        case PutOp():
+            return methods["put"]
+        case GetOp():
+            return methods["get"]
+        case SearchOp():
+            return methods["search"]
+        case ListNamespacesOp():
+            return methods["list_namespaces"]
+        case _:
+            return None
+
+
+def _strictest(ops: Any, methods: dict[str, Method]) -> OperationClass:
+    rows = [_row(op, methods) for op in _known(ops)]
+    classes = {row.op_class for row in rows if row}
+    for op_class in (OperationClass.FORGET, OperationClass.REMEMBER):
+        if op_class in classes:
+            return op_class
+    return OperationClass.RECALL
+
+
+def _known(ops: Any) -> list[Any]:
+    return cast("Any", ops) if isinstance(ops, list) else []
+
+
+def _read_once(member: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap ``batch`` so that an iterator of operations is read once, by us, for everybody."""
+
+    def target(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
+        if len(args) + len(kwargs) != 1 or not {"ops"}.issuperset(kwargs):
+            return lambda: member(self, *args, **kwargs)  # raises the store's own error
+        (ops,) = args or kwargs.values()
+        if isinstance(ops, Iterable):
+            return lambda: member(self, list(cast("Any", ops)))
+        return lambda: getattr(self.__dict__[INNER], member.__name__)(ops)  # as above
+
+    if iscoroutinefunction(member):
+
+        @wraps(member)
+        async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return await target(self, args, kwargs)()
+
+        return awaited
+
+    @wraps(member)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return target(self, args, kwargs)()
+
+    return called
+
+
+ADAPTER = StoreAdapter(store=STORE, client_types=(BaseStore,), bind=bind, not_guarded=NOT_GUARDED)

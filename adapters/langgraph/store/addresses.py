@@ -1,0 +1,228 @@
+"""
+Namespaces and keys: the addresses of LangGraph's store, which must survive their own redaction.
+
+What replaces an address must tell two people apart and find the same item tomorrow. So a label or
+key that holds personal data becomes ``<KEY_…>``, a keyed digest of the whole of it: a tag would let
+``"notes on Ada"`` overwrite ``"notes on Grace"``. What holds none stays as it is, and so does the
+label that is said to be the customer's id, like ``user_id`` in other stores.
+
+Nothing of this depends on the context of a call, the customer and the identifiers known of it: an
+item that was written on a customer's behalf is found by the job that runs on nobody's.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from operator import is_
+from typing import Any, Final, TypeAlias, TypeGuard, cast
+
+from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+
+from ....memory.context import Scope
+from ....memory.errors import ScopeError
+from ....memory.guard.operation import Arguments
+from ....memory.privacy.engine.redaction import Redaction
+from ....memory.privacy.engine.redactor import Redactor
+
+Labels: TypeAlias = tuple[Any, ...] | list[Any]
+
+ANY: Final = "*"
+"""LangGraph's own wildcard in the prefixes and suffixes of ``list_namespaces``."""
+
+_OURS = re.compile(r"<KEY_[0-9a-f]{16}>")
+_DIGEST_BYTES = 8
+_REMEMBERED = 8_192
+_OPS = (GetOp, SearchOp, PutOp, ListNamespacesOp)
+_WHOLE_PATHS = ("namespace",)
+_PREFIXES = ("namespace_prefix", "prefix")
+
+
+class Addresses:
+    """
+    Reader and redactor of one store's addresses.
+
+    Args:
+        key: Keys the digests: the same secret finds the same items.
+        redactor: Tells which labels hold personal data.
+        customer_at: Index of the label that is the customer's id, or None where none is.
+    """
+
+    def __init__(self, key: bytes, redactor: Redactor, customer_at: int | None = None) -> None:
+        self.customer_at = customer_at
+        self._key = key
+        self._redactor = redactor
+        self._judged = lru_cache(maxsize=_REMEMBERED)(self._judge)
+
+    def redact(self, arguments: Arguments, redaction: Redaction) -> Arguments:
+        """Return the arguments of any verb, or the fields of any operation, redacted."""
+        return {name: self._redacted(name, arguments[name], redaction) for name in arguments}
+
+    def _redacted(self, name: str, value: Any, redaction: Redaction) -> Any:
+        kind = _KINDS.get(name)
+        return value if kind is None else kind(self, value, redaction)
+
+    def ops(self, ops: Any, redaction: Redaction) -> Any:
+        """Return the operations of ``batch``, redacted, in a new list."""
+        return [self._one_op(each, redaction) for each in ops]
+
+    def _one_op(self, op: Any, redaction: Redaction) -> Any:
+        if not is_op(op):
+            return redaction.value(op)  # the store says what is wrong with it
+        return op._replace(**self.redact(op._asdict(), redaction))
+
+    def conditions(self, conditions: Any, redaction: Redaction) -> Any:
+        """Return the match conditions of ``list_namespaces``, redacted."""
+        if not conditions:
+            return conditions
+        return tuple(self._condition(each, redaction) for each in conditions)
+
+    def _condition(self, condition: Any, redaction: Redaction) -> Any:
+        if not isinstance(condition, MatchCondition):
+            return redaction.value(condition)
+        path: Any = self.namespace(condition.path, redaction)
+        return condition._replace(path=path)
+
+    def namespace(self, labels: Any, redaction: Redaction) -> Any:
+        """Return a namespace, prefix or suffix, redacted label by label."""
+        if not is_labels(labels):
+            return redaction.value(labels)
+        owner = self._owner(labels)
+        return type(labels)(
+            each if each is owner else self.label(each, redaction) for each in labels
+        )
+
+    def label(self, label: Any, redaction: Redaction) -> Any:
+        """Return a label or key, or its digest if it holds personal data."""
+        if not isinstance(label, str):
+            return self._redactor.begin().value(label)  # the store says what is wrong with it
+        redacted, counts = self._judged(label)
+        for entity, count in counts:
+            redaction.counts[entity] = redaction.counts.get(entity, 0) + count
+        return redacted
+
+    def _judge(self, label: str) -> tuple[str, tuple[tuple[str, int], ...]]:
+        if label == ANY or _OURS.fullmatch(label):
+            return label, ()
+        finding = self._redactor.begin()
+        if finding.value(label) == label:
+            return label, ()
+        message = label.encode("utf-8", "surrogatepass")
+        digest = hmac.digest(self._key, message, "sha256")[:_DIGEST_BYTES]
+        return f"<KEY_{digest.hex()}>", tuple(finding.counts.items())
+
+    def scope(self, arguments: Arguments) -> Scope:
+        """
+        Return the customer that the addresses name.
+
+        Raises:
+            ScopeError: The label that should name the customer is a wildcard or not text.
+        """
+        owners = {owner for path in _paths(arguments) if (owner := self._named(path)) is not None}
+        customer = next(iter(owners)) if len(owners) == 1 else None
+        return Scope(customer=customer, known=tuple(sorted(owners)))
+
+    def _named(self, labels: Labels) -> str | None:
+        owner = self._owner(labels)
+        if owner is None or (isinstance(owner, str) and owner != ANY):
+            return owner
+        raise ScopeError(
+            f"namespace label {self.customer_at} names the customer: it must be text and not '*'"
+        )
+
+    def _owner(self, labels: Labels) -> Any:
+        try:
+            return None if self.customer_at is None else labels[self.customer_at]
+        except IndexError:
+            return None
+
+    def confine(self, arguments: Arguments, customer: str) -> Arguments:
+        """
+        Return *arguments* if they name *customer* alone.
+
+        Raises:
+            ScopeError: They address somebody else's items, or one item that is nobody's.
+        """
+        for labels in _paths(arguments):
+            if self._owner(labels) not in {customer, None}:
+                raise ScopeError("the namespace is another customer's")
+        for labels in _whole_paths(arguments):
+            if self._owner(labels) is None:
+                raise ScopeError(f"the namespace has no label {self.customer_at}: it is nobody's")
+        return arguments
+
+    def only(self, result: Any, customer: str) -> Any:
+        """Return the result of any verb without the items and namespaces of other customers."""
+        if not isinstance(result, list):
+            return result
+        listed: list[Any] = [*cast("Any", result)]
+        kept = [self.only(each, customer) for each in listed if self._is_for(each, customer)]
+        unchanged = len(kept) == len(listed) and all(map(is_, kept, listed))
+        return cast("Any", result) if unchanged else kept
+
+    def _is_for(self, found: Any, customer: str) -> bool:
+        labels = getattr(found, "namespace", found)
+        return not is_labels(labels) or isinstance(labels, list) or self._owner(labels) == customer
+
+    def owners(self, items: list[Any]) -> tuple[str, ...]:
+        """Return the owners of *items*, as far as they have one."""
+        named = (self._owner(item.namespace) for item in items)
+        return tuple(owner for owner in named if isinstance(owner, str))
+
+
+def _value(_self: Addresses, value: Any, redaction: Redaction) -> Any:
+    return redaction.value(value)
+
+
+def _text(_self: Addresses, text: Any, redaction: Redaction) -> Any:
+    return redaction.text(text) if isinstance(text, str) else text
+
+
+def _index(_self: Addresses, paths: Any, redaction: Redaction) -> Any:
+    """Return the paths of fields to embed, redacted as the keys of values are."""
+    if not isinstance(paths, (list, tuple)):
+        return redaction.value(paths)
+    given: list[Any] = list(cast("Any", paths))
+    return [redaction.label(p) if isinstance(p, str) else redaction.value(p) for p in given]
+
+
+def is_labels(value: Any) -> TypeGuard[Labels]:
+    """Tell whether *value* can be a namespace."""
+    return isinstance(value, (tuple, list))
+
+
+def is_op(value: Any) -> bool:
+    """Tell whether *value* is an operation of `BaseStore.batch`."""
+    return isinstance(value, _OPS)
+
+
+def _paths(arguments: Arguments) -> list[Labels]:
+    return _named_paths(arguments, (*_WHOLE_PATHS, *_PREFIXES))
+
+
+def _whole_paths(arguments: Arguments) -> list[Labels]:
+    return _named_paths(arguments, _WHOLE_PATHS)
+
+
+def _named_paths(arguments: Arguments, names: tuple[str, ...]) -> list[Labels]:
+    several: list[Arguments] = [each._asdict() for each in arguments.get("ops", ()) if is_op(each)]
+    paths = (one.get(name) for one in (arguments, *several) for name in names)
+    return [path for path in paths if is_labels(path)]
+
+
+_KINDS: dict[str, Callable[[Addresses, Any, Redaction], Any]] = {
+    "namespace": Addresses.namespace,
+    "namespace_prefix": Addresses.namespace,
+    "prefix": Addresses.namespace,
+    "suffix": Addresses.namespace,
+    "match_conditions": Addresses.conditions,
+    "key": Addresses.label,
+    "value": _value,
+    "filter": _value,
+    "index": _index,
+    "query": _text,
+    "ops": Addresses.ops,
+}
+"""Redaction by parameter. Others carry no text."""

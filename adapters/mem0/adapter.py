@@ -1,0 +1,128 @@
+"""
+mem0 behind the chokepoint: ``Memory``, ``AsyncMemory`` and the clients of the hosted service.
+
+Three things are done to the library itself as a client is wrapped. It is kept from calling home,
+unless the environment says otherwise: it sends unsalted hashes of user ids. It is kept from
+downloading a spaCy model in the middle of a call: where the download is refused, spaCy ends the
+process. And ``AsyncMemory`` is given threads that a hung store may keep.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
+from typing import Any, cast
+
+from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
+from ...memory.guard.operation import Method
+from ...memory.guard.step import Around
+from ...telemetry.process.faults import Faults
+from ..toolkit.proxy import guarded_class
+from . import methods
+from .failures import store_failed
+from .hosted_methods import HOSTED_METHODS, HOSTED_NOT_GUARDED, HOSTED_RAISES
+from .journal import writes
+from .model_usage import ModelCallRecorder
+from .subject_data import HostedSubjectData, MemorySubjectData
+from .tenancy import OwnerCheckedClient
+from .threads import GuardedAsyncio
+
+_mem0: Any = import_module("mem0")  # it ships no types
+
+_TABLES: dict[type, dict[str, Method]] = {
+    _mem0.Memory: methods.METHODS,
+    _mem0.AsyncMemory: methods.METHODS,
+    _mem0.MemoryClient: HOSTED_METHODS,
+    _mem0.AsyncMemoryClient: HOSTED_METHODS,
+}
+
+
+def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
+    """Return the binding of a client of mem0, open source or hosted."""
+    configure_library()
+    rows = _table(type(client))
+    hosted = rows is HOSTED_METHODS
+    inner = OwnerCheckedClient(client) if services.policy.enforce_tenancy else client
+    if not hosted:
+        ModelCallRecorder(services.accounting).watch(client)
+    lock = _local_lock(client)
+    return StoreBinding(
+        methods=rows,
+        is_failure=store_failed,
+        client=inner,
+        client_class=lambda base: _guarded_class(cast("Any", base)),
+        subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
+        writes=writes(inner, rows, hosted=hosted),
+        serialise=lock,
+        around=_headers_for(client, services.faults),
+    )
+
+
+@lru_cache(maxsize=64)
+def _guarded_class(base: Any, /) -> Any:
+    return guarded_class(base, _table(base))
+
+
+def _table(base: Any) -> dict[str, Method]:
+    return next(table for kind, table in _TABLES.items() if issubclass(base, kind))
+
+
+def _local_lock(client: Any) -> AbstractContextManager[Any] | None:
+    """
+    Return a lock for a memory in a local Qdrant, which loses rows when two threads write at once.
+
+    A call that outlives its deadline would otherwise run beside the next one.
+    """
+    return threading.Lock() if _below(client) == "QdrantLocal" else None
+
+
+def _headers_for(client: Any, faults: Faults) -> tuple[Around, ...]:
+    if _below(client) != "QdrantRemote":
+        return ()
+    from ..qdrant.headers import headers_for  # noqa: PLC0415 - not without Qdrant
+
+    return headers_for(client.vector_store.client, faults)
+
+
+def _below(client: Any) -> str:
+    """Return the name of the implementation inside a Qdrant client below *client*, if any."""
+    store = getattr(getattr(client, "vector_store", None), "client", None)
+    return type(getattr(store, "_client", None)).__name__
+
+
+def configure_library() -> None:
+    """Keep mem0 from calling home and from downloading a model in the middle of a call."""
+    if "MEM0_TELEMETRY" not in os.environ:  # the host has decided nothing
+        telemetry: Any = import_module("mem0.memory.telemetry")
+        telemetry.MEM0_TELEMETRY = False
+    if not _installed("en_core_web_sm"):
+        # Otherwise asked for, and downloaded, inside the first add and the first search.
+        models: Any = import_module("mem0.utils.spacy_models")
+        models._load_failed_full |= models._nlp_full is None  # noqa: SLF001 - there is no other way
+        models._load_failed_lemma |= models._nlp_lemma is None  # noqa: SLF001 - see above
+    main: Any = import_module("mem0.memory.main")
+    if not isinstance(main.asyncio, GuardedAsyncio):
+        main.asyncio = GuardedAsyncio()
+
+
+def _installed(package: str) -> bool:
+    try:
+        distribution(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+ADAPTER = StoreAdapter(
+    store="mem0",
+    client_types=tuple(_TABLES),
+    bind=bind,
+    instruments=True,
+    prepare=configure_library,
+    not_guarded=methods.NOT_GUARDED | HOSTED_NOT_GUARDED,
+    raises=HOSTED_RAISES,
+)

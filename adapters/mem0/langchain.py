@@ -1,0 +1,46 @@
+"""LangChain callback that reads the usage of a model that mem0 calls."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+
+from ..langgraph.runs.model_calls import message_of, text_of, usage_in
+from .provider_answer import ProviderAnswer
+
+
+class UsageCallback(BaseCallbackHandler):
+    """
+    Callback handler that reads the usage of calls made by mem0, and of no other caller.
+
+    Args:
+        answer: The answer to fill in. None while mem0 makes no call.
+    """
+
+    run_inline = True
+
+    def __init__(self, answer: ContextVar[ProviderAnswer | None]) -> None:
+        self._answer = answer
+
+    def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002 - LangChain's signature
+        """Note the usage, unless a graph's run records the call."""
+        answer = self._answer.get()
+        if answer is None:
+            return
+        answer.is_recorded = _is_recorded(run_id)
+        message = message_of(response)
+        reported = getattr(message, "usage_metadata", None)
+        if reported:
+            answer.usage = usage_in(reported)
+        answer.model = text_of(getattr(message, "response_metadata", None), "model_name", "model")
+
+
+def _is_recorded(run_id: UUID) -> bool:
+    try:
+        from ..langgraph.runs.callbacks import graph_callbacks  # noqa: PLC0415 - LangGraph may be absent
+    except ImportError:
+        return False
+    return graph_callbacks().runs.recorded(run_id) is not None

@@ -1,0 +1,69 @@
+"""Methods of mem0's open-source clients, ``Memory`` and ``AsyncMemory``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...memory.api import Deletes, Method, forget, method_table, recall, remember
+from . import arguments, results, scoping, tenancy
+
+BY_SCOPE: dict[str, Any] = {
+    "redact": arguments.redact,
+    "scope": scoping.scope,
+    "content": arguments.content,
+    "needs_owner": True,
+}
+"""Options of methods that name a user, agent or run."""
+
+BY_ID: dict[str, Any] = {"content": arguments.content, "needs_owner": True}
+"""Options of methods that name a memory by its id alone."""
+
+CHANGED: dict[str, Any] = {"redact": arguments.redact, "summary": results.summarize_change, **BY_ID}
+"""Options of methods that replace or annotate memories."""
+
+_QUERY: dict[str, Any] = {
+    **BY_SCOPE,
+    "neutral": results.empty_results,
+    "summary": results.summarize_list,
+    "confine": tenancy.confine_filters,
+    "only": tenancy.keep_own,
+}
+
+METHODS: dict[str, Method] = method_table(
+    remember(
+        "add",
+        "create_memory",
+        neutral=results.empty_results,
+        summary=results.summarize_list,
+        confine=tenancy.confine_user,
+        **BY_SCOPE,
+    ),
+    recall("search", **_QUERY),
+    recall("get_all", **_QUERY),
+    recall(
+        "get",
+        neutral=results.no_memory,
+        summary=results.summarize_one,
+        only=tenancy.keep_own_one,
+        **BY_ID,
+    ),
+    recall("history", neutral=results.empty_history, summary=results.summarize_history, **BY_ID),
+    remember("update", "update_memory", neutral=results.unconfirmed, **CHANGED),
+    forget("delete", deletes=Deletes.IDS, summary=results.summarize_change, **BY_ID),
+    forget(
+        "delete_all",
+        deletes=Deletes.SCOPE,
+        scope=scoping.scope,
+        needs_owner=True,
+        confine=tenancy.confine_user,
+    ),
+    forget("reset", deletes=Deletes.EVERYTHING, confine=tenancy.refuse_customer),
+)
+"""Method by name, for both clients."""
+
+NOT_GUARDED: dict[str, str] = {
+    "chat": "only raises NotImplementedError",
+    "close": "ends the client, touches no memory",
+    "from_config": "makes a client",
+}
+"""Public methods that go straight to the client, and why that is right."""

@@ -1,0 +1,202 @@
+"""
+Events and cost of mem0's own model calls, as part of the memory operation they are for.
+
+mem0 keeps no account of tokens. Two of its providers let them be had: OpenAI's has a callback for
+responses, and LangChain's has those of the model. Of all others, and of every embedder, an event
+says that a call was made, of which model and how long it took, and that what it used is not known.
+Embedders that run on this machine cost nothing and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Final
+
+import msgspec
+
+from ...memory.budgets.accounting import ModelAccounting
+from ...memory.guard.call import Call, error_name, outer_call
+from ...telemetry.event.event import Event, OperationClass, Status
+from ...telemetry.event.usage import Usage
+from ..toolkit.type_guards import is_list
+from .provider_answer import CURRENT, ProviderAnswer
+
+STORE: Final = "mem0.model"
+"""The store in events of mem0's own model calls."""
+
+_MARK: Final = "_mnemoscope_spend"
+_REMOTE: Final = frozenset(
+    ("openai", "azure_openai", "aws_bedrock", "gemini", "vertexai", "together")
+)
+
+
+class ModelCallRecorder:
+    """
+    Recorder of the model calls that one scope's mem0 clients make.
+
+    Args:
+        accounting: Counts the calls.
+    """
+
+    def __init__(self, accounting: ModelAccounting) -> None:
+        self._accounting = accounting
+
+    def watch(self, client: Any) -> None:
+        """Have the model and the embedder of *client* observed, once. Never raises."""
+        try:
+            self._watch_model(getattr(client, "llm", None))
+            embedder = getattr(client, "embedding_model", None)
+            if _provider(embedder) in _REMOTE:
+                for name in ("embed", "embed_batch"):
+                    self._observe(embedder, name, "embeddings")
+        except Exception as exc:  # noqa: BLE001 - then its spend is not told
+            self._accounting.faults.note("mem0.spend", exc)
+
+    def _watch_model(self, model: Any) -> None:
+        if model is None or not self._observe(model, "generate_response", "chat"):
+            return
+        if hasattr(model.config, "response_callback"):
+            model.config.response_callback = _chained(model.config.response_callback)
+        elif _provider(model) == "langchain":
+            _listen_to(model.langchain_model)
+
+    def _observe(self, target: Any, name: str, operation: str) -> bool:
+        made: Callable[..., Any] = getattr(target, name)
+        if hasattr(made, _MARK):
+            return False
+        about = {"provider": _provider(target), "model": _model(target)}
+
+        @wraps(made)
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            call = outer_call()
+            if call is None or CURRENT.get() is not None:  # one embedding of a batch, say
+                return made(*args, **kwargs)
+            return self._observed(call, lambda: made(*args, **kwargs), operation, about)
+
+        setattr(observed, _MARK, True)
+        setattr(target, name, observed)
+        return True
+
+    def _observed(
+        self, call: Call, make: Callable[[], Any], operation: str, about: Mapping[str, str | None]
+    ) -> Any:
+        accounting, answer = self._accounting, ProviderAnswer()
+        began = (accounting.wall_ns(), accounting.clock())
+        token, error = CURRENT.set(answer), None
+        try:
+            return make()
+        except BaseException as exc:
+            error = error_name(exc)
+            raise
+        finally:
+            CURRENT.reset(token)
+            self._tell(call, answer, began, {**about, "operation": operation, "error": error})
+
+    def _tell(
+        self,
+        call: Call,
+        answer: ProviderAnswer,
+        began: tuple[int, float],
+        about: Mapping[str, str | None],
+    ) -> None:
+        if answer.is_recorded or self._accounting.faults.tripped:
+            return
+        try:
+            usage = self._usage(answer, about)
+            self._accounting.charge(call.scope, usage)
+            self._accounting.drain.emit(self._event(call, usage, began, about))
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            self._accounting.faults.note("mem0.spend", exc)
+
+    def _usage(self, answer: ProviderAnswer, about: Mapping[str, str | None]) -> Usage:
+        usage = msgspec.structs.replace(
+            answer.usage or Usage(model="unknown", reported=False),
+            model=answer.model or about["model"] or "unknown",
+            provider=about["provider"],
+        )
+        if not usage.reported:
+            return usage
+        return msgspec.structs.replace(usage, cost_usd=self._accounting.prices.cost_usd(usage))
+
+    def _event(
+        self,
+        call: Call,
+        usage: Usage,
+        began: tuple[int, float],
+        about: Mapping[str, str | None],
+    ) -> Event:
+        accounting, labels = self._accounting, self._accounting.labels
+        scope = labels.redacted(call.scope)
+        return Event(
+            writer_id=accounting.drain.writer_id,
+            writer_seq=accounting.drain.next_seq(),
+            started_ns=began[0],
+            duration_s=max(0.0, accounting.clock() - began[1]),
+            operation=about["operation"] or "chat",
+            op_class=OperationClass.MODEL,
+            store=STORE,
+            method=call.method.name,
+            status=Status.ERROR if about["error"] else Status.OK,
+            error=about["error"],
+            trace=accounting.tracing.child(call.trace),
+            nested=True,
+            usage=usage,
+            subject=labels.subject(call.scope),
+            tenant=scope.tenant,
+            agent=scope.agent,
+            feature=scope.feature,
+            run=scope.run,
+            purpose=scope.purpose,
+        )
+
+
+def _provider(target: Any) -> str | None:
+    """Return mem0's name of the provider: that of the module its class is in."""
+    return type(target).__module__.rpartition(".")[2] if target is not None else None
+
+
+def _model(target: Any) -> str | None:
+    found = getattr(getattr(target, "config", None), "model", None)
+    return found if isinstance(found, str) else None
+
+
+def _chained(given: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return a callback for OpenAI's responses that listens, and then calls the host's own."""
+
+    def responded(model: Any, response: Any, params: Any) -> None:
+        answer = CURRENT.get()
+        if answer is not None:
+            answer.model = getattr(response, "model", None)
+            answer.usage = _of_openai(getattr(response, "usage", None))
+        if given is not None:
+            given(model, response, params)
+
+    return responded
+
+
+def _of_openai(used: Any) -> Usage | None:
+    if used is None:
+        return None
+    into = getattr(used, "prompt_tokens_details", None)
+    out = getattr(used, "completion_tokens_details", None)
+    return Usage(
+        model="unknown",
+        input_tokens=_count(getattr(used, "prompt_tokens", 0)),
+        output_tokens=_count(getattr(used, "completion_tokens", 0)),
+        cached_tokens=_count(getattr(into, "cached_tokens", 0)),
+        reasoning_tokens=_count(getattr(out, "reasoning_tokens", 0)),
+    )
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _listen_to(model: Any) -> None:
+    from .langchain import UsageCallback  # noqa: PLC0415 - LangChain, where mem0 is set up for it
+
+    callbacks: Any = model.callbacks
+    given = callbacks if is_list(callbacks) else []
+    if not any(isinstance(each, UsageCallback) for each in given):
+        model.callbacks = [*given, UsageCallback(CURRENT)]

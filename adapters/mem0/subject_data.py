@@ -1,0 +1,216 @@
+"""
+Subject data in mem0, which keeps more about a person than it recalls.
+
+Beside the memories it keeps a history of their texts, deleted ones included, the last messages of
+each session, and where it finds names a collection of them. Its own ``delete_all`` leaves those
+three, and the history names nobody: whose a row is tells the memory, or the audit trail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from ...memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
+from ..toolkit.sqlite_cleaning import clean, database_files
+from ..toolkit.sync_async import resolve
+from .vectors import records, vectors_of
+
+_HISTORY = "SELECT id, old_memory, new_memory, event, created_at FROM history WHERE memory_id = ?"
+_DELETE_HISTORY = "DELETE FROM history WHERE memory_id = ?"
+_SCOPES = "SELECT DISTINCT session_scope FROM messages"
+_MESSAGES = "SELECT id, role, name, content, created_at FROM messages WHERE session_scope = ?"
+_DELETE_MESSAGES = "DELETE FROM messages WHERE session_scope = ?"
+_UNATTRIBUTED = "SELECT count(DISTINCT memory_id) FROM history WHERE is_deleted = 1"
+
+_UNATTRIBUTED_REMAIN = (
+    "mem0's history keeps {n:,} memories that were deleted before, of persons it does not name: "
+    "those that the audit trail knows to be this customer's are gone"
+)
+
+_IN_MEMORY = ":memory:"
+_STAGES = ("memory", "history", "message", "entity")
+
+
+class MemorySubjectData:
+    """
+    The provider of a ``Memory`` or ``AsyncMemory``: memories, history, messages and entities.
+
+    Args:
+        memory: The bare client; its vector store and history are synchronous in any case.
+        lock: Held around each call, for stores that are not thread-safe.
+    """
+
+    store = "mem0"
+    title = "Facts about you"
+    unavailable = None
+
+    def __init__(self, memory: Any, lock: AbstractContextManager[Any] | None = None) -> None:
+        self._memory = memory
+        self._lock = lock or nullcontext()
+
+    async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
+        """Return memories first, then history, messages and entities."""
+        stage, offset = after or (0, None)
+        if stage >= len(_STAGES):
+            return Page(())
+        with self._lock:
+            found, following = await self._stage(_STAGES[stage], subject, offset)
+        return Page(found, (stage + 1, None) if following is None else (stage, following))
+
+    async def _stage(
+        self, kind: str, subject: DataSubject, offset: Any
+    ) -> tuple[tuple[SubjectRecord, ...], Any]:
+        if kind == "history":
+            return tuple(self._history(await self._memory_ids(subject))), None
+        if kind == "message":
+            return tuple(self._messages(subject)), None
+        vectors = vectors_of(self._memory, entities=kind == "entity")
+        if vectors is None:
+            return (), None
+        found, following = await vectors.page(_user(subject), offset)
+        return tuple(_record(kind, each, vectors.collection) for each in found), following
+
+    def _history(self, memory_ids: Iterable[str]) -> Iterator[SubjectRecord]:
+        for memory_id in memory_ids:
+            for row_id, old, new, event, created in self._rows(_HISTORY, memory_id):
+                content = {"event": event, "before": old, "after": new}
+                yield SubjectRecord(kind="history", id=row_id, content=content, created=created)
+
+    def _messages(self, subject: DataSubject) -> Iterator[SubjectRecord]:
+        for scope in self._sessions(subject):
+            for row_id, role, name, content, created in self._rows(_MESSAGES, scope):
+                said = {"role": role, "name": name, "content": content}
+                yield SubjectRecord(kind="message", id=row_id, content=said, created=created)
+
+    async def erase(self, subject: DataSubject) -> Erased:
+        """Remove all of it. The history goes first: the memories tell which rows are theirs."""
+        with self._lock:
+            memory_ids, sessions = await self._memory_ids(subject), self._sessions(subject)
+            removed = sum(self._delete(_DELETE_HISTORY, each) for each in memory_ids)
+            removed += sum(self._delete(_DELETE_MESSAGES, each) for each in sessions)
+            messages = self._clean()
+            for entities in (True, False):
+                vectors = vectors_of(self._memory, entities=entities)
+                if vectors is not None:
+                    removed += await vectors.remove(_user(subject))
+                    messages += vectors.clean()
+        return Erased(removed, messages=tuple(dict.fromkeys(messages)))
+
+    def _clean(self) -> tuple[str, ...]:
+        with _connection(self._memory.db) as connection:
+            clean(connection)
+            ((count,),) = connection.execute(_UNATTRIBUTED).fetchall()
+        return (_UNATTRIBUTED_REMAIN.format(n=count),) if count else ()
+
+    async def _memory_ids(self, subject: DataSubject) -> Iterable[str]:
+        known = list(subject.memory_ids.get(self.store, ()))
+        vectors = vectors_of(self._memory, entities=False)
+        found = [str(each.id) async for each in records(vectors, _user(subject))] if vectors else []
+        return dict.fromkeys([*known, *found])
+
+    def _sessions(self, subject: DataSubject) -> list[str]:
+        part = f"user_id={_escaped(_user(subject))}"
+        return [scope for (scope,) in self._rows(_SCOPES) if part in (scope or "").split("&")]
+
+    def _rows(self, statement: str, *values: str) -> list[Any]:
+        with _connection(self._memory.db) as connection:
+            found: list[Any] = connection.execute(statement, values).fetchall()
+            return found
+
+    def _delete(self, statement: str, value: str) -> int:
+        with _connection(self._memory.db) as connection:
+            deleted = connection.execute(statement, (value,)).rowcount
+            connection.commit()
+            return int(deleted)
+
+    async def files(self) -> tuple[Path, ...]:
+        """Return the history's file, and those of a vector store on this machine."""
+        path = self._memory.db.db_path
+        history = () if path == _IN_MEMORY else tuple(database_files(Path(path)))
+        vectors = vectors_of(self._memory, entities=False)
+        return (*history, *(vectors.files() if vectors else ()))
+
+
+@contextmanager
+def _connection(database: Any) -> Generator[Any]:
+    """Lend mem0's connection to its history, under the lock that mem0's own writers hold."""
+    with database._lock:  # noqa: SLF001 - see above
+        yield database.connection
+
+
+class HostedSubjectData:
+    """
+    The provider of a ``MemoryClient`` or ``AsyncMemoryClient``: the hosted service's memories.
+
+    Args:
+        client: The bare client.
+    """
+
+    store = "mem0"
+    title = "Facts about you"
+    unavailable = None
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
+        """Return memories of *subject*."""
+        number = after or 1
+        answer = await self._call("get_all", filters={"user_id": _user(subject)}, page=number)
+        records_found = tuple(
+            SubjectRecord(
+                kind="memory",
+                id=str(each.get("id")),
+                content=each.get("memory"),
+                created=each.get("created_at"),
+                updated=each.get("updated_at"),
+            )
+            for each in answer.get("results", ())
+        )
+        return Page(records_found, number + 1 if answer.get("next") else None)
+
+    async def erase(self, subject: DataSubject) -> Erased:
+        """Have the service delete them, and the user with them."""
+        removed = 0
+        after: Any | None = None
+        while True:
+            page = await self.page(subject, after)
+            removed += len(page.records)
+            after = page.after
+            if after is None:
+                break
+        if removed:
+            await self._call("delete_all", user_id=_user(subject))
+            await self._call("delete_users", user_id=_user(subject))
+        return Erased(removed, messages=("the hosted mem0 says nothing of its own backups",))
+
+    async def _call(self, name: str, **kwargs: Any) -> Any:
+        method: Callable[..., Any] = getattr(self._client, name)
+        return await resolve(method(**kwargs))
+
+    async def files(self) -> tuple[Path, ...]:
+        """Return none: the service is on another machine."""
+        return ()
+
+
+def _user(subject: DataSubject) -> str:
+    return subject.customer.strip()  # as mem0 does with every id
+
+
+def _escaped(value: str) -> str:
+    return value.replace("%", "%25").replace("&", "%26").replace("=", "%3D")
+
+
+def _record(kind: str, found: Any, collection: str) -> SubjectRecord:
+    payload: dict[str, Any] = getattr(found, "payload", None) or {}
+    return SubjectRecord(
+        kind=kind,
+        id=str(found.id),
+        collection=collection,
+        content=payload.get("data"),
+        created=payload.get("created_at"),
+        updated=payload.get("updated_at"),
+    )

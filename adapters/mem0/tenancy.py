@@ -1,0 +1,152 @@
+"""
+Confinement of mem0 calls to their customer, under ``tenancy="enforce"``.
+
+Ids in arguments and filters are narrowed before the call, answers after it. A memory's id says
+nothing of whose it is, so methods that take only that ask first. What belongs to nobody, such as an
+agent's own memories, is not somebody else's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from ...memory.context import current
+from ...memory.errors import ScopeError
+from ...memory.guard.operation import Arguments
+from ..toolkit.type_guards import is_dict, is_list
+from .scoping import users_of, with_options
+
+BY_ID = frozenset({"update", "delete", "history", "feedback", "batch_update", "batch_delete"})
+"""Methods that name memories by their ids alone and hand out or change them."""
+
+
+# -- before the call -----------------------------------------------------------------------------
+
+
+def confine_user(arguments: Arguments, customer: str) -> Arguments:
+    """Return *arguments* for *customer*, by ``user_id`` where they name no user."""
+    return arguments if _named(arguments, customer) else {**arguments, "user_id": customer}
+
+
+def confine_filters(arguments: Arguments, customer: str) -> Arguments:
+    """Return *arguments* for *customer*, by a filter where they name no user."""
+    if _named(arguments, customer):
+        return arguments
+    asked = with_options(arguments).get("filters")
+    return {**arguments, "filters": {**(asked if is_dict(asked) else {}), "user_id": customer}}
+
+
+def require_customer(arguments: Arguments, customer: str) -> Arguments:
+    """Return *arguments*, which must name *customer*: all that an agent or app has is too much."""
+    return arguments if _named(arguments, customer) else _refuse("does not name its customer")
+
+
+def require_own_profile(arguments: Arguments, customer: str) -> Arguments:
+    """Return *arguments*, which must ask for *customer*'s profile."""
+    same = arguments.get("entity_id") == customer
+    return arguments if same else _refuse("asks for somebody else's profile")
+
+
+def refuse_customer(_arguments: Arguments, _customer: str) -> NoReturn:
+    """Refuse a call about everybody in the context of one customer."""
+    _refuse("is about everybody: call it outside any customer's context")
+
+
+def _named(arguments: Arguments, customer: str) -> bool:
+    users = users_of(arguments)
+    if users - {customer}:
+        _refuse("names somebody else")
+    return bool(users)
+
+
+def _refuse(why: str) -> NoReturn:
+    raise ScopeError(f"tenancy is enforced, and this call {why}")
+
+
+# -- after the call ------------------------------------------------------------------------------
+
+
+def keep_own(answer: Any, customer: str) -> Any:
+    """Return *answer* without other people's memories; itself where there are none."""
+    rows = answer.get("results") if is_dict(answer) else answer
+    if not is_list(rows):
+        return answer
+    own = [each for each in rows if not _is_others(each, customer)]
+    if len(own) == len(rows):
+        return answer
+    return {**answer, "results": own} if is_dict(answer) else own
+
+
+def keep_own_one(answer: Any, customer: str) -> Any:
+    """Return *answer*, or None, as for a missing memory, if it belongs to another customer."""
+    return None if _is_others(answer, customer) else answer
+
+
+def _is_others(record: Any, customer: str) -> bool:
+    return is_dict(record) and record.get("user_id") not in {None, customer}
+
+
+# -- the owner of a memory -----------------------------------------------------------------------
+
+
+class OwnerCheckedClient:
+    """
+    A mem0 client that checks a memory's owner before methods that take only ids.
+
+    Args:
+        client: Everything else is its own.
+    """
+
+    def __init__(self, client: Any) -> None:
+        object.__setattr__(self, "_client", client)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_client":
+            raise AttributeError(name)  # a copy in the making: do not recurse
+        found = getattr(self._client, name)
+        return _check_owner_first(self._client, name, found) if name in BY_ID else found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._client, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._client, name)
+
+
+def _check_owner_first(client: Any, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(method):
+
+        async def awaited(**arguments: Any) -> Any:
+            for memory_id in _ids(arguments):
+                _refuse_others(await client.get(memory_id), name)
+            return await method(**arguments)
+
+        return awaited
+
+    def called(**arguments: Any) -> Any:
+        for memory_id in _ids(arguments):
+            _refuse_others(client.get(memory_id), name)
+        return method(**arguments)
+
+    return called
+
+
+def _ids(arguments: Arguments) -> Iterator[Any]:
+    if "memory_id" in arguments:
+        yield arguments["memory_id"]
+    records = arguments.get("memories")
+    for each in records if is_list(records) else ():
+        if is_dict(each) and "memory_id" in each:
+            yield each["memory_id"]
+
+
+def _refuse_others(record: Any, name: str) -> None:
+    customer = current().customer
+    if customer is None:
+        return  # inside another call of ours, which has been confined
+    if _is_others(record, customer):
+        _refuse("is about somebody else's memory")
+    if record is None and name == "history":
+        _refuse("is about a memory of which nobody can tell any more whose it was")

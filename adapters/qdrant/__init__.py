@@ -1,0 +1,1 @@
+"""Qdrant behind the guard: synchronous and asynchronous clients."""

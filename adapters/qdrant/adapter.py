@@ -1,0 +1,221 @@
+"""
+Qdrant: ``QdrantClient`` and ``AsyncQdrantClient`` behind a guard.
+
+What goes through the client's own methods is guarded; its ``http``, ``grpc_points`` and
+``grpc_collections`` are the server's raw interface and are not.
+
+A local client (``:memory:`` or ``path=``) is not thread-safe, so calls to it take turns. The async
+one is synchronous code, which would block its event loop while it answers: it is run on threads.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import weakref
+from contextvars import ContextVar
+from functools import lru_cache
+from types import TracebackType
+from typing import Any, TypeAlias, TypeVar, cast
+
+import grpc  # type: ignore[import-untyped]  # grpcio ships no types
+import httpx
+from pydantic import ValidationError
+from qdrant_client import AsyncQdrantClient, QdrantClient
+from qdrant_client.common.client_exceptions import QdrantException
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
+from qdrant_client.local.qdrant_local import QdrantLocal
+
+from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
+from ...memory.guard.guard import Guard
+from ..toolkit.proxy import guarded_class, inner_of, wrap
+from .headers import headers_for
+from .journal import writes
+from .methods import NOT_GUARDED, RAISES, table
+from .subject_data import QdrantSubjectData
+
+T = TypeVar("T")
+Local: TypeAlias = QdrantLocal | AsyncQdrantLocal
+
+
+def bind(
+    client: Any, services: AdapterServices, /, *, owner_key: str | None = None
+) -> StoreBinding:
+    """
+    Return the binding of a ``QdrantClient`` or ``AsyncQdrantClient``.
+
+    Args:
+        client: The client.
+        services: What the scope offers.
+        owner_key: Payload key, dotted where it is nested, that holds the id of a point's owner: a
+            key of the store, so it is kept verbatim. Gives the customer of a call and
+            the owners of its results; needed for ``tenancy="enforce"`` to have an effect here.
+    """
+    local = _local(client)
+    inline = local is not None and _is_bound(local)
+    lock = None if local is None else _lock_of(local)
+    rows = table(owner_key, inline=inline)
+    points = QdrantSubjectData(client, lock=lock)
+    if owner_key is not None:
+        points.owner_keys.add(owner_key)
+    return StoreBinding(
+        methods=rows,
+        is_failure=store_failed,
+        client_class=lambda base: _class_of(cast("Any", base), owner_key, inline=inline),
+        subject_data=points,
+        # A write can be made again on another thread only.
+        writes=None if inline else writes(client, rows),
+        serialise=lock,
+        blocks=isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None,
+        around=headers_for(client, services.faults),
+    )
+
+
+def rebind(
+    client: T, guard: Guard, services: AdapterServices, /, *, owner_key: str | None = None
+) -> T:
+    """Return a guarded *client* with another *owner_key*, by the same guard; None: as it is."""
+    inner = inner_of(client)
+    if owner_key is None or inner is None:
+        return client
+    points = services.subject_data.of(guard)
+    if isinstance(points, QdrantSubjectData):
+        points.owner_keys.add(owner_key)
+    local = _local(cast("Any", inner))
+    kind = _class_of(
+        cast("Any", type(inner)), owner_key, inline=local is not None and _is_bound(local)
+    )
+    return client if type(client) is kind else wrap(inner, guard, kind)
+
+
+@lru_cache(maxsize=32)
+def _class_of(base: Any, owner_key: str | None, *, inline: bool) -> type[Any]:
+    return guarded_class(base, table(owner_key, inline=inline))
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+_FAILED_CODES = frozenset(
+    {
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DATA_LOSS,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.INTERNAL,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.UNKNOWN,
+    }
+)
+_MALFORMED = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+_TIMEOUT, _TOO_MANY, _BAD_REQUEST, _SERVER_ERROR = 408, 429, 400, 500
+
+
+def store_failed(exc: BaseException) -> bool:
+    """Tell a failure of Qdrant from a caller's mistake."""
+    if isinstance(exc, UnexpectedResponse):
+        return _failed_status(exc.status_code)
+    if isinstance(exc, ResponseHandlingException):
+        return _failed_source(exc.source)
+    if isinstance(exc, grpc.RpcError):
+        code = getattr(exc, "code", None)
+        return code is None or code() in _FAILED_CODES
+    if isinstance(exc, RuntimeError):
+        return _is_closed(exc)
+    return isinstance(exc, (QdrantException, sqlite3.Error, OSError))
+
+
+def _failed_status(status: int | None) -> bool:
+    # Below 400 it is a redirect or a captive portal: somebody answered, but not the store.
+    if status is None or status < _BAD_REQUEST or status >= _SERVER_ERROR:
+        return True
+    return status in {_TIMEOUT, _TOO_MANY}
+
+
+def _failed_source(source: BaseException) -> bool:
+    """Classify the exception that the client wrapped, which may be its own mistake in a request."""
+    if isinstance(source, httpx.HTTPError):
+        return not isinstance(source, _MALFORMED)
+    if isinstance(source, RuntimeError):
+        return _is_closed(source)
+    return isinstance(source, (ValidationError, OSError))
+
+
+def _is_closed(exc: RuntimeError) -> bool:
+    # Local mode, httpx and the gRPC channel pool have no type for it, only words.
+    return "closed" in str(exc) or "grpc connection" in str(exc)
+
+
+# -- local mode ------------------------------------------------------------------------------------
+
+
+_SERIALISED = 3
+"""`sqlite3.threadsafety` where connections may go from thread to thread."""
+
+_inside: ContextVar[tuple[object, ...]] = ContextVar("mnemoscope_qdrant_lock", default=())
+
+
+class CallLock:
+    """
+    Lock around the calls of a client that is not thread-safe.
+
+    A call made from inside another (by the iterator that an upload pulls, say) shares the lock, on
+    whichever thread its deadline is kept: a re-entrant lock would wait for itself there.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turn: object | None = None
+
+    def __enter__(self) -> None:
+        inside = _inside.get()
+        if self._turn not in inside:
+            self._lock.acquire()
+            self._turn = object()
+        _inside.set((*inside, self._turn))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        outside = _inside.get()[:-1]
+        _inside.set(outside)
+        if self._turn not in outside:
+            self._turn = None
+            self._lock.release()
+
+
+_locks: weakref.WeakKeyDictionary[Any, CallLock] = weakref.WeakKeyDictionary()
+_locks_guard = threading.Lock()
+
+
+def _lock_of(local: Local) -> CallLock:
+    """Return the lock that all guards of a local client share."""
+    with _locks_guard:
+        return _locks.setdefault(local, CallLock())
+
+
+def _local(client: QdrantClient | AsyncQdrantClient) -> Local | None:
+    found = getattr(client, "_client", None)
+    return found if isinstance(found, (QdrantLocal, AsyncQdrantLocal)) else None
+
+
+def _is_bound(local: Local) -> bool:
+    """Tell whether SQLite, as it was compiled here, refuses other threads than the one it knows."""
+    shared = local.force_disable_check_same_thread or sqlite3.threadsafety == _SERIALISED
+    return local.persistent and not shared
+
+
+ADAPTER = StoreAdapter(
+    store="qdrant",
+    db_system="qdrant",
+    client_types=(QdrantClient, AsyncQdrantClient),
+    bind=bind,
+    rebind=rebind,
+    instruments=True,
+    not_guarded=NOT_GUARDED,
+    raises=RAISES,
+)

@@ -1,0 +1,294 @@
+"""
+Methods of the Qdrant clients: how each fails, what is redacted, and what events tell of it.
+
+`METHODS` is the one table, for sync and async; `NOT_GUARDED` names what is left alone, and why. A
+test holds both against the installed client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, cast
+
+from qdrant_client.http import models
+
+from ...memory.api import Arguments, Method, Row, Summary, forget, method_table, recall, remember
+from ...memory.privacy.engine.redaction import Redaction
+from ...telemetry.event.event import Deletes, OperationClass
+from .content import content
+from .owner import Owner
+from .redaction import Path, Rule, Walker
+from .tenancy import confine
+
+
+def _unconfirmed(_arguments: Arguments) -> models.UpdateResult:
+    # Qdrant's own word for a write that nobody confirmed. ACKNOWLEDGED would be a lie.
+    return models.UpdateResult(status=models.UpdateStatus.WAIT_TIMEOUT)
+
+
+def _each_unconfirmed(arguments: Arguments) -> list[models.UpdateResult]:
+    return [_unconfirmed(arguments) for _ in arguments["update_operations"]]
+
+
+def _none(_arguments: Arguments) -> None:
+    return None
+
+
+METHODS: Mapping[str, Method] = method_table(
+    recall("query_points", neutral=lambda _: models.QueryResponse(points=[])),
+    recall(
+        "query_batch_points",
+        neutral=lambda given: [models.QueryResponse(points=[]) for _ in given["requests"]],
+    ),
+    recall("query_points_groups", neutral=lambda _: models.GroupsResult(groups=[])),
+    recall("scroll", neutral=lambda _: ([], None)),
+    recall("retrieve", neutral=lambda _: []),
+    recall("count", neutral=lambda _: models.CountResult(count=0)),
+    recall("facet", neutral=lambda _: models.FacetResponse(hits=[])),
+    recall("search_matrix_pairs", neutral=lambda _: models.SearchMatrixPairsResponse(pairs=[])),
+    recall(
+        "search_matrix_offsets",
+        neutral=lambda _: models.SearchMatrixOffsetsResponse(
+            offsets_row=[], offsets_col=[], scores=[], ids=[]
+        ),
+    ),
+    remember("upsert", neutral=_unconfirmed),
+    remember("upload_points", neutral=_none, shields=False, inline=True),
+    remember("upload_collection", neutral=_none, shields=False, inline=True),
+    remember("update_vectors", "update_memory", neutral=_unconfirmed),
+    remember("set_payload", "update_memory", neutral=_unconfirmed),
+    remember("overwrite_payload", "update_memory", neutral=_unconfirmed),
+    remember("batch_update_points", "update_memory", neutral=_each_unconfirmed),
+    forget("delete", deletes=Deletes.IDS),
+    forget("delete_vectors", deletes=Deletes.IDS),
+    forget("delete_payload", deletes=Deletes.IDS),
+    forget("clear_payload", deletes=Deletes.IDS),
+    forget("delete_vector_name", deletes=Deletes.IDS),
+    forget("delete_shard_key", deletes=Deletes.IDS),
+    forget("delete_collection", "delete_memory_store", deletes=Deletes.EVERYTHING),
+    forget("recreate_collection", "delete_memory_store", deletes=Deletes.EVERYTHING),
+    remember("create_collection", "create_memory_store"),
+    remember("update_collection", "update_memory_store"),
+)
+
+NOT_GUARDED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("collection_exists", "get_aliases", "get_collection", "get_collection_aliases",
+         "get_collections", "info"),
+        "answers about the schema: a neutral one would make an application create it anew",
+    ),
+    **dict.fromkeys(
+        ("create_payload_index", "create_vector_name", "delete_payload_index",
+         "update_collection_aliases"),
+        "changes the schema: holds names, no content",
+    ),
+    **dict.fromkeys(
+        ("create_full_snapshot", "create_shard_snapshot", "create_snapshot",
+         "delete_full_snapshot", "delete_shard_snapshot", "delete_snapshot",
+         "list_full_snapshots", "list_shard_snapshots", "list_snapshots", "recover_shard_snapshot",
+         "recover_snapshot"),
+        "an operator's business: whole copies on the server's own disk",
+    ),
+    **dict.fromkeys(
+        ("cluster_collection_update", "cluster_status", "cluster_telemetry",
+         "collection_cluster_info", "create_shard_key", "get_optimizations", "list_shard_keys",
+         "recover_current_peer", "remove_peer"),
+        "an operator's business: the cluster",
+    ),
+    "migrate": "copies what is stored, redacted already, to another client",
+    "close": "closes the client",
+    "get_embedding_size": "asks fastembed, not the store",
+}  # fmt: skip
+"""Public methods that go straight to the client, and why."""
+
+RAISES: Mapping[str, str] = dict.fromkeys(
+    ("create_collection", "update_collection"),
+    "an application that finds out with its first write that there is no collection is worse off "
+    "than one that does not start",
+)
+"""Methods without a neutral value, and why."""
+
+_WRITES = (
+    models.UpsertOperation,
+    models.SetPayloadOperation,
+    models.OverwritePayloadOperation,
+    models.UpdateVectorsOperation,
+)
+
+# -- redaction -------------------------------------------------------------------------------------
+
+
+def _uploaded_vectors(walker: Walker, value: Any) -> Any:
+    lazy = not hasattr(value, "__len__")
+    return walker.lazy(Walker.vector, value) if lazy else walker.vectors(value)
+
+
+def _lookup(walker: Walker, value: Any) -> Any:
+    return value if isinstance(value, str) else walker.walk(value)
+
+
+_KEPT = (
+    "collection_name", "using", "with_vectors", "consistency", "shard_key_selector", "shard_key",
+    "timeout", "wait", "ordering", "update_mode", "limit", "score_threshold", "method",
+    "vector_name",
+)  # fmt: skip
+
+_PARAMETERS: Mapping[str, Rule] = {
+    **dict.fromkeys(_KEPT, Walker.keep),
+    "query": Walker.vector,
+    "with_payload": Walker.path,
+    "group_by": Walker.path,
+    "order_by": Walker.path,
+    "key": Walker.path,
+    "keys": Walker.path,
+    "with_lookup": _lookup,
+    "offset": Walker.identity,
+    "ids": Walker.points,
+    "points": Walker.points,
+    "points_selector": Walker.points,
+    "payload": Walker.payload,
+}
+"""By name, for all methods. What is not in here is redacted by structure."""
+
+_SPECIAL: Mapping[str, Mapping[str, Rule]] = {
+    "delete_vectors": {"vectors": Walker.keep},
+    "upload_collection": {"vectors": _uploaded_vectors, "payload": Walker.payloads},
+}
+
+_SETTINGS = frozenset({"create_collection", "recreate_collection", "update_collection"})
+"""Methods that take settings: only ``metadata`` holds text."""
+
+
+def _redact(
+    rules: Mapping[str, Rule], default: Rule, owner: Path, given: Arguments, redaction: Redaction
+) -> Arguments:
+    walker = Walker(redaction, owner)
+    redacted: Arguments = {}
+    for name, value in given.items():
+        rule = rules.get(name, default)
+        redacted[name] = value if rule is Walker.keep else rule(walker, value)
+    return redacted
+
+
+def _redaction_of(name: str, owner: Path) -> Callable[[Arguments, Redaction], Arguments]:
+    if name in _SETTINGS:
+        return partial(_redact, {"metadata": Walker.walk}, Walker.keep, owner)
+    rules = {**_PARAMETERS, **_SPECIAL.get(name, {})}
+    return partial(_redact, rules, Walker.walk, owner)
+
+
+# -- summaries -------------------------------------------------------------------------------------
+
+
+def _responses(result: Any) -> list[Any]:
+    return [point for each in result for point in each.points]
+
+
+_RECORDS: Mapping[str, Callable[[Any], list[Any]]] = {
+    "query_points": lambda result: result.points,
+    "query_batch_points": _responses,
+    "query_points_groups": lambda result: [hit for group in result.groups for hit in group.hits],
+    "scroll": lambda result: result[0],
+    "retrieve": lambda result: result,
+}
+
+_SIZES: Mapping[str, Callable[[Any], int]] = {
+    "facet": lambda result: len(result.hits),
+    "search_matrix_pairs": lambda result: len(result.pairs),
+    "search_matrix_offsets": lambda result: len(result.ids),
+}
+
+
+def _summarize(name: str, owner: Owner | None, result: Any, arguments: Arguments) -> Summary:
+    if name in _RECORDS:
+        records = _RECORDS[name](result)
+        # Lists first: a tuple of a generator costs twice as much, in every recall.
+        return Summary(
+            len(records),
+            tuple([str(each.id) for each in records]),
+            tuple([each.score for each in records if isinstance(each, models.ScoredPoint)]),
+            owner.owners(records) if owner else (),
+        )
+    if name in _SIZES:
+        return Summary(hits=_SIZES[name](result))
+    return Summary(memory_ids=tuple(_ids(arguments)))
+
+
+def _ids(arguments: Arguments) -> Iterator[str]:
+    points = arguments.get("points", arguments.get("points_selector"))
+    if isinstance(points, (models.PointIdsList, models.Batch)):
+        points = points.points if isinstance(points, models.PointIdsList) else points.ids
+    if isinstance(points, (list, tuple)):
+        for each in cast("list[Any]", points):
+            yield str(getattr(each, "id", each))
+
+
+# -- with an owner ---------------------------------------------------------------------------------
+
+
+def _with_owner(method: Method, owner: Owner) -> Method:
+    confined = confine(owner, method.name)
+    if confined is None:
+        return method
+    return replace(
+        method,
+        scope=owner.scope,
+        confine=confined,
+        only=partial(owner.only, method.name) if method.name in _RECORDS else None,
+        needs_owner=True,
+    )
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+
+def _collection(arguments: Arguments) -> str | None:
+    name = arguments.get("collection_name")
+    return name if isinstance(name, str) else None
+
+
+@lru_cache(maxsize=32)
+def table(owner_key: str | None, *, inline: bool = False) -> Mapping[str, Row]:
+    """
+    Return the methods of one client.
+
+    Args:
+        owner_key: Payload key of a point's owner, or None.
+        inline: It must be called on its caller's thread.
+    """
+    owner = Owner(owner_key) if owner_key else None
+    rows: dict[str, Row] = {
+        name: _row(replace(each, inline=inline or each.inline), owner)
+        for name, each in METHODS.items()
+    }
+    writes = cast("Method", rows["batch_update_points"])
+    deletes = replace(
+        writes,
+        operation="delete_memory",
+        op_class=OperationClass.FORGET,
+        deletes=Deletes.IDS,
+        neutral=None,
+    )
+    rows["batch_update_points"] = lambda given: deletes if _deletes(given) else writes
+    return rows
+
+
+def _row(method: Method, owner: Owner | None) -> Method:
+    described = replace(
+        method,
+        redact=_redaction_of(method.name, owner.path if owner else ()),
+        collection=_collection,
+        summary=partial(_summarize, method.name, owner),
+        content=partial(content, owner),
+    )
+    return _with_owner(described, owner) if owner else described
+
+
+def _deletes(arguments: Arguments) -> bool:
+    """Tell whether a batch removes anything, as far as can be seen without consuming it."""
+    operations = arguments.get("update_operations")
+    if not isinstance(operations, (list, tuple)):
+        return True
+    return not all(isinstance(each, _WRITES) for each in cast("Iterable[Any]", operations))

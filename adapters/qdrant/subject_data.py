@@ -1,0 +1,162 @@
+"""Subject data in Qdrant: the points whose payload names the person under the owner's key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from qdrant_client import models
+from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
+from qdrant_client.local.qdrant_local import QdrantLocal
+
+from ...memory.subject_data.records import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ..toolkit.sqlite_cleaning import clean
+from ..toolkit.sync_async import resolve
+
+ELSEWHERE = (
+    "the Qdrant server keeps deleted points in its files until its optimizer has rewritten them, "
+    "and in snapshots: these were not looked at"
+)
+
+
+class Points:
+    """
+    The points of one client that a filter finds, in one collection at a time.
+
+    Args:
+        client: A bare client, sync or async.
+        lock: Held around each call, for clients that are not thread-safe.
+    """
+
+    def __init__(self, client: Any, lock: AbstractContextManager[Any] | None = None) -> None:
+        self._client = client
+        self._lock = lock or nullcontext()
+
+    async def _call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return await resolve(getattr(self._client, name)(*args, **kwargs))
+
+    async def collections(self) -> list[str]:
+        """Return the names of all collections, sorted."""
+        found = await self._call("get_collections")
+        return sorted(each.name for each in found.collections)
+
+    async def page(
+        self, collection: str, wanted: models.Filter, after: Any | None = None
+    ) -> tuple[list[Any], Any | None]:
+        """Return the points after *after*, and the next *after*."""
+        records, following = await self._call(
+            "scroll", collection, scroll_filter=wanted, limit=PAGE_SIZE, offset=after
+        )
+        return records, following
+
+    async def each(self, collection: str, wanted: models.Filter) -> AsyncIterator[Any]:
+        """Yield all of them."""
+        records, after = await self.page(collection, wanted)
+        while records:
+            for record in records:
+                yield record
+            records, after = await self.page(collection, wanted, after) if after else ([], None)
+
+    async def remove(self, collection: str, wanted: models.Filter) -> int:
+        """Remove them, and return how many they were."""
+        counted = await self._call("count", collection, count_filter=wanted, exact=True)
+        if counted.count:
+            selector = models.FilterSelector(filter=wanted)
+            await self._call("delete", collection, points_selector=selector, wait=True)
+        return int(counted.count)
+
+    @property
+    def folder(self) -> Path | None:
+        """Folder of a local client. None: its points are in memory or on a server."""
+        local = self._local
+        return Path(local.location) if local is not None and local.persistent else None
+
+    def clean(self, collections: Iterable[str]) -> tuple[str, ...]:
+        """
+        Rewrite local files without deleted points.
+
+        Returns:
+            Notes for the person who asked.
+        """
+        local = self._local
+        if local is None:
+            return (ELSEWHERE,)
+        with self._lock:
+            stored = (local.collections[each].storage for each in collections)
+            for each in stored:
+                if each is not None:
+                    clean(each.storage)
+        return ()
+
+    @property
+    def _local(self) -> QdrantLocal | AsyncQdrantLocal | None:
+        found = getattr(self._client, "_client", None)
+        return found if isinstance(found, (QdrantLocal, AsyncQdrantLocal)) else None
+
+
+def owner_filter(keys: Iterable[str], customer: str) -> models.Filter:
+    """Return the filter for points that name *customer* under one of *keys*."""
+    match = models.MatchValue(value=customer)
+    return models.Filter(
+        should=[models.FieldCondition(key=key, match=match) for key in sorted(keys)]
+    )
+
+
+class QdrantSubjectData:
+    """
+    The provider of one client: the points in its collections.
+
+    Args:
+        client: The bare client, sync or async.
+        owner_keys: Payload keys that hold an owner's id.
+        lock: Held around each call, for clients that are not thread-safe.
+    """
+
+    store = "qdrant"
+    title = "Documents"
+
+    def __init__(
+        self,
+        client: Any,
+        owner_keys: Iterable[str] = (),
+        *,
+        lock: AbstractContextManager[Any] | None = None,
+    ) -> None:
+        self.owner_keys = set(owner_keys)
+        self._points = Points(client, lock)
+
+    @property
+    def unavailable(self) -> str | None:
+        """Reason that no point can be attributed; None if an owner's key is known."""
+        return None if self.owner_keys else "wrapped without owner_key: no point says whose it is"
+
+    async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
+        """Return points of *subject*, collection by collection."""
+        place, offset = after or (0, None)
+        collections = await self._points.collections() if self.owner_keys else []
+        if place >= len(collections):
+            return Page(())
+        collection, wanted = collections[place], owner_filter(self.owner_keys, subject.customer)
+        records, following = await self._points.page(collection, wanted, offset)
+        found = tuple(
+            SubjectRecord(
+                kind="point", id=str(each.id), collection=collection, content=each.payload
+            )
+            for each in records
+        )
+        return Page(found, (place, following) if following is not None else (place + 1, None))
+
+    async def erase(self, subject: DataSubject) -> Erased:
+        """Remove all points of *subject*."""
+        collections = await self._points.collections() if self.owner_keys else []
+        wanted = owner_filter(self.owner_keys, subject.customer)
+        removed = [await self._points.remove(each, wanted) for each in collections]
+        return Erased(sum(removed), messages=self._points.clean(collections))
+
+    async def files(self) -> tuple[Path, ...]:
+        """Return the folder of a local client."""
+        folder = self._points.folder
+        return () if folder is None else (folder,)

@@ -1,0 +1,71 @@
+"""Wrapping a client: the adapter that knows it, its guard, and the class of the guarded client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from ...memory.api import AdapterServices, Row, StoreAdapter, StoreBinding
+from ...memory.errors import UnsupportedClientError
+from .proxy import Inline, guard_of, guarded_class, unwrap_instrumented, wrap
+
+T = TypeVar("T")
+
+
+def guard_client(client: T, adapter: StoreAdapter, services: AdapterServices, **options: Any) -> T:
+    """
+    Return *client* behind a guard: an instance of its own class.
+
+    Args:
+        client: Stays usable, unguarded, as it is.
+        adapter: Knows clients of its class.
+        services: The scope's.
+        **options: The adapter's own.
+
+    Raises:
+        UnsupportedClientError: The adapter does not know its class.
+    """
+    guard = guard_of(client)
+    if guard is not None and guard in services.guards.guards:
+        rebind: Callable[..., T] | None = adapter.rebind
+        return client if rebind is None else rebind(client, guard, services, **options)
+    if not isinstance(client, adapter.client_types):
+        raise UnsupportedClientError(
+            type(client), tuple(each.__name__ for each in adapter.client_types)
+        )
+    client = unwrap_instrumented(client, services.guards)
+    wrapped: T = _wrapped(client, adapter, adapter.bind(client, services, **options), services)
+    return wrapped
+
+
+def _wrapped(
+    client: Any, adapter: StoreAdapter, binding: StoreBinding, services: AdapterServices
+) -> Any:
+    guard = services.guards.guard(
+        adapter.store,
+        db_system=adapter.db_system,
+        is_failure=binding.is_failure,
+        serialise=binding.serialise,
+        blocks=binding.blocks,
+        writes=binding.writes,
+        steps=binding.steps,
+        around=binding.around,
+        retries=binding.retries,
+        parts=binding.parts,
+    )
+    if binding.subject_data is not None:
+        services.subject_data.add(binding.subject_data, guard)
+    if binding.on_guarded is not None:
+        binding.on_guarded(guard)
+    base = cast("Any", type(client))
+    if binding.client_class is None:
+        kind = _class_of(base, tuple(binding.methods.items()), binding.inline)
+    else:
+        kind = binding.client_class(base)
+    return wrap(client if binding.client is None else binding.client, guard, kind)
+
+
+@lru_cache(maxsize=64)
+def _class_of(base: Any, methods: tuple[tuple[str, Row], ...], inline: Inline) -> type[Any]:
+    return guarded_class(base, dict(methods), inline=inline)

@@ -1,0 +1,1 @@
+"""The audit trail's databases: SQLite and PostgreSQL, their schema and errors."""

@@ -1,0 +1,142 @@
+"""
+The protocols of a database for the audit trail. SQL is written once, with ``?`` for values.
+
+`sqlite` is the default, `postgres` is for many machines. Each turns its errors into `AuditError`,
+and gives two kinds of connection: one that writes, whose transaction is durable when it ends, and
+any number that read, each of which sees one moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+Value = str | int | float | bytes | None
+"""A value of a column."""
+
+
+class Rows(Protocol):
+    """The result of a statement."""
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that were changed."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the next row, a tuple, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class ReadConnection(Protocol):
+    """A connection that sees one moment of the database and cannot change it."""
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        """Run *statement*."""
+        ...
+
+    def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
+        """Run *statement* and yield its rows, however many, in bounded memory."""
+        ...
+
+
+class WriteConnection(ReadConnection, Protocol):
+    """
+    A connection inside a transaction that writes.
+
+    Attributes:
+        queue: Behind a SELECT, makes it wait until no other transaction has the row.
+    """
+
+    queue: str
+
+    def found(self) -> None:
+        """Wait until no other transaction is about to insert the row that writers queue for."""
+        ...
+
+    def insert(
+        self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
+    ) -> None:
+        """Add *rows* to *table*."""
+        ...
+
+
+class Database(Protocol):
+    """
+    One audit database. Opens nothing until it is used; not thread-safe but for `reading`.
+
+    Attributes:
+        label: What errors call it: a path, or host and name. Never a password.
+        path: Its file, where it is one.
+    """
+
+    label: str
+    path: Path | None
+
+    def writing(self) -> AbstractContextManager[WriteConnection]:
+        """
+        Return a transaction that begins when no other writes, and is on the disk when it ends.
+
+        Raises:
+            AuditError: Nothing of it was stored, as far as can be known.
+        """
+        ...
+
+    def reading(self) -> AbstractContextManager[ReadConnection]:
+        """
+        Return a connection of its own that sees one moment.
+
+        Raises:
+            AuditError: There is no such database, or it cannot be read.
+        """
+        ...
+
+    def exists(self) -> bool:
+        """Return whether there is anything to read."""
+        ...
+
+    def check_writable(self) -> None:
+        """
+        Find out whether it could be written, changing nothing.
+
+        Raises:
+            AuditError: It could not.
+        """
+        ...
+
+    def scrub(self) -> None:
+        """
+        Rid the files of what was deleted.
+
+        Raises:
+            AuditError: It is still in them.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connection that writes. The next use opens another."""
+        ...
+
+    def abandon(self) -> None:
+        """Drop the connection in a forked child, without touching the parent's."""
+        ...
+
+
+def marks(count: int) -> str:
+    """Return so many marks for values, for an ``IN (…)``."""
+    return ", ".join("?" * count)
+
+
+@lru_cache(64)
+def insert_statement(table: str, columns: tuple[str, ...]) -> str:
+    """Return an INSERT of one row."""
+    return f"INSERT INTO {table}({', '.join(columns)}) VALUES ({marks(len(columns))})"  # noqa: S608 - literals of this package

@@ -1,0 +1,344 @@
+"""
+The audit trail in PostgreSQL: many processes, on many machines, on one log.
+
+Writers queue for the log's head row, rows travel by COPY. Each process has one connection that
+writes; readers have one each, with a transaction that sees one moment. A connection is never used,
+nor closed, after a fork: that would reach the server. Of an error only its class and code are
+shown: what the server says may quote rows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .database import Rows, Value
+from .errors import AuditError
+from .schema import (
+    APPLICATION_ID,
+    check_version,
+    newest_version,
+    steps_from,
+    types_of,
+    version_after,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_S = 5
+"""Seconds to wait for a connection."""
+
+LOCK_MS = 5_000
+"""Milliseconds a writer waits for others before it gives up a batch."""
+
+_SESSION = (
+    # A server may be set to acknowledge what is not on its disk yet.
+    "SET synchronous_commit = on",
+    "SET statement_timeout = '60s'",
+    "SET idle_in_transaction_session_timeout = '60s'",
+)
+_numbers = count(1)
+_READING = "SET statement_timeout = 0"
+_TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double precision"}
+_COPIED = {"INTEGER": "int8", "TEXT": "text", "BLOB": "bytea", "REAL": "float8"}
+_NO_NUL = "\N{REPLACEMENT CHARACTER}"
+_FETCHED = 500
+_ADVICE = {
+    "08": "cannot be reached",
+    "28": "refuses this user. Check user and password in MNEMOSCOPE_AUDIT_URL",
+    "3D": "is not there. Create it, or correct MNEMOSCOPE_AUDIT_URL",
+    "42501": "does not let this user write. Grant it the rights to create and use tables",
+    "25006": "is read-only. Name the primary in MNEMOSCOPE_AUDIT_URL",
+    "42P01": "is not as it should be: a table is missing. Restore it from a backup",
+    "42703": "is not as it should be: a column is missing. Restore it from a backup",
+    "53": "has no resources left: disk, memory or connections",
+    "55P03": "was locked by another process for too long",
+    "57": "is shutting down, or gave the query up",
+}
+
+
+class PostgresDatabase:
+    """
+    See `Database`.
+
+    Args:
+        url: ``postgresql://user:password@host:port/name?…``, as libpq takes it.
+
+    Raises:
+        ValueError: The URL is not one, or the extra is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.path: Path | None = None
+        self._url = url
+        self.label = f"the audit database {_told(url)}"
+        self._connection: psycopg.Connection[Any] | None = None
+
+    @contextmanager
+    def writing(self) -> Generator[_WriteConnection]:
+        """See `Database.writing`."""
+        with self._explained():
+            if self._connection is None:
+                self._connection = self._opened()
+            with self._connection.transaction():
+                yield _WriteConnection(self._connection)
+
+    @contextmanager
+    def reading(self) -> Generator[_ReadConnection]:
+        """See `Database.reading`."""
+        with self._explained(), self._connected() as connection:
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            connection.execute(_READING)
+            version = _version_of(connection)
+            check_version(version, self.label)
+            if version == 0:
+                raise AuditError(f"{self.label} is empty")
+            yield _ReadConnection(connection)
+
+    def exists(self) -> bool:
+        """See `Database.exists`."""
+        with self._explained(), self._connected() as connection:
+            return _version_of(connection) > 0
+
+    def check_writable(self) -> None:
+        """See `Database.check_writable`: by rights, and whether it is a standby."""
+        with self._explained(), self._connected() as connection:
+            allowed = connection.execute(_MAY_WRITE).fetchone()
+        if allowed != (True,):
+            raise AuditError(f"{self.label} {_ADVICE['42501']}")
+
+    def scrub(self) -> None:
+        """
+        See `Database.scrub`: dead rows are in the heap until it is vacuumed.
+
+        Keys and aliases are written anew, which takes their tables for a moment. Details are many,
+        and tell nothing without the keys: their space is given back, to be overwritten.
+        """
+        with self._explained(), self._connected() as connection:
+            connection.execute("SET statement_timeout = 0")
+            connection.execute("VACUUM (FULL) audit_subject")
+            connection.execute("VACUUM (FULL) audit_subject_alias")
+            connection.execute("VACUUM audit_detail")
+            connection.execute("VACUUM audit_memory")
+
+    def close(self) -> None:
+        """See `Database.close`."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):
+                connection.close()
+
+    def abandon(self) -> None:
+        """See `Database.abandon`."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # References that are never given back: no destructor may hang up for the parent.
+            for each in (connection, connection.pgconn):
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+
+    def _opened(self) -> psycopg.Connection[Any]:
+        connection = self._connect()
+        try:
+            _migrate(connection, self.label)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _connected(self) -> Generator[psycopg.Connection[Any]]:
+        connection = self._connect()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        import psycopg  # noqa: PLC0415 - an extra
+
+        # A pooler between here and the server may give each statement another session.
+        connection = psycopg.connect(
+            self._url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_S
+        )
+        try:
+            for statement in _SESSION:
+                connection.execute(statement)
+            connection.execute("SELECT set_config('lock_timeout', %s, false)", (str(LOCK_MS),))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        """Turn errors of the server, and of the way to it, into an `AuditError`."""
+        import psycopg  # noqa: PLC0415 - an extra
+
+        try:
+            yield
+        except psycopg.Error as exc:
+            code = exc.sqlstate or "08"
+            advice = _ADVICE.get(code) or _ADVICE.get(code[:2])
+            reason = advice or f"failed ({type(exc).__name__}, {code})"
+            # Not chained: a server's message may quote what was written.
+            raise AuditError(f"{self.label} {reason}") from None
+
+
+class _ReadConnection:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        return self._connection.execute(_translated(statement), values, binary=True)
+
+    def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
+        # A cursor on the server: the client's own would gather all rows first.
+        with self._connection.cursor(f"mnemoscope_{next(_numbers)}", binary=True) as cursor:
+            cursor.itersize = _FETCHED
+            cursor.execute(_translated(statement), values)
+            yield from cursor
+
+
+class _WriteConnection(_ReadConnection):
+    queue = " FOR UPDATE"
+
+    def found(self) -> None:
+        self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
+
+    def insert(
+        self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
+    ) -> None:
+        if not rows:
+            return
+        copy_in = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(copy_in.encode()) as copy,
+        ):
+            copy.set_types(types_of(table, columns, _COPIED.__getitem__))
+            for row in rows:
+                copy.write_row(
+                    [
+                        # The one character that PostgreSQL's text does not hold.
+                        each.replace("\0", _NO_NUL) if type(each) is str and "\0" in each else each
+                        for each in row
+                    ]
+                )
+
+
+@lru_cache(256)
+def _translated(statement: str) -> bytes:
+    return statement.replace("%", "%%").replace("?", "%s").encode()
+
+
+def _told(url: str) -> str:
+    """Return host and name of *url*, which may be shown."""
+    try:
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise ValueError(
+            "an audit trail in PostgreSQL needs psycopg: pip install 'mnemoscope[postgres]'"
+        ) from None
+    import psycopg  # noqa: PLC0415 - an extra
+
+    try:
+        known = conninfo_to_dict(url)
+    except psycopg.Error:
+        raise ValueError("the audit URL is none that PostgreSQL understands") from None
+    return f"{known.get('dbname', '')} at {known.get('host', 'the local host')}"
+
+
+# -- schema --------------------------------------------------------------------------------------
+
+_HAS_LOG = "SELECT to_regclass('audit_log') IS NOT NULL"
+_MAY_WRITE = """
+    SELECT NOT pg_is_in_recovery() AND CASE
+      WHEN to_regclass('audit_event') IS NULL
+      THEN has_schema_privilege(current_schema(), 'CREATE')
+      ELSE has_table_privilege('audit_event', 'INSERT')
+        AND has_table_privilege('audit_log', 'UPDATE')
+    END
+"""
+
+
+def _version_of(connection: psycopg.Connection[Any]) -> int:
+    if connection.execute(_HAS_LOG).fetchone() != (True,):
+        return 0
+    found = connection.execute("SELECT version FROM audit_schema").fetchone()
+    return int(found[0]) if found else 0
+
+
+def _migrate(connection: psycopg.Connection[Any], label: str) -> None:
+    """Bring a database to the newest version, each step in a transaction of its own."""
+    while True:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
+            version = _version_of(connection)
+            check_version(version, label)
+            if version == newest_version():
+                return
+            _step(connection, version)
+
+
+def _step(connection: psycopg.Connection[Any], version: int) -> None:
+    if version == 0:
+        connection.execute("CREATE TABLE audit_schema(version bigint NOT NULL)")
+        connection.execute("INSERT INTO audit_schema VALUES (0)")
+    for statement in steps_from(version)[0]:
+        connection.execute(_in_its_words(statement).encode())
+    for statement in _TRIGGERS if version == 0 else ():
+        connection.execute(statement.encode())
+    after = version_after(version)
+    connection.execute("UPDATE audit_schema SET version = %s", (after,))
+    connection.execute("UPDATE audit_log SET schema_version = %s", (after,))
+
+
+def _in_its_words(statement: str) -> str:
+    for ours, its in _TYPES.items():
+        statement = statement.replace(f" {ours}", f" {its}")
+    return statement.replace(") WITHOUT ROWID", ")")
+
+
+_TRIGGERS = (
+    """
+    CREATE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
+    END $$
+    """,
+    """
+    CREATE FUNCTION audit_given_up_only() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF OLD.seq >= (SELECT first_seq FROM audit_log) THEN
+        RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
+      END IF;
+      RETURN OLD;
+    END $$
+    """,
+    """
+    CREATE TRIGGER audit_event_no_update BEFORE UPDATE ON audit_event
+      FOR EACH ROW EXECUTE FUNCTION audit_append_only()
+    """,
+    """
+    CREATE TRIGGER audit_event_no_delete BEFORE DELETE ON audit_event
+      FOR EACH ROW EXECUTE FUNCTION audit_given_up_only()
+    """,
+    """
+    CREATE TRIGGER audit_event_no_truncate BEFORE TRUNCATE ON audit_event
+      FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()
+    """,
+    """
+    CREATE TRIGGER audit_checkpoint_no_change BEFORE UPDATE OR DELETE ON audit_checkpoint
+      FOR EACH ROW EXECUTE FUNCTION audit_append_only()
+    """,
+    """
+    CREATE TRIGGER audit_checkpoint_no_truncate BEFORE TRUNCATE ON audit_checkpoint
+      FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()
+    """,
+)

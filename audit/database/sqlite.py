@@ -1,0 +1,341 @@
+"""
+The audit trail in an SQLite file: one writing connection per process, any number of readers.
+
+SQLite before 3.51.3 can damage a database in WAL mode when one connection commits while another
+runs a checkpoint. Writers here take turns by a lock file, checkpoint included, which rules that out
+between them; readers never checkpoint. A connection is never used, nor closed, after a fork: that
+would touch the parent's locks and its write-ahead log.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from ...telemetry.network.probe import may_write
+from .database import Value, insert_statement
+from .errors import AuditError, reason_of
+from .schema import APPLICATION_ID, check_version, newest_version, steps_from, version_after
+
+BUSY_S = 5.0
+"""Seconds a writer waits for another process before it gives up a batch."""
+
+_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cache_size = -16384",
+    # Seldom: a checkpoint syncs the whole file, and whoever commits waits for it.
+    "PRAGMA wal_autocheckpoint = 4000",
+)
+_ADVICE = {
+    "SQLITE_NOTADB": "is not an SQLite database; nothing in it was changed. Move it away",
+    "SQLITE_CORRUPT": "is damaged; nothing in it was changed. Copy it, then run `sqlite3 .recover`",
+    "SQLITE_READONLY": "is read-only. Let this user write to it and to its folder",
+    "SQLITE_CANTOPEN": "cannot be opened. Check the path and its permissions",
+    "SQLITE_PERM": "cannot be opened. Check its permissions",
+    "SQLITE_BUSY": "was locked by another process for too long",
+    "SQLITE_FULL": "cannot grow: the disk is full",
+    "SQLITE_IOERR": "met an error of the disk",
+    "SQLITE_ERROR": "is not as it should be: a table or column is missing. Restore it from a "
+    "backup, or move it away",
+}
+
+logger = logging.getLogger("mnemoscope.audit")
+
+
+class SqliteDatabase:
+    """
+    See `Database`.
+
+    Args:
+        path: The file. Made, readable for nobody else, when it is first written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path: Path | None = path
+        self.label = f"the audit database {path}"
+        self._path = path
+        self._inode: tuple[int, int] | None = None
+        self._turn_fd: int | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    @contextmanager
+    def writing(self) -> Generator[_WriteConnection]:
+        """See `Database.writing`."""
+        with self._explained():
+            self._leave_what_was_replaced()
+            if self._connection is None:
+                self._open()
+            with self._turn():
+                yield from self._transaction()
+
+    def _transaction(self) -> Generator[_WriteConnection]:
+        connection = self._connection
+        assert connection is not None  # noqa: S101 - opened above
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield _WriteConnection(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def reading(self) -> Generator[_ReadConnection]:
+        """See `Database.reading`."""
+        path = self._path
+        if not path.exists():
+            raise AuditError(f"there is no audit database at {path}")
+        with self._explained():
+            address = f"file:{quote(str(path.absolute()))}?mode=ro"
+            # The thread that closes a generator need not be the one that began it.
+            connection = sqlite3.connect(
+                address, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            with closing(connection):
+                connection.execute("BEGIN")
+                if _version_of(connection, self.label) == 0:
+                    raise AuditError(f"{self.label} is empty")
+                yield _ReadConnection(connection)
+
+    def exists(self) -> bool:
+        """See `Database.exists`."""
+        return self._path.exists()
+
+    def check_writable(self) -> None:
+        """See `Database.check_writable`: by permissions, of the file and of those beside it."""
+        with self._explained():
+            may_write(self._path)
+            may_write(self._path.with_name(f"{self._path.name}-wal"))
+
+    def scrub(self) -> None:
+        """See `Database.scrub`: the write-ahead log still has the pages as they were."""
+        if not self._path.exists():
+            return
+        with self._explained():
+            if self._connection is None:
+                self._open()
+            with self._turn():
+                self._truncate_log()
+
+    def _truncate_log(self) -> None:
+        assert self._connection is not None  # noqa: S101 - opened above
+        deadline = time.monotonic() + BUSY_S
+        while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if time.monotonic() >= deadline:
+                raise AuditError(
+                    f"{self.label} is being read: what was deleted is still in its write-ahead "
+                    "log. Try again when nobody reads"
+                )
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        """Close the database. Another process's turn is waited for, since closing checkpoints."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(AuditError), self._turn():
+                connection.close()
+            connection.close()
+        self._let_go_of_turns()
+
+    def abandon(self) -> None:
+        """See `Database.abandon`."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            # A reference that is never given back: no destructor may close this connection.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+        self._let_go_of_turns()
+
+    # -- opening -----------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        _create(self._path)
+        lock_path = self._path.with_name(self._path.name + "-lock")
+        self._turn_fd = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            with self._turn():
+                connection = self._connection = _connect(self._path)
+                _version_of(connection, self.label)
+                for pragma in _PRAGMAS:
+                    connection.execute(pragma)
+                _migrate(connection, self.label)
+                self._inode = _inode(self._path)
+        except BaseException:
+            self.close()
+            raise
+
+    def _leave_what_was_replaced(self) -> None:
+        if self._connection is None or _inode(self._path) == self._inode:
+            return
+        logger.error(
+            "%s was deleted or replaced while in use: what it held is no longer there, and "
+            "recording goes on with what is there now",
+            self.label,
+        )
+        self.close()
+
+    # -- turns -------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        fd = self._turn_fd
+        if fd is None:
+            raise AuditError(f"{self.label} was closed")
+        _take_turn(fd, self.label)
+        try:
+            yield
+        finally:
+            fcntl.flock(fd, fcntl.LOCK_UN)
+
+    def _let_go_of_turns(self) -> None:
+        fd, self._turn_fd = self._turn_fd, None
+        if fd is not None:
+            os.close(fd)
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        """Turn errors of SQLite and of the file system into an `AuditError`."""
+        try:
+            yield
+        except sqlite3.Error as exc:
+            name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
+            primary = "_".join(name.split("_")[:2])  # SQLITE_READONLY_DBMOVED -> SQLITE_READONLY
+            advice = _ADVICE.get(primary, f"failed ({name})")
+            raise AuditError(f"{self.label} {advice}") from exc
+        except OSError as exc:
+            raise AuditError(f"{self.label} cannot be used: {reason_of(exc)}") from exc
+
+
+class _ReadConnection:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.execute = connection.execute
+
+    def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
+        return iter(self._connection.execute(statement, values))
+
+
+class _WriteConnection(_ReadConnection):
+    queue = ""
+
+    def found(self) -> None:
+        return  # no other transaction writes
+
+    def insert(
+        self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
+    ) -> None:
+        if rows:
+            self._connection.executemany(insert_statement(table, columns), rows)
+
+
+def _take_turn(fd: int, label: str) -> None:
+    deadline = time.monotonic() + BUSY_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise AuditError(f"{label} was locked by another process for too long") from None
+            time.sleep(0.001)
+        else:
+            return
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        # Only a file that is new is opened here: closing a descriptor of a live database would
+        # drop this process's locks on it.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+# -- schema --------------------------------------------------------------------------------------
+
+
+def _version_of(connection: sqlite3.Connection, label: str) -> int:
+    """Return the version of a database, 0 for an empty one, or raise. Changes nothing."""
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application_id != APPLICATION_ID and (tables or version):
+        raise AuditError(
+            f"{label} belongs to another application; nothing in it was changed. "
+            "Choose another file with MNEMOSCOPE_AUDIT_URL"
+        )
+    check_version(version, label)
+    return int(version)
+
+
+def _migrate(connection: sqlite3.Connection, label: str) -> None:
+    """Bring a database to the newest version, each step in a transaction of its own."""
+    while _version_of(connection, label) < newest_version():
+        connection.execute("BEGIN EXCLUSIVE")
+        try:
+            # Read again: another process may have been faster.
+            version = _version_of(connection, label)
+            if version < newest_version():
+                _step(connection, version)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+
+def _step(connection: sqlite3.Connection, version: int) -> None:
+    for statement in steps_from(version)[0]:
+        connection.execute(statement)
+    for statement in _TRIGGERS if version == 0 else ():
+        connection.execute(statement)
+    after = version_after(version)
+    connection.execute("UPDATE audit_log SET schema_version = ?", (after,))
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {after}")
+
+
+def _sealed(table: str, same_row: str, given_up: str) -> tuple[str, ...]:
+    refusal = f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+    # INSERT OR REPLACE deletes without firing a delete trigger, so it is met before it begins.
+    exists = f"EXISTS(SELECT 1 FROM {table} WHERE {same_row})"  # noqa: S608 - literals of this module
+    on = f"ON {table}"
+    return (
+        f"CREATE TRIGGER {table}_no_update BEFORE UPDATE {on} {refusal}",
+        f"CREATE TRIGGER {table}_no_delete BEFORE DELETE {on} WHEN {given_up} {refusal}",
+        f"CREATE TRIGGER {table}_no_replace BEFORE INSERT {on} WHEN {exists} {refusal}",
+    )
+
+
+_TRIGGERS = (
+    *_sealed(
+        "audit_event",
+        # Where writer and number are those of another row, the index refuses or, asked to
+        # replace, would: so they are looked at too.
+        "seq = NEW.seq OR (kind = 'operation' AND NEW.kind = 'operation' "
+        "AND writer_id = NEW.writer_id AND writer_seq = NEW.writer_seq)",
+        "OLD.seq >= (SELECT first_seq FROM audit_log)",
+    ),
+    *_sealed("audit_checkpoint", "size = NEW.size AND created_us = NEW.created_us", "1"),
+)

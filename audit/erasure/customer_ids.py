@@ -1,0 +1,45 @@
+"""
+The ids that only the audit trail has of a customer: their threads, and their deleted memories.
+
+A thread's id names nobody, and neither does the history that a store keeps of a memory that is
+gone. The trail has them in that customer's name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ...memory.subject_data.records import DataSubject
+from ...telemetry.event.event import OperationClass
+from ..queries.provenance import verbatim
+from .residue_scan import ResidueTexts
+
+if TYPE_CHECKING:
+    from ..log import AuditLog
+
+_OURS = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT, OperationClass.FORGET})
+"""Reads are not: what was found for a customer may be a document, or somebody else's."""
+
+
+def data_subject(
+    log: AuditLog, customer: str, tenant: str | None, residue: ResidueTexts | None = None
+) -> DataSubject:
+    """
+    Return a customer with the ids that *log* knows to be theirs; offer its texts to *residue*.
+
+    Raises:
+        AuditError: It cannot be read, or was written with other keys.
+        ScopeError: The customer is nobody or everybody.
+    """
+    runs: set[str] = set()
+    memory_ids: dict[str, set[str]] = {}
+    for row in log.history(customer, tenant):
+        if row.op_class not in _OURS:
+            continue
+        if row.run and row.op_class is OperationClass.CHECKPOINT:
+            runs |= {row.run, verbatim(row.run, customer)}
+        memory_ids.setdefault(row.store, set()).update(each.memory_id for each in row.memories)
+        if residue and row.content and row.op_class is OperationClass.REMEMBER:
+            residue.offer(json.loads(row.content))
+    return DataSubject(customer=customer, tenant=tenant, runs=runs, memory_ids=memory_ids)

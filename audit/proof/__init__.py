@@ -1,0 +1,1 @@
+"""The proofs that the log was not changed: Merkle tree and signed notes."""

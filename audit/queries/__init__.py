@@ -1,0 +1,1 @@
+"""Queries on the log: history, latency, spend, provenance, memories at a moment."""

@@ -1,0 +1,245 @@
+"""
+Queries on operations: a customer's history, their memories, latency and spend.
+
+A history holds everything done in the customer's name, and what was done by id alone, without a
+name, to a memory of theirs. A memory counts as theirs when every named operation on it was: an id
+that several people share (a document, a key like ``profile``) brings nothing of the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import orjson
+
+from ...telemetry.event.event import OperationClass
+from ..database.database import Value, marks
+from ..record.rows import AuditRow, StoredEvent, row_from
+from ..store.customers import seqs_by_id_alone
+from ..store.snapshot import SELECT, Snapshot, first_at
+
+By = Literal["feature", "node", "model"]
+
+SKEW_US = 3_600_000_000
+"""How much later than it was recorded an event may claim to have happened: clocks differ."""
+
+
+class StoreLatency(NamedTuple):
+    """
+    The latency of one store, over all its operations. Milliseconds, by nearest rank.
+
+    Attributes:
+        nested: Operations inside another one, whose caller waited for that one.
+        statuses: Operations by how they ended.
+    """
+
+    store: str
+    operations: int
+    nested: int
+    p50_ms: float
+    p95_ms: float
+    max_ms: float
+    total_s: float
+    statuses: dict[str, int]
+
+
+class Spend(NamedTuple):
+    """Tokens and cost of one feature, node or model. `unpriced_tokens` are not in the cost."""
+
+    name: str | None
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    reasoning_tokens: int
+    cost_usd: float
+    unpriced_tokens: int
+
+
+class Remembered(NamedTuple):
+    """
+    One memory of a customer, as the log knows it. Times in microseconds since 1970 UTC.
+
+    Attributes:
+        content: What was last written, redacted, as JSON text.
+        written_us: Every write.
+        reads: How often it was recalled.
+        last_read_us: And when last.
+        forgotten_us: When it was deleted, if nothing was written since.
+    """
+
+    store: str
+    collection: str | None
+    memory_id: str
+    content: str | None
+    written_us: tuple[int, ...]
+    reads: int
+    last_read_us: int | None
+    forgotten_us: int | None
+
+
+_OF_DETAILS = (
+    "SELECT e.seq, e.header, e.leaf, d.subject_uid, d.salt, d.sealed "
+    "FROM audit_detail d JOIN audit_event e ON e.seq = d.seq"
+)
+BY_SUBJECT = f"{_OF_DETAILS} WHERE d.subject_uid = ? ORDER BY d.occurred_us, d.seq"
+
+
+def history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[AuditRow]:
+    """Yield everything recorded about a customer, oldest first."""
+    return map(row_from, found_history(snapshot, customer, tenant))
+
+
+def found_history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[StoredEvent]:
+    """Yield what `history` does, as the tables hold it."""
+    snapshot.check_keys()
+    uids = snapshot.family(snapshot.uids(customer, tenant))
+    streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
+    unnamed = seqs_by_id_alone(snapshot, uids, snapshot.nobodies(tenant))
+    if unnamed:
+        streams.append(found_by_seqs(snapshot, unnamed))
+    return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_moment)
+
+
+def found_by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[StoredEvent]:
+    """Yield the events of these numbers, in the order in which they happened."""
+    found: list[StoredEvent] = []
+    for start in range(0, len(seqs), 500):
+        part = tuple(seqs[start : start + 500])
+        found += snapshot.found(f"{SELECT} WHERE e.seq IN ({marks(len(part))})", part)
+    return iter(sorted(found, key=_moment))
+
+
+def _moment(found: StoredEvent) -> tuple[int, int]:
+    return orjson.loads(found.header)["occurred_at"], found.seq
+
+
+def _rows(snapshot: Snapshot, statement: str, values: Sequence[Value]) -> Iterator[AuditRow]:
+    return map(row_from, snapshot.found(statement, values))
+
+
+def rows(snapshot: Snapshot, **chosen: Any) -> Iterator[AuditRow]:
+    """Yield the operations that fit all that is *chosen*, in order of recording; see `AuditLog`."""
+    conditions, values = ["e.kind = 'operation'"], list[Value]()
+    for name, value in chosen.items():
+        if value is not None:
+            condition, wanted = _CONDITIONS[name](snapshot, value)
+            conditions.append(condition)
+            values += wanted
+    where = " AND ".join(conditions)
+    return _rows(snapshot, f"{SELECT} WHERE {where} ORDER BY e.seq", values)
+
+
+Condition = Callable[[Snapshot, Any], tuple[str, list[Value]]]
+
+
+def _since(snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
+    return "e.occurred_us >= ? AND e.seq >= ?", [moment_us, first_at(snapshot, moment_us - SKEW_US)]
+
+
+def _until(_snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
+    return "e.occurred_us < ?", [moment_us]
+
+
+def _run(snapshot: Snapshot, run: str) -> tuple[str, list[Value]]:
+    return "d.run_ref = ?", [snapshot.references.run(run)]
+
+
+def _memory(snapshot: Snapshot, memory_id: str) -> tuple[str, list[Value]]:
+    found = "e.seq IN (SELECT seq FROM audit_memory WHERE memory_ref = ?)"
+    return found, [snapshot.references.memory(memory_id)]
+
+
+def _subject(snapshot: Snapshot, uid: str) -> tuple[str, list[Value]]:
+    uids = snapshot.family([uid])
+    return f"d.subject_uid IN ({marks(len(uids))})", [*uids]
+
+
+_CONDITIONS: dict[str, Condition] = {
+    "since_us": _since,
+    "until_us": _until,
+    "run": _run,
+    "memory_id": _memory,
+    "subject_uid": _subject,
+}
+
+
+def memories(history_of: Iterator[AuditRow]) -> list[Remembered]:
+    """Return the memories that a customer's history names, in order of their first mention."""
+    known: dict[tuple[str, str | None, str], Remembered] = {}
+    for row in history_of:
+        for memory_id, _rank, _score in row.memories if row.status.is_normal else ():
+            key = (row.store, row.collection, memory_id)
+            before = known.get(key) or Remembered(*key, None, (), 0, None, None)
+            known[key] = _after(before, row)
+    return list(known.values())
+
+
+def _after(memory: Remembered, row: AuditRow) -> Remembered:
+    if row.op_class is OperationClass.REMEMBER:
+        written = (*memory.written_us, row.occurred_us)
+        return memory._replace(content=row.content, written_us=written, forgotten_us=None)
+    if row.op_class is OperationClass.FORGET:
+        return memory._replace(content=None, forgotten_us=row.occurred_us)
+    return memory._replace(reads=memory.reads + 1, last_read_us=row.occurred_us)
+
+
+_LATENCY = """
+    WITH ranked AS (
+      SELECT store, nested, duration_us,
+        row_number() OVER (PARTITION BY store ORDER BY duration_us) AS place,
+        count(*) OVER (PARTITION BY store) AS total
+      FROM audit_event WHERE {chosen})
+    SELECT store, count(*), sum(nested),
+      min(CASE WHEN place * 100 >= total * 50 THEN duration_us END),
+      min(CASE WHEN place * 100 >= total * 95 THEN duration_us END),
+      max(duration_us), sum(duration_us)
+    FROM ranked GROUP BY store ORDER BY store
+"""
+_STATUSES = """
+    SELECT store, status, count(*) FROM audit_event WHERE {chosen}
+    GROUP BY store, status ORDER BY store, status
+"""
+
+
+def latency(snapshot: Snapshot, op_class: OperationClass | None) -> list[StoreLatency]:
+    """Return how long each store took, model calls left out."""
+    chosen, values = "kind = 'operation' AND op_class <> 'model'", list[Value]()
+    if op_class is not None:
+        chosen, values = f"{chosen} AND op_class = ?", [op_class.value]
+    statuses: dict[str, dict[str, int]] = {}
+    counted: list[Any] = snapshot.execute(_STATUSES.format(chosen=chosen), values).fetchall()
+    for store, status, count in counted:
+        statuses.setdefault(store, {})[status] = count
+    found: list[Any] = snapshot.execute(_LATENCY.format(chosen=chosen), values).fetchall()
+    return [_latency(*each, statuses=statuses[each[0]]) for each in found]
+
+
+def _latency(
+    store: str, operations: int, nested: int, *micros: int, statuses: dict[str, int]
+) -> StoreLatency:
+    p50, p95, most, total = (int(each) for each in micros)
+    return StoreLatency(
+        store, operations, int(nested), p50 / 1e3, p95 / 1e3, most / 1e3, total / 1e6, statuses
+    )
+
+
+_SPEND = """
+    SELECT {by} AS name, count(*), sum(u.input_tokens), sum(u.output_tokens), sum(u.cached_tokens),
+      sum(u.reasoning_tokens), coalesce(sum(u.cost_usd), 0.0) AS cost,
+      sum(CASE WHEN u.cost_usd IS NULL THEN u.input_tokens + u.output_tokens ELSE 0 END)
+    FROM audit_usage u JOIN audit_event e ON e.seq = u.seq
+    GROUP BY {by} ORDER BY cost DESC, sum(u.input_tokens + u.output_tokens) DESC, name
+"""
+_SPEND_COLUMNS: dict[By, str] = {"feature": "e.feature", "node": "u.node", "model": "u.model"}
+
+
+def spend(snapshot: Snapshot, by: By) -> list[Spend]:
+    """Return tokens and cost, dearest first."""
+    found: list[Any] = snapshot.execute(_SPEND.format(by=_SPEND_COLUMNS[by])).fetchall()
+    return [
+        Spend._make((name, calls, *map(int, tokens), float(cost), int(unpriced)))
+        for name, calls, *tokens, cost, unpriced in found
+    ]

@@ -1,0 +1,222 @@
+"""
+The spend on model calls by feature, node, model or customer, beside the period before.
+
+Rows come from `audit_usage`, one for each model call; who is behind a call is known by the opaque
+reference that the trail has for them. All SQL is here, in words that SQLite and PostgreSQL share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from ..store.snapshot import Snapshot, first_at
+from .reading import SKEW_US
+
+Dimension: TypeAlias = Literal["feature", "node", "model", "customer"]
+
+DIMENSIONS: Final[dict[Dimension, str]] = {
+    "feature": "e.feature",
+    "node": "u.node",
+    "model": "u.model",
+    # The nobody of a tenant is a subject too, so that no detail is in clear.
+    "customer": "CASE WHEN s.kind = 'customer' THEN coalesce(s.merged_into, s.subject_uid) END",
+}
+
+_FIGURES: Final = (
+    "1",
+    "u.input_tokens",
+    "u.output_tokens",
+    "u.cached_tokens",
+    "u.reasoning_tokens",
+    "coalesce(u.cost_usd, 0.0)",
+    "CASE WHEN u.cost_usd IS NULL THEN 1 ELSE 0 END",
+    "CASE WHEN u.cost_usd IS NULL THEN u.input_tokens + u.output_tokens ELSE 0 END",
+)
+_CALLS: Final = """
+    SELECT {names}, CASE WHEN e.occurred_us >= ? THEN 1 ELSE 0 END, {figures}
+    FROM audit_usage u
+    JOIN audit_event e ON e.seq = u.seq
+    LEFT JOIN audit_detail d ON d.seq = e.seq
+    LEFT JOIN audit_subject s ON s.subject_uid = d.subject_uid
+    WHERE u.seq >= ? AND e.occurred_us >= ? AND e.occurred_us < ?
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """
+    A period, and the one of equal length before it. Microseconds since 1970 UTC.
+
+    Attributes:
+        since_us: When it begins, and the one before ends.
+        until_us: When it ends; not in it.
+    """
+
+    since_us: int
+    until_us: int
+
+    @property
+    def before_us(self) -> int:
+        """The start of the period before."""
+        return 2 * self.since_us - self.until_us
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """
+    The usage of some model calls.
+
+    Attributes:
+        calls: How many they were.
+        input_tokens: All input, cached included.
+        output_tokens: All output, reasoning included.
+        cached_tokens: Input read from caches.
+        reasoning_tokens: Output the models kept to themselves.
+        cost_usd: Of the calls whose cost is known.
+        unpriced_calls: Calls whose cost is not known.
+        unpriced_tokens: Their tokens.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    unpriced_tokens: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Input and output."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(*map(sum, zip(_figures(self), _figures(other), strict=True)))
+
+
+def _figures(spent: Spent) -> tuple[Any, ...]:
+    return tuple(getattr(spent, name) for name in Spent.__slots__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """
+    One feature, node, model or customer, or what several of these have in common.
+
+    Attributes:
+        names: One for each dimension; None where it is not known.
+        now: What it used in the period.
+        before: And in the period before.
+    """
+
+    names: tuple[str | None, ...]
+    now: Spent
+    before: Spent
+
+    @property
+    def change_usd(self) -> float:
+        """The change in cost since the period before."""
+        return self.now.cost_usd - self.before.cost_usd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """
+    The usage of model calls in a period, line by line, dearest first.
+
+    Attributes:
+        by: What the lines tell apart.
+        period: When.
+        lines: At least one call each, in the period or in the one before.
+    """
+
+    by: tuple[Dimension, ...]
+    period: Period
+    lines: tuple[Line, ...]
+
+    @property
+    def now(self) -> Spent:
+        """All that was used in the period."""
+        return sum((line.now for line in self.lines), Spent())
+
+    @property
+    def before(self) -> Spent:
+        """All that was used in the period before."""
+        return sum((line.before for line in self.lines), Spent())
+
+
+def spending(
+    snapshot: Snapshot, by: Sequence[Dimension], period: Period, *, tenant: str | None = None
+) -> Spending:
+    """
+    Return what model calls used in *period* and in the one before.
+
+    Args:
+        snapshot: What is read.
+        by: What lines tell apart.
+        period: When the calls were made.
+        tenant: Whose calls. None: everybody's.
+
+    Raises:
+        AuditError: The trail cannot be read, or not with the keys at hand where a tenant is given
+            for: tenants are keyed hashes.
+    """
+    found: dict[tuple[str | None, ...], list[Spent]] = {}
+    rows = _grouped(snapshot, by, period) if tenant is None else _of(tenant, snapshot, by, period)
+    for row in rows:
+        names, later, used = tuple(row[: len(by)]), int(row[len(by)]), _spent(row[len(by) + 1 :])
+        periods = found.setdefault(names, [Spent(), Spent()])
+        periods[later] += used
+    lines = [Line(names=names, now=now, before=before) for names, (before, now) in found.items()]
+    return Spending(by=tuple(by), period=period, lines=tuple(sorted(lines, key=_rank)))
+
+
+def _grouped(
+    snapshot: Snapshot, by: Sequence[Dimension], period: Period
+) -> Iterable[Sequence[Any]]:
+    names = ", ".join(DIMENSIONS[each] for each in by)
+    sums = ", ".join(f"sum({each})" for each in _FIGURES)
+    places = ", ".join(str(place) for place in range(1, len(by) + 2))
+    statement = f"{_CALLS.format(names=names, figures=sums)} GROUP BY {places}"
+    found: list[Any] = snapshot.execute(statement, _values(snapshot, period)).fetchall()
+    return found
+
+
+def _of(
+    tenant: str, snapshot: Snapshot, by: Sequence[Dimension], period: Period
+) -> Iterator[Sequence[Any]]:
+    """Yield the calls of *tenant*, which no column tells: call by call, by their sealed headers."""
+    names = ", ".join(DIMENSIONS[each] for each in by)
+    statement = _CALLS.format(names=names, figures=", ".join((*_FIGURES, "e.header")))
+    sealed = f'"tenant":"{snapshot.references.tenant(tenant)}"'.encode() if snapshot.size else b""
+    for *row, header in snapshot.stream(statement, _values(snapshot, period)):
+        if sealed in bytes(header):
+            yield row
+
+
+def _values(snapshot: Snapshot, period: Period) -> tuple[int, ...]:
+    first = first_at(snapshot, period.before_us - SKEW_US)
+    return period.since_us, first, period.before_us, period.until_us
+
+
+def _spent(figures: Sequence[Any]) -> Spent:
+    # PostgreSQL adds integers up to decimals.
+    calls, given, said, cached, reasoned, cost_usd, unpriced_calls, unpriced_tokens = figures
+    return Spent(
+        calls=int(calls),
+        input_tokens=int(given),
+        output_tokens=int(said),
+        cached_tokens=int(cached),
+        reasoning_tokens=int(reasoned),
+        cost_usd=float(cost_usd),
+        unpriced_calls=int(unpriced_calls),
+        unpriced_tokens=int(unpriced_tokens),
+    )
+
+
+def _rank(line: Line) -> tuple[float, int, float, tuple[str, ...]]:
+    names = tuple(name or "" for name in line.names)
+    return -line.now.cost_usd, -line.now.tokens, -line.before.cost_usd, names

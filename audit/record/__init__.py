@@ -1,0 +1,1 @@
+"""One sealed event: its header, its encrypted detail, the keys of both."""

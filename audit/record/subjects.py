@@ -1,0 +1,259 @@
+"""
+The customers in the tables: from a keyed alias to the key that encrypts their details.
+
+An alias names a random uid, and details name the uid, so that a rotation of secrets touches the
+aliases alone. Each subject has a data key of its own, wrapped with the current secret: with that
+key gone, their details cannot be read, wherever copies of them are. What was done in nobody's name
+belongs to the tenant's nobody, so that no detail is ever in clear.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ...telemetry.event.subject import Subject
+from ..database.database import Rows, Value, WriteConnection, insert_statement, marks
+from ..database.errors import AuditError, SubjectConflictError
+from .keys import Keyring, Unwrapping
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+KEY_BYTES = 32
+_HELD = 10_000
+NOBODY = "nobody"
+CUSTOMER = "customer"
+_MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
+_PURPOSES = {CUSTOMER: "audit", NOBODY: "audit/nobody"}
+
+
+class AnyConnection(Protocol):
+    """A connection of either kind."""
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        """Run *statement*."""
+        ...
+
+
+class Cipher(NamedTuple):
+    """
+    The data key of one subject.
+
+    Attributes:
+        uid: The subject.
+        dek_id: Name of the data key.
+        aead: The data key.
+    """
+
+    uid: str
+    dek_id: str
+    aead: AESGCM
+
+
+class KnownAliases(NamedTuple):
+    """A subject that was read from a file: its aliases alone, under the keys of that time."""
+
+    aliases: dict[str, str]
+
+
+class Subjects:
+    """
+    The subjects of one log, for its writer. Caches the latest ones; not thread-safe.
+
+    Args:
+        ring: Current and previous keys.
+    """
+
+    def __init__(self, ring: Keyring) -> None:
+        self._ring = ring
+        self._known: OrderedDict[str, Cipher] = OrderedDict()
+        self._epoch = -1
+
+    def at(self, epoch: int) -> None:
+        """Forget what is remembered if keys of customers have changed since."""
+        if epoch != self._epoch:
+            self._known.clear()
+            self._epoch = epoch
+
+    def cipher(
+        self,
+        connection: WriteConnection,
+        alias: str,
+        subject: Subject | KnownAliases,
+        *,
+        id_type: str,
+        now_us: int,
+    ) -> Cipher:
+        """Return what to encrypt with for *subject*, who is made known to the log if need be."""
+        known = self._known.get(alias)
+        if known is None:
+            known = self._looked_up(connection, subject, id_type, now_us)
+            self._known[alias] = known
+            if len(self._known) > _HELD:
+                self._known.popitem(last=False)
+        return known
+
+    def _looked_up(
+        self,
+        connection: WriteConnection,
+        subject: Subject | KnownAliases,
+        id_type: str,
+        now_us: int,
+    ) -> Cipher:
+        aliases = aliases_of(subject, self._ring, id_type)
+        found = uids_by_alias(connection, aliases)
+        # Two processes that knew one of two keys each may have made two of one customer.
+        uid, *others = sorted(set(found.values())) or [self._made(connection, id_type, now_us)]
+        for each in others:
+            self._opened(connection, each)  # with the current secret from now on
+            merge(connection, each, uid)
+        current_id = self._ring.current_id
+        wanted = {current_id: aliases[current_id]} if current_id in aliases else aliases
+        for key_id, alias in wanted.items():
+            if alias not in found:
+                add_alias(connection, alias, key_id, id_type=id_type, uid=uid)
+        return self._opened(connection, uid)
+
+    def _made(self, connection: WriteConnection, kind: str, now_us: int) -> str:
+        uid, key = secrets.token_hex(16), secrets.token_bytes(KEY_BYTES)
+        wrapped, kek_id = self._ring.wrap(key, uid), self._ring.current_id
+        made = (uid, kind, secrets.token_hex(8), wrapped, kek_id, "active", now_us)
+        connection.execute(insert_statement("audit_subject", _MADE), made)
+        return uid
+
+    def forget(self) -> None:
+        """Forget all: what was made known in a transaction that failed is not."""
+        self._known.clear()
+
+    def _opened(self, connection: WriteConnection, uid: str) -> Cipher:
+        found = data_key(connection, uid, self._ring.unwrapping())
+        if found is None:
+            raise AuditError("a customer who was erased is still known by an alias")
+        dek_id, key, kek_id = found
+        if kek_id != self._ring.current_id:
+            connection.execute(
+                "UPDATE audit_subject SET dek_wrapped = ?, kek_id = ? WHERE subject_uid = ?",
+                (self._ring.wrap(key, uid), self._ring.current_id, uid),
+            )
+        return Cipher(uid, dek_id, _aead(key))
+
+
+class Ciphers:
+    """
+    The data keys of subjects, for readers. None for those that were shredded.
+
+    Args:
+        connection: Sees one moment.
+        secrets: What they are wrapped with.
+    """
+
+    def __init__(self, connection: AnyConnection, secrets: Unwrapping) -> None:
+        self._connection = connection
+        self._secrets = secrets
+        self._known: OrderedDict[str, AESGCM | None] = OrderedDict()
+
+    def of(self, uid: str) -> AESGCM | None:
+        """
+        Return the data key of a subject.
+
+        Raises:
+            KeyMissingError: The secret that it is wrapped with is not here.
+        """
+        if uid not in self._known:
+            found = data_key(self._connection, uid, self._secrets)
+            self._known[uid] = None if found is None else _aead(found[1])
+            if len(self._known) > _HELD:
+                self._known.popitem(last=False)
+        return self._known[uid]
+
+
+def _aead(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
+
+    return AESGCM(key)
+
+
+def nobody(tenant: str | None, ring: Keyring) -> Subject:
+    """Return the subject of the operations of *tenant* that name no customer."""
+    return Subject("", tenant=tenant, keys=ring.current)
+
+
+def aliases_of(
+    subject: Subject | KnownAliases, ring: Keyring, id_type: str = CUSTOMER
+) -> dict[str, str]:
+    """Return what each key knows *subject* by."""
+    if isinstance(subject, KnownAliases):
+        return dict(subject.aliases)
+    purpose = _PURPOSES[id_type]
+    return {key_id: subject.hashed(purpose, keys) for key_id, keys in ring}
+
+
+def uids_by_alias(connection: AnyConnection, aliases: dict[str, str]) -> dict[str, str]:
+    """Return the subjects that *aliases* name, merged ones as the one they were merged into."""
+    values = tuple(aliases.values())
+    statement = (
+        "SELECT a.alias, coalesce(s.merged_into, s.subject_uid) FROM audit_subject_alias a "
+        "JOIN audit_subject s ON s.subject_uid = a.subject_uid WHERE a.alias IN "
+    )
+    found = connection.execute(f"{statement}({marks(len(values))})", values)
+    return dict(found.fetchall())
+
+
+def family(connection: AnyConnection, uids: Sequence[str]) -> list[str]:
+    """Return *uids* and those that were merged into them."""
+    if not uids:
+        return []
+    found = connection.execute(
+        f"SELECT subject_uid FROM audit_subject WHERE merged_into IN ({marks(len(uids))})",  # noqa: S608 - marks
+        tuple(uids),
+    )
+    return [*uids, *(uid for (uid,) in found.fetchall())]
+
+
+def data_key(
+    connection: AnyConnection, uid: str, secrets: Unwrapping
+) -> tuple[str, bytes, str] | None:
+    """
+    Return name, data key and wrapping secret of a subject, or None where it was shredded.
+
+    Raises:
+        KeyMissingError: The secret that it is wrapped with is not here.
+    """
+    found: Any = connection.execute(
+        "SELECT dek_id, dek_wrapped, kek_id FROM audit_subject WHERE subject_uid = ?", (uid,)
+    ).fetchone()
+    if found is None or found[1] is None:
+        return None
+    dek_id, wrapped, kek_id = found
+    return dek_id, secrets.unwrap(wrapped, kek_id, uid), kek_id
+
+
+def add_alias(
+    connection: WriteConnection, alias: str, key_id: str, *, id_type: str, uid: str
+) -> None:
+    """Add *alias* to a subject."""
+    connection.execute(
+        "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) VALUES (?, ?, ?, ?)",
+        (alias, key_id, id_type, uid),
+    )
+
+
+def merge(connection: WriteConnection, uid: str, into: str) -> None:
+    """Make two subjects one: their aliases name *into*, which keeps both data keys."""
+    connection.execute(
+        "UPDATE audit_subject SET state = 'merged', merged_into = ? "
+        "WHERE subject_uid = ? OR merged_into = ?",
+        (into, uid, uid),
+    )
+
+
+def conflict() -> SubjectConflictError:
+    """Return the error for an identifier that belongs to two customers."""
+    return SubjectConflictError(
+        "that identifier belongs to another customer already: look at both, and merge them if "
+        "they are one person"
+    )

@@ -1,0 +1,1 @@
+"""The audit trail as a sink: batches, spool, backoff, heartbeat, metrics."""

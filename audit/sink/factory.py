@@ -1,0 +1,41 @@
+"""The factory of the audit sink, and of the log behind it."""
+
+from __future__ import annotations
+
+from ...telemetry.delivery.registry import SinkContext
+from ...telemetry.event.subject import SubjectKeys
+from ..log import AuditLog
+from ..record.keys import parse_secret
+from .sink import CHECKPOINT_EVERY_S, AuditSink
+from .spool import Spool, spool_name
+
+
+def build(context: SinkContext) -> AuditSink:
+    """Build the sink with its log, its spool and regular checkpoints."""
+    settings, log = context.settings, open_log(context)
+    path = settings["audit_spool"] or context.data_folder / spool_name(_url(context))
+    spool = Spool(path, log.ring, settings["audit_spool_max_bytes"])
+    sink = AuditSink(log, spool, checkpoint_every_s=CHECKPOINT_EVERY_S)
+    sink.key_made = context.key_made
+    return sink
+
+
+def open_log(context: SinkContext) -> AuditLog:
+    """
+    Return the log that the settings name. Its database is opened when it is first used.
+
+    Raises:
+        ValueError: Its URL or a previous key cannot be used.
+    """
+    given = context.settings["audit_previous_keys"]
+    previous: list[str] = given.get_secret_value().split(",") if given is not None else []
+    return AuditLog(
+        _url(context),
+        context.keys,
+        previous=[SubjectKeys(parse_secret(each)) for each in previous if each.strip()],
+        retention_days=context.settings["audit_retention_days"],
+    )
+
+
+def _url(context: SinkContext) -> str:
+    return context.settings["audit_url"] or f"sqlite:///{context.data_folder / 'audit.db'}"

@@ -1,0 +1,58 @@
+"""A thread for what is due although no event comes."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+
+from ...telemetry.delivery.lane import delivering
+from ...telemetry.process.fork import reset_after_fork
+
+
+class Heartbeat:
+    """
+    A daemon thread that calls *beat* every so many seconds, from `start` to `stop`.
+
+    Args:
+        beat: Called. Its errors are suppressed.
+        every_s: Seconds between.
+    """
+
+    def __init__(self, beat: Callable[[], None], every_s: float) -> None:
+        self._beat = beat
+        self._every_s = every_s
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        reset_after_fork(self)
+
+    def start(self) -> None:
+        """Start the thread, if it does not run."""
+        if self._thread is not None or self._stopping.is_set():
+            return
+        name = "mnemoscope-audit-heartbeat"
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # no thread to be had just now: with the next event, perhaps
+            self._thread = None
+
+    def stop(self, timeout_s: float) -> None:
+        """Stop the thread, and wait for it that long. It can be started again."""
+        thread, self._thread = self._thread, None
+        self._stopping.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout_s)
+        self._stopping = threading.Event()
+
+    def forked(self) -> None:
+        """Begin anew in a child."""
+        self._thread = None
+        self._stopping = threading.Event()
+
+    def _run(self) -> None:
+        stopping = self._stopping
+        with delivering():
+            while not stopping.wait(self._every_s):
+                with contextlib.suppress(Exception):
+                    self._beat()

@@ -1,0 +1,332 @@
+"""
+The audit trail as a sink: the only one that may not lose.
+
+While the database takes nothing, events wait in the spool, in order, on the disk; when it is back
+they go before newer ones, each once. Events that were lost on the way here are a gap in their
+writer's sequence, and are declared. The log is signed at intervals, also when no event comes, so
+that silence means something.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from ...telemetry.delivery.drain import Drain
+from ...telemetry.delivery.sink import UnacceptableError
+from ...telemetry.event.event import Event
+from ...telemetry.process.fork import reset_after_fork
+from ...telemetry.process.fork_lock import ForkLock
+from ...telemetry.prometheus.live import Sample
+from ..database.errors import AuditError
+from ..log import AuditLog
+from ..record.sealing import Draft, draft
+from ..record.sequence_gaps import SequenceGap, WriterCounters
+from ..store.checkpoints import Announce, nowhere
+from .announcer import Announcer
+from .backoff import Backoff, SinkStats, backoff_after
+from .heartbeat import Heartbeat
+from .metrics import figures, key_state_of
+from .spool import Spool
+
+CHECKPOINT_EVERY = 4_096
+CHECKPOINT_EVERY_S = 60.0
+_BEAT_S = 1.0
+_DAY_S = 86_400.0
+
+logger = logging.getLogger("mnemoscope.audit")
+
+
+class AuditSink:
+    """
+    Writes every batch to an audit log, in one durable transaction, or to its spool.
+
+    Args:
+        log: The log.
+        spool: Keeps events while the database is unavailable. None: `write` raises then.
+        checkpoint_every_s: Seconds between two signatures. 0: none.
+        clock: Monotonic seconds.
+
+    Attributes:
+        announce: Where checkpoints are sent to: the other sinks, once this is attached.
+        key_made: Whether the secret was made by this process, and nobody has a copy yet.
+        stats: Its counts.
+    """
+
+    name = "audit"
+    idempotent = True
+
+    def __init__(
+        self,
+        log: AuditLog,
+        spool: Spool | None = None,
+        *,
+        checkpoint_every_s: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.log = log
+        self.spool = spool
+        self.announce: Announce = nowhere
+        self.key_made = False
+        self._every_s = checkpoint_every_s
+        self._clock = clock
+        self._guard = ForkLock()
+        self._heartbeat = Heartbeat(self.beat, _BEAT_S)
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Start afresh in a child: backoff, gaps and counts are the parent's own."""
+        self.stats = SinkStats()
+        self._counters = WriterCounters(self._clock)
+        self._gaps: list[SequenceGap] = []
+        self._backoff: Backoff | None = None
+        self._asked_at = self._clock()
+        self._adopted = False
+        self._spool_failed = False
+        self._prune_at = self._clock()
+        self._pruned = 0
+        self._signed_at = self._clock()
+        self._signed_size = 0
+
+    # -- the sink ----------------------------------------------------------------------------------
+
+    def attach(self, drain: Drain, /) -> None:
+        """Send each checkpoint to the other sinks of *drain* from now on."""
+        self.announce = Announcer(drain)
+
+    def write(self, batch: Sequence[Event], /) -> None:
+        """
+        Record *batch*: in the log, or in the spool until the log is back.
+
+        Raises:
+            AuditError: In neither.
+            UnacceptableError: One of them is no event.
+        """
+        drafts = _drafted(batch)
+        if not drafts:
+            return
+        with self._guard:
+            self._store(drafts)
+            for each in drafts:
+                self._counters.saw(each.writer_id, each.writer_seq)
+        if self.spool is not None or self._every_s:
+            self._heartbeat.start()
+
+    def flush(self, _timeout_s: float, /) -> bool:
+        """Return whether everything is in the log; what is in the spool is safe, but not there."""
+        if self.waiting:
+            self._hurry()
+            self.beat()
+        return not self.waiting
+
+    def close(self, timeout_s: float, /) -> None:
+        """Declare lost events, sign and close. Events in the spool stay there."""
+        self._heartbeat.stop(timeout_s / 2)
+        with self._guard:
+            try:
+                self._end()
+            except AuditError as exc:
+                self._failed(exc)
+            finally:
+                if self.spool is not None:
+                    self.spool.close()
+                self.log.close()
+
+    def check(self, _timeout_s: float, /) -> str:
+        """Return a line on the database and the spool, if the database can be used."""
+        waiting = self.spool.stats() if self.spool is not None else None
+        suffix = ""
+        if waiting is not None and waiting.events:
+            suffix = f"; {waiting.events:,} wait in {waiting.size_bytes:,} bytes of spool"
+        try:
+            return self.log.check() + suffix
+        except AuditError as exc:
+            raise AuditError(f"{exc}{suffix}") from exc
+
+    # -- what else there is to know ----------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Events of this process that wait in the spool."""
+        return self.spool.pending if self.spool is not None else 0
+
+    @property
+    def error(self) -> AuditError | None:
+        """The error of the database while it is unavailable, else None."""
+        return self._backoff.error if self._backoff is not None else None
+
+    def samples(self) -> Iterator[Sample]:
+        """Yield the trail's metrics."""
+        return figures(
+            self.stats,
+            now_us=self.log.now_us(),
+            waiting=self.waiting,
+            spool_bytes=self.spool.size_bytes if self.spool is not None else 0,
+            key_state=key_state_of(self.error, is_new=self.key_made),
+        )
+
+    def accepts(self) -> bool:
+        """Return whether an event would be on a disk when it is written now. Does not wait."""
+        if self._backoff is None:
+            return True
+        return self.spool is not None and not self._spool_failed and self.spool.accepts()
+
+    def probe(self) -> None:
+        """Find out whether the database is available, before the first event."""
+        with self._guard:
+            try:
+                self.stats.size = self.log.record(())
+                self._replay()
+            except AuditError as exc:
+                self._failed(exc)
+
+    # -- from time to time -------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Replay the spool, declare losses, sign and prune, as far as they are due."""
+        with self._guard:
+            if not self._may_ask():
+                return
+            try:
+                self._replay()
+                self._settle()
+                if self._every_s and self._clock() - self._signed_at >= self._every_s:
+                    self._sign()
+                self._prune()
+            except AuditError as exc:
+                self._failed(exc)
+
+    # -- inside the guard --------------------------------------------------------------------------
+
+    def _store(self, drafts: list[Draft]) -> None:
+        if self._may_ask():
+            try:
+                self._replay()
+                self._record(drafts)
+                self._settle()
+                self._sign_if_many()
+            except AuditError as exc:
+                self._failed(exc)
+            else:
+                return
+        backoff = self._backoff
+        assert backoff is not None  # noqa: S101 - else it was stored
+        if self.spool is None:
+            raise backoff.error
+        self._spool_failed = True
+        self.spool.append(drafts)
+        self._spool_failed = False
+        self._note_waiting(drafts)
+
+    def _may_ask(self) -> bool:
+        backoff, now = self._backoff, self._clock()
+        may = backoff is None or self.spool is None or now >= backoff.retry_at
+        if may:
+            self._asked_at = now
+        return may
+
+    def _hurry(self) -> None:
+        with self._guard:
+            backoff = self._backoff
+            if backoff is not None:
+                backoff.retry_at = min(backoff.retry_at, backoff.hurry_at)
+
+    def _record(self, drafts: Sequence[Draft]) -> None:
+        if not drafts:
+            return
+        self.stats.size = self.log.record(drafts)
+        self.stats.recorded += len(drafts)
+        self.stats.newest_us = drafts[-1].header.occurred_us
+        self._recovered()
+
+    def _replay(self) -> None:
+        spool = self.spool
+        if spool is None:
+            return
+        if self._backoff is not None and not spool.pending:
+            self.stats.size = self.log.record(())
+            self._recovered()
+        if spool.pending:
+            replayed = spool.replay(self._record, self._gaps.append)
+            self.stats.oldest_waiting_us = None
+            logger.warning("%s is back: %d events that waited are in it", self.log.label, replayed)
+        if not self._adopted:
+            self._adopt(spool)
+
+    def _adopt(self, spool: Spool) -> None:
+        adopted = spool.adopt(self._record, self._gaps.append)
+        self._adopted = True
+        if adopted:
+            logger.warning(
+                "%d events that an earlier process had to leave in its spool are in %s now",
+                adopted,
+                self.log.label,
+            )
+
+    def _settle(self, *, at_once: bool = False) -> None:
+        self._gaps += self._counters.ripe(at_once=at_once)
+        while self._gaps:
+            gap = self._gaps[0]
+            self.log.append_log_event("audit.gap", gap.as_data())
+            del self._gaps[0]
+            self.stats.lost += gap.events
+            logger.error("%d events are lost to the audit trail (%s)", gap.events, gap.reason)
+
+    def _sign_if_many(self) -> None:
+        if self._every_s and self.stats.size - self._signed_size >= CHECKPOINT_EVERY:
+            self._sign()
+
+    def _sign(self) -> None:
+        if not (self._every_s and self.stats.size):
+            return
+        note, size = self.log.checkpoint(self.announce)
+        self._signed_at, self._signed_size = self._clock(), size
+        self.stats.size, self.stats.checkpoint_us = size, self.log.now_us()
+        logger.info("audit checkpoint of %d events:\n%s", size, note)
+
+    def _prune(self) -> None:
+        """Remove what is too old, a part at each beat, once a day."""
+        if self._every_s and self._clock() >= self._prune_at and self.stats.size:
+            removed = self.log.prune(at_once=False)
+            self._pruned += removed
+            if not removed:
+                self._prune_at = self._clock() + _DAY_S
+                if self._pruned:
+                    self.log.scrub()
+                    logger.info("%d events were older than they had to be kept", self._pruned)
+                self._pruned = 0
+
+    def _end(self) -> None:
+        if self._backoff is None:
+            self._settle(at_once=True)
+            self.announce = nowhere  # the other sinks are closing, too
+            self._sign()
+            return
+        self._gaps += self._counters.ripe(at_once=True)
+        if self.spool is not None and self._gaps:
+            self.spool.append(self._gaps)
+
+    # -- outages -----------------------------------------------------------------------------------
+
+    def _failed(self, exc: AuditError) -> None:
+        backoff = self._backoff
+        self._backoff = backoff_after(exc, backoff, asked_at=self._asked_at, now=self._clock())
+        if backoff is None and self.spool is not None:
+            logger.error("%s. Until then events wait in %s", exc, self.spool.path)
+
+    def _recovered(self) -> None:
+        self._backoff = None
+
+    def _note_waiting(self, drafts: Sequence[Draft]) -> None:
+        self.stats.spooled += len(drafts)
+        if self.stats.oldest_waiting_us is None:
+            self.stats.oldest_waiting_us = drafts[0].header.occurred_us
+
+
+def _drafted(batch: Sequence[Event]) -> list[Draft]:
+    try:
+        return [draft(event) for event in batch if event.writer_seq]
+    except (TypeError, ValueError, AttributeError) as exc:
+        raise UnacceptableError(f"an event cannot be recorded ({type(exc).__name__})") from exc

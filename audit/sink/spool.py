@@ -1,0 +1,333 @@
+"""
+The spool: an encrypted file in which events wait while the audit database is unavailable.
+
+What was appended is on the disk when `append` returns. Each process has a file of its own, and
+takes over those that dead ones left. When the file is full the oldest events make room: who they
+were is kept in it, so that the loss is declared, to the event, once the database is back.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
+from ...telemetry.files.framed_file import FileFullError, FramedFile
+from ...telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
+from ...telemetry.process.fork import reset_after_fork
+from ..database.errors import AuditError, KeyMissingError, reason_of
+from ..record.header import Columns, Header, of_usage
+from ..record.keys import Keyring, decrypted, encrypted
+from ..record.rows import usage_from
+from ..record.sealing import Draft
+from ..record.sequence_gaps import SequenceGap, joined
+from ..record.subjects import KnownAliases, aliases_of
+
+logger = logging.getLogger("mnemoscope.audit")
+
+MAX_BYTES = 64 * 1024 * 1024
+_KIND = b"mnaudits"
+_BOUND_TO = b"mnemoscope/audit/spool"
+_BATCH = 512
+_ROOM_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SpoolStats:
+    """
+    Counts of what waits.
+
+    Attributes:
+        events: How many, in all files.
+        size_bytes: How large the files are.
+        max_bytes: How large each may become.
+    """
+
+    events: int
+    size_bytes: int
+    max_bytes: int
+
+
+class Spool:
+    """
+    The spool of one process. Not thread-safe. Opens nothing until something has to wait.
+
+    Args:
+        path: The file. Other processes use names beside it.
+        ring: Its records are encrypted with a key of the current secret.
+        max_bytes: How large the file may become.
+    """
+
+    def __init__(self, path: Path, ring: Keyring, max_bytes: int = MAX_BYTES) -> None:
+        self.path = path
+        self._ring = ring
+        self._max_bytes = max_bytes
+        self._claim: FileLock | None = None
+        self._file: FramedFile | None = None
+        self._spans: list[Span] = []
+        reset_after_fork(self)
+
+    @property
+    def pending(self) -> int:
+        """The number of this process's records that wait."""
+        return len(self._spans)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of this process's file."""
+        return self._file.size_bytes if self._file is not None else 0
+
+    def append(self, items: Sequence[Draft | SequenceGap]) -> None:
+        """
+        Append *items*, all or none. They are on the disk when this returns.
+
+        Raises:
+            AuditError: They are not kept.
+        """
+        payloads = [self._sealed(_packed(each, self._ring)) for each in items]
+        try:
+            file = self._opened()
+            try:
+                self._spans += file.append(payloads)
+            except FileFullError:
+                self._make_room(file, sum(map(len, payloads)) + len(payloads) * RECORD_BYTES)
+                self._spans += file.append(payloads)
+        except FileFullError:
+            raise AuditError(f"a batch is larger than the audit spool {self.path} may be") from None
+        except OSError as exc:
+            raise AuditError(
+                f"the audit spool {self.path} cannot be written: {reason_of(exc)}"
+            ) from exc
+
+    def replay(self, record: Record, declare: Declare) -> int:
+        """
+        Hand over everything that waits, oldest first, and remove it once all of it is taken.
+
+        Args:
+            record: Takes events. Those that it had already must do no harm.
+            declare: Takes losses.
+
+        Returns:
+            How many events there were.
+
+        Raises:
+            AuditError: Not all was taken; all of it still waits.
+        """
+        if self._file is None or not self._spans:
+            return 0
+        replayed = self._hand_over(self._file, self._spans, record, declare)
+        try:
+            self._file.remove()
+        except OSError as exc:
+            raise AuditError(
+                f"the audit spool {self.path} cannot be emptied: {reason_of(exc)}"
+            ) from exc
+        self._let_go()
+        return replayed
+
+    def adopt(self, record: Record, declare: Declare) -> int:
+        """Hand over what processes that are gone left behind; return how many events it was."""
+        adopted = 0
+        for path in lockable_files(self.path):
+            if self._file is None or path != self._file.path:
+                adopted += self._adopt(path, record, declare)
+        return adopted
+
+    def accepts(self) -> bool:
+        """Return whether the next events can be kept, and nothing has to make room for them."""
+        try:
+            file = self._opened()
+        except OSError:
+            return False
+        return file.size_bytes + _ROOM_BYTES <= self._max_bytes
+
+    def stats(self) -> SpoolStats:
+        """Return what waits, of all processes, by reading the files: nothing is changed."""
+        events = size_bytes = 0
+        for path in lockable_files(self.path):
+            with suppress(OSError):
+                data = path.read_bytes()
+                events += len(scan(data, _KIND).records)
+                size_bytes += len(data)
+        return SpoolStats(events, size_bytes, self._max_bytes)
+
+    def close(self) -> None:
+        """Close the file. Its records stay, for the next process."""
+        if self._file is not None:
+            self._file.close()
+        self._let_go()
+
+    def forked(self) -> None:
+        """Leave the file to the parent; a child has one of its own."""
+        self.close()
+
+    # -- the file ----------------------------------------------------------------------------------
+
+    def _opened(self) -> FramedFile:
+        if self._file is None:
+            held = lock_free_name(self.path)
+            try:
+                file = FramedFile(held.path, kind=_KIND, max_bytes=self._max_bytes)
+            except BaseException:
+                held.release()
+                raise
+            self._claim, self._file = held, file
+            _say_what_is_damaged(file)
+            self._spans = list(file.recovery.records)
+        return self._file
+
+    def _let_go(self) -> None:
+        held, self._claim, self._file, self._spans = self._claim, None, None, []
+        if held is not None:
+            held.release()
+
+    def _adopt(self, path: Path, record: Record, declare: Declare) -> int:
+        held = try_lock(path)
+        if held is None:
+            return 0  # its process is alive
+        try:
+            file = FramedFile(path, kind=_KIND, max_bytes=self._max_bytes)
+            _say_what_is_damaged(file)
+            try:
+                adopted = self._hand_over(file, file.recovery.records, record, declare)
+                file.remove()
+            finally:
+                file.close()
+        except OSError as exc:
+            raise AuditError(f"the audit spool {path} cannot be read: {reason_of(exc)}") from exc
+        finally:
+            held.release()
+        return adopted
+
+    def _hand_over(
+        self, file: FramedFile, spans: Sequence[Span], record: Record, declare: Declare
+    ) -> int:
+        replayed = 0
+        for start in range(0, len(spans), _BATCH):
+            items = list(self._items(file, spans[start : start + _BATCH]))
+            drafts = [each for each in items if isinstance(each, Draft)]
+            record(drafts)
+            for each in items:
+                if isinstance(each, SequenceGap):
+                    declare(each)
+            replayed += len(drafts)
+        return replayed
+
+    def _items(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[Draft | SequenceGap]:
+        for span in spans:
+            try:
+                yield _unpacked(self._opened_record(file.read(span)))
+            except ValueError:  # its writer is unknown: the gap in the sequence will show it
+                continue
+            except OSError as exc:
+                raise AuditError(
+                    f"the audit spool {file.path} cannot be read: {reason_of(exc)}"
+                ) from exc
+
+    def _make_room(self, file: FramedFile, wanted: int) -> None:
+        """Drop the oldest events, as many as are wanted and a quarter of the file."""
+        goal = max(wanted, self._max_bytes // 4)
+        freed, dropped = 0, 0
+        for span in self._spans:
+            if freed >= goal:
+                break
+            freed += span.end - span.start
+            dropped += 1
+        gone = list(self._items(file, self._spans[:dropped]))
+        lost = [each if isinstance(each, SequenceGap) else _lost(each) for each in gone]
+        gaps = [self._sealed(_packed(each, self._ring)) for each in joined(lost)]
+        if HEADER_BYTES + wanted + sum(map(len, gaps)) + len(gaps) * RECORD_BYTES > self._max_bytes:
+            raise FileFullError
+        kept = [file.read(each) for each in self._spans[dropped:]]
+        self._spans = list(file.rewrite([*gaps, *kept]))
+
+    # -- records -----------------------------------------------------------------------------------
+
+    def _sealed(self, record: dict[str, Any]) -> bytes:
+        key = self._ring.current.key("audit/spool")
+        sealed = encrypted(key, orjson.dumps(record), _BOUND_TO)
+        return self._ring.current_id.encode() + sealed
+
+    def _opened_record(self, payload: bytes) -> dict[str, Any]:
+        length = len(self._ring.current_id)
+        keys = self._ring.get(payload[:length].decode("ascii", "replace"))
+        if keys is None:
+            raise KeyMissingError(
+                f"the audit spool {self.path} was written with another pseudonym key: name it in "
+                "MNEMOSCOPE_AUDIT_PREVIOUS_KEYS"
+            )
+        plaintext = decrypted(keys.key("audit/spool"), payload[length:], _BOUND_TO)
+        return cast("dict[str, Any]", orjson.loads(plaintext))
+
+
+Record = Callable[[Sequence[Draft]], object]
+Declare = Callable[[SequenceGap], object]
+
+
+def spool_name(url: str) -> str:
+    """Return a file name for the spool of the log at *url*: each log has one of its own."""
+    return f"audit-{sha256(url.encode()).hexdigest()[:12]}.spool"
+
+
+def _say_what_is_damaged(file: FramedFile) -> None:
+    found = file.recovery
+    if found.quarantine is not None:
+        logger.error(
+            "%d bytes of the audit spool %s could not be read, and are put aside in %s now: "
+            "`mnemoscope audit verify` tells which events are missing",
+            found.quarantined_bytes,
+            file.path,
+            found.quarantine,
+        )
+
+
+def _lost(each: Draft) -> SequenceGap:
+    return SequenceGap(each.writer_id, each.writer_seq, each.writer_seq, "spool_full")
+
+
+def _packed(each: Draft | SequenceGap, ring: Keyring) -> dict[str, Any]:
+    if isinstance(each, SequenceGap):
+        return {"gap": list(each)}
+    subject = each.subject
+    return {
+        "header": [*each.header[:-1], list(each.header.columns)],
+        "usage": None if each.usage is None else of_usage(each.usage),
+        "writer": [each.writer_id, each.writer_seq],
+        "detail": None if each.detail is None else each.detail.decode(),
+        "aliases": None if subject is None else aliases_of(subject, ring),
+        "tenant": each.tenant,
+        "run": each.run,
+        "place": each.place,
+        "memories": each.memories,
+    }
+
+
+def _unpacked(known: dict[str, Any]) -> Draft | SequenceGap:
+    if "gap" in known:
+        return SequenceGap._make(known["gap"])
+    aliases: dict[str, str] | None = known["aliases"]
+    kind, fields, occurred_us, columns = known["header"]
+    if isinstance(fields, str):  # of a release whose headers were texts with places to fill in
+        fields = orjson.loads(fields % ("null", "", "", 0, 0, "null"))
+    detail = known["detail"]
+    writer_id, writer_seq = known["writer"]
+    return Draft(
+        header=Header(kind, fields, occurred_us, Columns(*columns)),
+        writer_id=writer_id,
+        writer_seq=writer_seq,
+        detail=None if detail is None else detail.encode(),
+        subject=None if aliases is None else KnownAliases(aliases),
+        alias=None if aliases is None else next(iter(aliases.values())),
+        tenant=known["tenant"],
+        run=known["run"],
+        place=known["place"],
+        memories=tuple((memory_id, score) for memory_id, score in known["memories"]),
+        usage=usage_from(known["usage"]),
+    )

@@ -1,0 +1,1 @@
+"""The log in its tables: writer, snapshots, tree, checkpoints, customers, retention."""

@@ -1,0 +1,96 @@
+"""
+Retention: old events are removed by whole months, and every proof over them still holds.
+
+Events go from the beginning of the log, in whole tiles of 256. Their leaf hashes stay, thirty-two
+bytes each, so that every checkpoint and every proof over them still holds. That they are gone, and
+what went with them, is an event of the log, which what remains can be held against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from ..database.database import WriteConnection
+from ..proof.merkle import TILE_LEAVES, root_of
+from ..record.rows import OPERATION
+from .snapshot import first_at
+from .tables import LogTables
+
+PRUNED = "retention.pruned"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_STEP = TILE_LEAVES * 16
+_TABLES = ("audit_memory", "audit_usage", "audit_detail", "audit_event")
+
+
+def month_before(now_us: int, days: int) -> int:
+    """Return when the month began in which it was so many days ago; microseconds since 1970 UTC."""
+    moment = _EPOCH + timedelta(microseconds=now_us) - timedelta(days=days)
+    return (datetime(moment.year, moment.month, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+
+
+def prune_some(tables: LogTables, before_us: int) -> int:
+    """
+    Remove events that were recorded before *before_us*: as many as do not keep others waiting.
+
+    Returns:
+        How many; 0 where none is left to remove.
+
+    Raises:
+        AuditError: None was removed.
+    """
+    with tables.reading() as snapshot:
+        start, stop = snapshot.first_seq, first_at(snapshot, before_us)
+    stop = min(stop - stop % TILE_LEAVES, start + _STEP)
+    if start >= stop:
+        return 0
+    with tables.writing() as (connection, head):
+        if head.first_seq != start:
+            return stop - start  # another process did it
+        data = {"from_seq": start, "to_seq": stop - 1, **_removed(connection, start, stop)}
+        tables.note(connection, head._replace(first_seq=stop), PRUNED, data)
+    return stop - start
+
+
+def _removed(connection: WriteConnection, start: int, stop: int) -> dict[str, Any]:
+    found: list[Any] = connection.execute(
+        "SELECT leaf, header FROM audit_event WHERE seq >= ? AND seq < ? ORDER BY seq",
+        (start, stop),
+    ).fetchall()
+    leaves = [leaf for leaf, _header in found]
+    tiles = range(start // TILE_LEAVES, stop // TILE_LEAVES)
+    rows = [
+        (0, idx, b"".join(leaves[place : place + TILE_LEAVES])) for idx, place in _places(tiles)
+    ]
+    connection.insert("audit_tile", ("level", "idx", "hash"), rows)
+    # From here on the trigger lets them go.
+    connection.execute("UPDATE audit_log SET first_seq = ?", (stop,))
+    counts = [
+        connection.execute(f"DELETE FROM {table} WHERE seq < ?", (stop,)).rowcount  # noqa: S608 - literals
+        for table in _TABLES
+    ]
+    return {
+        "subtree_root": root_of(leaves).hex(),
+        "n_details": counts[_TABLES.index("audit_detail")],
+        **_carried([orjson.loads(header) for _leaf, header in found]),
+    }
+
+
+def _places(tiles: range) -> list[tuple[int, int]]:
+    return [(idx, (idx - tiles.start) * TILE_LEAVES) for idx in tiles]
+
+
+def _carried(headers: Sequence[dict[str, Any]]) -> dict[str, int]:
+    """Return what later checks would count in the events that go, earlier prunings included."""
+    known = [each.get("data", {}) for each in headers]
+    operations = [each for each in headers if each["kind"] == OPERATION]
+    return {
+        "n_operations": len(operations) + sum(each.get("n_operations", 0) for each in known),
+        "n_committed": sum(each["detail_commit"] is not None for each in operations)
+        + sum(each.get("n_committed", 0) for each in known),
+        "n_gone": sum(each.get("n_details", 0) + each.get("n_gone", 0) for each in known),
+    }

@@ -1,0 +1,140 @@
+"""
+The tables of one log: transactions that write at its end, moments that read.
+
+Checkpoints, customers, retention and erasure are built on this; `log.AuditLog` is the front of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ...telemetry.process.fork import reset_after_fork
+from ...telemetry.process.fork_lock import ForkLock
+from ..database.database import Database, WriteConnection
+from ..record.keys import Keyring
+from ..record.sealing import Draft
+from .snapshot import Snapshot
+from .writer import Appended, Head, Writer
+
+
+class LogTables:
+    """
+    The tables of one log. Thread-safe, and opens nothing until it is used.
+
+    Args:
+        database: The database that has them.
+        ring: Current and previous keys.
+        clock_ns: Wall clock.
+        retention_us: After which details may be removed.
+
+    Attributes:
+        ring: As given.
+        label: The log's name in errors.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        ring: Keyring,
+        *,
+        clock_ns: Callable[[], int],
+        retention_us: int,
+    ) -> None:
+        self.ring = ring
+        self.label = database.label
+        self._database = database
+        self._clock_ns = clock_ns
+        self._writer = Writer(database, ring, clock_ns=clock_ns, retention_us=retention_us)
+        self._guard = ForkLock()
+        reset_after_fork(self)
+
+    def append(self, drafts: Sequence[Draft]) -> Appended:
+        """
+        Record *drafts* durably, all or none, save those that were recorded before.
+
+        Raises:
+            AuditError: None of them was recorded, as far as can be known.
+        """
+        with self._guard, self._fresh_after_failure():
+            return self._writer.append(drafts)
+
+    @contextmanager
+    def writing(self) -> Generator[tuple[WriteConnection, Head]]:
+        """
+        Return a transaction that holds the end of the log.
+
+        Raises:
+            AuditError: Nothing of it was stored, as far as can be known.
+        """
+        with (
+            self._guard,
+            self._fresh_after_failure(),
+            self._writer.transaction() as (connection, head),
+        ):
+            yield connection, head
+
+    def note(
+        self, connection: WriteConnection, head: Head, name: str, data: Mapping[str, Any]
+    ) -> Head:
+        """Record an event about the log itself as a part of `writing`; return its new end."""
+        return self._writer.note(connection, head, name, dict(data))
+
+    @contextmanager
+    def reading(self) -> Generator[Snapshot]:
+        """
+        Return one moment of the log.
+
+        Raises:
+            AuditError: There is no such database, or it cannot be read.
+        """
+        with self._database.reading() as connection:
+            yield Snapshot(connection, self.ring, self.label)
+
+    def exists(self) -> bool:
+        """Return whether there is anything to read."""
+        return self._database.exists()
+
+    def check_writable(self) -> None:
+        """
+        Find out whether the log could be written, changing nothing.
+
+        Raises:
+            AuditError: It could not.
+        """
+        self._database.check_writable()
+
+    def scrub(self) -> None:
+        """
+        Rid the files of what was deleted: write-ahead log, free pages, dead rows.
+
+        Raises:
+            AuditError: Somebody reads, so that it could not be done. What was deleted is gone for
+                every reader that begins now.
+        """
+        with self._guard, self._fresh_after_failure():
+            self._database.scrub()
+
+    def now_us(self) -> int:
+        """Return the time, microseconds since 1970 UTC."""
+        return self._clock_ns() // 1_000
+
+    def close(self) -> None:
+        """Close the connection that writes. The next use opens another."""
+        with self._guard:
+            self._database.close()
+
+    @contextmanager
+    def _fresh_after_failure(self) -> Generator[None]:
+        try:
+            yield
+        except BaseException:
+            # Whatever it was, the next attempt begins with a fresh connection.
+            self._database.close()
+            raise
+
+    def forked(self) -> None:
+        """Drop the parent's connection in a child, and be another writer."""
+        self._database.abandon()
+        self._writer.forked()

@@ -1,0 +1,80 @@
+"""
+mem0 inside this process: Qdrant in a folder, embeddings by wordllama, no language model.
+
+mem0 finds its embedder and language model in tables from provider names to class names. While a
+``Memory`` is built, two of the names refer to classes of this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from mnemoscope.hybrid_search.encoders import WordLlama
+
+ENCODER = WordLlama()
+
+
+class WordLlamaEmbedding:
+    """mem0's embedder over wordllama's static embeddings: no network, no download."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def embed(self, text: str, _memory_action: str | None = None) -> list[float]:
+        """Return the embedding of *text*."""
+        return ENCODER.query(text)
+
+    def embed_batch(self, texts: list[str], _memory_action: str = "add") -> list[list[float]]:
+        """Return the embeddings of *texts*."""
+        return ENCODER.documents(texts)
+
+
+class NoModel:
+    """A placeholder for the language model, which mem0 does not call with ``infer=False``."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+
+    def generate_response(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """Raise: there is no model."""
+        raise NotImplementedError("the demo has no language model for mem0: use infer=False")
+
+
+def embedded_memory(folder: Path) -> Any:
+    """Build a mem0 ``Memory`` whose files are all in *folder*."""
+    mem0 = import_module("mem0")  # it ships no types
+    with _registered("lmstudio", "vllm"):
+        return mem0.Memory.from_config(
+            {
+                "embedder": {"provider": "lmstudio", "config": {"embedding_dims": ENCODER.size}},
+                "llm": {"provider": "vllm", "config": {}},
+                "vector_store": {
+                    "provider": "qdrant",
+                    "config": {
+                        "path": str(folder / "memories"),
+                        "on_disk": True,
+                        "collection_name": "memories",
+                        "embedding_model_dims": ENCODER.size,
+                    },
+                },
+                "history_db_path": str(folder / "mem0-history.db"),
+            }
+        )
+
+
+@contextmanager
+def _registered(embedder: str, model: str) -> Generator[None]:
+    factory = import_module("mem0.utils.factory")
+    embedders = factory.EmbedderFactory.provider_to_class
+    models = factory.LlmFactory.provider_to_class
+    before = embedders[embedder], models[model]
+    embedders[embedder] = f"{__name__}.{WordLlamaEmbedding.__name__}"
+    models[model] = (f"{__name__}.{NoModel.__name__}", factory.BaseLlmConfig)
+    try:
+        yield
+    finally:
+        embedders[embedder], models[model] = before

@@ -1,0 +1,69 @@
+"""The end of the demo: export the second customer's data and erase it, as the options say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mnemoscope.adapters.customer_requests.erase import as_document, erase
+from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
+from mnemoscope.memory.scope import Mnemoscope
+
+from .conversation import Conversation
+from .options import DemoOptions
+
+if TYPE_CHECKING:
+    from mnemoscope.audit.bundle.writing import Bundle
+    from mnemoscope.audit.erasure.report import Erasure
+
+TENANT = "demo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomerRequests:
+    """
+    The outcome of a customer's requests.
+
+    Attributes:
+        name: The speaker's name in the conversation. No sink knows it.
+        bundle: The export. None: not requested.
+        erasure: The erasure. None: not requested.
+        remaining: Operations that the trail still has under the customer's id.
+    """
+
+    name: str
+    bundle: Bundle | None
+    erasure: Erasure | None
+    remaining: int
+
+    @property
+    def complete(self) -> bool:
+        """True if no erasure was requested, or nothing of the customer remains."""
+        return self.erasure is None or (self.erasure.complete and not self.remaining)
+
+    def as_document(self) -> dict[str, Any]:
+        """Return the outcome for ``--json``."""
+        bundle = self.bundle
+        exported = bundle and {"events": bundle.events, "memories": bundle.memories}
+        erased = self.erasure and as_document(self.erasure)
+        return {"exported": exported, "erased": erased, "operations_left": self.remaining}
+
+
+def export_and_erase(
+    options: DemoOptions, conversation: Conversation, *, scope: Mnemoscope, folder: Path
+) -> CustomerRequests | None:
+    """Export the second customer to *folder*, and erase them; None if *options* ask for neither."""
+    if not (options.export or options.erase):
+        return None
+    name = conversation.speakers[1]
+    customer = conversation.customers[name]
+    scope.flush(timeout_s=15)
+    bundle = erasure = None
+    if options.export:
+        path = folder / "export.zip"
+        bundle = export_from_scope(scope, customer, TENANT, request=new_request(), path=path)
+    if options.erase:
+        erasure = erase(scope, customer, TENANT)
+    remaining = sum(1 for _ in scope.audit.history(customer, TENANT))
+    return CustomerRequests(name=name, bundle=bundle, erasure=erasure, remaining=remaining)

@@ -1,0 +1,239 @@
+"""
+The demo's figures: read back from the audit trail, and counted in each sink independently.
+
+Only the run's duration and its failures are measured by the demo itself. All else can be read from
+the audit trail afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.queries.reading import Remembered, Spend, StoreLatency
+from mnemoscope.audit.queries.text_extraction import text_of
+from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.telemetry.event.text import utc_text
+
+from .export_and_erase import TENANT, CustomerRequests
+from .recorder import Recorder
+from .surge import SurgeReport
+
+EVENTS_METRIC = "mnemoscope_operation_duration_seconds_count"
+_NORMAL = frozenset({"ok", "empty"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkCounts:
+    """
+    The number of events in each sink, counted at its destination.
+
+    Attributes:
+        audit: Rows of the audit table.
+        prometheus: Observations in the metrics text.
+        logs: Lines of the log file.
+        otlp: Spans received. None: they went to the user's own collector.
+        langsmith: Runs received. None: they went to the user's own LangSmith.
+    """
+
+    audit: int
+    prometheus: int
+    logs: int
+    otlp: int | None
+    langsmith: int | None
+
+    @property
+    def agree(self) -> bool:
+        """True if every sink that could be counted has the same number of events."""
+        counts = (self.audit, self.prometheus, self.logs, self.otlp, self.langsmith)
+        return len({count for count in counts if count is not None}) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memories:
+    """
+    The memories of one customer.
+
+    Attributes:
+        name: The speaker's name in the conversation. No sink knows it.
+        customer: The id that the stores know.
+        written: The memories, in order of their last write.
+        redacted: Number of replacements in what mem0 stores, by entity.
+    """
+
+    name: str
+    customer: str
+    written: tuple[Remembered, ...]
+    redacted: dict[str, int]
+
+    @property
+    def reads(self) -> int:
+        """Number of times that one of them was recalled."""
+        return sum(each.reads for each in self.written)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """
+    The content of the last screen.
+
+    Attributes:
+        turns: Messages of the conversation.
+        failures: Runs that raised, by the type of the exception.
+        seconds: Wall time of the replay.
+        scripted: The model was the demo's script.
+        broken: The store that was broken, and how.
+        stores: Latency and status of each store, over all operations.
+        recalls: The same over recalls alone, which the agent waits for before it can answer.
+        spend: Tokens and cost of each feature.
+        models: Tokens and cost of each model.
+        surge: The surge, as the trail shows it.
+        requests: The second customer's export and erasure, if requested.
+        memories: The memories of the customer that was asked about.
+        sinks: The number of events in each sink.
+    """
+
+    turns: int
+    failures: dict[str, int]
+    seconds: float
+    scripted: bool
+    broken: tuple[str, str] | None
+    stores: tuple[StoreLatency, ...]
+    recalls: tuple[StoreLatency, ...]
+    spend: tuple[Spend, ...]
+    models: tuple[Spend, ...]
+    surge: SurgeReport | None
+    requests: CustomerRequests | None
+    memories: Memories
+    sinks: SinkCounts
+
+    @property
+    def answered(self) -> int:
+        """Messages that were answered."""
+        return self.turns - sum(self.failures.values())
+
+    @property
+    def as_expected(self) -> bool:
+        """True if the sinks agree, the requests are complete, and no run raised unexpectedly."""
+        fails_closed = self.broken is not None and self.broken[0] == "checkpointer"
+        complete = self.requests is None or self.requests.complete
+        return self.sinks.agree and complete and (fails_closed or not self.failures)
+
+
+def memories_of(log: AuditLog, name: str, customer: str) -> Memories:
+    """Return the memories that the audit trail knows of a customer."""
+    redacted: Counter[str] = Counter()
+    for row in log.history(customer, TENANT):
+        if row.store == "mem0" and row.op_class is OperationClass.REMEMBER:
+            redacted.update(row.redactions)
+    found = (each for each in log.memories(customer, TENANT) if each.written_us)
+    return Memories(
+        name=name,
+        customer=customer,
+        written=tuple(sorted(found, key=lambda each: each.written_us[-1])),
+        redacted=dict(redacted.most_common()),
+    )
+
+
+def count_events(
+    log: AuditLog, *, prometheus: int, log_file: Path, recorder: Recorder, counted: Sequence[str]
+) -> SinkCounts:
+    """Count the events in each sink; OTLP and LangSmith where they are in *counted*."""
+    checkpoints = _anchored_checkpoints(log)
+    return SinkCounts(
+        audit=log.count(),
+        prometheus=prometheus - checkpoints,
+        logs=len(log_file.read_bytes().splitlines()) - checkpoints,
+        otlp=len(recorder.spans()) - checkpoints if "otlp" in counted else None,
+        langsmith=len(recorder.runs()) - checkpoints if "langsmith" in counted else None,
+    )
+
+
+def _anchored_checkpoints(log: AuditLog) -> int:
+    """Return the number of checkpoints that the other sinks received, which are not events."""
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT count(*) FROM audit_checkpoint WHERE anchors <> '[]'")
+        return int(found.fetchone()[0])
+
+
+def observations(metrics: str) -> int:
+    """Return the number of operations counted in a metrics text."""
+    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415
+
+    families = text_string_to_metric_families(metrics)
+    samples = (sample for family in families for sample in family.samples)
+    return round(sum(each.value for each in samples if each.name == EVENTS_METRIC))
+
+
+def unanswered(store: StoreLatency) -> dict[str, int]:
+    """Return the number of operations that *store* did not answer, by status."""
+    return {name: n for name, n in store.statuses.items() if name not in _NORMAL}
+
+
+def culprit(figures: Figures) -> str:
+    """Return a sentence that names the store to blame: a failing one, else the slowest one."""
+    refused = sum(each.statuses.get("refused", 0) for each in figures.stores)
+    if refused:
+        return (
+            f"The redactor is to blame: {refused} calls were refused before any store was called."
+        )
+    failed = {each.store: unanswered(each) for each in figures.stores if unanswered(each)}
+    if failed:
+        worst = max(failed, key=lambda name: sum(failed[name].values()))
+        ended = ", ".join(f"{n} {status}" for status, n in failed[worst].items())
+        return f"{worst} is to blame. Calls that it did not answer: {ended}."
+    return _slowest(figures.recalls)
+
+
+def _slowest(recalls: Sequence[StoreLatency]) -> str:
+    waited_s = sum(each.total_s for each in recalls)
+    if not waited_s:
+        return "No store was called."
+    slowest = max(recalls, key=lambda each: each.total_s)
+    return (
+        f"No call failed. Of {waited_s:.1f} s in recalls, {slowest.store} took "
+        f"{slowest.total_s / waited_s:.0%}: {slowest.operations:,} calls, "
+        f"95 of 100 within {slowest.p95_ms:.0f} ms."
+    )
+
+
+def as_document(figures: Figures) -> dict[str, Any]:
+    """Return the figures for ``--json``."""
+    return {
+        "turns": figures.turns,
+        "answered": figures.answered,
+        "failures": figures.failures,
+        "seconds": round(figures.seconds, 3),
+        "scripted_model": figures.scripted,
+        "broken": figures.broken,
+        "stores": [each._asdict() for each in figures.stores],
+        "culprit": culprit(figures),
+        "spend_by_feature": [each._asdict() for each in figures.spend],
+        "spend_by_model": [each._asdict() for each in figures.models],
+        "surge": _surge(figures.surge) if figures.surge else None,
+        "parting": figures.requests.as_document() if figures.requests else None,
+        "customer": figures.memories.customer,
+        "memories": [_memory(each) for each in figures.memories.written],
+        "redacted": figures.memories.redacted,
+        "events": asdict(figures.sinks),
+        "sinks_agree": figures.sinks.agree,
+    }
+
+
+def _surge(surge: SurgeReport) -> dict[str, Any]:
+    return {"feature": surge.feature, "began_us": surge.began_us, "said": surge.answer}
+
+
+def _memory(memory: Remembered) -> dict[str, Any]:
+    return {
+        "store": memory.store,
+        "memory_id": memory.memory_id,
+        "content": text_of(memory.content),
+        "written": [utc_text(each) for each in memory.written_us],
+        "reads": memory.reads,
+        "last_read": utc_text(memory.last_read_us) if memory.last_read_us else None,
+    }

@@ -1,0 +1,104 @@
+"""Replay the conversation, message by message, through the agent."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from langchain_core._api import LangChainBetaWarning
+from langchain_core.language_models import BaseChatModel
+from langsmith import tracing_context  # pyright: ignore[reportUnknownVariableType] - bare dict
+
+from mnemoscope.memory import Mnemoscope
+
+from .agent import AgentContext, build_agent, reply
+from .conversation import Conversation, Turn
+from .export_and_erase import CustomerRequests
+from .faults import StoreFault
+from .stores import Stores
+from .surge import Surge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayResult:
+    """
+    The outcome of a replay.
+
+    Attributes:
+        seconds: Wall time.
+        failures: Runs that raised, by the type of the exception.
+        requests: The second customer's export and erasure, if requested.
+    """
+
+    seconds: float
+    failures: dict[str, int]
+    requests: CustomerRequests | None = None
+
+
+def replay(
+    conversation: Conversation,
+    *,
+    stores: Stores,
+    model: BaseChatModel,
+    scope: Mnemoscope,
+    fault: StoreFault | None,
+    surge: Surge | None,
+    advance: Callable[[], None],
+) -> ReplayResult:
+    """Send every message to the agent, with *fault* and *surge* from half-way on."""
+    started = time.perf_counter()
+    failures: Counter[str] = Counter()
+    graph = build_agent(stores.store, stores.checkpointer)
+    agents = {
+        name: AgentContext(
+            customer=customer,
+            known=conversation.speakers,
+            memory=stores.memory,
+            documents=stores.documents,
+            model=model,
+        )
+        for name, customer in conversation.customers.items()
+    }
+    with plain_langchain():
+        for place, (session, turn) in enumerate(_turns(conversation)):
+            if place == len(conversation) // 2:
+                _begin(fault, surge, stores)
+            agent = agents[turn.speaker]
+            thread = f"{agent.customer}-{session}"
+            try:
+                reply(graph, turn.text, agent=agent, thread=thread, scope=scope)
+            except Exception as exc:  # noqa: BLE001 - a run that raises is counted
+                failures[type(exc).__name__] += 1
+            advance()
+    return ReplayResult(seconds=time.perf_counter() - started, failures=dict(failures))
+
+
+def _begin(fault: StoreFault | None, surge: Surge | None, stores: Stores) -> None:
+    if fault:
+        fault.begin(stores.bare[fault.store])
+    if surge:
+        surge.begin()
+
+
+@contextmanager
+def plain_langchain() -> Generator[None]:
+    """
+    Silence LangChain's warning that its third stream protocol is new, and switch its tracer off.
+
+    The tracer, which ``LANGSMITH_TRACING`` switches on, would send every prompt unredacted.
+    """
+    with (
+        warnings.catch_warnings(action="ignore", category=LangChainBetaWarning),
+        tracing_context(enabled=False),
+    ):
+        yield
+
+
+def _turns(conversation: Conversation) -> Iterator[tuple[int, Turn]]:
+    for session in conversation.sessions:
+        for turn in session.turns:
+            yield session.number, turn

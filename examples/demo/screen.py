@@ -1,0 +1,231 @@
+"""The demo's last screen: three questions, answered from the audit table. Fits 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from mnemoscope.adapters.customer_requests.erasure_screen import erasure_screen
+from mnemoscope.audit.queries.reading import Remembered, Spend, StoreLatency
+from mnemoscope.audit.queries.text_extraction import text_of
+from mnemoscope.telemetry.event.text import utc_text
+
+from .export_and_erase import TENANT, CustomerRequests
+from .figures import Figures, Memories, SinkCounts, culprit, unanswered
+from .surge import FACTOR, SurgeReport
+
+SHOWN = 3
+"""Memories shown from the beginning, and as many from the end."""
+
+_AS_DESIGNED = {
+    "mem0": "Recalls returned neutral results; writes that it did not take are counted.",
+    "qdrant": "Searches returned neutral results, so answers lack the hotel's documents.",
+    "store": "Reads returned neutral results; writes that it did not take are counted.",
+    "checkpointer": (
+        "It fails closed, so its runs raised: continuing from an empty state would overwrite the "
+        "thread."
+    ),
+}
+
+
+def show(figures: Figures, console: Console, out: Path | None) -> None:
+    """Print the last screen, and how to go on with the data in the folder *out*."""
+    memories = figures.memories
+    console.print(
+        _head(figures),
+        _question("1  When recall is slow, which store is to blame?"),
+        _latency(figures.stores),
+        _answer(culprit(figures)),
+        _question("2  When spend triples, which feature caused it?"),
+        _spend(figures.spend),
+        _answer(_dearest(figures.spend)),
+        *([_answer(figures.surge.answer)] if figures.surge else []),
+        _question(f"3  What does the agent remember about {memories.name}, and since when?"),
+        _memories(memories.written),
+        _answer(_remembered(memories)),
+        *(_requests(figures.requests) if figures.requests else []),
+        _question("Number of events in each of the five sinks"),
+        _sinks(figures.sinks),
+    )
+    if out:
+        # Not wrapped, so that it can be copied.
+        console.print(_next_commands(figures, out), soft_wrap=True)
+
+
+def _head(figures: Figures) -> RenderableType:
+    title = Text.assemble(
+        ("mnemoscope demo", "bold"),
+        f"   {figures.answered} of {figures.turns} messages answered in {figures.seconds:.1f} s",
+    )
+    lines = [title, Text(_model(figures), style="dim")]
+    if figures.broken:
+        lines.append(Text(_fault(figures, *figures.broken), style="yellow"))
+    elif figures.surge:
+        lines.append(Text(_surge(figures.surge), style="yellow"))
+    elif figures.failures:
+        lines.append(Text(f"Runs raised: {_listed(figures.failures)}", style="bold red"))
+    return Padding(Group(*lines), (1, 1, 0, 1))
+
+
+def _model(figures: Figures) -> str:
+    names = ", ".join(each.name or "unnamed" for each in figures.models) or "no model"
+    if figures.scripted:
+        return f"{names}: a script, not a language model; its prices are invented"
+    return f"{names}, at list prices"
+
+
+def _fault(figures: Figures, store: str, how: str) -> str:
+    fault = f"From half-way on, {store} was {how}. {_AS_DESIGNED[store]}"
+    if figures.failures:
+        return f"{fault} Raised: {_listed(figures.failures)}."
+    return f"{fault} Every message was answered."
+
+
+def _surge(surge: SurgeReport) -> str:
+    return f"From half-way on, {surge.feature} used {FACTOR} times its tokens."
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def _question(text: str) -> RenderableType:
+    title = Text(text, style="bold cyan")
+    return Padding(Rule(title, align="left", style="dim"), (1, 0, 0, 0))
+
+
+def _answer(text: str) -> RenderableType:
+    return Padding(Text(f"→ {text}", style="bold"), (0, 1))
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
+    table.add_column(first, no_wrap=True)
+    for name in others:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _latency(stores: tuple[StoreLatency, ...]) -> RenderableType:
+    table = _table("store", "calls", "p50 ms", "p95 ms", "max ms", "total s", "not answered")
+    for each in sorted(stores, key=lambda store: -store.total_s):
+        timings = (each.p50_ms, each.p95_ms, each.max_ms, each.total_s)
+        table.add_row(
+            each.store,
+            f"{each.operations:,}",
+            *(f"{timing:,.1f}" for timing in timings),
+            _not_answered(each),
+        )
+    return Padding(table, (0, 1))
+
+
+def _not_answered(store: StoreLatency) -> Text:
+    found = unanswered(store)
+    if not found:
+        return Text("0", style="green")
+    return Text("\n".join(f"{n} {status}" for status, n in found.items()), style="bold red")
+
+
+def _spend(spend: tuple[Spend, ...]) -> RenderableType:
+    table = _table("feature", "calls", "input", "cached", "output", "reasoning", "USD")
+    for each in spend:
+        tokens = (each.input_tokens, each.cached_tokens, each.output_tokens, each.reasoning_tokens)
+        table.add_row(
+            each.name or "none",
+            f"{each.calls:,}",
+            *(f"{count:,}" for count in tokens),
+            "no price" if each.unpriced_tokens else f"{each.cost_usd:.4f}",
+        )
+    return Padding(table, (0, 1))
+
+
+def _dearest(spend: tuple[Spend, ...]) -> str:
+    total = sum(each.cost_usd for each in spend)
+    if not total:
+        return "No call had a known price."
+    dearest = max(spend, key=lambda each: each.cost_usd)
+    return f"{dearest.name} caused {dearest.cost_usd / total:.0%} of ${total:.4f}."
+
+
+def _memories(written: tuple[Remembered, ...]) -> RenderableType:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim", expand=True)
+    for name in ("written", "store", "reads", "last read"):
+        table.add_column(name, no_wrap=True, justify="right" if name == "reads" else "left")
+    table.add_column("content, as stored", no_wrap=True, overflow="ellipsis", ratio=1)
+    hidden = len(written) - 2 * SHOWN
+    for each in written if hidden <= 0 else written[:SHOWN]:
+        table.add_row(*_memory(each))
+    if hidden > 0:
+        table.add_row("⋮", "", "", "", f"({hidden} more)")
+        for each in written[-SHOWN:]:
+            table.add_row(*_memory(each))
+    return Padding(table, (0, 1))
+
+
+def _memory(memory: Remembered) -> tuple[str, ...]:
+    return (
+        _clock(memory.written_us[-1]),
+        memory.store.removeprefix("langgraph."),
+        f"{memory.reads}",
+        _clock(memory.last_read_us) if memory.last_read_us else "never",
+        text_of(memory.content),
+    )
+
+
+def _clock(micros: int) -> str:
+    return f"{datetime.fromtimestamp(micros / 1e6, tz=UTC):%H:%M:%S}"
+
+
+def _remembered(memories: Memories) -> str:
+    replaced = _listed(memories.redacted) or "nothing"
+    return (
+        f"{len(memories.written)} memories, read {memories.reads:,} times. "
+        f"Redacted before they were stored: {replaced}."
+    )
+
+
+def _requests(requests: CustomerRequests) -> Iterator[RenderableType]:
+    wanted = [
+        name
+        for name, done in (("export", requests.bundle), ("erasure", requests.erasure))
+        if done is not None
+    ]
+    yield _question(f"{requests.name} leaves and requests {' and '.join(wanted)}")
+    if requests.bundle is not None:
+        bundle = requests.bundle
+        yield _answer(
+            f"{bundle.path.name}: {bundle.memories:,} memories and {bundle.events:,} operations "
+            "with proofs, a page to read and a program to check them."
+        )
+    if requests.erasure is not None:
+        yield erasure_screen(requests.erasure)
+        yield _answer(f"The audit trail has {requests.remaining:,} of their operations left.")
+
+
+def _sinks(sinks: SinkCounts) -> RenderableType:
+    counts = (sinks.audit, sinks.prometheus, sinks.logs, sinks.otlp, sinks.langsmith)
+    table = _table("", "audit rows", "Prometheus", "log lines", "OTLP spans", "LangSmith runs")
+    table.add_row("events", *("yours" if each is None else f"{each:,}" for each in counts))
+    verdict = "The sinks agree." if sinks.agree else "The sinks do not agree."
+    style = "bold green" if sinks.agree else "bold red"
+    return Padding(Group(table, Text(f"→ {verdict}", style=style)), (0, 1))
+
+
+def _next_commands(figures: Figures, folder: Path) -> Text:
+    memories, url = figures.memories, f"sqlite:///{(folder / 'audit.db').resolve()}"
+    since = f" --since {utc_text(figures.surge.began_us)}" if figures.surge else ""
+    return Text.assemble(
+        f"\n Kept in {folder}: audit.db log.jsonl metrics.prom spans.jsonl runs.jsonl stores/\n",
+        f" mnemoscope audit export --tenant {TENANT} --customer {memories.customer}",
+        f" --audit-url {url}\n",
+        f" mnemoscope spend{since} --audit-url {url}\n",
+        style="dim",
+    )

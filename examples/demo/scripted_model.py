@@ -1,0 +1,130 @@
+"""
+A chat model that follows a script, and is named so that nobody takes it for a language model.
+
+It streams and reports usage as a real one does. Tokens are words; the system prompt counts as
+cached, and each line of the answer as one reasoning token. The answer follows from the prompt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, groupby
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LangSmithParams
+from langchain_core.language_models.chat_models import generate_from_stream
+from langchain_core.messages import AIMessageChunk, BaseMessage, SystemMessage
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+
+PROVIDER = "scripted"
+MODEL = "scripted-concierge"
+OUTLINES = "points to make"
+"""Words that mark a prompt for an outline."""
+
+
+def _once() -> int:
+    return 1
+
+
+class ScriptedModel(BaseChatModel):
+    """
+    Answers with the lines of its prompt that begin with a dash.
+
+    For an outline it takes the first line of each list, else all of them.
+
+    Attributes:
+        times: Returns the factor that reported tokens are multiplied by: the demo's surge.
+    """
+
+    times: Callable[[], int] = _once
+
+    @property
+    def _llm_type(self) -> str:
+        return PROVIDER
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params = super()._get_ls_params(stop, **kwargs)
+        params |= {"ls_provider": PROVIDER, "ls_model_name": MODEL}
+        return params
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        del stop, kwargs
+        answer = _answer(messages)
+        for chunk in chain(_words(answer), [_last(messages, answer, self.times())]):
+            generation = ChatGenerationChunk(message=chunk)
+            if run_manager:
+                run_manager.on_llm_new_token(str(chunk.content), chunk=generation)
+            yield generation
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
+
+
+def _answer(messages: Sequence[BaseMessage]) -> str:
+    lists = [
+        [line[2:] for line in lines if line.startswith("- ")]
+        for _listed, lines in groupby(messages[-1].text.splitlines(), _is_item)
+    ]
+    if OUTLINES in messages[0].text:
+        firsts = [_first_sentence(points[0]) for points in lists if points]
+        return "\n".join(f"- {point}" for point in firsts) or "- Say thank you."
+    points = " ".join(point for points in lists for point in points)
+    return f"Thank you for writing! {points} Is there anything else?"
+
+
+def _is_item(line: str) -> bool:
+    return line.startswith("- ")
+
+
+def _first_sentence(point: str) -> str:
+    return point.partition(". ")[0].removesuffix(".") + "."
+
+
+def _words(answer: str) -> Iterator[AIMessageChunk]:
+    about = {"model_provider": PROVIDER, "model_name": MODEL}
+    for place, word in enumerate(answer.split(" ")):
+        yield AIMessageChunk(
+            content=word if place == 0 else f" {word}",
+            response_metadata=about if place == 0 else {},
+        )
+
+
+def _last(messages: Sequence[BaseMessage], answer: str, times: int) -> AIMessageChunk:
+    return AIMessageChunk(
+        content="",
+        usage_metadata=_usage(messages, answer, times),
+        response_metadata={"finish_reason": "stop"},
+        chunk_position="last",
+    )
+
+
+def _usage(messages: Sequence[BaseMessage], answer: str, times: int) -> UsageMetadata:
+    system = [message for message in messages if isinstance(message, SystemMessage)]
+    prompt = times * sum(_count(message.text) for message in messages)
+    cached = times * sum(_count(message.text) for message in system)
+    said, reasoned = times * _count(answer), times * (answer.count("\n") + 1)
+    return UsageMetadata(
+        input_tokens=prompt,
+        output_tokens=said + reasoned,
+        total_tokens=prompt + said + reasoned,
+        input_token_details=InputTokenDetails(cache_read=cached),
+        output_token_details=OutputTokenDetails(reasoning=reasoned),
+    )
+
+
+def _count(text: str) -> int:
+    return len(text.split())

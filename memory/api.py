@@ -1,0 +1,255 @@
+"""
+The public protocols of adapters and sinks, for packages that bring one of their own.
+
+An adapter is a `StoreAdapter`, found by the entry point ``mnemoscope.store_adapters``. Its table
+describes each method of the client once, as a `Method`, made by `recall`, `remember` or `forget`;
+`bind` describes one client, as a `StoreBinding`. A sink is built by a `SinkFactory`, found by the
+entry point ``mnemoscope.sinks``. The adapters and sinks of this package are found the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..telemetry.event.event import Deletes, OperationClass
+from .context import Scope
+from .errors import ScopeError
+from .guard.operation import Arguments, Method, Operation, Summary
+from .guard.rows import checkpoint, forget, method_table, recall, remember, resume
+from .guard.step import Around, AsyncInvoke, Faces, Invoke, Step
+
+if TYPE_CHECKING:
+    from ..telemetry.delivery.registry import SinkContext, SinkFactory
+    from ..telemetry.delivery.sink import (
+        Checkable,
+        DeliveryError,
+        Sink,
+        UnacceptableError,
+        UnavailableError,
+    )
+    from ..telemetry.event.event import Event, Redacted
+    from ..telemetry.event.kinds import Status
+    from ..telemetry.event.subject import Subject
+    from ..telemetry.event.trace_ref import TraceRef
+    from ..telemetry.event.usage import Usage
+    from ..telemetry.process.faults import Faults
+    from .budgets.accounting import ModelAccounting
+    from .guard.factory import GuardFactory
+    from .guard.guard import Guard
+    from .guard.steps.report import Parts
+    from .journal.codec import ArgumentCodec
+    from .journal.writes import Deduplication, JournalledWrites, Lookup
+    from .limits.policy import Policy
+    from .privacy.engine.redaction import Redaction
+    from .privacy.scoped_redactor import ScopedRedactor
+    from .subject_data.records import (
+        PAGE_SIZE,
+        DataSubject,
+        Erased,
+        Page,
+        SubjectDataProvider,
+        SubjectRecord,
+    )
+    from .subject_data.registry import SubjectDataRegistry
+
+Row: TypeAlias = Method | Callable[[Arguments], Method]
+"""A method of a client, or a function, never raising, that returns it by the call's arguments."""
+
+
+def _never(_client: Any) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterServices:
+    """
+    What a scope offers to an adapter while a client is wrapped.
+
+    Attributes:
+        policy: What the guards are allowed to do.
+        digest_key: Returns a secret key of 32 bytes for a purpose, for keyed digests.
+        redactor: Redacts text outside a call.
+        accounting: Counts model calls that a store makes by itself.
+        faults: Where errors of the adapter's own are noted.
+        guards: Makes the guards.
+        subject_data: What the wrapped clients' stores hold about people.
+    """
+
+    policy: Policy
+    digest_key: Callable[[str], bytes]
+    redactor: ScopedRedactor
+    accounting: ModelAccounting
+    faults: Faults
+    guards: GuardFactory
+    subject_data: SubjectDataRegistry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreBinding:
+    """
+    All that is to be known of one client, so that it can be guarded.
+
+    Attributes:
+        methods: The guarded methods by name, asynchronous twins included. All others go straight
+            to the client.
+        is_failure: Tells a store's failure from a caller's mistake, by the exception.
+        client: What is called. None: the client that was given.
+        client_class: Returns the class of the guarded client. None: a subclass of the client's
+            class whose `methods` are guarded.
+        subject_data: Lists and erases what the store holds about a person. None: it cannot.
+        writes: How writes are kept in the journal and made again. None: they are not.
+        serialise: Held around each synchronous call, for clients that are not thread-safe.
+        blocks: The client's coroutines are synchronous code: they are run on threads.
+        inline: Tells whether a synchronous call must stay on the caller's thread.
+        steps: Steps of the adapter's own, between the journal and the breaker.
+        around: What is around every call of the store, the innermost first.
+        retries: Ask again inside a call, for classes whose policy says so.
+        parts: Splits calls that hold several operations, each of which has an event.
+        on_guarded: Called with the guard, once it is there.
+    """
+
+    methods: Mapping[str, Row]
+    is_failure: Callable[[BaseException], bool]
+    client: Any = None
+    client_class: Callable[[type[Any]], type[Any]] | None = None
+    subject_data: SubjectDataProvider | None = None
+    writes: JournalledWrites | None = None
+    serialise: AbstractContextManager[Any] | None = None
+    blocks: bool = False
+    inline: Callable[[Any], bool] = _never
+    steps: Sequence[Step] = ()
+    around: Sequence[Around] = ()
+    retries: bool = False
+    parts: Parts | None = None
+    on_guarded: Callable[[Guard], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAdapter:
+    """
+    One kind of store that mnemoscope can guard.
+
+    Attributes:
+        store: Its name in events and metrics: ``qdrant``. Low cardinality.
+        client_types: Classes of its clients.
+        db_system: OpenTelemetry's ``db.system.name``, where the store is a database.
+        bind: ``bind(client, services, **options)`` returns what is to be known of *client*, which
+            is not guarded yet; *options* are as the user passed them to ``scope.guard``.
+        rebind: ``rebind(client, guard, services, **options)`` wraps a client that the same scope
+            guards already, with other options. None: it stays as it is.
+        instruments: Guard each client as it is made, in an application that is instrumented: for
+            classes that users construct.
+        prepare: Called once, before the first client of an instrumented application is made.
+        not_guarded: Public methods that go straight to the client, and why that is right.
+        raises: Guarded methods of classes that fail open which have no neutral value, and why: the
+            caller is given the store's error.
+    """
+
+    store: str
+    client_types: tuple[type[Any], ...]
+    bind: Callable[..., StoreBinding]
+    db_system: str | None = None
+    rebind: Callable[..., Any] | None = None
+    instruments: bool = False
+    prepare: Callable[[], None] | None = None
+    not_guarded: Mapping[str, str] = field(default_factory=dict[str, str])
+    raises: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+__all__ = [
+    "PAGE_SIZE",
+    "AdapterServices",
+    "ArgumentCodec",
+    "Arguments",
+    "Around",
+    "AsyncInvoke",
+    "Checkable",
+    "DataSubject",
+    "Deduplication",
+    "Deletes",
+    "DeliveryError",
+    "Erased",
+    "Event",
+    "Faces",
+    "Faults",
+    "Invoke",
+    "JournalledWrites",
+    "Lookup",
+    "Method",
+    "ModelAccounting",
+    "Operation",
+    "OperationClass",
+    "Page",
+    "Policy",
+    "Redacted",
+    "Redaction",
+    "Row",
+    "Scope",
+    "ScopeError",
+    "ScopedRedactor",
+    "Sink",
+    "SinkContext",
+    "SinkFactory",
+    "Status",
+    "Step",
+    "StoreAdapter",
+    "StoreBinding",
+    "Subject",
+    "SubjectDataProvider",
+    "SubjectDataRegistry",
+    "SubjectRecord",
+    "Summary",
+    "TraceRef",
+    "UnacceptableError",
+    "UnavailableError",
+    "Usage",
+    "checkpoint",
+    "forget",
+    "method_table",
+    "recall",
+    "remember",
+    "resume",
+]
+
+_MODULES = {
+    "ArgumentCodec": ".journal.codec",
+    "Checkable": "..telemetry.delivery.sink",
+    "DataSubject": ".subject_data.records",
+    "Deduplication": ".journal.writes",
+    "DeliveryError": "..telemetry.delivery.sink",
+    "Erased": ".subject_data.records",
+    "Event": "..telemetry.event.event",
+    "Faults": "..telemetry.process.faults",
+    "JournalledWrites": ".journal.writes",
+    "Lookup": ".journal.writes",
+    "ModelAccounting": ".budgets.accounting",
+    "PAGE_SIZE": ".subject_data.records",
+    "Page": ".subject_data.records",
+    "Policy": ".limits.policy",
+    "Redacted": "..telemetry.event.event",
+    "Redaction": ".privacy.engine.redaction",
+    "ScopedRedactor": ".privacy.scoped_redactor",
+    "Sink": "..telemetry.delivery.sink",
+    "SinkContext": "..telemetry.delivery.registry",
+    "SinkFactory": "..telemetry.delivery.registry",
+    "Status": "..telemetry.event.kinds",
+    "Subject": "..telemetry.event.subject",
+    "SubjectDataProvider": ".subject_data.records",
+    "SubjectDataRegistry": ".subject_data.registry",
+    "SubjectRecord": ".subject_data.records",
+    "TraceRef": "..telemetry.event.trace_ref",
+    "UnacceptableError": "..telemetry.delivery.sink",
+    "UnavailableError": "..telemetry.delivery.sink",
+    "Usage": "..telemetry.event.usage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import *name* when it is first used: configuring a scope needs few of them."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name], __package__), name)

@@ -1,0 +1,1 @@
+"""Budgets: limits of spend on model calls, and the spend so far."""

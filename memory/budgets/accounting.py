@@ -1,0 +1,72 @@
+"""What model calls are counted with: prices, budgets, and the events that both lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...telemetry.delivery.drain import Drain
+from ...telemetry.event.budget_event import BudgetEvent, Level
+from ...telemetry.event.event import Event, OperationClass, Status
+from ...telemetry.event.trace import Tracing
+from ...telemetry.event.usage import Usage
+from ...telemetry.pricing.prices import Prices
+from ...telemetry.process.faults import Faults
+from ..context import Scope
+from ..guard.labels import Labels
+from .budgets import Budgets
+
+STORE = "budget"
+"""What stands for a store in events of budgets."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
+class ModelAccounting:
+    """
+    Counts the model calls of one scope.
+
+    Attributes:
+        budgets: What may be spent, and what was.
+        prices: What model calls cost.
+        labels: Redacts the scopes of their events.
+        drain: Takes the events.
+        tracing: Makes the ids of their spans.
+        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        faults: Where errors of our own are noted.
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+    """
+
+    budgets: Budgets
+    prices: Prices
+    labels: Labels
+    drain: Drain
+    tracing: Tracing
+    parent_run: Callable[[], str | None]
+    faults: Faults
+    clock: Callable[[], float]
+    wall_ns: Callable[[], int]
+
+    def charge(self, scope: Scope, usage: Usage) -> None:
+        """Count what a model call that ended has used. Never raises: the run goes on."""
+        try:
+            for crossing in self.budgets.add(scope, usage):
+                self.drain.emit(self._event(crossing))
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            self.faults.note("budgets.add", exc)
+
+    def _event(self, crossing: BudgetEvent) -> Event:
+        exceeded = crossing.level is Level.EXCEEDED
+        return Event(
+            writer_id=self.drain.writer_id,
+            writer_seq=self.drain.next_seq(),
+            started_ns=self.wall_ns(),
+            duration_s=0.0,
+            operation="budget_exceeded" if exceeded else "budget_alert",
+            op_class=OperationClass.MODEL,
+            store=STORE,
+            method=crossing.budget,
+            status=Status.OK,
+            trace=self.tracing.capture(),
+            budget_event=crossing,
+        )

@@ -1,0 +1,373 @@
+"""Building a scope from its settings: sinks, keys, redactor, and the parts made with them."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..telemetry.delivery.drain import Drain
+from ..telemetry.delivery.registry import AttachedSink, RunTreeSink, SinkContext, TracingSink
+from ..telemetry.delivery.sink import Sink
+from ..telemetry.event.subject import SubjectKeys
+from ..telemetry.event.trace import Tracing
+from ..telemetry.pricing.prices import Prices
+from ..telemetry.process.faults import Faults
+from ..telemetry.prometheus.live import SampleDisplay, SampleSource
+from .api import AdapterServices
+from .budgets.accounting import ModelAccounting
+from .budgets.budgets import Budgets
+from .errors import ConfigurationError
+from .guard.factory import GuardFactory
+from .guard.labels import Labels
+from .guard.steps.audit_gate import AwaitAudit, RequireAudit
+from .guard.steps.report import no_parent
+from .health.live_metrics import LiveMetrics
+from .journal.replayer import Replayer
+from .limits.audit_mode import parse_audit_mode
+from .limits.policy import Policy
+from .privacy.engine.redactor import Redactor, build_redactor
+from .privacy.scoped_redactor import ScopedRedactor
+from .settings import Settings
+from .sinks import SINKS
+from .subject_data.registry import SubjectDataRegistry
+
+if TYPE_CHECKING:
+    from ..audit.log import AuditLog
+    from ..audit.sink.sink import AuditSink
+    from .journal.journal import Journal
+    from .privacy.vault.vault import Vault
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """
+    The parts of a scope. The scope alone holds all of them; each is given what it needs by name.
+
+    Attributes:
+        guards: Makes the guards.
+        services: What adapters are given while a client is wrapped.
+        accounting: Counts model calls.
+        subject_data: What the wrapped clients' stores hold about people.
+        drain: Takes the events.
+        faults: Where errors of our own are noted.
+        vault: Keeps what pseudonyms stand for, if there is one.
+        audit: The audit trail, if that sink is on.
+        live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
+    """
+
+    guards: GuardFactory
+    services: AdapterServices
+    accounting: ModelAccounting
+    subject_data: SubjectDataRegistry
+    drain: Drain
+    faults: Faults
+    vault: Vault | None = None
+    audit: AuditLog | None = None
+    live: LiveMetrics | None = None
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until vault and sinks have everything so far. False after *timeout_s*, or a loss."""
+        deadline = time.monotonic() + timeout_s
+        written = self.vault is None or self.vault.flush(timeout_s)
+        return self.drain.flush(max(0.0, deadline - time.monotonic())) and written
+
+    def close(self, timeout_s: float) -> None:
+        """Deliver what is queued and let go, in *timeout_s* seconds at most."""
+        deadline = time.monotonic() + timeout_s
+        self.guards.replayer.close(timeout_s / 4)
+        if self.guards.journal is not None:
+            self.guards.journal.close(timeout_s / 4)
+        if self.vault is not None:
+            self.vault.close(timeout_s / 4)
+        self.drain.close(max(0.0, deadline - time.monotonic()))
+
+
+def compose(
+    *,
+    redactor: Redactor,
+    drain: Drain,
+    keys: SubjectKeys,
+    faults: Faults,
+    policy: Policy | None = None,
+    prices: Prices | None = None,
+    budgets: Budgets | None = None,
+    journal: Journal | None = None,
+    vault: Vault | None = None,
+    tracing: Tracing | None = None,
+    parent_run: Callable[[], str | None] = no_parent,
+    audit_gate: tuple[RequireAudit | None, AwaitAudit | None] = (None, None),
+    clock: Callable[[], float] = time.perf_counter,
+    wall_ns: Callable[[], int] = time.time_ns,
+) -> Parts:
+    """Put the parts of a scope together."""
+    scoped = ScopedRedactor(redactor, vault)
+    guards = GuardFactory(
+        redactor=scoped,
+        drain=drain,
+        keys=keys,
+        policy=policy or Policy(),
+        tracing=tracing or Tracing(),
+        parent_run=parent_run,
+        faults=faults,
+        journal=journal,
+        replayer=Replayer(faults),
+        require_audit=audit_gate[0],
+        await_audit=audit_gate[1],
+        clock=clock,
+        wall_ns=wall_ns,
+    )
+    accounting = ModelAccounting(
+        budgets=budgets or Budgets(),
+        prices=prices or Prices.load(None),
+        labels=Labels(scoped, keys, faults),
+        drain=drain,
+        tracing=guards.tracing,
+        parent_run=parent_run,
+        faults=faults,
+        clock=clock,
+        wall_ns=wall_ns,
+    )
+    subject_data = SubjectDataRegistry()
+    services = AdapterServices(
+        policy=guards.policy,
+        digest_key=keys.key,
+        redactor=scoped,
+        accounting=accounting,
+        faults=faults,
+        guards=guards,
+        subject_data=subject_data,
+    )
+    return Parts(
+        guards=guards,
+        services=services,
+        accounting=accounting,
+        subject_data=subject_data,
+        drain=drain,
+        faults=faults,
+        vault=vault,
+    )
+
+
+def build(
+    settings: Settings,
+    *,
+    only_sinks: Sequence[Sink] | None = None,
+    extra_sinks: Sequence[Sink] = (),
+    redactor: Redactor | None = None,
+    budgets: Budgets | None = None,
+) -> Parts:
+    """
+    Build the parts that *settings* ask for.
+
+    Args:
+        settings: The settings of the scope.
+        only_sinks: In place of the sinks that the settings name.
+        extra_sinks: Besides these.
+        redactor: In place of the one that the settings name.
+        budgets: What may be spent.
+
+    Raises:
+        ConfigurationError: A sink, key, model or price file cannot be used as asked.
+    """
+    faults = Faults()
+    try:
+        key_made = settings.audit_pseudonym_key is None and not settings.key_file.exists()
+        keys = SubjectKeys(_secret(settings))
+        chosen = (
+            [*only_sinks]
+            if only_sinks is not None
+            else _build_sinks(settings, keys, key_made=key_made)
+        )
+        sinks = (*chosen, *extra_sinks)
+        drain = Drain(sinks, faults=faults)
+        redactor = redactor or build_redactor(
+            model=settings.pii_model, keys=keys, operators=settings.pii_operators
+        )
+        journal = _journal(settings, faults)
+        vault = _vault(settings, keys, faults)
+        prices = Prices.load(settings.prices)
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+    for sink in sinks:
+        if isinstance(sink, AttachedSink):
+            sink.attach(drain)
+    audit = _audit_sink(sinks)
+    parts = compose(
+        redactor=redactor,
+        drain=drain,
+        keys=keys,
+        faults=faults,
+        policy=settings.policy,
+        prices=prices,
+        budgets=budgets,
+        journal=journal,
+        vault=vault,
+        tracing=_tracing(sinks),
+        parent_run=_parent_run(sinks),
+        audit_gate=_audit_gate(settings, audit, drain, faults),
+    )
+    live = _live(sinks, parts.guards, parts.accounting.budgets)
+    return replace(parts, audit=None if audit is None else audit.log, live=live)
+
+
+def open_audit_log(settings: Settings) -> AuditLog:
+    """
+    Return the audit trail that *settings* name. Nothing is opened until it is read.
+
+    Raises:
+        ConfigurationError: Its URL or key cannot be used.
+    """
+    from ..audit.sink.factory import open_log  # noqa: PLC0415
+
+    try:
+        return open_log(_sink_context(settings, SubjectKeys(_secret(settings))))
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+
+
+def wanted_sinks(settings: Settings) -> tuple[str, ...]:
+    """
+    Return the names of the sinks that *settings* name, or of all that are configured.
+
+    Raises:
+        ConfigurationError: One of them cannot be built.
+    """
+    if settings.sinks is not None:
+        return settings.sinks
+    # They are built and not used, so none may take a port.
+    unused = settings.model_copy(update={"prometheus_port": None})
+    try:
+        return tuple(each.name for each in _build_sinks(unused, SubjectKeys(_secret(settings))))
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+
+
+def _build_sinks(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> list[Sink]:
+    """Build the sinks that *settings* name, or all of this package's that are configured."""
+    context = _sink_context(settings, keys, key_made=key_made)
+    built: list[Sink] = []
+    for name in SINKS.built_in if settings.sinks is None else settings.sinks:
+        sink = SINKS.build(name, replace(context, content=name in settings.content_sinks))
+        if sink is not None:
+            built.append(sink)
+    return built
+
+
+def _sink_context(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> SinkContext:
+    return SinkContext(
+        settings=dict(settings),
+        data_folder=settings.data_folder,
+        keys=keys,
+        key_made=key_made,
+        is_named=settings.sinks is not None,
+    )
+
+
+def configured_keys(settings: Settings) -> SubjectKeys | None:
+    """
+    Return the keys that *settings* lead to, or None where there are none yet. Makes none.
+
+    Raises:
+        ConfigurationError: They cannot be used.
+    """
+    if settings.audit_pseudonym_key is None and not settings.key_file.exists():
+        return None
+    try:
+        return SubjectKeys(_secret(settings))
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+
+
+def _secret(settings: Settings) -> bytes:
+    from ..audit.record.keys import load_secret, parse_secret  # noqa: PLC0415
+
+    given = settings.audit_pseudonym_key
+    if given is not None:
+        return parse_secret(given.get_secret_value())
+    return load_secret(settings.key_file)
+
+
+def _audit_sink(sinks: Iterable[Sink]) -> AuditSink | None:
+    if "mnemoscope.audit.sink.sink" not in sys.modules:
+        return None  # whoever has made such a sink has imported it
+    from ..audit.sink.sink import AuditSink  # noqa: PLC0415
+
+    return next((each for each in sinks if isinstance(each, AuditSink)), None)
+
+
+def _audit_gate(
+    settings: Settings, sink: AuditSink | None, drain: Drain, faults: Faults
+) -> tuple[RequireAudit | None, AwaitAudit | None]:
+    """Return the steps that make calls depend on the audit trail, if the settings ask for them."""
+    if sink is None:
+        return None, None
+    mode = parse_audit_mode(settings.audit_mode)
+    if mode.strict:
+        sink.probe()
+    require = RequireAudit(mode.strict, sink) if mode.strict else None
+    wait = AwaitAudit(mode.durable, sink, drain=drain, faults=faults) if mode.durable else None
+    return require, wait
+
+
+_NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
+def _journal(settings: Settings, faults: Faults) -> Journal | None:
+    if settings.journal is None:
+        return None
+    from .journal.journal import Journal  # noqa: PLC0415 - only where it is wanted
+
+    journal = Journal(settings.journal, faults=faults, max_bytes=settings.journal_max_bytes)
+    try:
+        journal.open()
+    except _NEVER_RIGHT:
+        raise
+    except OSError as exc:
+        faults.note("journal.open", exc)  # a full disk, say: it is tried again
+    return journal
+
+
+def _vault(settings: Settings, keys: SubjectKeys, faults: Faults) -> Vault | None:
+    if settings.vault is None:
+        return None
+    from .privacy.vault.vault import Vault  # noqa: PLC0415 - only where it is wanted
+
+    vault = Vault(settings.vault, keys=keys, faults=faults)
+    try:
+        vault.file.open()
+    except _NEVER_RIGHT:
+        raise
+    except sqlite3.DatabaseError as exc:
+        if not isinstance(exc, sqlite3.OperationalError):
+            raise ConfigurationError(f"{settings.vault} is no vault") from exc
+        faults.note("vault.open", exc)  # locked, say: it is tried again
+    except OSError as exc:
+        faults.note("vault.open", exc)
+    return vault
+
+
+def _tracing(sinks: Iterable[Sink]) -> Tracing:
+    chosen = (each.tracing() for each in sinks if isinstance(each, TracingSink))
+    return next(chosen, None) or Tracing()
+
+
+def _parent_run(sinks: Iterable[Sink]) -> Callable[[], str | None]:
+    chosen = (each.capture_parent for each in sinks if isinstance(each, RunTreeSink))
+    return next(chosen, no_parent)
+
+
+def _live(sinks: Sequence[Sink], guards: GuardFactory, budgets: Budgets) -> LiveMetrics | None:
+    """Show the scope's own figures, and those of its sinks, where a sink shows such."""
+    showing = [each for each in sinks if isinstance(each, SampleDisplay)]
+    if not showing:
+        return None
+    live = LiveMetrics(guards, budgets)
+    readers = [live.read, *(each.samples for each in sinks if isinstance(each, SampleSource))]
+    for sink in showing:
+        for read in readers:
+            sink.show(read)
+    return live

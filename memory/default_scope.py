@@ -1,0 +1,97 @@
+"""The default scope: `configure` makes it, and decorators without one of their own find it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .scope import Mnemoscope
+
+if TYPE_CHECKING:
+    from ..telemetry.delivery.sink import Sink
+    from .budgets.budget import Budget
+    from .guard.guard import Guard
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_default: Mnemoscope | None = None
+
+
+def configure(
+    *,
+    sinks: Iterable[str] | str | None = None,
+    only_sinks: Sequence[Sink] | None = None,
+    extra_sinks: Sequence[Sink] = (),
+    budgets: Iterable[Budget] = (),
+    **settings: Any,
+) -> Mnemoscope:
+    """
+    Build a `Mnemoscope` from the environment and make it the one that `observe` uses.
+
+    Args:
+        sinks: Names of sinks; see `Settings` for this and all others.
+        only_sinks: Sink objects in place of all that are named or configured.
+        extra_sinks: Sink objects besides those.
+        budgets: What may be spent.
+        **settings: Override the environment.
+
+    Raises:
+        ConfigurationError: A setting makes no sense, or a sink cannot be set up.
+    """
+    from .settings import load_settings  # noqa: PLC0415
+
+    global _default  # noqa: PLW0603 - the one global, so that decorators need no argument
+    if sinks is not None:
+        settings["sinks"] = sinks if isinstance(sinks, str) else tuple(sinks)
+    _default = Mnemoscope(
+        load_settings(**settings),
+        only_sinks=only_sinks,
+        extra_sinks=extra_sinks,
+        budgets=budgets,
+    )
+    return _default
+
+
+def observe(
+    *,
+    store: str,
+    operation: str,
+    neutral: Callable[[], Any] | None = None,
+    inline: bool = False,
+) -> Callable[[F], F]:
+    """
+    Guard any function that touches a store.
+
+    Args:
+        store: The store's name in events and metrics.
+        operation: ``search_memory``, ``create_memory``, ``update_memory``, ``upsert_memory`` or
+            ``delete_memory``: decides how it fails.
+        neutral: Makes what the caller gets when the store fails (``list``). None: the error.
+        inline: Run a plain function on the caller's thread, without a deadline: for functions
+            bound to their thread, as some database sessions are.
+
+    Programming errors (`TypeError`, `ValueError`, `LookupError`…) are the function's own and always
+    raised. The function's arguments are neither recorded nor changed.
+
+    Raises:
+        ConfigurationError: At decoration: an unknown operation, or a generator function.
+    """
+    from .guard.decorator import observed  # noqa: PLC0415 - only where it is wanted
+
+    return observed(
+        _default_guard, store=store, operation=operation, neutral=neutral, inline=inline
+    )
+
+
+def current_scope() -> Mnemoscope:
+    """
+    Return the scope of the latest `configure`; configure one from the environment if there is none.
+
+    Raises:
+        ConfigurationError: There is none, and a setting makes no sense.
+    """
+    return _default or configure()
+
+
+def _default_guard(store: str) -> Guard | None:
+    return None if _default is None else _default.guard_for(store)

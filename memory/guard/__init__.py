@@ -1,0 +1,1 @@
+"""The guard in front of each wrapped store, and its steps."""

@@ -1,0 +1,229 @@
+"""The record of one call in flight, which the steps of a guard read and change."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from opentelemetry.context import Context
+
+from ...telemetry.event.event import Event, Journalled, Status
+from ...telemetry.event.trace import CURRENT
+from ...telemetry.event.trace_ref import TraceRef
+from ..context import Scope
+from ..limits.breaker import Admission
+from ..limits.class_limits import ClassLimits
+from .operation import NO_SUMMARY, Arguments, Method, Summary
+
+if TYPE_CHECKING:
+    from ..journal.journal_file import Entry
+    from ..privacy.engine.redaction import Redaction
+
+
+Waits: TypeAlias = bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """
+    The steps of a guard for one method, as flat tuples of functions.
+
+    Attributes:
+        limits: Breaker, bulkhead and deadline of the method's class.
+        before: Run before the store, in order.
+        after: Run after the store, in order.
+        abefore: `before` for asynchronous calls, each with whether it is awaited.
+        aafter: `after` for asynchronous calls, likewise.
+    """
+
+    limits: ClassLimits
+    before: tuple[Callable[[Call], None], ...]
+    after: tuple[Callable[[Call], None], ...]
+    abefore: tuple[tuple[Callable[[Call], Any], Waits], ...]
+    aafter: tuple[tuple[Callable[[Call], Any], Waits], ...]
+
+
+@dataclass(init=False, eq=False)
+class Call:
+    """
+    The record of one call in flight. It never leaves this package.
+
+    Attributes that most calls leave alone have their value in the class, not in the call: setting
+    each of thirty fields for every call would cost as much as the store's answer.
+
+    Attributes:
+        method: The row of the adapter's table.
+        arguments: What is handed to the store: redacted.
+        scope: Customer, tenant, agent… of the call.
+        trace: Its span's ids.
+        context: Makes them current around the store's work. None: the host's tracing failed.
+        started_ns: Wall clock.
+        started: Monotonic seconds.
+        plan: What the guard does in calls of the method.
+        limits: Breaker, bulkhead and deadline of its class.
+        nested: Inside another guarded call.
+        private: Nested calls find their arguments redacted already.
+        sheltered: Part of another guarded call, which fails, open or closed, for both.
+        failed_below: Types of exceptions that failing stores below this call raised.
+        inside: The store is at work on it: what is called now, from there, is nested.
+        redacted: This call redacted its `arguments`, so its event may hold them.
+        reached_store_at: Monotonic seconds, or None while it has not.
+        admission: The breaker's answer. None: the store was not to be asked.
+        result: What the store returned, or the neutral value in place of it.
+        error: What a step or the store raised. None: nothing.
+        failed: `error` is a failure of the store, not a mistake of the caller.
+        neutral: The caller gets `result`, a neutral value, in place of `error`.
+        status: How it ended, once it has.
+        late: The store was still at work as the caller was answered.
+        ended: The store is not at work on it, and will not be.
+        holds: One for each thread of the store's own at work on it, above what ends the call.
+        landed: The store answered, if only after the caller was.
+        write_id: Id of the write in stores that would take it twice, if there is one.
+        entry: Where it waits in the journal, if it does.
+        journal: What became of a write that the store did not take.
+        summary: What could be read of the result.
+        redaction: The redactor's session, with its counts.
+    """
+
+    method: Method
+    arguments: Arguments = field(repr=False)
+    scope: Scope = field(repr=False)
+    trace: TraceRef
+    context: Context | None = field(repr=False)
+    started_ns: int
+    started: float
+    plan: Plan = field(repr=False)
+    limits: ClassLimits = field(repr=False)
+    nested: bool = False
+    private: bool = False
+    sheltered: bool = False
+    failed_below: tuple[type[BaseException], ...] = ()
+    inside: bool = False
+    redacted: bool = False
+    reached_store_at: float | None = None
+    admission: Admission | None = None
+    result: Any = field(default=None, repr=False)
+    error: BaseException | None = field(default=None, repr=False)
+    failed: bool = False
+    neutral: bool = False
+    status: Status = Status.OK
+    late: bool = False
+    ended: bool = False
+    holds: list[Hold] = field(init=False, repr=False)
+    landed: bool = False
+    write_id: str | None = None
+    entry: Entry | None = field(default=None, repr=False)
+    journal: Journalled = Journalled.NO
+    summary: Summary = field(default=NO_SUMMARY, repr=False)
+    redaction: Redaction | None = field(default=None, repr=False)
+
+    def __init__(  # noqa: PLR0917 - by keyword it would cost five times that
+        self,
+        method: Method,
+        arguments: Arguments,
+        scope: Scope,
+        trace: TraceRef,
+        context: Context | None,
+        started_ns: int,
+        started: float,
+        plan: Plan,
+    ) -> None:
+        self.method = method
+        self.arguments = arguments
+        self.scope = scope
+        self.trace = trace
+        self.context = context
+        self.started_ns = started_ns
+        self.started = started
+        self.plan = plan
+        self.limits = plan.limits
+        self.holds = []
+
+    def but(self, **changes: Any) -> Call:
+        """Return another call like this one but for *changes*, and without its threads."""
+        other = Call.__new__(Call)
+        vars(other).update(vars(self), holds=[], **changes)
+        return other
+
+    def enter(self) -> Marks:
+        """
+        Make this the current call and its span the current span, until `leave`.
+
+        In plain steps, here and in `leave`: as context managers they would cost three times that.
+        """
+        span = None if self.context is None else CURRENT.set(self.context)
+        self.inside = True
+        return span, _innermost.set(self)
+
+    def leave(self, marks: Marks) -> None:
+        """
+        Restore what was current before `enter`.
+
+        Where the body is ended from another context, as the collector ends a forgotten coroutine,
+        there is nothing of ours to take away.
+        """
+        self.inside = False
+        span, outer = marks
+        try:
+            _innermost.reset(outer)
+            if span is not None:
+                CURRENT.reset(span)
+        except ValueError:
+            pass
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether code that runs now may be called by the store."""
+        return self.inside or self.holds[-1:] == [_one_thread_less]
+
+    def hold(self) -> None:
+        """Add a thread of the store's own, which may outlast the caller."""
+        self.holds.append(_one_thread_less)
+
+    def let_go(self) -> None:
+        """Remove a thread, or the guard; the last one ends the call."""
+        self.holds.pop()(self)  # atomic, as `append` is: no lock
+
+
+Marks: TypeAlias = tuple[
+    contextvars.Token[Context] | None,
+    contextvars.Token["Call | None"],
+]
+"""The tokens that restore what was current before a call."""
+
+Hold: TypeAlias = Callable[[Call], object]
+"""A function that is run when a thread, or the guard, lets go of a call."""
+
+
+def _one_thread_less(_call: Call) -> None:
+    return
+
+
+_innermost: contextvars.ContextVar[Call | None] = contextvars.ContextVar(
+    "mnemoscope_call", default=None
+)
+
+last_event: contextvars.ContextVar[Event | None] = contextvars.ContextVar(
+    "mnemoscope_last_event", default=None
+)
+"""The event of the latest call that ended in this context."""
+
+
+def outer_call() -> Call | None:
+    """
+    Return the call that the code running now is inside of.
+
+    A task that a store started, and that outlives the call, is inside of none.
+    """
+    outer = _innermost.get()
+    return outer if outer is not None and outer.is_at_work else None
+
+
+def error_name(exc: BaseException) -> str:
+    """Return the qualified name of the exception's type: its message may quote the input."""
+    kind = type(exc)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"

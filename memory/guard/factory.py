@@ -1,0 +1,248 @@
+"""
+The factory of guards, and the one place with the order of their steps.
+
+Before the store they run from top to bottom, after it from bottom to top.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...telemetry.delivery.drain import Drain
+from ...telemetry.event.event import OperationClass
+from ...telemetry.event.subject import SubjectKeys
+from ...telemetry.event.trace import Tracing
+from ...telemetry.process.faults import Faults
+from ..journal.replayer import Replayer
+from ..limits.class_limits import ClassLimits, limits_by_class
+from ..limits.policy import Policy
+from ..limits.workers import Workers
+from ..privacy.scoped_redactor import ScopedRedactor
+from .step import Around, Step
+from .steps.admit import Admit
+from .steps.redact import Redact
+from .steps.report import Parts, Report, no_parent
+from .steps.tenancy import Tenancy
+
+if TYPE_CHECKING:
+    from ..journal.journal import Journal
+    from ..journal.writes import JournalledWrites
+    from .call import Call
+    from .guard import Guard
+    from .steps.audit_gate import AwaitAudit, RequireAudit
+    from .steps.classify import Classify
+    from .steps.deadline import Deadline
+    from .steps.journal import JournalWrites
+
+Limits: TypeAlias = Mapping[OperationClass, ClassLimits]
+
+_IMPORTED_LATE = (
+    ".guard",
+    ".steps.classify",
+    ".steps.deadline",
+    ".steps.journal",
+    ".steps.retry",
+    "..journal.replay",
+    "..journal.replayed_call",
+)
+
+
+def import_guard() -> None:
+    """
+    Import now what a guard is made of.
+
+    For guards that are made by their first call: a signal handler that makes that call while the
+    first import is under way would meet a module without its names.
+    """
+    for name in _IMPORTED_LATE:
+        import_module(name, __package__)
+
+
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
+class GuardFactory:
+    """
+    Makes the guards of one scope.
+
+    Attributes:
+        redactor: Begins the redaction of each call.
+        drain: Takes the events.
+        keys: Turns customers into subjects.
+        policy: What is allowed.
+        tracing: Captures trace ids.
+        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        workers: Threads for calls with a deadline.
+        faults: Where errors of our own are noted.
+        journal: Keeps writes that a store did not take, if there is one.
+        replayer: The thread that makes them again.
+        require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
+        await_audit: Waits for the audit trail, where ``durable`` asks for it.
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+        guards: The guards that are alive, for live metrics and health.
+    """
+
+    redactor: ScopedRedactor
+    drain: Drain
+    keys: SubjectKeys
+    policy: Policy = field(default_factory=Policy)
+    tracing: Tracing = field(default_factory=Tracing)
+    parent_run: Callable[[], str | None] = no_parent
+    workers: Workers = field(default_factory=Workers)
+    faults: Faults
+    journal: Journal | None = None
+    replayer: Replayer
+    require_audit: RequireAudit | None = None
+    await_audit: AwaitAudit | None = None
+    clock: Callable[[], float] = time.perf_counter
+    wall_ns: Callable[[], int] = time.time_ns
+    guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
+
+    def guard(
+        self,
+        store: str,
+        *,
+        db_system: str | None = None,
+        is_failure: Callable[[BaseException], bool] | None = None,
+        serialise: AbstractContextManager[Any] | None = None,
+        blocks: bool = False,
+        writes: JournalledWrites | None = None,
+        steps: Sequence[Step] = (),
+        around: Sequence[Around] = (),
+        retries: bool = False,
+        parts: Parts | None = None,
+    ) -> Guard:
+        """
+        Return a new guard.
+
+        Args:
+            store: Its name in events and metrics.
+            db_system: OpenTelemetry's name of the database, where the store is one.
+            is_failure: Tells a store's failure from a caller's mistake, by the exception. None:
+                errors of the operating system, of connections and of time are the store's.
+            serialise: Held around each synchronous call, for clients that are not thread-safe.
+            blocks: The client's coroutines are synchronous code: they are run on threads.
+            writes: How writes are kept in the journal and made again. None: they are not.
+            steps: Steps of the adapter's own, between the journal and the breaker.
+            around: What is around every call of the store, the innermost first.
+            retries: Ask again inside a call, for classes whose policy says so.
+            parts: Splits calls that hold several operations, each of which has an event.
+        """
+        # asyncio costs a tenth of the time to configure a scope: not before a client is wrapped.
+        from .guard import Guard  # noqa: PLC0415
+        from .steps.classify import Classify, is_store_failure  # noqa: PLC0415
+        from .steps.deadline import Deadline  # noqa: PLC0415
+        from .steps.retry import Retry  # noqa: PLC0415
+
+        limits = limits_by_class(self.policy, self.clock)
+        classify = Classify(is_failure or is_store_failure, self.faults)
+        deadline = Deadline(
+            self.workers,
+            self.clock,
+            serialise=serialise,
+            blocks=blocks,
+            around=(Retry(classify.is_failure), *around) if retries else around,
+        )
+        redact = Redact(store, self.redactor, faults=self.faults)
+        report = Report(
+            store,
+            db_system=db_system,
+            drain=self.drain,
+            keys=self.keys,
+            faults=self.faults,
+            clock=self.clock,
+            parent_run=self.parent_run,
+            open_redaction=redact.open,
+            parts=parts,
+        )
+        admit = Admit(store, self.clock)
+        order = (
+            self.await_audit,
+            report,
+            Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
+            self.require_audit,
+            redact,
+            self._journal_step(store, writes, limits, admit, deadline, classify, report),
+            *steps,
+            admit,
+            classify,
+        )
+        guard = Guard(
+            store,
+            steps=[step for step in order if step is not None],
+            deadline=deadline,
+            limits=limits,
+            tracing=self.tracing,
+            faults=self.faults,
+            clock=self.clock,
+            wall_ns=self.wall_ns,
+        )
+        self.guards.add(guard)
+        return guard
+
+    def _journal_step(  # noqa: PLR0917 - the steps that a replay works with
+        self,
+        store: str,
+        writes: JournalledWrites | None,
+        limits: Limits,
+        admit: Admit,
+        deadline: Deadline,
+        classify: Classify,
+        report: Report,
+    ) -> Step:
+        from ..journal.replay import Replay  # noqa: PLC0415 - see `guard`
+        from ..journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - see `guard`
+        from .steps.journal import CountLostWrites, JournalWrites  # noqa: PLC0415 - see `guard`
+
+        if self.journal is None or writes is None:
+            return CountLostWrites()
+        calls = ReplayedCalls(
+            redactor=self.redactor,
+            limits=limits,
+            tracing=self.tracing,
+            faults=self.faults,
+            clock=self.clock,
+            wall_ns=self.wall_ns,
+        )
+        replay = Replay(
+            journal=self.journal,
+            queue=self.journal.queue(store, writes.client),
+            writes=writes,
+            calls=calls,
+            admit=admit,
+            deadline=deadline,
+            classify=classify,
+            report=report,
+            workers=self.workers,
+            faults=self.faults,
+            clock=self.clock,
+        )
+        journal = JournalWrites(
+            store,
+            replay=replay,
+            replayer=self.replayer,
+            breaker=limits[OperationClass.REMEMBER].breaker,
+            report=report,
+            enforced_tenancy=self.policy.enforce_tenancy,
+            workers=self.workers,
+            faults=self.faults,
+            clock=self.clock,
+        )
+        deadline.on_late = _weakly(journal)
+        return journal
+
+
+def _weakly(journal: JournalWrites) -> Callable[[Call], None]:
+    """Return a callback for late calls that holds *journal* weakly: it holds the deadline."""
+    journal_ref = weakref.ref(journal)
+
+    def on_late(call: Call) -> None:
+        if (found := journal_ref()) is not None:
+            found.note_landed(call)
+
+    return on_late

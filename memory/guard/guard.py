@@ -1,0 +1,199 @@
+"""
+The guard that every call to a wrapped store goes through.
+
+A guard is an ordered tuple of steps, put together once, when a client is wrapped (see `factory`).
+Before the store is asked each step may refuse the call; afterwards each looks at the outcome, in
+reverse order. What only observes fails open: an error of ours in it is counted and the call goes
+on. What redacts or confines fails closed: the store is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...telemetry.event.event import OperationClass
+from ...telemetry.event.trace import TraceRef, Tracing, around
+from ...telemetry.process.faults import Faults
+from ..context import current
+from ..errors import (
+    DeadlineExceededError,
+)
+from ..limits.class_limits import ClassLimits
+from ..limits.workers import Expired
+from .call import Call, Plan, outer_call
+from .operation import Method, Operation
+from .plan import plan_for
+from .step import AsyncInvoke, Invoke, Step, Waiting
+from .steps.deadline import Deadline
+
+UNTRACED = TraceRef(1, 1, sampled=False)
+"""Stands in where the host's tracing fails."""
+
+_MOST_PLANS = 1_024
+
+
+class Guard:
+    """
+    The chokepoint of one wrapped store instance.
+
+    Args:
+        store: Its name in events and metrics.
+        steps: What is done before and after the store, in order.
+        deadline: Calls the store.
+        limits: Breaker, bulkhead and deadline of each class of operations.
+        tracing: Makes the ids of each call's span.
+        faults: Where errors of our own are noted.
+        clock: Monotonic seconds.
+        wall_ns: Nanoseconds since 1970 UTC.
+
+    Attributes:
+        store: As given, as are `steps`, `deadline`, `limits` and `clock`.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        *,
+        steps: Sequence[Step],
+        deadline: Deadline,
+        limits: Mapping[OperationClass, ClassLimits],
+        tracing: Tracing,
+        faults: Faults,
+        clock: Callable[[], float],
+        wall_ns: Callable[[], int],
+    ) -> None:
+        self.store = store
+        self.steps = tuple(steps)
+        self.deadline = deadline
+        self.limits = limits
+        self._tracing = tracing
+        self._faults = faults
+        self.clock = clock
+        self._wall_ns = wall_ns
+        self._plans: dict[Method, Plan] = {}
+
+    @property
+    def waits(self) -> int:
+        """Writes that a step keeps in this process until the store takes them."""
+        return sum(step.waits for step in self.steps if isinstance(step, Waiting))
+
+    def call(self, operation: Operation, invoke: Invoke, *, inline: bool = False) -> Any:
+        """
+        Make one synchronous call.
+
+        Args:
+            operation: What the caller asked.
+            invoke: Calls the store with the (redacted) arguments.
+            inline: Stay on this thread, without a deadline: for clients bound to it.
+
+        Returns:
+            The store's own object, or the method's neutral value.
+
+        Raises:
+            ScopeError: The caller names nobody, everybody or somebody else.
+            RedactionError, StoreUnavailableError, DeadlineExceededError: Classes that fail closed.
+            Exception: Whatever else the store raised, unchanged.
+        """
+        call = self.begin(operation)
+        if call.error is None:
+            try:
+                call.result = self.deadline.run(call, invoke, inline=inline)
+            except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
+                call.error = exc
+        return self.end(call)
+
+    async def acall(self, operation: Operation, invoke: AsyncInvoke) -> Any:
+        """Make one asynchronous call: as `call`, but its deadline cancels it."""
+        call = await self.abegin(operation)
+        if call.error is None:
+            try:
+                call.result = await self.deadline.arun(call, invoke)
+            except BaseException as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
+                call.error = exc
+        return await self.aend(call)
+
+    def begin(self, operation: Operation) -> Call:
+        """Return *operation* as a call, ready for the store or with the error that refuses it."""
+        call = self._made(operation)
+        try:
+            for before in call.plan.before:
+                before(call)
+        except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
+            call.error = exc
+        return call
+
+    async def abegin(self, operation: Operation) -> Call:
+        """Return *operation* as an asynchronous call: as `begin`."""
+        call = self._made(operation)
+        try:
+            for before, waits in call.plan.abefore:
+                done = before(call)
+                if waits:
+                    await done
+        except BaseException as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
+            call.error = exc
+        return call
+
+    def end(self, call: Call) -> Any:
+        """
+        Run the steps behind the store and return the call's result.
+
+        Raises:
+            BaseException: The call's error, unless it has a neutral result.
+        """
+        for after in call.plan.after:
+            after(call)
+        return call.result if call.error is None else self._unanswered(call)
+
+    async def aend(self, call: Call) -> Any:
+        """Run the steps behind the store and return the result of an asynchronous call."""
+        for after, waits in call.plan.aafter:
+            try:
+                done = after(call)
+                if waits:
+                    await done
+            except BaseException as exc:  # noqa: BLE001 - a cancellation: the other steps still run
+                call.error, call.neutral = exc, False
+        return call.result if call.error is None else self._unanswered(call)
+
+    def _unanswered(self, call: Call) -> Any:
+        """Return the neutral result, or raise the call's error."""
+        # Not kept: an exception that holds a frame that holds the call is a cycle.
+        error, call.error = call.error, None
+        try:
+            if call.neutral or error is None:
+                return call.result
+            if isinstance(error, Expired):
+                raise DeadlineExceededError(self.store, call.limits.deadline_s) from None
+            raise error
+        finally:
+            del error
+
+    def _made(self, operation: Operation) -> Call:
+        method, arguments = operation.method, operation.arguments
+        try:
+            plan = self._plans[method]
+        except KeyError:
+            plan = self._planned(method)
+        try:
+            trace = self._tracing.capture()
+            context = around(trace)
+        except Exception as exc:  # noqa: BLE001 - the host's id generator or span may be broken
+            self._faults.note("guard.trace", exc)
+            trace, context = UNTRACED, None
+        now_ns, now = self._wall_ns(), self.clock()
+        call = Call(method, arguments, current(), trace, context, now_ns, now, plan)
+        if operation.journal:
+            call.journal = operation.journal
+        if (outer := outer_call()) is not None:
+            call.scope = call.scope.with_defaults(outer.scope)
+            call.nested, call.private, call.sheltered = True, outer.private, outer.method.shields
+        return call
+
+    def _planned(self, method: Method) -> Plan:
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()  # methods that are made anew for each call
+        plan = plan_for(method, self.steps, self.limits[method.op_class])
+        self._plans[method] = plan
+        return plan

@@ -1,0 +1,133 @@
+"""
+Guarded calls whose result is an iterator, as lazy as the store's own.
+
+The items are the store's, pulled when the caller pulls. A synchronous store is asked on the
+caller's own thread and has no deadline: its generators hold locks and cursors, which belong to a
+thread. An asynchronous one has its class's deadline for each item.
+
+Each call has one event, when the last item was taken or the caller stopped. Its duration is the
+time that the caller waited, without the caller's own time between two items. The method's summary
+is given the number of items.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from ..limits.workers import Expired
+from .call import Call
+from .guard import Guard
+from .operation import Arguments, Operation
+
+_END = object()
+
+
+def iterate(
+    guard: Guard,
+    operation: Operation,
+    invoke: Callable[[Arguments], Iterator[Any]],
+) -> Iterator[Any]:
+    """
+    Make one synchronous call of *guard*, beginning with the first item.
+
+    Raises:
+        Exception: As `Guard.call`.
+    """
+    call, clock, taken = guard.begin(operation), guard.clock, 0
+    try:
+        if call.error is None:
+            call.reached_store_at = clock()
+            items = iter(_step(call, lambda: invoke(call.arguments)))
+            while (item := _step(call, lambda: next(items, _END))) is not _END:
+                taken += 1
+                left = clock()
+                yield item
+                _skip(call, clock() - left)
+    except GeneratorExit:
+        call.result = taken
+        guard.end(call)
+        raise
+    except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
+        call.error = exc
+    finally:
+        if call.admission is not None:
+            call.limits.bulkhead.leave()
+    yield from _ended(guard, call, taken)
+
+
+def _ended(guard: Guard, call: Call, taken: int) -> Iterator[Any]:
+    answered = call.error is None
+    if answered:
+        call.result = taken
+    neutral = guard.end(call)
+    if not answered:
+        yield from neutral
+
+
+async def aiterate(
+    guard: Guard,
+    operation: Operation,
+    invoke: Callable[[Arguments], AsyncIterator[Any]],
+) -> AsyncIterator[Any]:
+    """Make one asynchronous call of *guard*, beginning with the first item: as `iterate`."""
+    call, clock, taken = await guard.abegin(operation), guard.clock, 0
+    items: Any = None
+    try:
+        if call.error is None:
+            call.reached_store_at = clock()
+            items = _step(call, lambda: invoke(call.arguments))
+            while (item := await _astep(call, items)) is not _END:
+                taken += 1
+                left = clock()
+                yield item
+                _skip(call, clock() - left)
+    except GeneratorExit:
+        call.result = taken
+        await guard.aend(call)
+        await items.aclose()
+        raise
+    except BaseException as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
+        call.error = exc
+    finally:
+        if call.admission is not None:
+            call.limits.bulkhead.leave()
+    answered = call.error is None
+    if answered:
+        call.result = taken
+    neutral = await guard.aend(call)
+    if not answered:
+        for item in neutral:
+            yield item
+
+
+# The call is current while the store works and not while the caller does: a generator that yields
+# with a ContextVar set would set it for its consumer.
+
+
+def _step(call: Call, advance: Callable[[], Any]) -> Any:
+    marks = call.enter()
+    try:
+        return advance()
+    finally:
+        call.leave(marks)
+
+
+async def _astep(call: Call, items: AsyncIterator[Any]) -> Any:
+    timeout = asyncio.timeout(call.limits.deadline_s or None)
+    marks = call.enter()
+    try:
+        async with timeout:
+            return await anext(items, _END)
+    except Exception as exc:
+        if timeout.expired():
+            raise Expired from exc
+        raise
+    finally:
+        call.leave(marks)
+
+
+def _skip(call: Call, seconds: float) -> None:
+    call.started += seconds
+    call.reached_store_at = (call.reached_store_at or 0.0) + seconds

@@ -1,0 +1,59 @@
+"""Redacted labels of a scope, for events of model calls and graph runs."""
+
+from __future__ import annotations
+
+from ...telemetry.event.subject import Subject, SubjectKeys
+from ...telemetry.process.faults import Faults
+from ..context import Scope
+from ..privacy.engine.content import FAILED
+from ..privacy.scoped_redactor import ScopedRedactor
+
+_MOST_CACHED = 256
+FAILED_SCOPE = Scope(tenant=FAILED, agent=FAILED, feature=FAILED, run=FAILED, purpose=FAILED)
+"""Stands in for a scope that cannot be redacted now."""
+
+
+class Labels:
+    """
+    Redacts the labels of scopes, and caches the results.
+
+    Args:
+        redactor: Redacts the names in them.
+        keys: Turns customers into subjects.
+        faults: Where failing redactions are noted.
+    """
+
+    def __init__(self, redactor: ScopedRedactor, keys: SubjectKeys, faults: Faults) -> None:
+        self._redactor = redactor
+        self._keys = keys
+        self._faults = faults
+        self._cached: dict[Scope, Scope] = {}
+
+    def redacted(self, scope: Scope) -> Scope:
+        """Return *scope* as sinks may have it: without the customer, who is a `Subject`."""
+        found = self._cached.get(scope)
+        if found is None:
+            found = self._redact(scope)
+            if len(self._cached) < _MOST_CACHED and found is not FAILED_SCOPE:
+                self._cached[scope] = found
+        return found
+
+    def _redact(self, scope: Scope) -> Scope:
+        try:
+            label = self._redactor.begin_labels(scope).label
+            return Scope(
+                tenant=scope.tenant and label(scope.tenant),
+                agent=scope.agent and label(scope.agent),
+                feature=scope.feature and label(scope.feature),
+                run=scope.run and label(scope.run),
+                purpose=scope.purpose and label(scope.purpose),
+            )
+        except Exception as exc:  # noqa: BLE001 - closed on confidentiality
+            self._faults.note("labels.redact", exc)
+            return FAILED_SCOPE
+
+    def subject(self, scope: Scope) -> Subject | None:
+        """Return the customer of *scope* as a reference that only sinks can resolve."""
+        if scope.customer is None:
+            return None
+        return Subject(scope.customer, tenant=scope.tenant, keys=self._keys)

@@ -1,0 +1,128 @@
+"""
+The operations of a store, with raw arguments. Nothing in this module may reach a sink.
+
+An adapter describes each method of its client once, as a `Method` in one literal table; a call is
+an `Operation`: that description plus the arguments. The functions of a method are pure and are
+called by the guard, which survives their failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ...telemetry.event.event import Deletes, Journalled, OperationClass
+from ..context import EMPTY_SCOPE, Scope
+
+if TYPE_CHECKING:
+    from ..privacy.engine.redaction import Redaction
+
+Arguments: TypeAlias = dict[str, Any]
+"""The arguments that the caller passed, by parameter name."""
+
+
+class Summary(NamedTuple):
+    """
+    The summary of a result, read without keeping or consuming it. Its `repr` shows counts only.
+
+    Attributes:
+        hits: Results, or None where the result has no length. 0 makes a recall ``empty``.
+        memory_ids: Their ids, in rank order.
+        scores: Their scores, in the same order, where the store ranks.
+        owners: Whose they are, where the store says: somebody else's are a tripwire.
+    """
+
+    hits: int | None = None
+    memory_ids: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
+    owners: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show counts, not ids: a store's keys may be personal data."""
+        return f"Summary(hits={self.hits}, {len(self.memory_ids)} ids, {len(self.owners)} owners)"
+
+
+NO_SUMMARY = Summary()
+"""Nothing can be said of a result."""
+
+
+def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
+    return arguments
+
+
+def nobody(_arguments: Arguments) -> Scope:
+    """Return the empty scope, for methods whose arguments name no customer."""
+    return EMPTY_SCOPE
+
+
+def _nothing(_arguments: Arguments) -> None:
+    return None
+
+
+def _no_summary(_result: Any, _arguments: Arguments) -> Summary:
+    return NO_SUMMARY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Method:
+    """
+    One method of a wrapped client: a row of an adapter's table.
+
+    Attributes:
+        name: The client's own name for it.
+        operation: The OTel GenAI name: ``search_memory``, ``upsert_memory``, ``delete_memory``…
+        op_class: Decides deadline, breaker, bulkhead and what happens on failure.
+        deletes: How much it deletes: every method of class ``forget`` says so, no other does.
+        neutral: Makes the value that a caller gets in place of the store's answer, from the
+            redacted arguments. None where the class fails closed: the error is raised.
+        redact: Returns the arguments with every text redacted, as new objects. Must not consume
+            iterators and must not touch the caller's objects.
+        scope: Whom the arguments name. May raise `ScopeError` for wildcards and ids that are not
+            text: that is the caller's mistake and is raised.
+        collection: The store's own grouping.
+        summary: Reads the result, in place.
+        content: What the audit trail keeps, from the redacted arguments: JSON types.
+        shields: Calls to other guarded stores from inside this one find their arguments redacted
+            already, and keep the scope ids that this one hands on verbatim.
+        needs_owner: Under ``tenancy="enforce"``, refused without a customer.
+        confine: Under ``tenancy="enforce"``, returns the arguments narrowed to what belongs to the
+            customer. May raise `ScopeError`: the call names somebody else.
+        only: Under ``tenancy="enforce"``, returns the result without what is somebody else's; the
+            same object where nothing is.
+        inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
+            own iterators, and so take as long as those have items.
+    """
+
+    name: str
+    operation: str
+    op_class: OperationClass
+    deletes: Deletes | None = None
+    neutral: Callable[[Arguments], Any] | None = None
+    redact: Callable[[Arguments, Redaction], Arguments] = _as_given
+    scope: Callable[[Arguments], Scope] = nobody
+    collection: Callable[[Arguments], str | None] = _nothing
+    summary: Callable[[Any, Arguments], Summary] = _no_summary
+    content: Callable[[Arguments], Any] = _nothing
+    shields: bool = True
+    needs_owner: bool = False
+    confine: Callable[[Arguments, str], Arguments] | None = None
+    only: Callable[[Any, str], Any] | None = None
+    inline: bool = False
+
+
+@dataclass(slots=True)
+class Operation:
+    """
+    One call of a method with its raw arguments, which its `repr` leaves out.
+
+    Attributes:
+        method: The row of the adapter's table.
+        arguments: What the caller passed.
+        journal: ``REPLAYED``: a write that waited in this process is made again. ``LOST``: it
+            never will be.
+    """
+
+    method: Method
+    arguments: Arguments = field(repr=False)
+    journal: Journalled = Journalled.NO

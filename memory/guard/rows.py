@@ -1,0 +1,82 @@
+"""
+Rows of an adapter's table by their class, with OpenTelemetry's name for the operation.
+
+``recall("search", neutral=…, summary=…)`` is a `Method` of class ``recall`` whose operation is
+``search_memory``. Give *operation* where the method does something else to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from ...telemetry.event.event import Deletes, OperationClass
+from ..context import Scope
+from .operation import Arguments, Method, Summary
+
+if TYPE_CHECKING:
+    from ..privacy.engine.redaction import Redaction
+
+
+class MethodOptions(TypedDict, total=False):
+    """The optional fields of a `Method`, which has their meaning and their defaults."""
+
+    neutral: Callable[[Arguments], Any] | None
+    redact: Callable[[Arguments, Redaction], Arguments]
+    scope: Callable[[Arguments], Scope]
+    collection: Callable[[Arguments], str | None]
+    summary: Callable[[Any, Arguments], Summary]
+    content: Callable[[Arguments], Any]
+    shields: bool
+    needs_owner: bool
+    confine: Callable[[Arguments, str], Arguments] | None
+    only: Callable[[Any, str], Any] | None
+    inline: bool
+
+
+def recall(name: str, operation: str = "search_memory", **options: Unpack[MethodOptions]) -> Method:
+    """Return a method that reads memories."""
+    return Method(name=name, operation=operation, op_class=OperationClass.RECALL, **options)
+
+
+def remember(
+    name: str, operation: str = "upsert_memory", **options: Unpack[MethodOptions]
+) -> Method:
+    """Return a method that writes memories."""
+    return Method(name=name, operation=operation, op_class=OperationClass.REMEMBER, **options)
+
+
+def forget(
+    name: str,
+    operation: str = "delete_memory",
+    *,
+    deletes: Deletes,
+    **options: Unpack[MethodOptions],
+) -> Method:
+    """Return a method that deletes memories, and how much of them."""
+    return Method(
+        name=name,
+        operation=operation,
+        op_class=OperationClass.FORGET,
+        deletes=deletes,
+        **options,
+    )
+
+
+def resume(
+    name: str, operation: str = "load_checkpoint", **options: Unpack[MethodOptions]
+) -> Method:
+    """Return a method that reads the state an agent goes on from."""
+    return Method(name=name, operation=operation, op_class=OperationClass.RESUME, **options)
+
+
+def checkpoint(
+    name: str, operation: str = "save_checkpoint", **options: Unpack[MethodOptions]
+) -> Method:
+    """Return a method that saves the state an agent goes on from."""
+    return Method(name=name, operation=operation, op_class=OperationClass.CHECKPOINT, **options)
+
+
+def method_table(*methods: Method) -> dict[str, Method]:
+    """Return *methods* by name."""
+    return {each.name: each for each in methods}

@@ -1,0 +1,79 @@
+"""
+The protocol of a guard's steps.
+
+A guard is an ordered tuple of steps. For each method a step says once, by `Step.faces`, what it
+does in a call of it, before the store is asked and after. What must be around the store itself is
+an `Around`. Both touch the call and their own state and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+from .operation import Arguments, Method
+
+if TYPE_CHECKING:
+    from .call import Call
+
+Invoke: TypeAlias = Callable[[Arguments], Any]
+"""Calls the store with arguments by name."""
+
+AsyncInvoke: TypeAlias = Callable[[Arguments], Awaitable[Any]]
+"""Its coroutine twin."""
+
+Face: TypeAlias = "Callable[[Call], None]"
+AsyncFace: TypeAlias = "Callable[[Call], Awaitable[None]]"
+
+
+class Faces(NamedTuple):
+    """
+    The functions that a step runs in each call of one method.
+
+    Attributes:
+        before: Run before the store is asked, in the order of the steps. Raises to refuse the call:
+            neither the steps behind it nor the store are asked then.
+        after: Run when the outcome is known, in reverse order, for every step and whatever the
+            outcome is. Must not raise: it changes the call's error or result instead.
+        abefore: `before` for asynchronous calls. None: `before`, which does not wait.
+        aafter: `after` for asynchronous calls. None: `after`, which does not wait.
+    """
+
+    before: Face | None = None
+    after: Face | None = None
+    abefore: AsyncFace | None = None
+    aafter: AsyncFace | None = None
+
+
+NOTHING = Faces()
+"""The faces of a step in calls that do not concern it."""
+
+
+class Step(Protocol):
+    """One step of a guarded call, for one concern."""
+
+    def faces(self, method: Method, /) -> Faces:
+        """Return what the step does in calls of *method*. Asked once for each method."""
+        ...
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A step that keeps writes in this process until the store takes them."""
+
+    @property
+    def waits(self) -> int:
+        """Number of writes that it keeps."""
+        ...
+
+
+class Around(Protocol):
+    """A wrapper of the call of the store, on the thread that makes it."""
+
+    def wrap(self, call: Call, invoke: Invoke, /) -> Invoke:
+        """Return what calls the store in place of *invoke*."""
+        ...
+
+    def awrap(self, call: Call, invoke: AsyncInvoke, /) -> AsyncInvoke:
+        """Return what calls the store in place of *invoke*, for an asynchronous call."""
+        ...

@@ -1,0 +1,108 @@
+"""
+The steps that make calls depend on the audit trail.
+
+Audit durability: ``fail_open``, ``durable`` (wait for the write) or ``strict`` (refuse the call if
+auditing is impossible). The latter two can be limited to classes of operations.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ....telemetry.delivery.drain import Drain
+from ....telemetry.event.event import OperationClass
+from ....telemetry.process.faults import Faults
+from ...errors import AuditUnavailableError
+from ..call import Call, outer_call
+from ..operation import Method
+from ..step import NOTHING, Faces
+
+PATIENCE_S = 5.0
+"""Seconds that a call waits for its event to be on a disk, before it returns without."""
+
+
+class AuditTrail(Protocol):
+    """The part of the audit sink that the steps use."""
+
+    name: str
+
+    def accepts(self) -> bool:
+        """Return whether an event would be on a disk when it is written now. Does not wait."""
+        ...
+
+
+class RequireAudit:
+    """
+    Refuses calls while neither the audit database nor its spool takes anything.
+
+    Args:
+        classes: Of the calls that are refused.
+        trail: The audit sink.
+    """
+
+    def __init__(self, classes: frozenset[OperationClass], trail: AuditTrail) -> None:
+        self._classes = classes
+        self._trail = trail
+
+    def faces(self, method: Method) -> Faces:
+        """Return the face before the store, for the classes that are strict."""
+        return Faces(before=self._require) if method.op_class in self._classes else NOTHING
+
+    def _require(self, call: Call) -> None:
+        if not self._trail.accepts():
+            raise AuditUnavailableError(call.method.op_class.value)
+
+
+class AwaitAudit:
+    """
+    Waits until a call's event is on a disk, before the call returns.
+
+    Args:
+        classes: Of the calls that wait.
+        trail: The audit sink.
+        drain: Delivers to it.
+        faults: Where calls that could not wait longer are counted.
+    """
+
+    def __init__(
+        self,
+        classes: frozenset[OperationClass],
+        trail: AuditTrail,
+        *,
+        drain: Drain,
+        faults: Faults,
+    ) -> None:
+        self._classes = classes
+        self._trail = trail
+        self._drain = drain
+        self._faults = faults
+
+    def faces(self, method: Method) -> Faces:
+        """Return the face after the store, for the classes that are durable."""
+        if method.op_class not in self._classes:
+            return NOTHING
+        return Faces(after=self._settle, aafter=self._asettle)
+
+    def _settle(self, call: Call) -> None:
+        if _waits(call):
+            self.wait()
+
+    async def _asettle(self, call: Call) -> None:
+        import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
+
+        if _waits(call):
+            await asyncio.to_thread(self.wait)
+
+    def wait(self) -> None:
+        """Wait until everything that was emitted so far is on a disk, `PATIENCE_S` at most."""
+        if not self._drain.settle(self._trail.name, PATIENCE_S):
+            self._faults.count("audit_gate.settle")
+
+
+def _waits(call: Call) -> bool:
+    # What is nested waits with the call that it is inside of; a call that was refused since
+    # nothing takes its event has nothing to wait for; what ends the process does not wait.
+    error = call.error
+    if isinstance(error, AuditUnavailableError) or outer_call() is not None:
+        return False
+    return error is None or isinstance(error, Exception)

@@ -1,0 +1,119 @@
+"""The step that sets a call's status and, where its class fails open, its neutral result."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import Callable
+
+from ....telemetry.event.event import Status
+from ....telemetry.process.faults import Faults
+from ...errors import (
+    REFUSALS,
+    DeadlineExceededError,
+    RedactionError,
+    StoreUnavailableError,
+)
+from ...limits.policy import FAILS_OPEN
+from ...limits.workers import Expired
+from ..call import Call, outer_call
+from ..operation import Method, Summary
+from ..step import Faces
+
+
+def is_store_failure(exc: BaseException) -> bool:
+    """Return whether *exc* is a store's failure, for stores without an adapter."""
+    return isinstance(exc, OSError)  # ConnectionError and TimeoutError are
+
+
+class Classify:
+    """
+    Classifies the outcome of each call.
+
+    Args:
+        is_failure: Tells a store's failure from a caller's mistake, by the exception.
+        faults: Where errors of our own, and of the adapter's functions, are noted.
+    """
+
+    def __init__(self, is_failure: Callable[[BaseException], bool], faults: Faults) -> None:
+        self._is_failure = is_failure
+        self._faults = faults
+
+    def faces(self, _method: Method) -> Faces:
+        """Return the face after the store: for every method."""
+        return Faces(after=self._classify)
+
+    def _classify(self, call: Call) -> None:
+        error = call.error
+        if error is None:
+            self.summarise(call)
+        elif call.admission is None:
+            self._classify_refusal(call, error)
+        else:
+            self._classify_error(call, error)
+
+    def _classify_refusal(self, call: Call, error: BaseException) -> None:
+        if isinstance(error, REFUSALS):
+            call.status = Status.DENIED
+            return
+        refused = isinstance(error, RedactionError)
+        call.status = Status.REFUSED if refused else Status.REJECTED
+        call.neutral = self.make_neutral(call)
+
+    def _classify_error(self, call: Call, error: BaseException) -> None:
+        call.late = call.is_at_work or isinstance(error, Expired)
+        call.failed = self.is_failure(error) or isinstance(error, call.failed_below)
+        if call.failed and call.sheltered and (outer := outer_call()) is not None:
+            outer.failed_below = (*outer.failed_below, type(error))
+        # An item of a lazy iterable, redacted as the store pulled it, may turn out not to be.
+        refused = isinstance(error, RedactionError)
+        call.neutral = (call.failed or refused) and self.make_neutral(call)
+        call.status = status_of(error, neutral=call.neutral)
+
+    def is_failure(self, error: BaseException) -> bool:
+        """Tell whether *error* is the store's failure."""
+        if isinstance(error, (Expired, StoreUnavailableError, DeadlineExceededError)):
+            return True  # the latter two come from a guard below this one
+        if not isinstance(error, (Exception, SystemExit)):
+            return False
+        try:
+            return self._is_failure(error)
+        except Exception as ours:  # noqa: BLE001 - classifying fails towards the caller seeing it
+            self._faults.note("guard.classify", ours)
+            return False
+
+    def make_neutral(self, call: Call) -> bool:
+        """Make the neutral value the result of *call*. False: it has none."""
+        method = call.method
+        if method.neutral is None or method.op_class not in FAILS_OPEN:
+            return False
+        if call.sheltered:
+            return False  # the outer call would take the neutral value for success
+        try:
+            call.result = method.neutral(call.arguments)
+        except Exception as exc:  # noqa: BLE001 - then the caller sees the store's error
+            self._faults.note("guard.neutral", exc)
+            return False
+        return True
+
+    def summarise(self, call: Call) -> None:
+        """Read the result, in place: its summary and the call's status."""
+        try:
+            summary = call.summary = call.method.summary(call.result, call.arguments)
+            empty = summary.hits == 0 and call.limits.is_recall
+        except Exception as exc:  # noqa: BLE001 - reading a result fails open
+            self._faults.note("guard.summary", exc)
+            call.summary = Summary()
+            return
+        if empty:
+            call.status = Status.EMPTY
+
+
+def status_of(error: BaseException, *, neutral: bool) -> Status:
+    """Return the status of a call that ended in *error*, with or without a neutral result."""
+    if isinstance(error, Expired):
+        return Status.TIMEOUT
+    if isinstance(error, RedactionError):
+        return Status.REFUSED
+    if isinstance(error, (CancelledError, GeneratorExit)):
+        return Status.CANCELLED
+    return Status.DEGRADED if neutral else Status.ERROR

@@ -1,0 +1,141 @@
+"""The step that calls the store, on a worker with a deadline or on the caller's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+
+from ....telemetry.process.fork_lock import ForkLock
+from ...limits.workers import Expired, Workers, driven
+from ..call import Call
+from ..operation import Arguments
+from ..step import Around, AsyncInvoke, Invoke
+
+
+class Deadline:
+    """
+    Calls the store and waits for it no longer than the call's class allows.
+
+    A synchronous call that outlives its deadline goes on without its caller and keeps its place in
+    the bulkhead until it ends; an asynchronous one is cancelled.
+
+    Args:
+        workers: Threads for synchronous calls with a deadline.
+        clock: Monotonic seconds.
+        serialise: Held around each synchronous call, for clients that are not thread-safe.
+        blocks: The client's coroutines are synchronous code: they are run on threads.
+        around: What is around every call of the store, the innermost first.
+
+    Attributes:
+        late_results: Calls that ended after their caller had gone.
+        on_late: Called with each of them.
+    """
+
+    def __init__(
+        self,
+        workers: Workers,
+        clock: Callable[[], float],
+        *,
+        serialise: AbstractContextManager[Any] | None = None,
+        blocks: bool = False,
+        around: Sequence[Around] = (),
+    ) -> None:
+        self.late_results = 0
+        self.on_late: Callable[[Call], None] | None = None
+        self._workers = workers
+        self._clock = clock
+        self._serialise = serialise
+        self._blocks = blocks
+        self._around = tuple(around)
+        self._late_lock = ForkLock()
+
+    def run(self, call: Call, invoke: Invoke, *, inline: bool = False) -> Any:
+        """
+        Call the store and return its result.
+
+        Args:
+            call: Its arguments are handed to the store.
+            invoke: Calls the store.
+            inline: Stay on this thread, without a deadline: for clients bound to it.
+
+        Raises:
+            Expired: The deadline passed. The store is still at work.
+            BaseException: Whatever the store raised.
+        """
+        for each in self._around:
+            invoke = each.wrap(call, invoke)
+        deadline_s = call.limits.deadline_s
+        if inline or call.method.inline or not deadline_s:
+            return self._work(call, invoke)
+        work, late = partial(self._work, call, invoke), partial(self._note_late, call)
+        return self._workers.run(work, deadline_s, late)
+
+    async def arun(self, call: Call, invoke: AsyncInvoke) -> Any:
+        """Call the store with a coroutine, which the deadline cancels, and return its result."""
+        for each in self._around:
+            invoke = each.awrap(call, invoke)
+        if self._blocks:
+            return await self._run_blocking(call, invoke)
+        call.holds = [self._end_async]
+        timeout = asyncio.timeout(call.limits.deadline_s or None)
+        marks = call.enter()
+        try:
+            async with timeout:
+                call.reached_store_at = self._clock()
+                return await invoke(call.arguments)
+        except Exception as exc:
+            # A client may turn the cancellation into an error of its own: it is still our deadline.
+            if timeout.expired():
+                raise Expired from exc
+            raise
+        finally:
+            call.leave(marks)
+            call.let_go()
+
+    async def _run_blocking(self, call: Call, invoke: AsyncInvoke) -> Any:
+        def driving(given: Arguments) -> Any:
+            return driven(invoke(given).__await__())
+
+        work, late = partial(self._work, call, driving), partial(self._note_late, call)
+        return await self._workers.acall(work, call.limits.deadline_s or None, late)
+
+    def _work(self, call: Call, invoke: Invoke) -> Any:
+        call.holds = [_end]
+        try:
+            if self._serialise is None:
+                return self._ask(call, invoke)
+            with self._serialise:
+                return self._ask(call, invoke)
+        finally:
+            call.let_go()
+
+    def _ask(self, call: Call, invoke: Invoke) -> Any:
+        marks = call.enter()
+        try:
+            call.reached_store_at = self._clock()
+            result = invoke(call.arguments)
+            call.landed = True
+            return result
+        finally:
+            call.leave(marks)
+
+    def _end_async(self, call: Call) -> None:
+        # Threads that the store started may be at work after their caller has gone.
+        late = call.late
+        _end(call)
+        if late:
+            self._note_late(call)
+
+    def _note_late(self, call: Call) -> None:
+        with self._late_lock:
+            self.late_results += 1
+        if self.on_late is not None:
+            self.on_late(call)
+
+
+def _end(call: Call) -> None:
+    call.ended = True
+    call.limits.bulkhead.leave()

@@ -1,0 +1,240 @@
+"""
+The step that emits a call's event: the one place where raw data becomes an event.
+
+Every part of an event is made by itself, so that what fails costs the event that part and no more:
+one event for each call, even when the redactor is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from ....telemetry.delivery.drain import Drain
+from ....telemetry.delivery.lane import inside_sink
+from ....telemetry.event.event import Event, Journalled, OperationClass, Redacted, Status
+from ....telemetry.event.subject import Subject, SubjectKeys
+from ....telemetry.process.faults import Faults
+from ...context import EMPTY_SCOPE
+from ...errors import RedactionError
+from ...limits.workers import Expired
+from ...privacy.engine.content import FAILED, to_content
+from ..call import Call, error_name, last_event
+from ..operation import Method
+from ..step import Faces
+
+Parts = Callable[[Call], Iterable[Call]]
+"""Returns the operations in a call that holds several, each as a call with its status."""
+
+
+def no_parent() -> str | None:
+    """Return no parent run, for scopes without the LangSmith sink."""
+    return None
+
+
+class Report:
+    """
+    Emits exactly one event for each call of a guard. Fails open.
+
+    Args:
+        store: The guard's store.
+        db_system: OpenTelemetry's name of the database, where the store is one.
+        drain: Takes the events.
+        keys: Turns customers into subjects.
+        faults: Where errors of our own are noted.
+        clock: Monotonic seconds.
+        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        open_redaction: Opens the redaction of a call that was refused before it had one.
+        parts: Splits calls that hold several operations: each has an event. None: none does.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        *,
+        db_system: str | None = None,
+        drain: Drain,
+        keys: SubjectKeys,
+        faults: Faults,
+        clock: Callable[[], float],
+        parent_run: Callable[[], str | None] = no_parent,
+        open_redaction: Callable[[Call], None],
+        parts: Parts | None = None,
+    ) -> None:
+        self._store = store
+        self._db_system = db_system
+        self._drain = drain
+        self._keys = keys
+        self._faults = faults
+        self._clock = clock
+        self._read_parent = parent_run
+        self._open_redaction = open_redaction
+        self._parts = parts
+
+    def faces(self, _method: Method) -> Faces:
+        """Return the face after the store: for every method."""
+        return Faces(after=self._emit if self._parts is None else self.report)
+
+    def report(self, call: Call) -> None:
+        """Emit the event of *call*, whose status and error say how it ended, or of each part."""
+        if self._parts is None:
+            self._emit(call)
+            return
+        try:
+            parts = list(self._parts(call))
+        except Exception as ours:  # noqa: BLE001 - observing fails open
+            self._faults.note("guard.report", ours)
+            parts = []
+        for each in parts or [call]:
+            self._emit(each)
+
+    def _emit(self, call: Call) -> None:
+        if inside_sink():
+            return
+        faults, event = self._faults, None
+        try:
+            if faults.tripped:
+                faults.count("guard.unreported")
+            else:
+                event = self._event(call)
+        except Exception as ours:  # noqa: BLE001 - observing fails open
+            faults.note("guard.report", ours, trips=True)
+        finally:
+            # None too: else the caller would take an earlier call's outcome for this one's.
+            last_event.set(event)
+        if event is not None:
+            try:
+                self._drain.emit(event)
+            except Exception as ours:  # noqa: BLE001 - observing fails open
+                faults.note("guard.report", ours, trips=True)
+
+    def _event(self, call: Call) -> Event:
+        if call.redaction is None and call.status is Status.DENIED:
+            with suppress(RedactionError):  # its labels are left out then
+                self._open_redaction(call)
+        drain, summary, method = self._drain, call.summary, call.method
+        started, redaction, error = call.started, call.redaction, call.error
+        ended, reached = self._clock(), call.reached_store_at
+        if reached is None or reached > ended:
+            reached = ended
+        # Before the labels are made, which count what they replace as well.
+        redactions = dict(redaction.counts) if redaction and redaction.counts else {}
+        content = self._content(call)
+        scope = call.scope
+        if scope is EMPTY_SCOPE:
+            subject = tenant = agent = feature = run = purpose = None
+        else:
+            subject = self._subject(call)
+            tenant = scope.tenant and self._label(call, scope.tenant)
+            agent = scope.agent and self._label(call, scope.agent)
+            feature = scope.feature and self._label(call, scope.feature)
+            run = scope.run and self._label(call, scope.run)
+            purpose = scope.purpose and self._label(call, scope.purpose)
+        # By position: names cost a caller fifteen times as much.
+        return Event(
+            drain.writer_id,
+            drain.next_seq(),
+            call.started_ns,
+            ended - started if ended > started else 0.0,
+            method.operation,
+            method.op_class,
+            self._store,
+            method.name,
+            call.status,
+            call.trace,
+            reached - started if reached > started else 0.0,
+            self._db_system,
+            self._collection(call),
+            method.deletes,
+            call.neutral,
+            call.late,
+            # A batch that writes may also read, and each of its operations is reported by itself.
+            call.journal if method.op_class in _WRITES else Journalled.NO,
+            None if error is None else _error(error),
+            summary.hits,
+            _foreign(call) if summary.owners else 0,
+            summary.scores[0] if summary.scores else None,
+            content.size_bytes if content else None,
+            self._ids(call) if summary.memory_ids else (),
+            summary.scores,
+            redactions,
+            subject,
+            tenant,
+            agent,
+            feature,
+            run,
+            purpose,
+            None if self._read_parent is no_parent else self._parent_run(),
+            call.nested,
+            content,
+        )
+
+    def _subject(self, call: Call) -> Subject | None:
+        scope = call.scope
+        if scope.customer is None:
+            return None
+        return Subject(scope.customer, tenant=scope.tenant, keys=self._keys)
+
+    def _content(self, call: Call) -> Redacted | None:
+        """Return the redacted content for the audit trail, if this call redacted its arguments."""
+        if call.status is Status.REFUSED:
+            return to_content(FAILED)
+        if not call.redacted:
+            return None
+        try:
+            content = call.method.content(call.arguments)
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._faults.note("guard.describe", exc)
+            return None
+        return None if content is None else to_content(content)
+
+    def _collection(self, call: Call) -> str | None:
+        try:
+            name = call.method.collection(call.arguments)
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._faults.note("guard.describe", exc)
+            return None
+        return None if name is None else self._label(call, name)
+
+    def _parent_run(self) -> str | None:
+        try:
+            return self._read_parent()
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._faults.note("guard.describe", exc)
+            return None
+
+    def _ids(self, call: Call) -> tuple[str, ...]:
+        ids = call.summary.memory_ids
+        try:
+            if call.redaction is not None:
+                return call.redaction.labels(ids)
+        except Exception:  # noqa: BLE001, S110 - one by one, what fails costs and tells of one
+            pass
+        return tuple(self._label(call, each) for each in ids)
+
+    def labels(self, call: Call) -> dict[str, str]:
+        """Return the redacted labels of the call's scope, by attribute, without unknown ones."""
+        known = {name: getattr(call.scope, name) for name in _LABELLED}
+        return {name: self._label(call, of) for name, of in known.items() if of is not None}
+
+    def _label(self, call: Call, text: str) -> str:
+        try:
+            return call.redaction.label(text) if call.redaction else FAILED
+        except Exception as exc:  # noqa: BLE001 - closed on confidentiality
+            self._faults.note("guard.label", exc)
+            return FAILED
+
+
+_LABELLED = ("tenant", "agent", "feature", "run", "purpose")
+
+
+_WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
+
+
+def _foreign(call: Call) -> int:
+    customer, owners = call.scope.customer, call.summary.owners
+    return len(owners) - owners.count(customer) if customer else 0
+
+
+def _error(exc: BaseException) -> str:
+    return "TimeoutError" if isinstance(exc, Expired) else error_name(exc)

@@ -1,0 +1,91 @@
+"""
+The step that names a call's customer and, where that is enforced, confines the call.
+
+Naming the owner describes the call and fails open; confining a call and narrowing its result, under
+``tenancy="enforce"``, fail closed: what may be somebody else's is neither asked for nor handed out.
+"""
+
+from __future__ import annotations
+
+from ....telemetry.event.event import Status
+from ....telemetry.process.faults import Faults
+from ...context import EMPTY_SCOPE
+from ...errors import ScopeError
+from ..call import Call, error_name
+from ..operation import Method, nobody
+from ..step import NOTHING, Faces
+
+
+class Tenancy:
+    """
+    Fills in the customer of each call and, where that is enforced, confines the call to them.
+
+    Args:
+        store: The guard's store.
+        enforced: Refuse operations without the scope their store needs.
+        faults: Where failing functions of the adapter are noted.
+    """
+
+    def __init__(self, store: str, *, enforced: bool, faults: Faults) -> None:
+        self._store = store
+        self._enforced = enforced
+        self._faults = faults
+
+    def faces(self, method: Method) -> Faces:
+        """Return the faces that *method* needs."""
+        if not self._enforced:
+            return NOTHING if method.scope is nobody else Faces(before=self.name_owner)
+        return Faces(before=self._confine, after=self._narrow if method.only else None)
+
+    def name_owner(self, call: Call) -> None:
+        """
+        Fill the call's scope with the customer whom its arguments name.
+
+        Raises:
+            ScopeError: They name everybody.
+        """
+        try:
+            named = call.method.scope(call.arguments)
+            if named is not EMPTY_SCOPE:
+                call.scope = call.scope.with_defaults(named)
+        except ScopeError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - describing a call fails open
+            self._faults.note("guard.scope", exc)
+
+    def _confine(self, call: Call) -> None:
+        """Refuse a call without an owner; narrow the arguments to what belongs to its customer."""
+        self.name_owner(call)
+        method, customer = call.method, call.scope.customer
+        if method.needs_owner and not call.nested and customer is None:
+            raise ScopeError(
+                f"{self._store}.{method.name} names no customer and tenancy is enforced: "
+                "pass the id or use context(customer=...)"
+            )
+        if method.confine is None or customer is None:
+            return
+        try:
+            call.arguments = method.confine(call.arguments, customer)
+        except ScopeError:
+            raise
+        except Exception as exc:  # noqa: BLE001 - unlike describing, this fails closed
+            self._faults.note("guard.confine", exc)
+            raise self._refusal(call, "could not be confined", exc) from None
+
+    def _narrow(self, call: Call) -> None:
+        """Remove other customers' data from the result, or withhold all of it."""
+        only, customer = call.method.only, call.scope.customer
+        if only is None or customer is None or call.error is not None:
+            return
+        try:
+            call.result = only(call.result, customer)
+        except Exception as exc:  # noqa: BLE001 - unlike describing, this fails closed
+            self._faults.note("guard.only", exc)
+            call.error = self._refusal(call, "gave an answer that could not be narrowed", exc)
+            call.status = Status.ERROR
+
+    def _refusal(self, call: Call, what: str, exc: Exception) -> ScopeError:
+        return ScopeError(
+            f"{self._store}.{call.method.name} {what} to its customer's memories, so it is refused "
+            f"({error_name(exc)})"
+        )

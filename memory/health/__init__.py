@@ -1,0 +1,1 @@
+"""The health of a scope: checks, and metrics that are read when asked."""

@@ -1,0 +1,284 @@
+"""The checks of a scope's health, and their thresholds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from ...telemetry.delivery.drain import Drain
+from ...telemetry.delivery.lane import delivering
+from ...telemetry.delivery.lane_stats import LaneStats
+from ...telemetry.delivery.sink import Checkable, DeliveryError, Sink
+from ...telemetry.event.budget_event import Level
+from ...telemetry.event.format import in_unit
+from ...telemetry.files.permissions import permission_problem
+from ...telemetry.pricing.prices import PriceFileError, Prices
+from ...telemetry.process.faults import Faults
+from ..budgets.budgets import Budgets, BudgetStatus
+from ..guard.factory import GuardFactory
+from ..guard.guard import Guard
+from ..journal.journal import JournalStats
+from ..limits.breaker import BreakerState
+from ..privacy.engine.redactor import RedactorHealth
+from ..privacy.models.name_model import ModelState, is_installed
+from ..settings import Settings
+from .model import Check, Health, Question, State, ask, failed
+
+DISABLED = Health(
+    checks=(
+        Check(
+            name="mnemoscope",
+            state=State.OFF,
+            detail="MNEMOSCOPE_DISABLED is set: nothing is guarded, redacted or observed",
+        ),
+    )
+)
+
+_BUDGETS_SHOWN = 5
+"""Budgets that are told of one by one, the worst first."""
+
+_FULL = 0.9
+"""Share of the journal's size from which it is worth a warning."""
+
+
+def examine(settings: Settings, guards: GuardFactory, limits: Budgets, timeout_s: float) -> Health:
+    """Check a scope's sinks, guards and budgets, within *timeout_s* seconds."""
+    kept = guards.journal
+    questions: dict[str, Question] = {
+        **dict(_about_sinks(guards.drain, timeout_s)),
+        **dict(_about_stores(guards)),
+        "journal": lambda: journal(kept.stats() if kept else None, guards.wall_ns()),
+        "key": lambda: key(settings),
+        "names": lambda: names(guards.redactor.redactor.health()),
+        "prices": lambda: prices(settings.prices),
+        "budgets": lambda: budgets(limits),
+        "self-defence": lambda: own_errors(guards.faults),
+    }
+    return ask(questions, timeout_s)
+
+
+# -- sinks ---------------------------------------------------------------------------------------
+
+
+def _about_sinks(drain: Drain, timeout_s: float) -> Iterator[tuple[str, Question]]:
+    for each, books in zip(drain.sinks, drain.stats(), strict=True):
+        yield _name(each), partial(sink, each, books, timeout_s * 0.9)
+
+
+def _name(sink: Sink) -> str:
+    return f"sink.{sink.name}"
+
+
+def sink(asked: Sink, books: LaneStats, timeout_s: float) -> Check:
+    """Check a sink's back end and the counts of its lane."""
+    name = _name(asked)
+    told = _said(books)
+    try:
+        if isinstance(asked, Checkable):
+            with delivering():
+                told = f"{asked.check(timeout_s)}; {told}"
+    except DeliveryError as exc:
+        return failed(name, f"{' '.join(str(exc).split())}; {told}")
+    if not books.is_up:
+        return failed(name, f"takes nothing just now; {told}")
+    state = State.WARNING if books.dropped else State.OK
+    return Check(name=name, state=state, detail=told)
+
+
+def _said(books: LaneStats) -> str:
+    if not books.offered:
+        return "nothing sent yet"
+    said = [f"{books.delivered:,} delivered"]
+    if books.queued:
+        said.append(f"{books.queued:,} waiting ({books.queued_bytes:,} bytes)")
+    if books.dropped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in books.dropped.items())
+        said.append(f"{sum(books.dropped.values()):,} lost ({reasons})")
+    if books.last_error:
+        said.append(f"last error {books.last_error}")
+    return ", ".join(said)
+
+
+# -- stores --------------------------------------------------------------------------------------
+
+
+def _about_stores(factory: GuardFactory) -> Iterator[tuple[str, Question]]:
+    guards: defaultdict[str, list[Guard]] = defaultdict(list)
+    for guard in list(factory.guards):
+        guards[guard.store].append(guard)
+    if not guards:
+        nothing = Check(name="stores", state=State.OFF, detail="none is guarded yet")
+        yield "stores", lambda: nothing
+    for store, instances in sorted(guards.items()):
+        yield f"store.{store}", partial(_store, f"store.{store}", instances)
+
+
+def _store(name: str, guards: list[Guard]) -> Check:
+    troubles = list(_troubles(guards))
+    worst = max((state for state, _said in troubles), key=_GRAVITY.index, default=State.OK)
+    said = [*(text for _state, text in troubles), _traffic(guards)]
+    return Check(name=name, state=worst, detail="; ".join(said))
+
+
+_GRAVITY = (State.OFF, State.OK, State.WARNING, State.FAILED)
+
+
+def _troubles(guards: list[Guard]) -> Iterator[tuple[State, str]]:
+    if opened := _in_state(guards, BreakerState.OPEN):
+        yield State.FAILED, f"not asked for {opened}: the breaker is open"
+    if tried := _in_state(guards, BreakerState.HALF_OPEN):
+        yield State.WARNING, f"tried again for {tried}: the breaker is half open"
+    if full := _listed(op_class for guard in guards for op_class in _full(guard)):
+        yield State.WARNING, f"no place left for {full}"
+    if waits := sum(guard.waits for guard in guards):
+        yield State.WARNING, f"{waits:,} writes wait in this process, and would end with it"
+
+
+def _in_state(guards: list[Guard], state: BreakerState) -> str:
+    return _listed(
+        op_class
+        for guard in guards
+        for op_class, limits in guard.limits.items()
+        if limits.breaker.state is state
+    )
+
+
+def _full(guard: Guard) -> Iterator[str]:
+    for op_class, limits in guard.limits.items():
+        if limits.bulkhead.is_full:
+            yield op_class
+
+
+def _traffic(guards: list[Guard]) -> str:
+    inside = sum(each.bulkhead.in_flight for guard in guards for each in guard.limits.values())
+    late = sum(guard.deadline.late_results for guard in guards)
+    instances = f"{len(guards)} instances, " if len(guards) > 1 else ""
+    return f"{instances}{inside:,} in flight, {late:,} late"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
+
+
+# -- the rest ------------------------------------------------------------------------------------
+
+
+def journal(stats: JournalStats | None, now_ns: int) -> Check:
+    """Check the writes that wait in the journal; None: there is none."""
+    if stats is None:
+        return Check(
+            name="journal",
+            state=State.OFF,
+            detail="MNEMOSCOPE_JOURNAL is not set: writes that a store does not take are lost",
+        )
+    if stats.path is None:
+        return failed("journal", "its file could not be opened: writes are lost meanwhile")
+    troubles = list(_of_journal(stats, now_ns))
+    said = troubles or ["nothing waits"]
+    size = f"{stats.size_bytes:,} of {stats.max_bytes:,} bytes in {stats.path}"
+    state = State.WARNING if troubles else State.OK
+    return Check(name="journal", state=state, detail="; ".join((*said, size)))
+
+
+def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
+    waiting = {key: count for key, count in stats.waiting.items() if count}
+    if waiting:
+        age_s = max(0.0, (now_ns - (stats.oldest_ns or now_ns)) / 1e9)
+        writes = ", ".join(f"{count:,} for {key}" for key, count in sorted(waiting.items()))
+        yield f"writes wait: {writes}, the oldest for {age_s:,.0f} s"
+    if stats.size_bytes >= _FULL * stats.max_bytes:
+        yield "the file is almost full"
+    if stats.quarantined:
+        files = ", ".join(each.name for each in stats.quarantined)
+        yield f"what could not be read was put aside: {files}"
+
+
+def key(settings: Settings) -> Check:
+    """Check the secret for pseudonyms and subject hashes."""
+    if settings.audit_pseudonym_key is not None:
+        return Check(name="key", state=State.OK, detail="given by MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
+    path = settings.key_file
+    try:
+        objection = permission_problem(path)
+    except FileNotFoundError:
+        return Check(
+            name="key",
+            state=State.WARNING,
+            detail=f"there is no {path}: a new one is made at the next start. If there was one, "
+            "restore it: without it nobody is found who was recorded before",
+        )
+    if objection:
+        return failed("key", f"{path} {objection}")
+    return Check(name="key", state=State.OK, detail=f"from {path}, which its owner alone may read")
+
+
+def names(health: RedactorHealth) -> Check:
+    """Check the language model that finds names."""
+    model = health.model or "the best model installed"
+    if health.state is ModelState.OFF:
+        return Check(
+            name="names", state=State.OFF, detail="no language model: context rules find names"
+        )
+    if health.state is ModelState.READY:
+        return Check(name="names", state=State.OK, detail=f"found by {model}, loaded")
+    if health.state is ModelState.IDLE and is_installed(health.model):
+        return Check(
+            name="names", state=State.OK, detail=f"found by {model}, loaded when first needed"
+        )
+    state = State.FAILED if health.model or health.state is ModelState.FAILED else State.WARNING
+    detail = (
+        f"{health.model or 'no language model'}: {health.error or 'not installed'}; context rules "
+        "alone find names: install mnemoscope[ner], or set MNEMOSCOPE_PII_MODEL"
+    )
+    return Check(name="names", state=state, detail=detail)
+
+
+def prices(path: Path | None) -> Check:
+    """Check the price table, with the user's own file at *path* if there is one."""
+    try:
+        table = Prices.load(path)
+    except PriceFileError as exc:
+        return failed("prices", " ".join(str(exc).split()))
+    origin = f", some from {path}" if path else ""
+    return Check(name="prices", state=State.OK, detail=f"{len(table):,} models have one{origin}")
+
+
+def budgets(limits: Budgets) -> Check:
+    """Check what is left of each budget, and whether it covers any model call."""
+    if not len(limits):
+        return Check(name="budgets", state=State.OFF, detail="none is set")
+    found = [_of_budget(status, limits.calls) for status in limits.status()]
+    found.sort(key=lambda each: -_GRAVITY.index(each[0]))
+    said = [text for _state, text in found[:_BUDGETS_SHOWN]]
+    if hidden := found[_BUDGETS_SHOWN:]:
+        said.append(f"{len(hidden)} more")
+    return Check(name="budgets", state=found[0][0], detail="; ".join(said))
+
+
+def _of_budget(status: BudgetStatus, calls: int) -> tuple[State, str]:
+    budget = status.budget
+    if not status.calls and calls:
+        return State.WARNING, (
+            f"{budget.name}: covers none of {calls:,} model calls so far: is what it names right?"
+        )
+    limit = in_unit(budget.limit, budget.unit)
+    said = f"{budget.name}: {status.spent / budget.limit:.0%} of {limit} spent"
+    if status.unpriced_calls:
+        said += f", {status.unpriced_calls:,} calls without a price not counted"
+    if status.level is Level.EXCEEDED and budget.on_exceeded == "stop":
+        return State.FAILED, f"{said}, {status.refused_calls:,} calls refused"
+    alarming = status.unpriced_calls or status.level in {Level.ALERT, Level.EXCEEDED}
+    return (State.WARNING if alarming else State.OK), said
+
+
+def own_errors(faults: Faults) -> Check:
+    """Check the errors of mnemoscope's own code, without those of sinks."""
+    counts = {site: n for site, n in faults.counts.items() if not site.startswith("sink.")}
+    said = ", ".join(f"{count:,} in {site}" for site, count in sorted(counts.items()))
+    if faults.tripped:
+        return failed("self-defence", f"so many errors of its own that it does not report: {said}")
+    if counts:
+        return Check(name="self-defence", state=State.WARNING, detail=f"errors of its own: {said}")
+    return Check(name="self-defence", state=State.OK, detail="no errors of its own")

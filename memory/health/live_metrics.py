@@ -1,0 +1,156 @@
+"""The live metrics of a scope: calls in flight, breakers, queues, budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ...telemetry.prometheus.live import LiveMetric, Sample, counter, latest
+from ..budgets.budgets import Budgets, BudgetStatus
+from ..guard.factory import GuardFactory
+from ..limits.breaker import BreakerState
+
+if TYPE_CHECKING:
+    from ..guard.guard import Guard
+    from ..journal.journal import JournalStats
+
+_STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
+
+_INTERNAL_ERRORS = counter(
+    "mnemoscope_internal_errors_total",
+    "Errors of mnemoscope's own code, none of which reached the caller",
+)
+_SINK_QUEUE_EVENTS = LiveMetric("mnemoscope_sink_queue_events", "Events that wait for the sink")
+_SINK_QUEUE_BYTES = LiveMetric(
+    "mnemoscope_sink_queue_bytes", "Weight of the events that wait for the sink"
+)
+_SINK_DOWN = latest(
+    "mnemoscope_sink_down", "1 while the sink's back end takes nothing and events wait for it"
+)
+_SINK_EVENTS = counter("mnemoscope_sink_events_total", "Events delivered to the sink")
+_SINK_DROPPED = counter(
+    "mnemoscope_sink_dropped_total", "Events lost on the way to the sink, by reason"
+)
+_BUDGET_AMOUNTS = {
+    unit: (
+        LiveMetric(
+            f"mnemoscope_budget_spent_{unit}",
+            "What was spent of the budget in the period that ends now",
+        ),
+        LiveMetric(
+            f"mnemoscope_budget_limit_{unit}", "What may be spent of the budget in a period"
+        ),
+        LiveMetric(
+            f"mnemoscope_budget_burn_{unit}_per_hour",
+            "What an hour costs at the pace of the last tenth of a period",
+        ),
+    )
+    for unit in ("usd", "tokens")
+}
+_BUDGET_REFUSED_CALLS = counter(
+    "mnemoscope_budget_refused_calls_total",
+    "Model calls that were not made because the budget was spent",
+)
+_BUDGET_UNPRICED_CALLS = counter(
+    "mnemoscope_budget_unpriced_calls_total",
+    "Model calls that the budget covers and whose cost is not known",
+)
+_BUDGET_CROSSINGS = counter(
+    "mnemoscope_budget_crossings_total",
+    "How often the budget went past the level, once in a period at most",
+)
+_JOURNAL_WAITING = LiveMetric(
+    "mnemoscope_journal_waiting", "Writes that wait in the journal for their store to be back"
+)
+_JOURNAL_OLDEST_SECONDS = latest(
+    "mnemoscope_journal_oldest_seconds", "How long the oldest of them has waited"
+)
+_JOURNAL_BYTES = LiveMetric("mnemoscope_journal_bytes", "Size of the journal's file")
+_JOURNAL_LIMIT_BYTES = LiveMetric(
+    "mnemoscope_journal_limit_bytes", "Size beyond which the journal takes nothing more"
+)
+_JOURNAL_OPEN = LiveMetric(
+    "mnemoscope_journal_open", "1 if the journal can be written, 0 if it could not be opened"
+)
+_JOURNAL_QUARANTINED = counter(
+    "mnemoscope_journal_quarantined_total",
+    "Journal files, or parts of one, that could not be read and were put aside",
+)
+_OPERATIONS_IN_FLIGHT = LiveMetric(
+    "mnemoscope_operations_in_flight", "Calls inside a store now, the hung ones included"
+)
+_BREAKER_STATE = latest(
+    "mnemoscope_breaker_state", "0 closed, 1 half open, 2 open: the store is not asked"
+)
+_LATE_RESULTS = counter(
+    "mnemoscope_late_results_total", "Calls that ended after their caller had gone"
+)
+
+
+class LiveMetrics:
+    """
+    Reads the live metrics of one scope at a scrape.
+
+    Args:
+        guards: Its guards are read one by one, and its drain and journal.
+        budgets: What may be spent, and what was.
+    """
+
+    def __init__(self, guards: GuardFactory, budgets: Budgets) -> None:
+        self._guards = guards
+        self._budgets = budgets
+
+    def read(self) -> Iterator[Sample]:
+        """Yield all samples of the scope."""
+        for guard in list(self._guards.guards):
+            yield from _of_guard(guard)
+        yield from self._of_lanes()
+        if self._guards.journal is not None:
+            yield from _of_journal(self._guards.journal.stats(), self._guards.wall_ns())
+        for status in self._budgets.status():
+            yield from _of_budget(status)
+        for site, count in list(self._guards.faults.counts.items()):
+            yield _INTERNAL_ERRORS.sample(count, site=site)
+
+    def _of_lanes(self) -> Iterator[Sample]:
+        for lane in self._guards.drain.stats():
+            sink = {"sink": lane.sink}
+            yield _SINK_QUEUE_EVENTS.sample(lane.queued, **sink)
+            yield _SINK_QUEUE_BYTES.sample(lane.queued_bytes, **sink)
+            yield _SINK_DOWN.sample(float(not lane.is_up), **sink)
+            yield _SINK_EVENTS.sample(lane.delivered, **sink)
+            for reason, count in lane.dropped.items():
+                yield _SINK_DROPPED.sample(count, **sink, reason=reason)
+
+
+def _of_budget(status: BudgetStatus) -> Iterator[Sample]:
+    budget = status.budget
+    labels = {"budget": budget.name}
+    spent, limit, burn = _BUDGET_AMOUNTS[budget.unit]
+    yield spent.sample(status.spent, **labels)
+    yield limit.sample(budget.limit, **labels)
+    yield burn.sample(status.burn_per_hour, **labels)
+    yield _BUDGET_REFUSED_CALLS.sample(status.refused_calls, **labels)
+    yield _BUDGET_UNPRICED_CALLS.sample(status.unpriced_calls, **labels)
+    for level, count in status.crossings.items():
+        yield _BUDGET_CROSSINGS.sample(count, **labels, level=level.value)
+
+
+def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[Sample]:
+    for key, waiting in stats.waiting.items():
+        yield _JOURNAL_WAITING.sample(waiting, store=key)
+    yield _JOURNAL_OLDEST_SECONDS.sample(
+        0.0 if stats.oldest_ns is None else max(0.0, (now_ns - stats.oldest_ns) / 1e9)
+    )
+    yield _JOURNAL_BYTES.sample(stats.size_bytes)
+    yield _JOURNAL_LIMIT_BYTES.sample(stats.max_bytes)
+    yield _JOURNAL_OPEN.sample(float(stats.path is not None))
+    yield _JOURNAL_QUARANTINED.sample(len(stats.quarantined))
+
+
+def _of_guard(guard: Guard) -> Iterator[Sample]:
+    for op_class, limits in guard.limits.items():
+        labels = {"store": guard.store, "class": op_class.value}
+        yield _OPERATIONS_IN_FLIGHT.sample(limits.bulkhead.in_flight, **labels)
+        yield _BREAKER_STATE.sample(_STATE_VALUE[limits.breaker.state], **labels)
+    yield _LATE_RESULTS.sample(guard.deadline.late_results, store=guard.store)

@@ -1,0 +1,1 @@
+"""Deadlines, circuit breakers, bulkheads, and the policy that sets them."""

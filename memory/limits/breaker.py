@@ -1,0 +1,149 @@
+"""
+The circuit breaker of a store that keeps failing.
+
+Closed, it looks back on a sliding window of outcomes. It opens when too many failed or were slow,
+and refuses for a while; then exactly one probe is let through, on a lease, so that a probe that
+hangs cannot keep the breaker half-open for ever. The libraries on PyPI let a whole crowd through
+at that moment, or serialise every call.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from ...telemetry.process.fork import reset_after_fork
+from .policy import BreakerPolicy
+
+
+class BreakerState(StrEnum):
+    """Closed set; the order is that of the metric's value: 0, 1, 2."""
+
+    CLOSED = "closed"
+    HALF_OPEN = "half_open"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Admission:
+    """
+    The breaker's answer to a call that wants in.
+
+    Attributes:
+        granted: Go ahead. False: do not ask the store.
+        lease_until: Monotonic seconds, for a probe: on this call depends whether others may.
+    """
+
+    granted: bool
+    lease_until: float = 0.0
+
+
+NORMAL = Admission(granted=True)
+REFUSED = Admission(granted=False)
+
+
+_Outcome: TypeAlias = tuple[float, bool, bool]
+"""The end of a call in monotonic seconds, whether it failed, whether it was slow."""
+
+
+class Breaker:
+    """
+    The breaker of one class of operations on one store instance. Thread-safe.
+
+    Args:
+        policy: When to open, and for how long.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, policy: BreakerPolicy, clock: Callable[[], float] = time.monotonic) -> None:
+        self._policy = policy
+        self._clock = clock
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Begin closed, with no history: the child has connections of its own to make."""
+        # Re-entrant: a finaliser or signal handler may call a store from within these few lines.
+        self._lock = threading.RLock()
+        self._window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
+        self._opened_at: float | None = None
+        self._probe: Admission | None = None
+
+    @property
+    def state(self) -> BreakerState:
+        """The state that the next caller meets."""
+        with self._lock:
+            if self._opened_at is None:
+                return BreakerState.CLOSED
+            waited = self._clock() - self._opened_at >= self._policy.open_s
+            return BreakerState.HALF_OPEN if waited else BreakerState.OPEN
+
+    def admit(self) -> Admission:
+        """Ask to make a call. Whoever is admitted must `settle` or `release` it."""
+        if self._opened_at is None:
+            return NORMAL
+        with self._lock:
+            return self._admit_probe()
+
+    def _admit_probe(self) -> Admission:
+        state, now, probe = self.state, self._clock(), self._probe
+        if state is BreakerState.CLOSED:
+            return NORMAL  # since a moment ago
+        if state is BreakerState.OPEN or (probe is not None and now < probe.lease_until):
+            return REFUSED
+        self._probe = Admission(granted=True, lease_until=now + self._policy.probe_lease_s)
+        return self._probe
+
+    def settle(
+        self, admission: Admission, *, failed: bool, slow: bool = False, now: float | None = None
+    ) -> None:
+        """Report how an admitted call ended, *now* if that has been read from the clock."""
+        if admission is NORMAL and not (failed or slow):
+            # What most calls come to opens and closes nothing: atomic, and without the lock, which
+            # would cost them more than all else here.
+            if self._opened_at is None:
+                self._window.append((self._clock() if now is None else now, False, False))
+            return
+        with self._lock:
+            if now is None:
+                now = self._clock()
+            if admission is self._probe:
+                self._probe = None
+                self._window.clear()
+                self._opened_at = now if failed or slow else None
+            elif admission is NORMAL and self._opened_at is None:
+                self._record((now, failed, slow))
+            # Else: a probe that was given up, or a call from before the breaker opened. The breaker
+            # waits for one that is newer.
+
+    def release(self, admission: Admission) -> None:
+        """Give back an admission that says nothing of the store: the caller was at fault."""
+        with self._lock:
+            if admission is self._probe:
+                self._probe = None
+
+    def _record(self, outcome: _Outcome) -> None:
+        self._window.append(outcome)
+        now = outcome[0]
+        if self._is_bad(now - self._policy.window_s):
+            self._open(now)
+
+    def _is_bad(self, horizon: float) -> bool:
+        """Return whether the outcomes since *horizon*, in monotonic seconds, open the breaker."""
+        recent = [each for each in self._window.copy() if each[0] >= horizon]
+        calls, policy = len(recent), self._policy
+        if calls < policy.minimum_calls:
+            return False
+        failures = sum(failed for _at, failed, _slow in recent)
+        slow = sum(slow for _at, _failed, slow in recent)
+        return failures / calls >= policy.failure_rate or slow / calls >= policy.slow_rate
+
+    def _open(self, now: float) -> None:
+        self._opened_at = now
+        self._probe = None
+        self._window.clear()

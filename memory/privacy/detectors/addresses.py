@@ -1,0 +1,254 @@
+"""
+Postal addresses: a street with its number, a box or a corner, and the lines that follow.
+
+An address starts with an unmistakable core (``12 High Street``, ``Hauptstraße 5``, ``P.O. Box 7``),
+or with a weaker one (``Puruntie 82``) where the text announces an address or a flat number follows.
+Its tail is the flat, town, state, country and postal code, across commas and line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from .finding import Finding
+from .lazy_pattern import compile_later
+from .prefilter import TextFeatures
+from .word_lists import ORDINARY, alternatives, read_words, split_words
+
+_Core: TypeAlias = tuple[int, int, float, str]
+_TYPES = alternatives("street_types")
+_RARE_TYPES = alternatives("rare_street_types")
+_PREFIXES = alternatives("street_prefixes")
+_ENDINGS = read_words("street_endings")
+_WORD = r"[^\W\d_][\w'\u2019\-]*\.?"
+_NUMBER = r"\d{1,6}[A-Za-z]?(?:[/-]\d{1,4}[A-Za-z]?)?"
+_HOUSE = rf"(?:{_NUMBER}[ ]+){{1,2}}"
+# Starts with a digit, so it is tried at digits only; a lookbehind would be tried everywhere.
+_AT_HOUSE = rf"\d(?<!\w.)\d{{0,5}}[A-Za-z]?(?:[/-]\d{{1,4}}[A-Za-z]?)?[ ]+(?:{_NUMBER}[ ]+)?"
+
+_ENGLISH = compile_later(
+    rf"{_AT_HOUSE}(?:{_WORD}[ ]+){{1,4}}?(?:{_TYPES})\b\.?(?:[ ]+[NSEW]{{1,2}}\b)?"
+    rf"(?:[ ]+{_WORD}[ ]+(?:{_TYPES}|{_RARE_TYPES})\b)?",
+    re.IGNORECASE,
+)
+_UNUSUAL = compile_later(
+    rf"{_AT_HOUSE}(?:[A-Z][\w'\u2019\-]*[ ]+){{1,3}}"
+    rf"(?i:{_RARE_TYPES})\b(?![ ]+[a-z]+ing\b)"
+)
+_PREFIXED = compile_later(
+    rf"\b(?:{_HOUSE})?(?:{_PREFIXES})\b\.?[ ](?:{_WORD}[ ]+){{0,4}}{_WORD}?[ ]?,?[ ]?{_NUMBER}\b"
+    rf"|\b{_HOUSE}(?:{_PREFIXES})\b\.?[ ]{_WORD}(?:[ ]{_WORD}){{0,4}}",
+    re.IGNORECASE,
+)
+_BEFORE_NUMBER = compile_later(
+    rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?"
+)
+_LEADING = compile_later(
+    rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z"
+)
+_BOX = compile_later(
+    r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|apartado|bp"
+    r"|casilla)[ ]+\d{1,6}\b"
+    r"|\b(?:psc|cmr|unit)[ ]\d{1,5},?[ ]box[ ]\d{1,6}\b"
+    r"|\b(?:uss|usns|usnv|usav|uscgc)[ ][^\W\d_][\w'-]*(?=[\s,]{1,3}(?:apo|fpo|dpo)\b)",
+    re.IGNORECASE,
+)
+_CORNER = compile_later(
+    r"\b(?:at[ ])?the[ ]corner[ ]of[ ](?P<core>[^,?!\n]{3,60}?"
+    r"[ ]and[ ](?:[^\W\d_][\w'\u2019\-]*\.?[ ]?|\d{1,5}[ ]){1,5})",
+    re.IGNORECASE,
+)
+_UNIT = (
+    r"(?:apt|apartment|suite|ste|unit|flat|floor|fl|room|rm|no|building|bldg|block|box|app|appt)"
+    r"\b\.?[ ]{0,2}\#?[ ]?[A-Za-z]?-?\d{1,6}[A-Za-z]?|\#[ ]?\d{1,5}"
+)
+_BARE = compile_later(
+    rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b\.?)?"
+    rf"|(?:{_WORD}[ ]){{0,4}}{_WORD}[ ]{_NUMBER}\b\.?)"
+)
+_WITH_UNIT = compile_later(
+    rf"{_AT_HOUSE}(?:[^\W\d_][\w'\u2019\-]*\.?[ ]+){{1,5}}"
+    rf"(?:{_NUMBER}\.?[ ]*)?(?:{_NUMBER}[ ]*)?[,\n>? ]{{0,6}}(?=(?:{_UNIT}))",
+    re.IGNORECASE,
+)
+_NAMED_THEN_UNIT = compile_later(
+    rf"[^\W\d_a-z](?<!\w.)[\w'\u2019\-]*[ ](?:[^\W\d_a-z][\w'\u2019\-]*[ ]){{0,2}}"
+    rf"{_NUMBER}[ ](?:{_WORD}[ ]?){{1,3}}[,\n>? ]{{0,6}}(?=(?i:{_UNIT}))"
+)
+_UNIT_FIRST = compile_later(
+    rf"(?<!\w)(?:apt|apartment|suite|unit"
+    rf"|flat)\b\.?[ ]\#?\d{{1,5}}[A-Z]?,?[ ]+(?:{_HOUSE})(?:{_WORD}[ ]?){{1,4}}(?:{_NUMBER}\b)?",
+    re.IGNORECASE,
+)
+_ANNOUNCEMENT = compile_later(
+    r"\b(?:address(?:es)?(?:[ ](?:is|to|with|of[^\n.?!]{1,40}[ ]is))?|lives?[ ](?:at|on|in)"
+    r"|living[ ]at|lived[ ](?:at|in|on)|located[ ](?:at|in|on)|moved[ ]to"
+    r"|deliver(?:ed)?[ ]to|ship(?:ped)?[ ](?:it[ ])?to|sen[dt](?:[ ]\w+){0,3}[ ]to"
+    r"|office[ ]is[ ]at|restaurant[ ]is[ ]at|meet(?:[ ]\w+)?[ ]at|arrived[ ]at"
+    r"|(?:return|taxi|cab)[ ]to|drops?[ ](?:\w+[ ])?off[ ]at|reside[sd]?[ ](?:at|in)|(?:home"
+    r"|house)[ ]is[ ](?:at|on)|side[ ]of|enter[ ]on)\b"
+    r"[\"']?[ ]?:?[ ]?(?:it[ ]is|it's|they[ ]are|here[ ]they[ ]are:)?[\s\"':]{0,6}",
+    re.IGNORECASE,
+)
+_TAIL_UNIT = compile_later(rf"[\s,>?]{{0,8}}(?:{_UNIT})\b", re.IGNORECASE)
+_TAIL_CODE = compile_later(
+    r"[\s,>?]{1,8}(?:[A-Za-z]{1,3}[\s-]{1,3}|\d\d\s{1,3}"
+    r"|[A-Z]{1,2}-?)?(?:\d{3,6}(?:[ -]\d{2,4})?|[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}"
+    r"|[A-Z]\d[A-Z][ ]?\d[A-Z]\d)(?![\w]|[.,-]\d|[ ]?[-/]\d|[ ]\d)"
+)
+_TAIL_FORCES = compile_later(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
+_JOINED = "of|de|do|da|la|le|di|del|und|and|nad|pri|am|an|der|ob|en|sur|upon|the|na|v|u"
+_WORD_ENDS = r"(?:[ ]|(?=[,.?!;:)\n\"]|\Z))"
+_PLACE = (
+    rf"(?:(?:[^\W\d_a-z][\w'\u2019.\-]*|\([^\W\d_][^()\n]{{1,40}}\)|{_JOINED}){_WORD_ENDS}){{1,6}}"
+)
+_LOWER_PLACE = rf"(?:[^\W\d_][\w'\u2019\-]*{_WORD_ENDS}){{1,4}}"
+_BEFORE_PLACE = r"(?:[ ]?,?[ ]*\n{1,2}[ >?]{0,6},?[ ]*|[ ]?,[ ]|[ ])"
+_TAIL_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
+_TAIL_LOWER_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
+_NOT_PLACES = frozenset(read_words("not_places"))
+_PLACE_WORDS = split_words("new north south east west united central city town great of the")
+_STREET_AGAIN = compile_later(r"[ ](?:street|st\.|St\b)", re.IGNORECASE)
+
+_UNIT_WORDS = split_words(
+    "apt apartment suite ste unit flat floor fl room rm building bldg block app appt no"
+)
+_BOX_WORDS = split_words(
+    "box postbox postfach apartado casilla bp psc cmr unit uss usns usnv usav uscgc"
+)
+_ANNOUNCEMENT_WORDS = split_words("""
+    address addresses lives live lived living located moved deliver delivered ship shipped send sent
+    office restaurant meet arrived return taxi cab drops drop reside resides resided home house
+    side enter
+    """)
+_UNITS_BEFORE_STREET = split_words("apt apartment suite unit flat")
+_CORES = (
+    (_ENGLISH, frozenset(read_words("street_types")), 0.85, "house number and street"),
+    (_UNUSUAL, frozenset(read_words("rare_street_types")), 0.7, "house number and street"),
+    (_PREFIXED, frozenset(read_words("street_prefixes")), 0.8, "street type and house number"),
+    (_BOX, _BOX_WORDS, 0.9, "post box"),
+    (_WITH_UNIT, _UNIT_WORDS, 0.85, "street before a flat number"),
+    (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
+    (_UNIT_FIRST, _UNITS_BEFORE_STREET, 0.85, "flat number before a street"),
+)
+_STREET_WORDS = split_words("main high park oak maple church king queen").union(
+    read_words("street_types"), read_words("street_prefixes")
+)
+
+
+def find_addresses(text: str, features: TextFeatures) -> Iterator[Finding]:
+    """Find postal addresses."""
+    lower = text.islower()
+    cores = (*_streets(text, features), *_compounds(text, features), *_announced(text, features))
+    for start, end, score, why in cores:
+        yield Finding(start, _tail(text, end, lower=lower), "STREET_ADDRESS", score, why)
+
+
+def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
+    for pattern, words, score, why in _CORES:
+        if words.isdisjoint(features.words):
+            continue
+        for match in pattern.finditer(text):
+            if pattern is _BOX or _is_street(match.group()):
+                yield *match.span(), score, why
+    if "corner" in features.words:
+        for match in _CORNER.finditer(text):
+            yield match.start(), match.end("core"), 0.75, "a corner of two streets"
+
+
+def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:
+    """Find streets whose name ends in their type: ``Hauptstraße 5``, ``Puruntie 82``."""
+    if not any(word.endswith(_ENDINGS) for word in features.words):
+        return
+    for match in _BEFORE_NUMBER.finditer(text):
+        if not match["street"].lower().endswith(_ENDINGS):
+            continue
+        leading = _LEADING.search(text, max(0, match.start() - 60), match.start())
+        start = leading.start() if leading else match.start()
+        if _is_street(text[start : match.end()]):
+            yield start, match.end(), 0.8, "street name and house number"
+
+
+def _announced(text: str, features: TextFeatures) -> Iterator[_Core]:
+    if _ANNOUNCEMENT_WORDS.isdisjoint(features.words):
+        return
+    for announcement in _announcements(text, features):
+        core = _BARE.match(text, announcement.end())
+        if core and _is_street(core.group()):
+            yield *core.span(), 0.7, "after words that announce an address"
+
+
+def _announcements(text: str, features: TextFeatures) -> Iterator[re.Match[str]]:
+    if not text.isascii():  # lower case may have another length, so offsets would not fit
+        yield from _ANNOUNCEMENT.finditer(text)
+        return
+    lower = text.lower()
+    for word in _ANNOUNCEMENT_WORDS & features.words:
+        at = lower.find(word)
+        while at != -1:
+            if announcement := _ANNOUNCEMENT.match(text, at):
+                yield announcement
+            at = lower.find(word, at + 1)
+
+
+_UNITS_OF_MEASURE = compile_later(
+    r"\d+[ ](?:minutes?|hours?|days?|weeks?|months?|years?|times|items?|people|percent|am|pm|euros?"
+    r"|dollars?|miles?|km|kilometers?|meters?|degrees?|and|or|of|in|on|at|to|for|the|is|was|are"
+    r"|a|million|billion)\b",
+    re.IGNORECASE,
+)
+
+
+def _is_street(core: str) -> bool:
+    if not any(map(str.isdigit, core)) or _UNITS_OF_MEASURE.match(core):
+        return False
+    words = re.findall(r"[^\W\d_]+", core.lower())
+    return any(word not in ORDINARY or word in _STREET_WORDS for word in words)
+
+
+def _tail(text: str, end: int, *, lower: bool) -> int:
+    """Return the end of the address whose core ends at *end*."""
+    again = _STREET_AGAIN.match(text, end)
+    end = again.end() if again else end
+    for _ in range(8):
+        piece = (
+            _TAIL_UNIT.match(text, end)
+            or _TAIL_FORCES.match(text, end)
+            or _TAIL_CODE.match(text, end)
+        )
+        further = piece.end() if piece else _place_end(text, end, lower=lower)
+        if further == end:
+            return end
+        end = further
+    return end
+
+
+def _place_end(text: str, end: int, *, lower: bool) -> int:
+    """Return the end of the towns and countries after *end*, or *end* if there are none."""
+    piece = (_TAIL_LOWER_PLACE if lower else _TAIL_PLACE).match(text, end)
+    if piece is None or text.startswith(":", piece.end()):
+        return end
+    between = text[end : piece.start("place")]
+    own_line = "\n" in between
+    if "\n\n" in between and not _TAIL_CODE.match(
+        text, piece.end("place") - piece["place"].endswith(" ")
+    ):
+        return end
+    last, capital = end, lower
+    for count, word in enumerate(re.finditer(r"\S+", piece["place"])):
+        if _ends_place(word.group(), first=not count, own_line=own_line):
+            break
+        last = piece.start("place") + word.end()
+        capital = capital or word.group()[0].isupper() or word.group()[0] == "("
+    return last if capital else end
+
+
+def _ends_place(word: str, *, first: bool, own_line: bool) -> bool:
+    bare = word.strip("().,").lower()
+    if word.isupper() and len(bare) > 1 and (own_line or not first):
+        return False
+    if bare in _NOT_PLACES:
+        return True
+    return bare in ORDINARY and bare not in _PLACE_WORDS and (first or word.islower())

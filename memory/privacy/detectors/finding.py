@@ -1,0 +1,125 @@
+"""
+Findings: spans of personal data in a text, and which entities are replaced by default.
+
+Direct identifiers name or reach a person and are replaced by default. Quasi-identifiers (places,
+organisations, dates) are kept by default, since memories are of little use without them; giving
+one an operator replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .word_lists import split_words
+
+DIRECT: frozenset[str] = split_words("""
+    PERSON EMAIL_ADDRESS PHONE_NUMBER STREET_ADDRESS CREDIT_CARD IBAN_CODE BANK_ACCOUNT CRYPTO
+    US_SSN NATIONAL_ID PASSPORT DRIVER_LICENSE DEVICE_ID VEHICLE_ID USERNAME IP_ADDRESS
+    MAC_ADDRESS SECRET SUBJECT_ID
+""")
+"""Entities that are replaced unless an operator says ``keep``."""
+
+QUASI: frozenset[str] = frozenset({"LOCATION", "ORGANIZATION", "DATE_TIME", "NRP", "AGE", "TITLE"})
+"""Entities that are kept unless an operator says otherwise."""
+
+UNSEARCHED = "OVERSIZE"
+"""Entity of text that was not searched, because that took too long. Always replaced."""
+
+_RANK = {
+    entity: rank
+    for rank, entity in enumerate(
+        (
+            "SECRET",
+            "CREDIT_CARD",
+            "IBAN_CODE",
+            "EMAIL_ADDRESS",
+            "US_SSN",
+            "IP_ADDRESS",
+            "MAC_ADDRESS",
+            "CRYPTO",
+            "PASSPORT",
+            "DRIVER_LICENSE",
+            "NATIONAL_ID",
+            "DEVICE_ID",
+            "VEHICLE_ID",
+            "BANK_ACCOUNT",
+            "STREET_ADDRESS",
+            "PHONE_NUMBER",
+            "PERSON",
+            "SUBJECT_ID",
+            "USERNAME",
+        )
+    )
+}
+
+
+class Finding(NamedTuple):
+    """
+    A span of personal data.
+
+    Attributes:
+        start: Offset of its first character in the text that was searched.
+        end: Offset after its last.
+        entity: ``PERSON``, ``EMAIL_ADDRESS``…
+        score: Confidence, in (0, 1].
+        why: The rule that found it. Never quotes the text.
+    """
+
+    start: int
+    end: int
+    entity: str
+    score: float
+    why: str
+
+
+def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """
+    Return *findings* in order and without overlaps.
+
+    Overlapping spans become their union, so that nothing that either covers stays visible. The
+    union has the entity with the highest score, the more specific one where two are equal.
+    """
+    result: list[Finding] = []
+    for each in sorted(findings):
+        if result and each.start < result[-1].end:
+            result[-1] = _union(result[-1], each)
+        else:
+            result.append(each)
+    return result
+
+
+def exclude_spans(findings: Iterable[Finding], spans: list[tuple[int, int]]) -> Iterator[Finding]:
+    """Yield *findings* without *spans* (ordered, disjoint), which were replaced before."""
+    for each in findings:
+        start = each.start
+        for span_start, span_end in spans:
+            if span_end <= start or span_start >= each.end:
+                continue
+            if span_start > start:
+                yield each._replace(start=start, end=span_start)
+            start = span_end
+        if start < each.end:
+            yield each._replace(start=start)
+
+
+def remaining_text(text: str, findings: list[Finding]) -> str:
+    """Return *text* without the ordered, disjoint *findings*."""
+    starts = [0, *(each.end for each in findings)]
+    ends = [*(each.start for each in findings), len(text)]
+    return " ".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+def trim_finding(finding: Finding, text: str) -> Finding | None:
+    """Return *finding* without surrounding white space; None if no letter or digit is in it."""
+    found = text[finding.start : finding.end]
+    bare = found.strip()
+    if not any(map(str.isalnum, bare)):
+        return None
+    start = finding.start + len(found) - len(found.lstrip())
+    return finding._replace(start=start, end=start + len(bare))
+
+
+def _union(a: Finding, b: Finding) -> Finding:
+    best = min((a, b), key=lambda each: (-each.score, _RANK.get(each.entity, len(_RANK))))
+    return best._replace(start=min(a.start, b.start), end=max(a.end, b.end))

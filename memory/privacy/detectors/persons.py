@@ -1,0 +1,326 @@
+"""
+Names of people, by the words around them and by lists of names.
+
+With a language model these rules find what it misses: short lines, lists, greetings, rare names.
+Without one they are the only source of names.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+
+from .finding import Finding
+from .lazy_pattern import compile_later
+from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
+from .person_names import (
+    FUNCTION_WORDS,
+    ORGANIZATION_WORDS,
+    PARTICLES,
+    SUFFIXES,
+    SURNAMES_TOO,
+    fold_case,
+    read_name,
+    stands_alone,
+)
+from .prefilter import TextFeatures
+from .word_lists import (
+    ALL_NAMES,
+    AMBIGUOUS_NAMES,
+    GIVEN_NAMES,
+    ORDINARY,
+    read_words,
+    split_words,
+)
+
+_PLACES_TOO = split_words("""
+    paris austin dallas denver milan vienna sydney florence virginia georgia jersey geneva
+    florida dakota
+    """)
+_FAMILY_NAME_ENDINGS = read_words("family_name_endings")
+
+_CAPITALISED = compile_later(r"[^\W\d_a-z](?<![\w'\u2019@/$#\-].)[^\W_]*")
+_ASCII_CAPITALISED = compile_later(r"[A-Z](?<![\w'@/$#\-].)[^\W_]*")
+"""For ASCII texts: half the time."""
+
+_CAPITAL_WORD = compile_later(
+    r"[^\W\d_a-z](?<![^\W\d_].)(?<![^\W\d_]['\u2019\-].)(?:[^\W\d_]|['\u2019\-](?=[^\W\d_]))*"
+)
+_NAME = r"(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ -][^\W\d_a-z][^\W\d_]*\.?){0,3})"
+_INITIAL = compile_later(
+    r"(?P<name>[^\W\d_a-z][^\W\d_]+[ ]{1,2}(?:[^\W\d_a-z]\.?[ ]{1,2}){1,2}"
+    r"[^\W\d_a-z][^\W\d_]{2,}(?:[-'\u2019][^\W\d_]+)?)(?!\w)"
+)
+_TWO_WORDS = compile_later(r"[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]{2,})?(?!\w)")
+_DOING = compile_later(
+    _NAME
+    + r"(?=[ ](?:said|says|told|asked|replied|answered|wrote|shouted|whispered|laughed|smiled|cried"
+    r"|married|divorced|was[ ](?:born|hired|promoted|fired|diagnosed)|lives|lived|moved|grew[ ]up"
+    r"|studied|graduated|retired"
+    r"|resigned|is[ ](?:a[ ](?:very|really|great|good|nice)[ ]\w+[ ](?:person|man|woman|friend"
+    r"|guy)|married|my|his|her"
+    r"|very[ ](?:kind|reliable|friendly|nice|funny|smart|shy|happy|sad|tired))|had[ ]given"
+    r"|began[ ]\w+ing|spent[ ]"
+    r"|works?[ ](?:at|for|as|in)|worked[ ](?:at|for|as|in)|will[ ]be[ ]\w+ing|loves|likes|hates"
+    r"|enjoys|prefers"
+    r"|turned[ ]\d|passed[ ]away|died|and[ ]I\b"
+    r"|as[ ](?:an?|the|my|our|their)?[ ]?(?:"
+    + "|".join(sorted(RELATIONS))
+    + r"|guardian|beneficiary|contact|guest|nominee)\b))"
+)
+_VERBS_AFTER_PERSON = split_words("""
+    said says told asked replied answered wrote shouted whispered laughed smiled cried married
+    divorced was lives lived moved grew studied graduated retired resigned is had began spent work
+    works worked will loves likes hates enjoys prefers turned passed died and as
+""")
+_OWNING = compile_later(
+    _NAME
+    + r"(?=['\u2019]s[ ](?:"
+    + "|".join(sorted(RELATIONS))
+    + r"|address|birthday|phone|e-?mail|house|home|passport"
+    r"|salary|account|medical|diagnosis)\b)"
+)
+_SPOKEN_TO = compile_later(
+    r"(?P<name>[^\W\d_a-z][^\W\d_]+)(?=,[ ](?:can|could|would|will|do|did|are|please|i|I|we|you"
+    r"|what|how|when|where"
+    r"|why|thank|thanks|let|don't|have)\b)"
+)
+_SPEAKER = compile_later(
+    r"^[ >]{0,3}(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]+){0,2}):(?=[ \"“])",
+    re.MULTILINE,
+)
+_ANNOUNCED = compile_later(
+    r"\b(?:(?:(?:first|last|full|maiden|middle|given|family|sur|nick|real|legal|birth)[ -]?)?"
+    r"name(?:(?:'s|\u2019s|[ ]is|[ ]was)(?:[ ](?:now|actually|also))?|\?)|calls?[ ](?:me|him|her"
+    r"|them)"
+    r"|known[ ]as|go(?:es)?[ ]by|named?[ ](?:him|her|them|after))[ ]{1,2}[\"'“]?",
+    re.IGNORECASE,
+)
+_LABEL = compile_later(
+    r"(?:^|[\n,;{(\[|>\t]|[ ]{2}|[.?!][ ])[ ]{0,8}[\"']?"
+    r"(?P<label>(?:(?:full|first|last|given|family|sur|nick|maiden"
+    r"|middle|display|customer|client|patient|contact|employee|user|account[ _]?holder|holder"
+    r"|cardholder|beneficiary"
+    r"|guest|passenger|student|member|owner|applicant|insured)[ _-]?)?name(?:[ ]on[ ](?:card"
+    r"|account))?)"
+    r"[\"']?[ ]{0,4}[:=][ ]{0,8}(?P<quote>[\"'])?",
+    re.IGNORECASE,
+)
+_TITLED = compile_later(r"\b(?:mr|mrs|ms|miss|dr|prof)\b\.?[ ]{1,2}(?=[^\W\d_])")
+_LISTED = compile_later(r"(?<![\w.])[^\W\d_]+(?:, [^\W\d_]+){1,12},? (?:and|&|or) [^\W\d_]+(?!\w)")
+_PAIRED = compile_later(r"(?<![\w.])[^\W\d_a-z][^\W\d_]+ (?:and|&) [^\W\d_a-z][^\W\d_]+(?!\w)")
+_NAME_LINE = compile_later(
+    r"^[ >?|*]{0,5}(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ ]{1,2}[^\W\d_a-z][^\W\d_]*\.?){1,3})"
+    r"[ ]{0,3}(?=\n|\Z|,)",
+    re.MULTILINE,
+)
+_ANNOUNCING = split_words("name surname nickname names call calls known go goes named")
+_LETTERHEAD_WORDS = split_words("""
+    apt suite street st road avenue phone mobile fax desk office email address box tel unit cell
+    """)
+
+_EVIDENCE_WORDS = _ANNOUNCING | TITLES | ALL_NAMES | _LETTERHEAD_WORDS
+"""Words that can announce a name. Without them it shows only by a capital or punctuation."""
+
+
+def may_hold_person(_text: str, features: TextFeatures) -> bool:
+    """Return whether a word of the text is not ordinary, or is also a name."""
+    return not features.words <= ORDINARY or not features.words.isdisjoint(AMBIGUOUS_NAMES)
+
+
+def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
+    """Find names of people by the words around them, and common names by themselves."""
+    if _has_no_evidence(text, features):
+        return
+    found = [
+        *_announced(text, features),
+        *_capitalised(text, features),
+        *_in_name_lists(text, features),
+    ]
+    found += [*_speakers(text), *_on_own_lines(text, features)]
+    if found:
+        found += find_repeated_names(text, found)
+        yield from found
+        yield from _in_lists_with_names(text, found)
+
+
+def _has_no_evidence(text: str, features: TextFeatures) -> bool:
+    """Return whether no rule below can match, as in most texts."""
+    if (
+        ":" in text
+        or "=" in text
+        or not text.isascii()
+        or not features.words.isdisjoint(_EVIDENCE_WORDS)
+    ):
+        return False
+    return next(_unusual_capitals(text, features), None) is None
+
+
+def _announced(text: str, features: TextFeatures) -> Iterator[Finding]:
+    """Find names that the text announces or labels as names, in any case."""
+    if not features.words.isdisjoint(_ANNOUNCING):
+        for match in _ANNOUNCED.finditer(text):
+            yield from read_name(text, match.end(), "words that announce a name", any_case=True)
+    if text.islower() and not features.words.isdisjoint(TITLES):
+        for match in _TITLED.finditer(text):
+            yield from read_name(text, match.end(), "a title", any_case=True)
+    if (":" in text or "=" in text) and "name" in text.lower():
+        for match in _LABEL.finditer(text):
+            yield from _labelled(text, match)
+
+
+def _labelled(text: str, match: re.Match[str]) -> Iterator[Finding]:
+    in_prose = not match["quote"] and "=" not in match.group()
+    for found in read_name(text, match.end(), "a label for a name", any_case=in_prose):
+        first, *others = WORD.findall(text[found.start : found.end])
+        sure = in_prose and first[0].isupper()
+        if match["label"].lower() != "name" or others or sure or fold_case(first) in GIVEN_NAMES:
+            yield found
+
+
+def _capitalised(text: str, features: TextFeatures) -> Iterator[Finding]:
+    """Find names among the capitalised words, by the words before and after them."""
+    capitalised = list(_unusual_capitals(text, features))
+    if not capitalised:
+        return
+    shapes = [(pattern, why) for pattern, why, may_be in _SHAPES if may_be(text, features)]
+    endings = any(word.endswith(_FAMILY_NAME_ENDINGS) for word in features.words)
+    for start in capitalised:
+        yield from _with_cue(text, start)
+        for pattern, why in shapes:
+            if shape := pattern.match(text, start):
+                yield from read_name(text, start, why, limit=shape.end("name"))
+        if endings:
+            yield from _by_ending(text, start)
+        if _starts_sentence(text, start) and (spoken_to := _SPOKEN_TO.match(text, start)):
+            yield from read_name(text, start, "somebody who is spoken to", limit=spoken_to.end())
+
+
+def _unusual_capitals(text: str, features: TextFeatures) -> Iterator[int]:
+    """Yield the offsets of capitalised words that are not ordinary words."""
+    titled = not features.words.isdisjoint(TITLES)
+    for match in (_ASCII_CAPITALISED if text.isascii() else _CAPITALISED).finditer(text):
+        lower = match.group().lower()
+        if lower not in ORDINARY or lower in AMBIGUOUS_NAMES or (titled and lower in SURNAMES_TOO):
+            yield match.start()
+
+
+def _by_ending(text: str, start: int) -> Iterator[Finding]:
+    match = _TWO_WORDS.match(text, start)
+    if match and match.group().endswith(_FAMILY_NAME_ENDINGS) and stands_alone(text, *match.span()):
+        yield Finding(*match.span(), "PERSON", 0.6, "the ending of a family name")
+
+
+_LONE_CAPITAL = compile_later(r"[ ][^\W\d_a-z]\.?[ ]")
+_SHAPES: tuple[tuple[re.Pattern[str], str, Callable[[str, TextFeatures], bool]], ...] = (
+    (_INITIAL, "a middle initial", lambda text, _: _LONE_CAPITAL.search(text) is not None),
+    (
+        _DOING,
+        "what a person does",
+        lambda _, features: not features.words.isdisjoint(_VERBS_AFTER_PERSON),
+    ),
+    (_OWNING, "what a person has", lambda text, _: "'s " in text or "\u2019s " in text),
+)
+"""Patterns around a capitalised name, each with its reason and its precondition."""
+
+
+def _with_cue(text: str, start: int) -> Iterator[Finding]:
+    cue = find_cue(text, start)
+    if cue is None:
+        return
+    for found in read_name(
+        text, start, cue.why, reject_adjectives=cue.rule is CueRule.NO_ADJECTIVE
+    ):
+        if cue.rule is not CueRule.FULL_NAME or _is_full(text, found):
+            yield found
+
+
+def _is_full(text: str, found: Finding) -> bool:
+    words = WORD.findall(text[found.start : found.end])
+    return len(words) > 1 or fold_case(words[0]) in GIVEN_NAMES
+
+
+def _starts_sentence(text: str, start: int) -> bool:
+    before = text[max(0, start - 3) : start].rstrip(" ")
+    return not before or before[-1] in '\n.!?"“'
+
+
+def _speakers(text: str) -> Iterator[Finding]:
+    """Find the speakers of a dialogue, if one of them has a common name."""
+    if ":" not in text:
+        return
+    speakers = list(_SPEAKER.finditer(text))
+    if any(fold_case(match["name"].split()[0]) in ALL_NAMES for match in speakers):
+        for match in speakers:
+            yield from read_name(
+                text, match.start("name"), "a speaker's name", limit=match.end("name")
+            )
+
+
+def _in_name_lists(text: str, features: TextFeatures) -> Iterator[Finding]:
+    if features.words.isdisjoint(ALL_NAMES) and all(map(str.isascii, features.words)):
+        return
+    lower = text.islower()
+    for match in (WORD if lower else _CAPITAL_WORD).finditer(text):
+        word, plain = match.group(), fold_case(match.group())
+        if plain not in ALL_NAMES or not (word[0].isupper() or (lower and plain in GIVEN_NAMES)):
+            continue
+        if not stands_alone(text, *match.span()):
+            continue
+        found = next(read_name(text, match.start(), "a common name", any_case=lower), None)
+        if found and (plain not in AMBIGUOUS_NAMES or _has_family_name(text, found, match)):
+            yield found
+
+
+def _has_family_name(text: str, found: Finding, given: re.Match[str]) -> bool:
+    """Return whether a name follows an ambiguous one: Will Turner, not Will you."""
+    others = [word for word in WORD.findall(text[given.end() : found.end]) if len(word) > 1]
+    names = [word for word in others if word[0].isupper() and word.lower() not in _NOT_PARTS]
+    return bool(names) and given.group().lower() not in _PLACES_TOO
+
+
+_NOT_LISTED = (ORDINARY | FUNCTION_WORDS) - SURNAMES_TOO
+
+
+def _in_lists_with_names(text: str, found: list[Finding]) -> Iterator[Finding]:
+    """Find the other names of a list that holds a found one: ``Ada, Bo and Cy``."""
+    lower = text.islower()
+    starts = sorted(each.start for each in found)
+    for match in (*_LISTED.finditer(text), *_PAIRED.finditer(text)):
+        first = bisect_left(starts, match.start())
+        if first == len(starts) or starts[first] >= match.end():
+            continue
+        for word in WORD.finditer(text, *match.span()):
+            bare = word.group()
+            if bare.lower() not in _NOT_LISTED and (bare[0].isupper() or lower):
+                yield Finding(*word.span(), "PERSON", 0.6, "in a list with a name")
+
+
+_NOT_ON_LINES = ORDINARY | ORGANIZATION_WORDS | _LETTERHEAD_WORDS
+
+
+def _on_own_lines(text: str, features: TextFeatures) -> Iterator[Finding]:
+    """Find names on a line of their own in a letterhead, signature or business card."""
+    if "\n" not in text or features.words.isdisjoint(_LETTERHEAD_WORDS):
+        return
+    for match in _NAME_LINE.finditer(text):
+        words = WORD.findall(match["name"])
+        if not any(word.lower() in _NOT_ON_LINES for word in words):
+            yield Finding(*match.span("name"), "PERSON", 0.5, "a line of its own above an address")
+
+
+_NOT_PARTS = ORDINARY | PARTICLES | SUFFIXES
+
+
+def find_repeated_names(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Find parts of the names in *found* elsewhere in the text."""
+    parts = {
+        word
+        for each in found
+        for word in WORD.findall(text[each.start : each.end])
+        if len(word) > 2 and word.lower() not in _NOT_PARTS  # noqa: PLR2004 - initials
+    }
+    for match in WORD.finditer(text):
+        if match.group() in parts and stands_alone(text, *match.span()):
+            yield Finding(*match.span(), "PERSON", 0.6, "a name found elsewhere in the text")

@@ -1,0 +1,1 @@
+"""The redaction engine: finds personal data in text and values, and replaces it."""

@@ -1,0 +1,309 @@
+"""
+The detection engine: one pass of cheap prefilters, then only the detectors that they call for.
+
+Every step takes time linear in the text. A long text is searched chunk by chunk until its time is
+up; the rest counts as personal data. Every failure in here is a `RedactionError` that quotes
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from ...errors import RedactionError
+from ..detectors import (
+    addresses,
+    contacts,
+    credentials,
+    financial_numbers,
+    labelled_numbers,
+    national_ids,
+    network_addresses,
+    persons,
+    quasi_identifiers,
+)
+from ..detectors.chunks import split_into_chunks
+from ..detectors.finding import (
+    UNSEARCHED,
+    Finding,
+    exclude_spans,
+    merge_findings,
+    remaining_text,
+    trim_finding,
+)
+from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
+from ..detectors.normalized_text import decode_base64_parts, normalize_text
+from ..detectors.prefilter import TextFeatures, extract_features, may_hold_name
+from ..models.custom_recognizers import CustomRecognizers
+from ..models.presidio import MODEL_ENTITIES, Presidio
+
+Detector = Callable[[str, TextFeatures], Iterator[Finding]]
+Precondition = Callable[[str, TextFeatures], bool]
+
+
+def _has_digit_run(_text: str, features: TextFeatures) -> bool:
+    return features.has_digit_run
+
+
+def _has_long_word(_text: str, features: TextFeatures) -> bool:
+    return features.has_long_word
+
+
+def _has_digit(_text: str, features: TextFeatures) -> bool:
+    return features.has_digit
+
+
+def _has_word(wanted: frozenset[str]) -> Precondition:
+    return lambda _text, features: not features.words.isdisjoint(wanted)
+
+
+def _has_word_and_digit(wanted: frozenset[str]) -> Precondition:
+    return lambda _text, features: features.has_digit and not features.words.isdisjoint(wanted)
+
+
+DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
+    (lambda text, _: "@" in text, contacts.find_emails),
+    (_has_digit_run, contacts.find_phones),
+    (_has_digit_run, financial_numbers.find_cards),
+    (_has_digit_run, financial_numbers.find_ibans),
+    (_has_digit_run, national_ids.find_social_security_numbers),
+    (_has_digit, network_addresses.find_network_addresses),
+    (_has_long_word, financial_numbers.find_wallets),
+    (_has_long_word, labelled_numbers.find_vehicle_numbers),
+    (credentials.has_token_prefix, credentials.find_tokens),
+    (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
+    (_has_word(credentials.CREDENTIAL_WORDS), credentials.find_assigned_secrets),
+    (_has_word_and_digit(labelled_numbers.LABEL_WORDS), labelled_numbers.find_labelled_numbers),
+    (
+        lambda _, features: features.has_digit or "corner" in features.words,
+        addresses.find_addresses,
+    ),
+    (persons.may_hold_person, persons.find_persons),
+)
+"""Our own detectors, each behind the precondition without which it finds nothing."""
+
+_NEED_DIGITS = frozenset({_has_digit_run, _has_digit})
+
+_WORDS_ONLY: tuple[tuple[Precondition, Detector], ...] = (
+    (credentials.has_token_prefix, credentials.find_tokens),
+    (persons.may_hold_person, persons.find_persons),
+)
+"""Detectors for a text without digits, ``@`` or long words."""
+
+_TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}
+"""Words that the other detectors for texts without digits wait for."""
+
+OPT_IN: tuple[tuple[str, Precondition, Detector], ...] = (
+    ("DATE_TIME", _has_digit, quasi_identifiers.find_dates),
+    ("AGE", _has_digit, quasi_identifiers.find_ages),
+)
+"""Detectors of entities that are kept by default: run only where an operator replaces them."""
+
+UNCHUNKED: tuple[tuple[Precondition, Detector], ...] = (
+    (credentials.has_token_prefix, credentials.find_tokens),
+)
+"""Detectors of what may be longer than the overlap of two chunks."""
+
+_CHUNK_CHARS, _OVERLAP_CHARS = 4_096, 512
+SEARCH_S = 0.09
+_PERSON_ONLY = frozenset({"PERSON"})
+_UUID = re.compile(
+    r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}",
+    re.IGNORECASE | re.ASCII,
+)
+_UUID_LENGTH = 36
+_IDS = re.compile(
+    rf"(?:{_UUID.pattern}|\d{{1,7}})(?:\n(?:{_UUID.pattern}|\d{{1,7}}))*", _UUID.flags
+)
+"""UUIDs and numbers too short to identify anybody, one a line."""
+_UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)
+_OUT_OF_TIME = "not searched: the text took too long"
+
+
+class Engine:
+    """
+    Finder of personal data in one text. Thread-safe.
+
+    Args:
+        presidio: Finds names and national identity numbers.
+        custom: The user's recognizers.
+        is_replaced: Returns whether an entity is replaced; others are not looked for.
+        find_placeholders: Returns the spans of earlier replacements, which are never personal data.
+        search_s: Processor seconds that our own detectors may take for one long text.
+        clock: Processor seconds of this thread.
+    """
+
+    def __init__(
+        self,
+        presidio: Presidio,
+        custom: CustomRecognizers,
+        *,
+        is_replaced: Callable[[str], bool],
+        find_placeholders: Callable[[str], list[tuple[int, int]]],
+        search_s: float = SEARCH_S,
+        clock: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._search_s = search_s
+        self._clock = clock
+        self.presidio = presidio
+        self._custom = custom
+        self._is_replaced = is_replaced
+        self._find_placeholders = find_placeholders
+        opted_in = tuple((applies, find) for entity, applies, find in OPT_IN if is_replaced(entity))
+        self._detectors = (*DETECTORS, *opted_in)
+        self._for_no_digits = tuple(
+            (applies, find) for applies, find in self._detectors if applies not in _NEED_DIGITS
+        )
+        self._model_entities = frozenset(filter(is_replaced, MODEL_ENTITIES))
+        # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
+        patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
+        self._patterns_only = patterns_suffice and not custom
+
+    def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
+        """
+        Return whether *text* is a UUID and not one of the *known* identifiers.
+
+        Most ids are UUIDs; searched as text, one in five hundred would be taken for a bank account
+        or a card.
+        """
+        if len(text) != _UUID_LENGTH or self._custom or not _UUID.fullmatch(text):
+            return False
+        return not any(known.find(text, _UUID_FEATURES))
+
+    def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
+        """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
+        if not self._patterns_only:
+            return False
+        lines = "\n".join(texts)
+        # A text with line breaks of its own is no id.
+        if _IDS.fullmatch(lines) is None or lines.count("\n") >= len(texts):
+            return False
+        return known.is_empty or not any(known.find(lines, _UUID_FEATURES))
+
+    def mentions(self, text: str, known: KnownIdentifiers) -> bool:
+        """Return whether a *known* identifier is in *text*, plain or in base64."""
+        if not known.key:
+            return False
+        text = normalize_text(text).text
+        features = extract_features(text)
+        decoded = decode_base64_parts(text) if features.has_long_word else ()
+        return any(known.find(text, features)) or any(
+            any(known.find(part, extract_features(part))) for _start, _end, part in decoded
+        )
+
+    def find(self, text: str, known: KnownIdentifiers) -> list[Finding]:
+        """
+        Return the personal data in *text*, in order, without overlaps.
+
+        Raises:
+            RedactionError: A detector failed. The message has its exception's type, not the text.
+        """
+        try:
+            return self._find(text, known)
+        except RedactionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - fails closed: the text is refused
+            failure = type(error).__qualname__
+        # Raised here, without context: the message of the original error may quote the text.
+        raise RedactionError(f"redaction failed: {failure}")
+
+    def _find(self, text: str, known: KnownIdentifiers) -> list[Finding]:
+        normalized = normalize_text(text)
+        found = list(self._search(normalized.text, known))
+        if not found:
+            return found
+        replaced = (each for each in found if self._is_reported(each))
+        mapped = (
+            _moved(each, *normalized.original_span(each.start, each.end)) for each in replaced
+        )
+        visible = exclude_spans(merge_findings(mapped), self._find_placeholders(text))
+        return [trimmed for each in visible if (trimmed := trim_finding(each, text))]
+
+    def _search(self, text: str, known: KnownIdentifiers) -> Iterator[Finding]:
+        features = extract_features(text)
+        is_long = len(text) > _CHUNK_CHARS
+        ends = self._clock() + self._search_s if is_long or features.has_long_word else 0.0
+        ours = (
+            self._search_chunks(text, features, ends)
+            if is_long
+            else self._run_detectors(text, features)
+        )
+        found = [*known.find(text, features), *ours]
+        yield from found
+        if features.has_digit and (names := national_ids.select_recognizers(text, features)):
+            yield from self.presidio.find_national_ids(text, names)
+        if self._needs_model(text, features, found):
+            yield from self.presidio.find_entities(text, self._model_entities)
+        if self._custom:
+            yield from self._custom.find(text)
+        if features.has_long_word:
+            yield from self._search_base64(text, known, ends)
+
+    def _search_chunks(self, text: str, features: TextFeatures, ends: float) -> Iterator[Finding]:
+        """Search a long text until the clock reaches *ends*; report the rest as unsearched."""
+        for applies, detector in UNCHUNKED:
+            if applies(text, features):
+                yield from detector(text, features)
+        names: list[Finding] = []
+        for offset, chunk in _split_at_words(text):
+            if self._clock() > ends:
+                yield Finding(offset, len(text), UNSEARCHED, 1.0, _OUT_OF_TIME)
+                break
+            for each in self._run_detectors(chunk, extract_features(chunk)):
+                found = _moved(each, offset + each.start, offset + each.end)
+                names += [found] if found.entity == "PERSON" else []
+                yield found
+        yield from persons.find_repeated_names(text, names)
+
+    def _search_base64(self, text: str, known: KnownIdentifiers, ends: float) -> Iterator[Finding]:
+        for start, end, decoded in decode_base64_parts(text):
+            if self._clock() > ends:
+                yield Finding(start, len(text), UNSEARCHED, 1.0, _OUT_OF_TIME)
+                return
+            features = extract_features(decoded)
+            for each in (*known.find(decoded, features), *self._run_detectors(decoded, features)):
+                is_known = each.why == CALLER_SUPPLIED
+                why = each.why if is_known else f"{each.why}, in base64"
+                yield each._replace(start=start, end=end, why=why)
+
+    def _is_reported(self, found: Finding) -> bool:
+        always = found.why == CALLER_SUPPLIED or found.entity == UNSEARCHED
+        return always or self._is_replaced(found.entity)
+
+    def _needs_model(self, text: str, features: TextFeatures, found: list[Finding]) -> bool:
+        """Return whether what no detector has found could hold a name."""
+        if not self._model_entities or not self.presidio.model.is_wanted:
+            return False
+        if self._model_entities != _PERSON_ONLY:
+            return True
+        if not found:
+            return may_hold_name(text, features)
+        rest = remaining_text(text, merge_findings(found))
+        return may_hold_name(rest, extract_features(rest))
+
+    def _run_detectors(self, text: str, features: TextFeatures) -> Iterator[Finding]:
+        for applies, detector in self._applicable_detectors(text, features):
+            if applies(text, features):
+                yield from detector(text, features)
+
+    def _applicable_detectors(
+        self, text: str, features: TextFeatures
+    ) -> tuple[tuple[Precondition, Detector], ...]:
+        if features.has_digit:
+            return self._detectors
+        if features.has_long_word or "@" in text or not features.words.isdisjoint(_TRIGGER_WORDS):
+            return self._for_no_digits
+        return _WORDS_ONLY
+
+
+def _split_at_words(text: str) -> Iterator[tuple[int, str]]:
+    """Yield overlapping chunks of *text* that begin with a whole word where possible."""
+    for offset, chunk in split_into_chunks(text, size=_CHUNK_CHARS, overlap=_OVERLAP_CHARS):
+        space = chunk.find(" ", 0, _OVERLAP_CHARS // 2) + 1 if offset else 0
+        yield offset + space, chunk[space:]
+
+
+def _moved(found: Finding, start: int, end: int) -> Finding:
+    return found._replace(start=start, end=end)

@@ -1,0 +1,121 @@
+"""
+Operators: the replacements of personal data.
+
+* ``tag``: ``<EMAIL_ADDRESS>``.
+* ``pseudonym``: ``<PERSON_3f9a…>``, keyed and stable in a tenant, so that memories stay linkable.
+* ``mask``: ``********``, whatever the length.
+* ``keep``: no replacement.
+
+No placeholder holds a ``.``, which LangGraph's namespaces forbid, and none is ever detected again.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+
+from ....telemetry.event.subject import SubjectKeys
+from ...errors import ConfigurationError
+from ..detectors.finding import DIRECT, QUASI, UNSEARCHED
+
+MASK = "********"
+OVERSIZE = "<OVERSIZE>"
+"""Replacement of text beyond what is searched."""
+
+PSEUDONYM_BYTES = 8
+PSEUDONYM = re.compile(r"<\w{1,64}_[0-9a-f]{16}>")
+"""The shape of a pseudonym of any entity."""
+
+_SEPARATORS = re.compile(r"[\s().\-/]+")
+
+
+class Operator(StrEnum):
+    """The replacement of an entity; see the module."""
+
+    TAG = "tag"
+    PSEUDONYM = "pseudonym"
+    MASK = "mask"
+    KEEP = "keep"
+
+
+class Operators:
+    """
+    The operator of each entity, and the replacements they make.
+
+    Args:
+        chosen: Operator by entity; ``*`` stands for every entity that is replaced by default.
+        keys: Derives the pseudonym keys of tenants.
+        entities: Entities of the user's recognizers, replaced by default.
+
+    Raises:
+        ConfigurationError: An entity or an operator does not exist.
+    """
+
+    def __init__(
+        self, chosen: Mapping[str, str], *, keys: SubjectKeys, entities: Iterable[str] = ()
+    ) -> None:
+        self._keys = keys
+        _refuse_unknown(chosen, DIRECT.union(QUASI, entities))
+        default = _operator("*", chosen.get("*", Operator.TAG))
+        self._by_entity = dict.fromkeys(DIRECT.union(entities), default)
+        self._by_entity |= {
+            entity: _operator(entity, name) for entity, name in chosen.items() if entity != "*"
+        }
+        names = "|".join(sorted(map(re.escape, {*self._by_entity, *DIRECT})))
+        self._placeholder = re.compile(rf"<(?:(?:{names})(?:_[0-9a-f]{{16}})?|OVERSIZE)>|\*{{8}}")
+
+    def is_replaced(self, entity: str) -> bool:
+        """Return whether *entity* is replaced."""
+        return self._by_entity.get(entity, Operator.KEEP) is not Operator.KEEP
+
+    def find_placeholders(self, text: str) -> list[tuple[int, int]]:
+        """Return the spans of earlier replacements in *text*."""
+        if "<" not in text and MASK not in text:
+            return []
+        return [match.span() for match in self._placeholder.finditer(text)]
+
+    def replace(self, found: str, entity: str, *, tenant: str | None) -> str:
+        """Return the replacement of *found* by the operator of *entity*."""
+        if entity == UNSEARCHED:
+            return OVERSIZE
+        match self._by_entity.get(entity, Operator.TAG):
+            case Operator.PSEUDONYM:
+                return self.pseudonymize(found, entity, tenant=tenant)
+            case Operator.MASK:
+                return MASK
+            case _:
+                return f"<{entity}>"
+
+    def pseudonymize(self, found: str, entity: str, *, tenant: str | None) -> str:
+        """Return the pseudonym of *found* in *tenant*: the same for ``ADA`` and ``Ada``."""
+        if entity == UNSEARCHED:
+            return OVERSIZE
+        key = self._keys.key(f"pseudonym/{tenant or ''}")
+        message = f"{entity}\0{_canonical(found, entity)}".encode("utf-8", "surrogatepass")
+        digest = hmac.digest(key, message, "sha256")[:PSEUDONYM_BYTES]
+        return f"<{entity}_{digest.hex()}>"
+
+
+def _canonical(found: str, entity: str) -> str:
+    if entity in {"PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "US_SSN"}:
+        return _SEPARATORS.sub("", found).casefold()
+    return " ".join(found.split()).casefold()
+
+
+def _refuse_unknown(chosen: Iterable[str], known: frozenset[str]) -> None:
+    unknown = next((each for each in chosen if each not in known and each != "*"), None)
+    if unknown is not None:
+        raise ConfigurationError(
+            f"{unknown} is not an entity that can have an operator: expected * or one of "
+            f"{', '.join(sorted(known))}"
+        )
+
+
+def _operator(entity: str, name: str) -> Operator:
+    try:
+        return Operator(name)
+    except ValueError:
+        known = ", ".join(Operator)
+        raise ConfigurationError(f"the operator of {entity} must be one of {known}") from None

@@ -1,0 +1,148 @@
+"""
+The redaction of one call: replaces personal data in text and values, and counts replacements.
+
+It builds new objects and never changes the caller's. Numbers, booleans and None pass; an unknown
+type raises `RedactionError`, since it might hold text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from ....telemetry.event.event import Redacted
+from ...errors import RedactionError
+from ..detectors.known_identifiers import KnownIdentifiers
+from .cache import RedactedText
+from .content import to_content
+from .value_redaction import Rebuild, ValueRedactor
+
+
+class TextRole(StrEnum):
+    """
+    The role of a text, which selects how findings in it are replaced.
+
+    Attributes:
+        TEXT: Free text: by operator.
+        VALUE: By operator, but by a pseudonym if the whole text is one identifier.
+        KEY: Always by pseudonyms, so that different keys stay different.
+    """
+
+    TEXT = "text"
+    VALUE = "value"
+    KEY = "key"
+
+
+class PseudonymStore(Protocol):
+    """The vault of one customer, to a redaction. No method waits or fails."""
+
+    def store(self, pseudonym: str, original: str, entity: str) -> None:
+        """Store that *pseudonym* stands for *original*."""
+        ...
+
+    def holds(self, pseudonyms: Iterable[str]) -> bool:
+        """Return whether all of *pseudonyms* were stored recently."""
+        ...
+
+
+class TextRedactor(Protocol):
+    """Redactor of one string: the process's `Redactor`."""
+
+    def redact(
+        self,
+        text: str,
+        *,
+        known: KnownIdentifiers,
+        tenant: str | None,
+        role: TextRole,
+        vault: PseudonymStore | None = None,
+    ) -> RedactedText:
+        """Return *text* redacted, and the replacements."""
+        ...
+
+    def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
+        """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
+        ...
+
+
+class Redaction:
+    """
+    The redaction of one call, as adapters use it. Not thread-safe.
+
+    Attributes:
+        counts: Number of replacements so far, by entity (``EMAIL_ADDRESS``, ``PERSON``…).
+    """
+
+    __slots__ = ("_known", "_rebuild", "_redactor", "_tenant", "_vault", "counts")
+
+    def __init__(
+        self,
+        redactor: TextRedactor,
+        tenant: str | None,
+        known: KnownIdentifiers,
+        rebuild: Mapping[type, Rebuild],
+        vault: PseudonymStore | None,
+    ) -> None:
+        self.counts: dict[str, int] = {}
+        self._redactor = redactor
+        self._tenant = tenant
+        self._known = known
+        self._vault = vault
+        self._rebuild = rebuild
+
+    def text(self, text: str, /) -> str:
+        """Return *text* with personal data replaced. Free text: messages, queries, documents."""
+        return self._redact_text(text, TextRole.TEXT)
+
+    def value(self, value: Any, /) -> Any:
+        """
+        Return a redacted copy of *value*.
+
+        It may be a dict (keys are redacted too), list, tuple, set, str, number, date, UUID, enum,
+        bytes, pydantic model or dataclass, at any depth.
+
+        A string that is one identifier as a whole (``"ada@example.com"``) becomes a keyed
+        pseudonym, stable within the tenant, rather than a tag: equality filters and dict keys keep
+        their meaning and two customers never fall together.
+        """
+        return self._value_redactor().redact(value)
+
+    def iterate(self, items: Iterable[Any], /) -> Iterator[Any]:
+        """Return an iterator that redacts each item as the store pulls it."""
+        return map(self._value_redactor().redact, items)
+
+    def label(self, text: str, /) -> str:
+        """Return a name or id (collection, key, thread, agent) redacted for sinks; see `value`."""
+        return text if text in self._known.clean else self._redact_text(text, TextRole.KEY)
+
+    def labels(self, texts: tuple[str, ...], /) -> tuple[str, ...]:
+        """Return names or ids redacted for sinks, as `label` does one by one."""
+        if not texts or self._redactor.are_safe_ids(texts, self._known):
+            return texts
+        return tuple(map(self.label, texts))
+
+    def content(self, value: Any, /) -> Redacted:
+        """Return *value*, redacted already, as JSON types for sinks, bounded in depth and size."""
+        return to_content(value)
+
+    def _value_redactor(self) -> ValueRedactor:
+        # Not kept as an attribute: the reference cycle would need the garbage collector.
+        return ValueRedactor(text=self._value, key=self._key, rebuild=self._rebuild)
+
+    def _value(self, text: str) -> str:
+        return self._redact_text(text, TextRole.VALUE)
+
+    def _key(self, text: str) -> str:
+        return self._redact_text(text, TextRole.KEY)
+
+    def _redact_text(self, text: Any, role: TextRole) -> str:
+        if not isinstance(text, str):
+            kind = type(text).__qualname__
+            raise RedactionError(f"expected text, not a {kind}", kind=kind)
+        result = self._redactor.redact(
+            text, known=self._known, tenant=self._tenant, role=role, vault=self._vault
+        )
+        for entity, count in result.counts:
+            self.counts[entity] = self.counts.get(entity, 0) + count
+        return result.text

@@ -1,0 +1,282 @@
+"""The redactor of a process: what its calls share. Each call begins its own `Redaction`."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ....telemetry.event.subject import SubjectKeys
+from ...errors import ConfigurationError
+from ..detectors.finding import Finding
+from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
+from ..detectors.word_lists import ORDINARY
+from ..models.custom_recognizers import CustomRecognizers, Recognizer
+from ..models.name_model import ModelState, NameModel
+from ..models.presidio import Presidio
+from .cache import RedactedText, RedactionCache
+from .engine import SEARCH_S, Engine
+from .operators import OVERSIZE, PSEUDONYM, Operators
+from .redaction import PseudonymStore, Redaction, TextRole
+from .value_redaction import Rebuild
+
+NO_OPERATORS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """
+    Limits of the work for one text. Text over a limit is replaced, never passed.
+
+    Attributes:
+        max_chars: Characters of one text that are searched; the rest becomes ``<OVERSIZE>``.
+        model_chars: Characters of one text that the language model reads, at 11 ms for 1,000.
+            Beyond them every possible name is replaced.
+        search_s: Processor seconds that our own detectors may take for one text of more than
+            4,096 characters. The part not searched by then is replaced.
+        recognizers_s: Seconds that the user's recognizers may take for one text.
+        cached: Redactions in the cache.
+    """
+
+    max_chars: int = 65_536
+    model_chars: int = 8_192
+    search_s: float = SEARCH_S
+    recognizers_s: float = 1.0
+    cached: int = 4_096
+
+    def __post_init__(self) -> None:
+        for name in ("max_chars", "model_chars", "search_s", "recognizers_s", "cached"):
+            if not getattr(self, name) > 0:
+                raise ConfigurationError(f"{name} must be positive, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedactorHealth:
+    """
+    Health of the redactor: whether its language model works.
+
+    Attributes:
+        model: The model of the settings. None: the best installed.
+        state: State of the model.
+        error: Type of the error that kept it from loading.
+    """
+
+    model: str | None
+    state: ModelState
+    error: str | None
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether a model is wanted and is not available."""
+        return self.state in {ModelState.MISSING, ModelState.FAILED}
+
+
+class Redactor:
+    """
+    Redactor of text for all calls of a process. Thread-safe.
+
+    Args:
+        engine: Finds personal data.
+        operators: Replace it.
+        limits: Limits of the work for one text.
+        rebuild: Functions by type, for values of types that are not known here.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        operators: Operators,
+        *,
+        limits: Limits | None = None,
+        rebuild: Mapping[type, Rebuild] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._operators = operators
+        self._limits = limits or Limits()
+        self._rebuild = dict(rebuild or {})
+        self._cache = RedactionCache(entries=self._limits.cached)
+        self._known = lru_cache(maxsize=256)(KnownIdentifiers)
+
+    def begin(
+        self,
+        *,
+        tenant: str | None = None,
+        known: Sequence[str] = (),
+        vault: PseudonymStore | None = None,
+    ) -> Redaction:
+        """
+        Begin the redaction of one call.
+
+        Args:
+            tenant: Tenant of the pseudonyms.
+            known: Identifiers of the data subject.
+            vault: Stores the originals of this call's pseudonyms.
+        """
+        identifiers = tuple(dict.fromkeys(filter(None, known))) if known else ()
+        return Redaction(self, tenant, self._known(identifiers), self._rebuild, vault)
+
+    def health(self) -> RedactorHealth:
+        """Return the state of the language model."""
+        model = self._engine.presidio.model
+        return RedactorHealth(model=model.name, state=model.state, error=model.error)
+
+    def prepare(self) -> None:
+        """Load the model and Presidio now, so that no call waits for them."""
+        self._engine.presidio.prepare()
+
+    def redact(
+        self,
+        text: str,
+        *,
+        known: KnownIdentifiers,
+        tenant: str | None,
+        role: TextRole,
+        vault: PseudonymStore | None = None,
+    ) -> RedactedText:
+        """
+        Return *text* redacted, and the replacements.
+
+        Raises:
+            RedactionError: The text could not be redacted.
+        """
+        if text in ORDINARY or text in known.clean or self._engine.is_safe_id(text, known):
+            return RedactedText(text, ())
+        if len(text) <= LABEL_CHARS and self._is_clean(text, known):
+            known.mark_clean(text)
+            return RedactedText(text, ())
+        key = self._cache.key_of(role, tenant or "", known.key, text)
+        held = self._cache.get(key)
+        if held is not None and (vault is None or vault.holds(held.pseudonyms)):
+            return held
+        result = self._search_and_replace(text, known, tenant, role, vault)
+        self._cache.put(key, result)
+        if result.text != text:
+            self._cache_result_of(result.text, known, tenant)
+        elif not result.counts:
+            self._mark_clean(result, known)
+        return result
+
+    def _is_clean(self, text: str, known: KnownIdentifiers) -> bool:
+        """
+        Return whether a short *text* was clean for another customer, and does not mention *known*.
+
+        Names of features and collections come with every customer: to search them again for each
+        is the largest cost where there are many customers.
+        """
+        if self._cache.get(self._cache.key_of(_CLEAN, text)) is None:
+            return False
+        return not self._engine.mentions(text, known)
+
+    def _mark_clean(self, result: RedactedText, known: KnownIdentifiers) -> None:
+        if len(result.text) <= LABEL_CHARS:
+            known.mark_clean(result.text)
+            self._cache.put(self._cache.key_of(_CLEAN, result.text), result)
+
+    def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
+        """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
+        return self._engine.are_safe_ids(texts, known)
+
+    def explain(self, text: str, *, known: Sequence[str] = ()) -> list[Finding]:
+        """Return the findings that would be replaced in *text*."""
+        return self._engine.find(text[: self._limits.max_chars], self._known(tuple(known)))
+
+    def _search_and_replace(
+        self,
+        text: str,
+        known: KnownIdentifiers,
+        tenant: str | None,
+        role: TextRole,
+        vault: PseudonymStore | None,
+    ) -> RedactedText:
+        body, rest = self._within_limit(text)
+        findings = self._engine.find(body, known)
+        if not findings and not rest:
+            return RedactedText(text, ())
+        counts = Counter(each.entity for each in findings)
+        if rest:
+            counts["OVERSIZE"] += 1
+        replace = self._operator_for(body, findings, role)
+        parts: list[str] = []
+        pseudonyms: list[str] = []
+        done = 0
+        for each in findings:
+            found = body[each.start : each.end]
+            replacement = replace(found, each.entity, tenant=tenant)
+            parts += (body[done : each.start], replacement)
+            done = each.end
+            if PSEUDONYM.fullmatch(replacement):
+                pseudonyms.append(replacement)
+                if vault is not None:
+                    vault.store(replacement, found, each.entity)
+        redacted = "".join((*parts, body[done:], rest))
+        return RedactedText(redacted, tuple(counts.items()), tuple(pseudonyms))
+
+    def _operator_for(
+        self, text: str, findings: list[Finding], role: TextRole
+    ) -> Callable[..., str]:
+        whole = len(findings) == 1 and text[findings[0].start : findings[0].end] == text.strip()
+        if role is TextRole.KEY or (role is TextRole.VALUE and whole):
+            return self._operators.pseudonymize
+        return self._operators.replace
+
+    def _within_limit(self, text: str) -> tuple[str, str]:
+        """Split *text* into the part to search and the replacement of the rest."""
+        limit = self._limits.max_chars
+        if len(text) <= limit or len(text.removesuffix(OVERSIZE)) <= limit:
+            return text, ""
+        # Cut between words: half an identifier would stay visible at the cut.
+        head = text[:limit]
+        space = max(head.rfind(" ", limit - _WORD_LIMIT), head.rfind("\n", limit - _WORD_LIMIT))
+        return head[: space + 1 if space != -1 else max(0, limit - _WORD_LIMIT)], OVERSIZE
+
+    def _cache_result_of(self, redacted: str, known: KnownIdentifiers, tenant: str | None) -> None:
+        """Cache *redacted* as clean: recalled and written back, it must not change again."""
+        for role in TextRole:
+            key = self._cache.key_of(role, tenant or "", known.key, redacted)
+            self._cache.put(key, RedactedText(redacted, ()))
+
+
+_WORD_LIMIT = 512
+_CLEAN = "clean"
+"""First part of the keys of texts that are clean for everybody; no `TextRole` has this value."""
+
+
+def build_redactor(
+    *,
+    model: str | None = None,
+    keys: SubjectKeys,
+    operators: Mapping[str, str] = NO_OPERATORS,
+    recognizers: Iterable[Recognizer] = (),
+    limits: Limits | None = None,
+    rebuild: Mapping[type, Rebuild] | None = None,
+) -> Redactor:
+    """
+    Build the redactor of a process. Cheap: models are loaded on first use.
+
+    Args:
+        model: spaCy package or path; ``none``: patterns only; None: the best installed.
+        keys: Derives the pseudonym keys of tenants.
+        operators: Operator by entity, ``*`` for all that are replaced by default.
+        recognizers: Further recognizers, Presidio's `EntityRecognizer`.
+        limits: Limits of the work for one text.
+        rebuild: Functions by type, for values of types that are not known here.
+    """
+    limits = limits or Limits()
+    custom = CustomRecognizers(tuple(recognizers), timeout_s=limits.recognizers_s)
+    chosen = Operators(operators, keys=keys, entities=custom.entities)
+    engine = Engine(
+        Presidio(NameModel(model), model_chars=limits.model_chars),
+        custom,
+        is_replaced=chosen.is_replaced,
+        find_placeholders=chosen.find_placeholders,
+        search_s=limits.search_s,
+    )
+    return Redactor(engine, chosen, limits=limits, rebuild=rebuild)
+
+
+def explain(text: str, *, model: str | None = None) -> list[Finding]:
+    """Return the findings that the default operators replace in *text*."""
+    redactor = build_redactor(model=model, keys=SubjectKeys(os.urandom(32)))
+    return redactor.explain(text)

@@ -1,0 +1,1 @@
+"""Language models and recognizers beside our own detectors, each optional."""

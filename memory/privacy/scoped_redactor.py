@@ -1,0 +1,39 @@
+"""The redactor as a scope's calls use it: each redaction knows its tenant and customer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..context import Scope
+from .engine.redaction import Redaction
+
+if TYPE_CHECKING:
+    from .engine.redactor import Redactor
+    from .vault.vault import Vault
+
+
+class ScopedRedactor:
+    """
+    Begins redactions for the customer of a call.
+
+    Args:
+        redactor: Finds and replaces personal data.
+        vault: Keeps what pseudonyms stand for. None: nothing does.
+    """
+
+    def __init__(self, redactor: Redactor, vault: Vault | None = None) -> None:
+        self.redactor = redactor
+        self._vault = vault
+
+    def begin(self, scope: Scope) -> Redaction:
+        """Return the redaction of what a call for *scope* carries; pseudonyms go to the vault."""
+        customer = scope.customer
+        if customer is None:
+            return self.redactor.begin(tenant=scope.tenant, known=scope.known)
+        vault = self._vault
+        pseudonyms = None if vault is None else vault.for_customer(customer, scope.tenant)
+        return self.redactor.begin(tenant=scope.tenant, known=scope.identifiers, vault=pseudonyms)
+
+    def begin_labels(self, scope: Scope) -> Redaction:
+        """Return the redaction of names that stand beside a call: nothing goes to the vault."""
+        return self.redactor.begin(tenant=scope.tenant, known=scope.identifiers)

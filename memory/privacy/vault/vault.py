@@ -1,0 +1,276 @@
+"""
+The vault: stores what pseudonyms stand for, so that a customer can be shown their own data again.
+
+Opt-in. A call queues the originals of its pseudonyms; the vault's thread encrypts and writes them
+(`vault_file`), so that no caller waits for a disk. An original that cannot be stored is counted as
+lost, and its pseudonym stays. Until it is written, an original is in memory only.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from ....telemetry.event.subject import Subject, SubjectKeys
+from ....telemetry.process.exit_deadline import remaining_s
+from ....telemetry.process.faults import Faults
+from ....telemetry.process.fork import reset_after_fork
+from .vault_file import VaultEntry, VaultFile
+
+MAX_QUEUED = 10_000
+"""Maximum number of queued entries; more are counted as lost."""
+
+MAX_ORIGINAL_CHARS = 4_096
+"""Characters of the longest original that is stored."""
+
+NEVER_STORED = frozenset({"SECRET"})
+"""Entities whose originals are never stored: nobody needs a password back from here."""
+
+_BATCH = 256
+_IDLE_S = 5.0
+"""Seconds without work after which the thread ends. The next entry starts another."""
+
+_SKIP_S = 60.0
+"""Seconds for which an entry is not stored again; another process may have erased it since."""
+
+_MAX_RECENT = 65_536
+_FAULT = "vault.keep"
+
+_EXIT_S = 0.5
+"""Seconds that all vaults together may hold the exit of the process."""
+
+
+class CustomerVault:
+    """
+    One customer's part of the vault, for the redaction of one call.
+
+    Args:
+        vault: The vault.
+        subject: Returns the keyed hash of the customer; called on first use.
+    """
+
+    __slots__ = ("_hash_subject", "_subject", "_vault")
+
+    def __init__(self, vault: Vault, subject: Callable[[], str]) -> None:
+        self._vault = vault
+        self._hash_subject = subject
+        self._subject: str | None = None
+
+    def store(self, pseudonym: str, original: str, entity: str) -> None:
+        """Store that *pseudonym* stands for *original*. Never waits and never fails."""
+        try:
+            entry = VaultEntry(subject=self._owner(), pseudonym=pseudonym, original=original)
+            if entity in NEVER_STORED:
+                self._vault.skip(entry)
+            else:
+                self._vault.store(entry)
+        except Exception as exc:  # noqa: BLE001 - fails open: the pseudonym stays
+            self._vault.count_lost(exc)
+
+    def holds(self, pseudonyms: Iterable[str]) -> bool:
+        """Return whether all of *pseudonyms* were stored recently, or never are."""
+        return all(self._vault.was_stored(self._owner(), each) for each in pseudonyms)
+
+    def _owner(self) -> str:
+        if self._subject is None:
+            self._subject = self._hash_subject()
+        return self._subject
+
+
+class _FlushMarker:
+    """
+    A marker in the queue: it is reached when everything before it is written.
+
+    Args:
+        last: The thread ends here.
+
+    Attributes:
+        reached: Set by the thread.
+    """
+
+    __slots__ = ("last", "reached")
+
+    def __init__(self, *, last: bool) -> None:
+        self.last = last
+        self.reached = threading.Event()
+
+
+class Vault:
+    """
+    The vault of one scope in one process. Thread-safe; processes may share the file.
+
+    Args:
+        path: The file.
+        keys: Derives its key and the hashes of the customers.
+        faults: Counts what could not be stored.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        keys: SubjectKeys,
+        faults: Faults,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.file = VaultFile(path, keys.key("vault"))
+        self._keys = keys
+        self._faults = faults
+        self._clock = clock
+        self.forked()
+        reset_after_fork(self)
+        _living.add(self)
+
+    def forked(self) -> None:
+        """Start empty in a forked child: the parent writes its own queue."""
+        # `SimpleQueue.put` is re-entrant, for finalizers and signal handlers.
+        self._queue: SimpleQueue[VaultEntry | _FlushMarker] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._recent: dict[tuple[str, str], float] = {}
+
+    def for_customer(self, customer: str, tenant: str | None) -> CustomerVault:
+        """Return the part of the vault of *customer*."""
+        return CustomerVault(self, lambda: self.subject_of(customer, tenant))
+
+    def subject_of(self, customer: str, tenant: str | None) -> str:
+        """Return the hash of *customer* in the vault, which differs from that in every sink."""
+        return Subject(customer, tenant=tenant, keys=self._keys).hashed("vault/subject")
+
+    def was_stored(self, subject: str, pseudonym: str) -> bool:
+        """Return whether it was stored or skipped recently."""
+        until = self._recent.get((subject, pseudonym))
+        return until is not None and self._clock() < until
+
+    def store(self, entry: VaultEntry) -> None:
+        """Queue *entry*. Never waits and never fails: a lost one is counted."""
+        if self.was_stored(entry.subject, entry.pseudonym):
+            return
+        if self._queue.qsize() >= MAX_QUEUED or len(entry.original) > MAX_ORIGINAL_CHARS:
+            self._faults.count(_FAULT)
+            return
+        self.skip(entry)
+        self._queue.put(entry)
+        self._ensure_thread()
+
+    def skip(self, entry: VaultEntry) -> None:
+        """Do not store *entry* in the next minute."""
+        if len(self._recent) >= _MAX_RECENT:
+            self._recent.clear()
+        self._recent[entry.subject, entry.pseudonym] = self._clock() + _SKIP_S
+
+    def count_lost(self, exc: Exception) -> None:
+        """Count an original that could not be stored because of *exc*."""
+        self._faults.note(_FAULT, exc)
+
+    def originals(self, subject: str, pseudonyms: Iterable[str]) -> Mapping[str, str | None]:
+        """Return the originals of *subject*'s *pseudonyms*; see `VaultFile`."""
+        return self.file.originals(subject, pseudonyms)
+
+    def forget(self, subject: str) -> int:
+        """
+        Erase all entries of *subject*, queued ones included, and return their number.
+
+        Raises:
+            TimeoutError: The queue could not be written first.
+            OSError, sqlite3.Error: The entries are still there.
+        """
+        if not self.flush(10.0):
+            raise TimeoutError("the vault has not written its queue within 10 s; try again later")
+        erased = self.file.forget(subject)
+        for key in [each for each in list(self._recent) if each[0] == subject]:
+            self._recent.pop(key, None)
+        return erased
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything queued so far is written or lost. False: *timeout_s* is over."""
+        return self._flush_to(_FlushMarker(last=False), timeout_s)
+
+    def close(self, timeout_s: float) -> bool:
+        """Flush, and end the thread. A later entry starts another."""
+        return self._flush_to(_FlushMarker(last=True), timeout_s)
+
+    def _flush_to(self, mark: _FlushMarker, timeout_s: float) -> bool:
+        thread = self._thread
+        if thread is None and self._queue.empty():
+            return True
+        deadline = time.monotonic() + timeout_s
+        self._queue.put(mark)
+        self._ensure_thread()
+        met = mark.reached.wait(timeout_s)
+        if mark.last and thread is not None:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        return met
+
+    @property
+    def waiting(self) -> int:
+        """Number of queued entries."""
+        return self._queue.qsize()
+
+    def _ensure_thread(self) -> None:
+        if self._thread is not None or not self._starting.acquire(blocking=False):
+            return
+        try:
+            if self._thread is None:
+                thread = threading.Thread(target=self._write, name="mnemoscope-vault", daemon=True)
+                self._thread = thread
+                thread.start()
+        except RuntimeError as exc:
+            self._thread = None  # no thread can be started: the next entry tries again
+            self._faults.note(_FAULT, exc)
+        finally:
+            self._starting.release()
+
+    def _write(self) -> None:
+        queue = self._queue
+        batch = _next_batch(queue)
+        while batch:
+            self._write_out(batch)
+            ends = any(isinstance(each, _FlushMarker) and each.last for each in batch)
+            batch = [] if ends else _next_batch(queue)
+        self._thread = None
+        # An entry queued in between has seen a thread, and started none.
+        if not queue.empty():
+            self._ensure_thread()
+
+    def _write_out(self, batch: list[VaultEntry | _FlushMarker]) -> None:
+        entries = [each for each in batch if isinstance(each, VaultEntry)]
+        marks = [each for each in batch if isinstance(each, _FlushMarker)]
+        try:
+            if entries:
+                self.file.store(entries)
+        except BaseException as exc:  # noqa: BLE001 - the thread must go on
+            for lost in entries:
+                self._recent.pop((lost.subject, lost.pseudonym), None)  # the next one is stored
+                self._faults.count(_FAULT)
+            self._faults.note("vault.write", exc)
+        finally:
+            for mark in marks:
+                mark.reached.set()
+
+
+def _next_batch(queue: SimpleQueue[VaultEntry | _FlushMarker]) -> list[VaultEntry | _FlushMarker]:
+    """Return the next entries, after waiting for the first. Empty: none has come for a while."""
+    batch: list[VaultEntry | _FlushMarker] = []
+    with suppress(Empty):
+        batch.append(queue.get(timeout=_IDLE_S))
+        while len(batch) < _BATCH:
+            batch.append(queue.get_nowait())
+    return batch
+
+
+_living: weakref.WeakSet[Vault] = weakref.WeakSet()
+
+
+@atexit.register
+def _write_at_exit() -> None:
+    until = time.monotonic() + min(_EXIT_S, remaining_s())
+    for vault in list(_living):
+        vault.close(max(0.0, until - time.monotonic()))

@@ -1,0 +1,405 @@
+"""
+The front door: one object that wraps clients, and the functions that find it.
+
+The one module of this package that reaches adapters and audit, and only inside its methods, so that
+``import mnemoscope.memory`` imports no store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..telemetry.delivery.sink import EXIT_S, Sink
+from .health.model import Health
+
+if TYPE_CHECKING:
+    from ..adapters.langgraph.redacted_stream.stream import RedactionFactory
+    from ..adapters.langgraph.runs.stream import UsageFactory
+    from ..audit.log import AuditLog
+    from ..telemetry.event.event import Event
+    from .api import StoreAdapter
+    from .budgets.budget import Budget
+    from .budgets.budgets import BudgetStatus
+    from .build import Parts
+    from .guard.guard import Guard
+    from .privacy.engine.redactor import Redactor
+    from .privacy.vault.guarded_vault import GuardedVault
+    from .settings import Settings
+    from .subject_data.customer_data import ScopedCustomerData
+    from .subject_data.registry import SubjectDataRegistry
+
+C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Mnemoscope:
+    """
+    Guards the stores of one application.
+
+    Args:
+        settings: From `load_settings`. None: from the environment.
+        only_sinks: Sinks in place of all that the settings name.
+        extra_sinks: Sinks besides those that the settings name.
+        redactor: What replaces personal data. None: what the settings name.
+        budgets: What may be spent.
+
+    Raises:
+        ConfigurationError: A setting or budget makes no sense, or a sink cannot be set up.
+
+    Example:
+        >>> scope = Mnemoscope(load_settings(sinks="logs"))
+        >>> memory = scope.mem0(Memory.from_config(config))
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        only_sinks: Sequence[Sink] | None = None,
+        extra_sinks: Sequence[Sink] = (),
+        redactor: Redactor | None = None,
+        budgets: Iterable[Budget] = (),
+    ) -> None:
+        from .budgets.budgets import Budgets  # noqa: PLC0415 - not before it is wanted
+        from .settings import load_settings  # noqa: PLC0415 - pydantic costs time to import
+
+        self._settings = settings or load_settings()
+        self._parts: Parts | None = None
+        self._observed: dict[str, Guard] = {}
+        self._vault: GuardedVault | None = None
+        limits = Budgets(budgets)
+        if self._settings.disabled:
+            return
+        from .build import build  # noqa: PLC0415 - the sinks cost time to import
+
+        parts = build(
+            self._settings,
+            only_sinks=only_sinks,
+            extra_sinks=extra_sinks,
+            redactor=redactor,
+            budgets=limits,
+        )
+        self._parts = parts
+        parts.drain.close_at_exit()
+        if parts.vault is not None:
+            from .privacy.vault.guarded_vault import GuardedVault  # noqa: PLC0415 - where it is wanted
+
+            self._vault = GuardedVault(parts.vault, parts.guards)
+
+    def guard(self, client: C, *, adapter: StoreAdapter | None = None, **options: Any) -> C:
+        """
+        Guard a client of any store that an installed adapter knows.
+
+        Args:
+            client: The client. Stays usable, unguarded, as it is.
+            adapter: Knows clients of its class. None: the installed one that does.
+            **options: The adapter's own, as `qdrant`, `store` and `checkpointer` name them.
+
+        Returns:
+            An instance of the client's class; *client* itself if it is guarded already.
+
+        Raises:
+            UnsupportedClientError: No adapter knows its class.
+        """
+        if self._parts is None:
+            return client
+        from ..adapters.toolkit.registry import adapter_for  # noqa: PLC0415
+        from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
+
+        found = adapter or adapter_for(client)
+        return guard_client(client, found, self._parts.services, **options)
+
+    def _guard(self, client: C, store: str, **options: Any) -> C:
+        if self._parts is None:
+            return client
+        from ..adapters.toolkit.registry import adapter_of  # noqa: PLC0415
+        from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
+
+        return guard_client(client, adapter_of(store), self._parts.services, **options)
+
+    def mem0(self, client: C) -> C:
+        """
+        Guard a mem0 ``Memory``, ``AsyncMemory``, ``MemoryClient`` or ``AsyncMemoryClient``.
+
+        Raises:
+            UnsupportedClientError: It is none of these.
+        """
+        return self._guard(client, "mem0")
+
+    def qdrant(self, client: C, *, owner_key: str | None = None) -> C:
+        """
+        Guard a ``QdrantClient`` or ``AsyncQdrantClient``.
+
+        Args:
+            client: The client.
+            owner_key: Payload key that holds the customer's id; kept verbatim, used as scope.
+
+        Raises:
+            UnsupportedClientError: It is neither.
+        """
+        return self._guard(client, "qdrant", owner_key=owner_key)
+
+    def store(self, store: C, *, customer_at: int | None = None) -> C:
+        """
+        Guard a LangGraph ``BaseStore``.
+
+        Args:
+            store: The store.
+            customer_at: Which label of a namespace is the customer's id, counted from 0.
+
+        Raises:
+            UnsupportedClientError: It is not a ``BaseStore``.
+        """
+        return self._guard(store, "langgraph.store", customer_at=customer_at)
+
+    def checkpointer(self, saver: C, *, redact: bool = True, degraded: bool = False) -> C:
+        """
+        Guard a LangGraph ``BaseCheckpointSaver``.
+
+        Args:
+            saver: The checkpointer.
+            redact: Write redacted state. The run goes on with what it has in memory; a run that is
+                resumed sees the redacted state. False where it needs the state verbatim.
+            degraded: While the database is away, let runs that it leaves in the middle go on, be
+                interrupted and resumed: their checkpoints wait in this process, and are lost with
+                it. False: the run raises.
+
+        Raises:
+            UnsupportedClientError: It is not a ``BaseCheckpointSaver``.
+            ConfigurationError: *degraded*, and its connection is bound to its thread.
+        """
+        return self._guard(saver, "langgraph.checkpoint", redact=redact, degraded=degraded)
+
+    def runnable(self, graph: C, *, features: Mapping[str, str] | None = None) -> C:
+        """
+        Watch every run of a compiled LangGraph graph, however it is called.
+
+        Its spans, node durations and model calls are told, and ``run.extensions["usage"]`` has the
+        totals of a v3 stream. It is the same graph in every other way.
+
+        Args:
+            graph: What ``compile()`` returned.
+            features: Features by node name, for code that has no `feature` of its own.
+
+        Raises:
+            UnsupportedClientError: It is not a compiled graph.
+        """
+        if self._parts is None:
+            return graph
+        from ..adapters.langgraph.runs.graph import runnable  # noqa: PLC0415
+
+        return runnable(graph, self._parts.accounting, features)
+
+    def usage(self, *, features: Mapping[str, str] | None = None) -> UsageFactory:
+        """
+        Return the transformer factory that does for one v3 stream what `runnable` does for a graph.
+
+        Args:
+            features: Features by node name, for code that has no `feature` of its own.
+
+        Example:
+            >>> run = graph.stream_events(inputs, version="v3", transformers=[scope.usage()])
+        """
+        from ..adapters.langgraph.runs.stream import UsageFactory  # noqa: PLC0415
+
+        accounting = None if self._parts is None else self._parts.accounting
+        return UsageFactory(accounting, features)
+
+    def redacted_stream(self) -> RedactionFactory:
+        """
+        Return the transformer factory that redacts a LangGraph v3 stream for whoever reads it.
+
+        Personal data is found across the borders of chunks, so text arrives a sentence at a time.
+        The run itself, and what it stores, is as it would be without.
+
+        Example:
+            >>> redacted = [scope.redacted_stream(), scope.usage()]
+            >>> run = graph.stream_events(inputs, version="v3", transformers=redacted)
+        """
+        from ..adapters.langgraph.redacted_stream.stream import (  # noqa: PLC0415
+            RedactionFactory,
+        )
+
+        if self._parts is None:
+            return RedactionFactory()
+        return RedactionFactory(self._parts.guards.redactor, self._parts.faults)
+
+    def observe(
+        self,
+        *,
+        store: str,
+        operation: str,
+        neutral: Callable[[], Any] | None = None,
+        inline: bool = False,
+    ) -> Callable[[F], F]:
+        """Guard a function with this scope; see `observe`."""
+        from .guard.decorator import observed  # noqa: PLC0415 - only where it is wanted
+
+        return observed(
+            self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
+        )
+
+    def reveal(self, text: str, *, customer: str | None = None, tenant: str | None = None) -> str:
+        """
+        Return *text* with what *customer*'s own pseudonyms stand for in their place.
+
+        For what is shown to that customer. A pseudonym of somebody else's, or one that is not in
+        the vault, stays as it is, as all do while there is no vault or it cannot be read.
+
+        Args:
+            text: For example an agent's answer.
+            customer: To whom it is shown. None: the customer of the context.
+            tenant: Whose customer. None: the tenant of the context.
+
+        Raises:
+            ScopeError: There is no customer, or tenancy is enforced and the context has another.
+        """
+        if self._vault is None:
+            return text
+        return self._vault.reveal(text, customer=customer, tenant=tenant)
+
+    @property
+    def vault(self) -> GuardedVault:
+        """
+        What pseudonyms stand for, for erasing.
+
+        Raises:
+            ConfigurationError: There is no vault.
+        """
+        from .errors import ConfigurationError  # noqa: PLC0415
+
+        if self._vault is None:
+            raise ConfigurationError("there is no vault: set MNEMOSCOPE_VAULT")
+        return self._vault
+
+    @property
+    def subject_data(self) -> SubjectDataRegistry:
+        """
+        The subject data providers of the wrapped clients, for exporting and erasing.
+
+        A store of your own takes part with ``scope.subject_data.add(provider)``: see
+        `SubjectDataProvider`.
+        """
+        from .subject_data.registry import SubjectDataRegistry  # noqa: PLC0415
+
+        return SubjectDataRegistry() if self._parts is None else self._parts.subject_data
+
+    def customer_data(self, customer: str, *, tenant: str | None = None) -> ScopedCustomerData:
+        """
+        Return one customer's data in the wrapped clients' stores, the vault, logs and journal.
+
+        Raises:
+            ConfigurationError: The scope is disabled.
+            ScopeError: The customer is nobody or everybody.
+        """
+        from .errors import ConfigurationError  # noqa: PLC0415
+        from .subject_data.customer_data import ScopedCustomerData  # noqa: PLC0415
+
+        parts = self._parts
+        if parts is None:
+            raise ConfigurationError("the scope is disabled: it has no stores to ask")
+        return ScopedCustomerData(
+            self._settings,
+            guards=parts.guards,
+            subject_data=parts.subject_data,
+            flush=parts.flush,
+            vault=self._vault,
+            customer=customer,
+            tenant=tenant,
+        )
+
+    @property
+    def budgets(self) -> tuple[BudgetStatus, ...]:
+        """How each budget stands now: what is spent and left, how fast, and past which level."""
+        return () if self._parts is None else self._parts.accounting.budgets.status()
+
+    def prepare(self) -> None:
+        """Load now what the first guarded call would wait for: the model that finds names."""
+        if self._parts is not None:
+            self._parts.guards.redactor.redactor.prepare()
+
+    def last_outcome(self) -> Event | None:
+        """
+        Return the event of the latest guarded call that ended in this task or thread.
+
+        It tells a neutral answer from an empty memory: ``scope.last_outcome().neutral``.
+        """
+        from .guard.call import last_event  # noqa: PLC0415 - as the guard does, which is imported last
+
+        return last_event.get()
+
+    def health(self, timeout_s: float = 2.0) -> Health:
+        """
+        Look at every sink, store, breaker, queue, journal, key and model, and say how they are.
+
+        Sinks are asked whether their back ends answer, all at once, in *timeout_s* seconds at most.
+        It waits for them: call it from a thread where there is an event loop.
+        """
+        from .health import checks  # noqa: PLC0415 - needs the settings, which cost time to import
+
+        parts = self._parts
+        if parts is None:
+            return checks.DISABLED
+        limits = parts.accounting.budgets
+        return checks.examine(self._settings, parts.guards, limits, timeout_s)
+
+    def flush(self, timeout_s: float = 5.0) -> bool:
+        """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""
+        return self._parts is None or self._parts.flush(timeout_s)
+
+    def close(self, timeout_s: float = EXIT_S) -> None:
+        """Deliver what is queued, in *timeout_s* seconds at most. Wrapped clients stay usable."""
+        if self._parts is not None:
+            self._parts.close(timeout_s)
+
+    @property
+    def audit(self) -> AuditLog:
+        """
+        The audit trail, for reading.
+
+        Raises:
+            ConfigurationError: The audit sink is off.
+        """
+        from .errors import ConfigurationError  # noqa: PLC0415
+
+        if self._parts is None or self._parts.audit is None:
+            raise ConfigurationError("there is no audit trail: add audit to MNEMOSCOPE_SINKS")
+        return self._parts.audit
+
+    @property
+    def is_disabled(self) -> bool:
+        """True where nothing at all happens: see ``MNEMOSCOPE_DISABLED``."""
+        return self._parts is None
+
+    def note_fault(self, site: str, exc: BaseException) -> None:
+        """Count an error of our own; it is logged once a minute, by its type."""
+        if self._parts is not None:
+            self._parts.faults.note(site, exc)
+
+    def guard_for(self, store: str) -> Guard | None:
+        """Return the guard that all functions observed as *store* share. None: switched off."""
+        if self._parts is None:
+            return None
+        guard = self._observed.get(store)
+        if guard is None:
+            # Not under a lock, which a fork or a signal handler could meet held: of two made at
+            # once, one is everybody's and the other is erased.
+            from .guard.decorator import function_failed  # noqa: PLC0415 - only where it is wanted
+
+            new = self._parts.guards.guard(store, is_failure=function_failed)
+            guard = self._observed.setdefault(store, new)
+        return guard
+
+
+def open_audit(**settings: Any) -> AuditLog:
+    """
+    Open the audit trail that the environment and *settings* name, for reading, and nothing else.
+
+    Raises:
+        ConfigurationError: A setting makes no sense.
+    """
+    from .build import open_audit_log  # noqa: PLC0415
+    from .settings import load_settings  # noqa: PLC0415
+
+    return open_audit_log(load_settings(**settings))

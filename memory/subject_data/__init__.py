@@ -1,0 +1,1 @@
+"""What stores hold about one person: records, the providers of a scope, and what runs them."""

@@ -1,0 +1,123 @@
+"""The data of one customer in an application: its stores, its vault and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ...telemetry.files.file_lock import lockable_files
+from ..guard.steps.journal import JournalWrites
+from ..journal.inspection import look
+from .records import DataSubject, StoreData
+from .registry import SubjectDataRegistry
+from .runner import SubjectDataRunner
+
+if TYPE_CHECKING:
+    from ..guard.factory import GuardFactory
+    from ..privacy.vault.guarded_vault import GuardedVault
+    from ..settings import Settings
+
+SETTLE_S = 10.0
+"""Seconds that writes and events that are under way are given to arrive."""
+
+
+class ScopedCustomerData:
+    """
+    The `CustomerData` of one scope, while it is entered.
+
+    Args:
+        settings: The scope's.
+        guards: Likewise.
+        subject_data: The providers of its wrapped clients.
+        flush: Delivers what is queued, within so many seconds; False: not all of it.
+        vault: The scope's, if it has one.
+        customer: Their id.
+        tenant: The tenant they are a customer of.
+
+    Raises:
+        ScopeError: The customer is nobody or everybody.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        guards: GuardFactory,
+        subject_data: SubjectDataRegistry,
+        flush: Callable[[float], bool],
+        vault: GuardedVault | None,
+        customer: str,
+        tenant: str | None,
+    ) -> None:
+        self._settings = settings
+        self._guards = guards
+        self._providers = subject_data
+        self._flush = flush
+        self._vault = vault
+        self._subject = DataSubject(customer=customer, tenant=tenant)
+        self._runner = SubjectDataRunner()
+
+    def __enter__(self) -> Self:
+        """Open the loop in which asynchronous clients are read."""
+        self._runner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self._runner.__exit__(kind, exc, trace)
+
+    def settle(self) -> Sequence[str]:
+        """
+        Make the writes that wait in the journal, and deliver every event so far.
+
+        A write that is made again later would bring back what is erased now.
+
+        Returns:
+            What did not arrive, a line each.
+        """
+        unsettled = list(self._unmade())
+        if not self._flush(SETTLE_S):
+            unsettled.append("the sinks have not taken every event: look with mnemoscope doctor")
+        return unsettled
+
+    def _unmade(self) -> Iterator[str]:
+        journal = self._guards.journal
+        if journal is None or self._settings.journal is None:
+            return
+        journal.adopt()
+        until = self._guards.clock() + SETTLE_S
+        steps = (step for guard in list(self._guards.guards) for step in guard.steps)
+        for step in steps:
+            if isinstance(step, JournalWrites):
+                self._runner.run(step.replay.settle(until))
+        stats = look(self._settings.journal, self._settings.journal_max_bytes)
+        for queue, writes in sorted(stats.waiting.items()):
+            yield f"{writes:,} writes for {queue} wait in the journal: they may be anybody's"
+        if stats.quarantined:
+            yield f"the journal put {len(stats.quarantined)} unreadable files aside: remove them"
+
+    def stores(self, subject: DataSubject) -> Sequence[StoreData]:
+        """Return the data of *subject* in each store of the scope."""
+        return self._runner.stores(self._providers, subject)
+
+    def erase_pseudonyms(self) -> int | None:
+        """Erase them from the vault, and return how many. None: there is no vault."""
+        if self._vault is None:
+            return None
+        return self._vault.forget(self._subject.customer, self._subject.tenant)
+
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """Return the files of logs and journal."""
+        log, journal = self._settings.log_file, self._settings.journal
+        found = {
+            "logs": [] if log is None else sorted(log.parent.glob(f"{log.stem}*{log.suffix}*")),
+            "journal": [] if journal is None else lockable_files(journal),
+        }
+        return {name: paths for name, paths in found.items() if paths}

@@ -1,0 +1,199 @@
+"""
+What stores hold about one person: the records, and the protocols of whoever reads and erases them.
+
+Declared here once. Adapters implement `SubjectDataProvider`; the audit trail exports and erases
+through `StoreData` and `CustomerData`, and this is the only module of memory that it imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ..errors import ScopeError
+
+PAGE_SIZE = 100
+"""How many records a page holds at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSubject:
+    """
+    The person whose data is read or erased.
+
+    Attributes:
+        customer: Their id, as the stores know it.
+        tenant: The tenant they are a customer of. None of the stores that are wrapped here knows
+            tenants: ids are to differ between them, or their data is one person's.
+        runs: Runs and threads that the audit trail knows to be theirs. Verbatim.
+        memory_ids: Ids of memories that it knows to be theirs, by the store's name; of a
+            checkpointer, its checkpoints'. A history finds deleted memories by nothing else.
+
+    Raises:
+        ScopeError: The customer is nobody or everybody.
+    """
+
+    customer: str = field(repr=False)
+    tenant: str | None = None
+    runs: Collection[str] = field(default=(), repr=False)
+    memory_ids: Mapping[str, Collection[str]] = field(
+        default_factory=dict[str, Collection[str]], repr=False
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse a name that a store would take for everybody's."""
+        if self.customer.strip() in {"", "*"}:
+            raise ScopeError("a customer is one id: not empty, and not a wildcard")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectRecord:
+    """
+    One record that a store holds about a person.
+
+    Attributes:
+        kind: ``memory``, ``point``, ``item`` or ``thread`` for what is remembered now; ``history``,
+            ``message`` and ``entity`` for what a store keeps beside it.
+        id: As the store knows it.
+        collection: Where in the store.
+        content: As it is stored, redacted if it was: text, or what JSON can say.
+        created: When, as the store writes it.
+        updated: Likewise.
+        is_own: False where the content quotes what other people's records quote too, so that its
+            texts are no sign of this one in a file.
+    """
+
+    kind: str
+    id: str = field(repr=False)
+    collection: str | None = None
+    content: Any = field(default=None, repr=False)
+    created: str | None = None
+    updated: str | None = None
+    is_own: bool = True
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the agent can recall it."""
+        return self.kind in {"memory", "point", "item", "thread"}
+
+
+class Page(NamedTuple):
+    """
+    Some of a person's records.
+
+    Attributes:
+        records: In the store's order.
+        after: The argument that gets the next page. None: this was the last.
+    """
+
+    records: tuple[SubjectRecord, ...]
+    after: Any | None = None
+
+
+class Erased(NamedTuple):
+    """
+    The outcome of erasing a person from one store.
+
+    Attributes:
+        removed: Records that are gone.
+        retained: Records that were found and kept.
+        messages: Limits that the operator should know, a line each, without personal data.
+    """
+
+    removed: int
+    retained: int = 0
+    messages: tuple[str, ...] = ()
+
+
+class SubjectDataProvider(Protocol):
+    """
+    Reads and erases what one client's store holds about a person.
+
+    The chokepoint fails open; this does not: the methods raise whatever the store raises. They are
+    coroutines for synchronous clients too, and all are awaited in one event loop.
+    """
+
+    @property
+    def store(self) -> str:
+        """The store's name in events."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The kind of thing it keeps, for the person to read: ``Facts about you``."""
+        ...
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why records cannot be told apart by person, in one line. None: they can."""
+        ...
+
+    async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
+        """Return a page of the records of *subject*, the first or the one behind *after*."""
+        ...
+
+    async def erase(self, subject: DataSubject) -> Erased:
+        """Remove them, from the store's files too where they are on this machine. Idempotent."""
+        ...
+
+    async def files(self) -> tuple[Path, ...]:
+        """Return the files, or folders of files, in which the store keeps them on this machine."""
+        ...
+
+
+class StoreData(Protocol):
+    """The data of one person in one store, for code that is not asynchronous."""
+
+    @property
+    def name(self) -> str:
+        """The store's name, numbered where a scope has several of it."""
+        ...
+
+    @property
+    def store(self) -> str:
+        """See `SubjectDataProvider.store`."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """See `SubjectDataProvider.title`."""
+        ...
+
+    @property
+    def unavailable(self) -> str | None:
+        """See `SubjectDataProvider.unavailable`."""
+        ...
+
+    def records(self) -> Iterator[SubjectRecord]:
+        """Yield all records. Raises what the store raises."""
+        ...
+
+    def erase(self) -> Erased:
+        """Remove them. Raises what the store raises."""
+        ...
+
+    def files(self) -> tuple[Path, ...]:
+        """Return where the store keeps them on this machine."""
+        ...
+
+
+class CustomerData(Protocol):
+    """The data of one customer in an application, but for its audit trail."""
+
+    def settle(self) -> Sequence[str]:
+        """Complete pending writes and deliver pending events; return what failed, a line each."""
+        ...
+
+    def stores(self, subject: DataSubject) -> Iterable[StoreData]:
+        """Return the customer's data in each store."""
+        ...
+
+    def erase_pseudonyms(self) -> int | None:
+        """Erase them from the vault, and return how many. None: there is no vault."""
+        ...
+
+    def files(self) -> Mapping[str, Sequence[Path]]:
+        """Return the files that belong to no store, by kind: logs, journal."""
+        ...

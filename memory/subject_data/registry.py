@@ -1,0 +1,66 @@
+"""
+The subject data providers of a scope.
+
+A provider lives as long as its client's guard, so that short-lived clients leave nothing behind.
+Inside `keep_clients` it stays: the command line reads clients that nobody else refers to any more.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .records import SubjectDataProvider
+
+_keeps_clients: ContextVar[bool] = ContextVar("mnemoscope_keeps_clients", default=False)
+
+
+@contextmanager
+def keep_clients() -> Generator[None]:
+    """Keep the clients that are wrapped in the body for as long as their scope."""
+    token = _keeps_clients.set(True)
+    try:
+        yield
+    finally:
+        _keeps_clients.reset(token)
+
+
+class SubjectDataRegistry:
+    """The subject data providers of one scope, in the order in which its clients were wrapped."""
+
+    def __init__(self) -> None:
+        self._by_guard: weakref.WeakKeyDictionary[object, SubjectDataProvider] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._own: list[SubjectDataProvider] = []
+        self._kept: list[object] = []
+
+    def add(self, provider: SubjectDataProvider, guard: object | None = None) -> None:
+        """
+        Add *provider*, for as long as *guard* lives. It must not refer to the guard.
+
+        Without a guard it is the application's own, and stays.
+        """
+        if guard is None:
+            self._own.append(provider)
+            return
+        self._by_guard[guard] = provider
+        if _keeps_clients.get():
+            self._kept.append(guard)
+
+    def of(self, guard: object) -> SubjectDataProvider | None:
+        """Return the provider of *guard*'s client, or None."""
+        return self._by_guard.get(guard)
+
+    def named(self) -> dict[str, SubjectDataProvider]:
+        """Return all by name: ``mem0``, and ``mem0#2`` for the second client of that store."""
+        named: dict[str, SubjectDataProvider] = {}
+        for provider in (*self._by_guard.values(), *self._own):
+            number, name = 1, provider.store
+            while name in named:
+                number += 1
+                name = f"{provider.store}#{number}"
+            named[name] = provider
+        return named

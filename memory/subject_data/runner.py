@@ -1,0 +1,100 @@
+"""Reading and erasing subject data from code that is not asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from .records import DataSubject, Erased, SubjectDataProvider, SubjectRecord
+from .registry import SubjectDataRegistry
+
+T = TypeVar("T")
+
+
+class SubjectDataRunner:
+    """
+    An event loop of its own in which all providers are awaited, while it is entered.
+
+    An asynchronous client that has its connections in another loop cannot be read; its error says
+    so. Not to be entered where a loop runs.
+    """
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+
+    def __enter__(self) -> Self:
+        """Open the loop."""
+        self._runner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the loop."""
+        self._runner.__exit__(kind, exc, trace)
+
+    def run(self, awaitable: Awaitable[T]) -> T:
+        """Return the result of *awaitable*."""
+        return self._runner.run(_awaited(awaitable))
+
+    def stores(self, registry: SubjectDataRegistry, subject: DataSubject) -> list[ProvidedData]:
+        """Return the data of *subject* in each store of *registry*."""
+        return [ProvidedData(name, each, subject, self) for name, each in registry.named().items()]
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+class ProvidedData:
+    """
+    The `StoreData` of one provider.
+
+    Attributes:
+        name: The store's, as `SubjectDataRegistry.named` has it.
+        store: See `SubjectDataProvider.store`.
+        title: See `SubjectDataProvider.title`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        provider: SubjectDataProvider,
+        subject: DataSubject,
+        runner: SubjectDataRunner,
+    ) -> None:
+        self.name = name
+        self.store = provider.store
+        self.title = provider.title
+        self._provider = provider
+        self._subject = subject
+        self._runner = runner
+
+    @property
+    def unavailable(self) -> str | None:
+        """See `SubjectDataProvider.unavailable`."""
+        return self._provider.unavailable
+
+    def records(self) -> Iterator[SubjectRecord]:
+        """Yield all records, page by page. Raises what the store raises."""
+        after: Any | None = None
+        while True:
+            page = self._runner.run(self._provider.page(self._subject, after))
+            yield from page.records
+            after = page.after
+            if after is None:
+                return
+
+    def erase(self) -> Erased:
+        """Remove them. Raises what the store raises."""
+        return self._runner.run(self._provider.erase(self._subject))
+
+    def files(self) -> tuple[Path, ...]:
+        """Return where the store keeps them on this machine."""
+        return self._runner.run(self._provider.files())

@@ -1,0 +1,185 @@
+"""
+Fan-out of each event to one `Lane` per sink.
+
+A slow or dead sink delays nobody but itself: its lane fills up, drops its oldest events and counts
+them. All lanes together end within one deadline.
+"""
+
+from __future__ import annotations
+
+import atexit
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from itertools import count
+
+from ..event.event import Event
+from ..process.exit_deadline import remaining_s
+from ..process.faults import Faults
+from ..process.fork import reset_after_fork
+from .lane import Lane, inside_sink
+from .lane_stats import LaneLimits, LaneStats
+from .sink import EXIT_S, Sink
+
+_EVENT_BYTES = 1_152
+"""Weight of an event without content in a queue, measured with `tracemalloc`, rounded up."""
+
+_ID_BYTES = 128
+"""Weight of one memory id and its score."""
+
+
+class Drain:
+    """
+    Fans events out to sinks.
+
+    Args:
+        sinks: Where events go. Their names differ.
+        limits: Bounds of each lane.
+        faults: Where errors of sinks are noted.
+        clock: Monotonic seconds.
+
+    Attributes:
+        sinks: Where events go, in the order of `stats`.
+        writer_id: This process incarnation, 16 hex digits. Another one after a fork.
+
+    Raises:
+        ValueError: Two sinks have the same name.
+    """
+
+    def __init__(
+        self,
+        sinks: Sequence[Sink],
+        *,
+        limits: LaneLimits | None = None,
+        faults: Faults | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        names = [sink.name for sink in sinks]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two sinks have the same name: {', '.join(sorted(names))}")
+        self.sinks = tuple(sinks)
+        self._clock = clock
+        faults = faults or Faults()
+        limits = limits or LaneLimits()
+        self._lanes = [Lane(sink, limits, faults, clock) for sink in sinks]
+        self._offers = [lane.offer for lane in self._lanes]
+        self._begin()
+        self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
+        reset_after_fork(self)
+
+    def _begin(self) -> None:
+        self.writer_id = secrets.token_hex(8)
+        self.next_seq = count(1).__next__
+
+    def emit(self, event: Event) -> None:
+        """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""
+        if inside_sink():
+            return
+        weighed = event, _weight(event)
+        for offer in self._offers:
+            offer(weighed)
+
+    def emit_to_others(self, event: Event, *, sender: str) -> tuple[str, ...]:
+        """
+        Hand *event* to every sink but *sender*, from which this may be called.
+
+        Returns:
+            The names of those that were given it.
+        """
+        weighed = event, _weight(event)
+        others = [lane for lane in self._lanes if lane.sink_name != sender]
+        for lane in others:
+            lane.offer(weighed)
+        return tuple(lane.sink_name for lane in others)
+
+    def settle(self, sink: str, timeout_s: float) -> bool:
+        """Wait until one sink has taken or lost everything so far; False after *timeout_s*."""
+        if inside_sink():
+            return False
+        deadline = self._clock() + timeout_s
+        requests = [lane.flush(deadline) for lane in self._lanes if lane.sink_name == sink]
+        return all(each.done.wait(max(0.0, deadline - self._clock())) for each in requests)
+
+    def flush(self, timeout_s: float) -> bool:
+        """
+        Wait until every sink has everything so far.
+
+        False after *timeout_s*, after a loss since the last flush, and from inside a sink, which
+        would wait for itself.
+        """
+        if inside_sink():
+            return False
+        deadline = self._clock() + timeout_s
+        requests = [lane.flush(deadline) for lane in self._lanes]
+        done = [each.done.wait(max(0.0, deadline - self._clock())) for each in requests]
+        return all(done) and all(each.complete for each in requests)
+
+    def close(self, timeout_s: float = EXIT_S) -> None:
+        """Deliver what is queued and let go, all sinks side by side, within *timeout_s*."""
+        deadline = self._clock() + timeout_s
+        self.begin_close(timeout_s)
+        for lane in self._lanes:
+            lane.join(deadline)
+
+    def begin_close(self, timeout_s: float) -> None:
+        """Take no more events, and let go within *timeout_s*. Does not wait; `close` may follow."""
+        deadline = self._clock() + timeout_s
+        for lane in self._lanes:
+            lane.close(deadline)
+        self._dismissal.detach()  # it holds the sinks, which may hold whoever holds this
+
+    def close_at_exit(self) -> None:
+        """Close this at exit, together with all others, before the exit deadline."""
+        _closed_at_exit.add(self)
+
+    def stats(self) -> list[LaneStats]:
+        """Return the counters of every lane."""
+        return [lane.stats for lane in self._lanes]
+
+    def forked(self) -> None:
+        """Start anew in a forked child, as another writer."""
+        self._begin()
+        for lane in self._lanes:
+            lane.forked()
+
+
+_closed_at_exit: weakref.WeakSet[Drain] = weakref.WeakSet()
+
+
+def _deliver_all() -> None:
+    for drain in list(_closed_at_exit):
+        drain.flush(remaining_s())
+
+
+# Whoever is imported first ends last; and at exit this cannot be imported any more.
+import_module("concurrent.futures.thread")
+
+# Exporters and clients are opened with the first event, and may want an executor for that: in a
+# process that ends at once, there would be none at exit. Nothing public runs before they end.
+_before_executors_end: Callable[[Callable[[], None]], None] | None
+_before_executors_end = getattr(threading, "_register_atexit", None)
+if _before_executors_end is not None:
+    _before_executors_end(_deliver_all)
+
+
+@atexit.register
+def _close_all() -> None:
+    drains = list(_closed_at_exit)
+    for drain in drains:
+        drain.begin_close(remaining_s())
+    for drain in drains:
+        drain.close(remaining_s())
+
+
+def _weight(event: Event) -> int:
+    return _EVENT_BYTES + (event.size_bytes or 0) + _ID_BYTES * len(event.memory_ids)
+
+
+def _dismiss(lanes: Sequence[Lane], clock: Callable[[], float]) -> None:
+    """Close the lanes of a collected drain, so that their threads deliver the rest and end."""
+    deadline = clock() + EXIT_S
+    for lane in lanes:
+        lane.close(deadline)

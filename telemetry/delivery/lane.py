@@ -1,0 +1,344 @@
+"""
+The bounded queue and the daemon thread in front of one sink.
+
+The caller's part, `Lane.offer`, appends to a deque and, when the lane sleeps, releases a lock: no
+I/O, no wait, no foreign code. ``queue.Queue.put`` and ``Event.set`` are not used there: both take a
+lock that a signal handler or finaliser on the same thread would wait for for ever. The lane's own
+lock, which few offers take, is re-entrant and held for a few instructions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Sequence
+from contextvars import ContextVar
+from functools import partial
+
+from opentelemetry.context import (
+    _SUPPRESS_INSTRUMENTATION_KEY as SUPPRESS,  # pyright: ignore[reportPrivateUsage] - no other
+)
+from opentelemetry.context import attach, detach, set_value
+
+from ..event.event import Event
+from ..process.faults import Faults
+from .delivery import DELIVERED, Delivery
+from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
+from .sink import Sink
+
+_UNCOUNTED, _LIGHT_BYTES = 32, 8_192
+"""Events that wait at most until they are counted, and what each of them weighs at most."""
+
+_inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
+# Not a `threading.local`: where gevent comes late, all its greenlets share one.
+
+inside_sink: Callable[[], bool] = _inside.get
+"""Returns whether this thread is delivering events, which is not observed in turn."""
+
+
+@contextlib.contextmanager
+def delivering() -> Generator[None]:
+    """Mark the body, on this thread, as delivery, which no instrumentation observes."""
+    outer = _inside.set(True)
+    token = attach(set_value(SUPPRESS, True))
+    try:
+        yield
+    finally:
+        detach(token)
+        _inside.reset(outer)
+
+
+class Lane:
+    """
+    The queue and thread of one sink.
+
+    Args:
+        sink: Where the events go.
+        limits: Bounds.
+        faults: Where the sink's errors are noted.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        limits: LaneLimits,
+        faults: Faults,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sink = sink
+        self._limits = limits
+        self._faults = faults
+        self._clock = clock
+        self.forked()
+
+    def forked(self) -> None:
+        """Start anew, also in a forked child: the parent delivers what was queued before."""
+        self._lock = threading.RLock()
+        self._wake = threading.Lock()
+        self._wake.acquire()
+        self._hurry = threading.Event()
+        self._offers: deque[Weighed] = deque()
+        self._queue: deque[Weighed] = deque()
+        self._bytes = 0
+        self._writing = self._writing_bytes = 0
+        self._offered = 0
+        self._delivered = 0
+        self._dropped: Counter[str] = Counter()
+        self._lost_before_flush = 0
+        self._flushes: deque[FlushRequest] = deque()
+        self._thread: threading.Thread | None = None
+        self._closing_at: float | None = None
+        self._last_error: str | None = None
+        self._delivery = Delivery(
+            self._sink,
+            self._limits,
+            attempt=self._attempt,
+            pause=self._pause,
+            is_closing=lambda: self._closing_at is not None,
+        )
+
+    @property
+    def sink_name(self) -> str:
+        """The sink's name."""
+        return self._sink.name
+
+    @property
+    def stats(self) -> LaneStats:
+        """The counters, as of now."""
+        with self._lock:
+            self._count()
+            return LaneStats(
+                self._sink.name,
+                self._offered,
+                self._delivered,
+                dict(self._dropped),
+                len(self._queue) + self._writing,
+                self._bytes,
+                self._last_error,
+                self._delivery.is_up,
+            )
+
+    def offer(self, weighed: Weighed) -> None:
+        """Queue an event for the sink. O(1); drops the oldest event if the lane is full."""
+        offers = self._offers
+        # Atomic. To take the lock, for every event and sink, would cost a caller more than all else
+        # that is done here; so events are counted by whoever holds it next, and small ones wait.
+        offers.append(weighed)
+        if self._thread is None or weighed[1] > _LIGHT_BYTES or len(offers) > _UNCOUNTED:
+            self._admit()
+        if self._wake.locked():
+            self._rouse()
+
+    def flush(self, deadline: float) -> FlushRequest:
+        """Ask for everything so far to be delivered; the request's event is set when it is."""
+        with self._lock:
+            self._count()
+            request = FlushRequest(self._offered, deadline, threading.Event())
+            if self._thread is None:
+                self._answer(request, complete=True)
+                return request
+            while self._flushes and self._flushes[0].deadline < self._clock():
+                self._flushes.popleft()  # nobody waits for it any more
+            self._flushes.append(request)
+        self._hurry.set()
+        self._rouse()
+        return request
+
+    def close(self, deadline: float) -> None:
+        """Take no more events and let the thread end by *deadline*. Does not wait."""
+        with self._lock:
+            self._count()
+            if self._closing_at is not None:
+                return
+            self._closing_at = deadline
+        self._hurry.set()
+        self._rouse()
+
+    def join(self, deadline: float) -> None:
+        """Wait for the thread until *deadline*; what still waits then is counted as lost."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            # Not yet started where a signal handler closes in the middle of `_start`.
+            with contextlib.suppress(RuntimeError):
+                thread.join(max(0.0, deadline - self._clock()))
+        self._drop_all("exit")
+
+    # -- on the caller's thread ------------------------------------------------------------------
+
+    def _admit(self) -> None:
+        with self._lock:
+            self._count()
+            if self._thread is None and self._closing_at is None:
+                self._start()
+
+    def _count(self) -> None:
+        """Move offered events into the queue and count them. The lock is held."""
+        offers = self._offers
+        while True:
+            try:
+                offer = offers.popleft()
+            except IndexError:
+                return  # no check before: a signal handler in between may have taken the last
+            self._offered += 1
+            if self._closing_at is not None:
+                self._dropped["closed"] += 1
+                continue
+            self._queue.append(offer)
+            self._bytes += offer[1]
+            if self._bytes > self._limits.size_bytes or len(self._queue) > self._limits.items:
+                self._shed()
+
+    def _shed(self) -> None:
+        limits = self._limits
+        while self._queue and (len(self._queue) > limits.items or self._bytes > limits.size_bytes):
+            self._drop_oldest("overflow")
+
+    def _drop_oldest(self, reason: str) -> None:
+        _event, size = self._queue.popleft()
+        self._bytes -= size
+        self._dropped[reason] += 1
+
+    def _drop_all(self, reason: str) -> None:
+        with self._lock:
+            self._count()
+            while self._queue:
+                self._drop_oldest(reason)
+
+    def _start(self) -> None:
+        name = f"mnemoscope-{self._sink.name}"
+        thread = threading.Thread(target=self._run, name=name, daemon=True)
+        if self._thread is not None:
+            return  # a signal handler offered an event while this one was made
+        # Noted before it starts: a signal handler that offers meanwhile must not start a second.
+        self._thread = thread
+        try:
+            thread.start()
+        except RuntimeError as exc:
+            # No thread to be had (limits, or the interpreter is on its way out): shed what is
+            # there and try again with the next event.
+            self._thread = None
+            self._faults.note("lane.start", exc)
+            self._drop_all("thread")
+
+    def _rouse(self) -> None:
+        # A lock as a binary semaphore: unlike Event.set, release() takes no second lock.
+        if self._wake.locked():
+            with contextlib.suppress(RuntimeError):
+                self._wake.release()
+
+    # -- on the lane's thread --------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            with delivering():
+                self._serve()
+        except Exception as exc:  # noqa: BLE001 - out of memory, say: the next event starts anew
+            self._faults.note("lane.run", exc)
+        finally:
+            self._leave()
+
+    def _serve(self) -> None:
+        closing = False
+        while not closing:
+            self._await()
+            # Read before emptying: what was offered before the end was known is delivered.
+            closing = self._closing_at is not None
+            self._empty()
+        self._end()
+
+    def _await(self) -> None:
+        """Wait for work, and a little longer, so that a batch gathers."""
+        limits = self._limits
+        watched_s = 0.0
+        while watched_s < limits.watch_s:
+            self._hurry.wait(limits.linger_s)
+            if self._wake.acquire(blocking=False):
+                return
+            watched_s += limits.linger_s or limits.watch_s
+        self._wake.acquire()
+        self._hurry.wait(limits.linger_s)
+
+    def _end(self) -> None:
+        self._attempt(lambda: self._sink.close(self._left_s(self._closing_at)))
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._thread = None
+            if self._writing:
+                self._dropped["error"] += self._writing
+                self._settle()
+            while self._flushes:
+                self._answer(self._flushes.popleft(), complete=not self._queue)
+
+    def _empty(self) -> None:
+        while batch := self._take():
+            self._deliver(batch)
+            self._answer_flushes()
+        self._hurry.clear()
+        self._answer_flushes()
+
+    def _take(self) -> list[Event]:
+        limits, batch = self._limits, list[Event]()
+        with self._lock:
+            self._count()
+            while self._queue and len(batch) < limits.batch:
+                event, size = self._queue[0]
+                if batch and self._writing_bytes + size > limits.size_bytes // 4:
+                    break
+                self._queue.popleft()
+                batch.append(event)
+                self._writing += 1
+                self._writing_bytes += size
+        return batch
+
+    def _deliver(self, batch: Sequence[Event]) -> None:
+        outcome = self._delivery.deliver(batch)
+        with self._lock:
+            self._delivered += outcome.pop(DELIVERED, 0)
+            self._dropped.update(outcome)
+            self._settle()
+
+    def _settle(self) -> None:
+        self._bytes -= self._writing_bytes
+        self._writing = self._writing_bytes = 0
+
+    def _pause(self, seconds: float) -> None:
+        self._hurry.wait(seconds)
+        # Else the pauses after it would be none at all.
+        self._hurry.clear()
+
+    def _answer_flushes(self) -> None:
+        while self._flushes and self._settled() >= self._flushes[0].target:
+            request = self._flushes.popleft()
+            flush = partial(self._sink.flush, self._left_s(request.deadline))
+            self._answer(request, complete=self._succeeds(flush))
+
+    def _answer(self, request: FlushRequest, *, complete: bool) -> None:
+        with self._lock:
+            lost = sum(self._dropped.values())
+            request.complete = complete and lost == self._lost_before_flush
+            self._lost_before_flush = lost
+        request.done.set()
+
+    def _settled(self) -> int:
+        with self._lock:
+            return self._delivered + sum(self._dropped.values())
+
+    def _left_s(self, deadline: float | None) -> float:
+        return max(0.0, (deadline or 0.0) - self._clock())
+
+    def _succeeds(self, step: Callable[[], bool]) -> bool:
+        results: list[bool] = []
+        return self._attempt(lambda: results.append(step())) is None and results[0]
+
+    def _attempt(self, step: Callable[[], object]) -> BaseException | None:
+        try:
+            step()
+        except BaseException as exc:  # noqa: BLE001 - this thread is ours: no caller is above
+            self._last_error = type(exc).__qualname__
+            self._faults.note(f"sink.{self._sink.name}", exc)
+            return exc
+        return None

@@ -1,0 +1,89 @@
+"""The interface of sinks, and the errors that they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from ..event.event import Event
+
+EXIT_S = 2.0
+"""Seconds that all sinks together may hold whoever closes them."""
+
+
+class DeliveryError(Exception):
+    """A back end did not take a batch. The message names a reason, never what was sent."""
+
+
+class UnavailableError(DeliveryError):
+    """
+    The back end takes nothing just now: it is away, overloaded or refuses our credentials.
+
+    The lane of an idempotent sink keeps the batch and asks again, less and less often.
+
+    Attributes:
+        retry_after_s: Seconds that the back end asked to be left alone, or None.
+    """
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class UnacceptableError(DeliveryError):
+    """
+    The back end refuses this batch because of its content and took nothing of it.
+
+    The lane halves the batch until the event that is to blame stands alone, and loses only that.
+    """
+
+
+class Sink(Protocol):
+    """
+    A destination of events.
+
+    Each sink has a lane of its own in the drain: a bounded queue and a daemon thread, started with
+    the first event. All methods are called from that thread, so a sink needs neither locks nor an
+    async twin, and may block. Raising is allowed: the batch is lost for this sink alone, counted
+    and logged; with `UnavailableError` and `UnacceptableError` less is lost. Opening files, sockets
+    and clients belongs in the first `write`, not in the constructor: a process that never remembers
+    anything must not pay for a sink.
+
+    Attributes:
+        name: One of the five, or the user's own: the metric label of its lane.
+        idempotent: Whether a batch that failed may be written again: the sink tells events apart by
+            their ids, so that a part which did arrive is not counted twice.
+    """
+
+    name: str
+    idempotent: bool
+
+    def write(self, batch: Sequence[Event], /) -> None:
+        """Deliver *batch*, oldest first. Return when it is delivered, or raise."""
+        ...
+
+    def flush(self, timeout_s: float, /) -> bool:
+        """Deliver what `write` left buffered. True when nothing is left."""
+        ...
+
+    def close(self, timeout_s: float, /) -> None:
+        """Flush and let go of files, sockets and threads, within *timeout_s* seconds."""
+        ...
+
+
+@runtime_checkable
+class Checkable(Protocol):
+    """A sink that can check its back end. Optional."""
+
+    def check(self, timeout_s: float, /) -> str:
+        """
+        Check the back end within *timeout_s* seconds and describe it in a few words.
+
+        Called beside the lane's thread, at any time: it shares nothing with `Sink.write` and
+        changes nothing.
+
+        Raises:
+            DeliveryError: The back end would take nothing just now. One line, as in `write`.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""The event of one operation, redacted, and its parts."""

@@ -1,0 +1,43 @@
+"""Made-up events, to check that two encodings of an event are equal."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .event import Event, OperationClass, Status
+from .trace_ref import TraceRef
+from .usage import Usage
+
+
+def _example(trace: TraceRef, **known: Any) -> Event:
+    return Event(
+        writer_id="example",
+        started_ns=1,
+        duration_s=0.5,
+        operation="chat",
+        op_class=OperationClass.MODEL,
+        store="store",
+        db_system="database",
+        method="m\u00e9thode",
+        trace=trace,
+        **known,
+    )
+
+
+EXAMPLES: Final = (
+    _example(
+        TraceRef(1, 2),
+        writer_seq=1,
+        status=Status.OK,
+        usage=Usage(model="m", namespace=("a", "b"), time_to_first_token_s=0.1),
+    ),
+    _example(TraceRef(1, 2, 3), writer_seq=2, status=Status.TIMEOUT, iteration=-1),
+    _example(
+        TraceRef(1, 2, 3, parent_is_remote=True),
+        writer_seq=3,
+        status=Status.EMPTY,
+        run="r" * 300,
+        hits=1,
+    ),
+)
+"""Between them: each type of attribute, a failure, a frame, a model call, each kind of parent."""

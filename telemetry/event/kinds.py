@@ -1,0 +1,86 @@
+"""The closed sets of values that classify an event."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class OperationClass(StrEnum):
+    """The class of an operation, which decides how it fails (the README has the table)."""
+
+    RECALL = "recall"
+    REMEMBER = "remember"
+    FORGET = "forget"
+    RESUME = "resume"
+    CHECKPOINT = "checkpoint"
+    MODEL = "model"
+
+
+class Status(StrEnum):
+    """
+    The outcome of an operation. Closed: safe as a metric label.
+
+    Attributes:
+        OK: The store answered.
+        EMPTY: A recall was answered, with nothing in it.
+        DEGRADED: The store failed and the caller was given a neutral value.
+        TIMEOUT: The deadline passed before the store answered.
+        REJECTED: Not attempted: the breaker is open or the bulkhead is full.
+        ERROR: The caller was given the exception.
+        REFUSED: Not attempted: what could not be redacted is not written.
+        DENIED: Not attempted: the scope of the call is missing or not the caller's.
+        CANCELLED: The caller went away.
+    """
+
+    OK = "ok"
+    EMPTY = "empty"
+    DEGRADED = "degraded"
+    TIMEOUT = "timeout"
+    REJECTED = "rejected"
+    ERROR = "error"
+    REFUSED = "refused"
+    DENIED = "denied"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_normal(self) -> bool:
+        """True when the store itself answered."""
+        return self in {Status.OK, Status.EMPTY}
+
+
+class Deletes(StrEnum):
+    """
+    How much a deletion deletes.
+
+    Attributes:
+        IDS: The memories that it selects, by ids or by a filter.
+        SCOPE: Every memory of the customer, session or thread that the call names.
+        EVERYTHING: Every memory of the store, or of the collection that the call names, whoever
+            they belong to.
+    """
+
+    IDS = "ids"
+    SCOPE = "scope"
+    EVERYTHING = "everything"
+
+    @property
+    def is_whole(self) -> bool:
+        """True where all memories that it is about are gone, and none has to be listed."""
+        return self is not Deletes.IDS
+
+
+class Journalled(StrEnum):
+    """
+    The fate of a write that the store did not take at once. Closed: safe as a metric label.
+
+    Attributes:
+        NO: The store took it or may still be taking it, or the call was no write.
+        APPENDED: It waits in the write journal.
+        REPLAYED: It waited there, and the store has it now.
+        LOST: Nothing will bring it there.
+    """
+
+    NO = ""
+    APPENDED = "appended"
+    REPLAYED = "replayed"
+    LOST = "lost"

@@ -1,0 +1,77 @@
+"""Conversions to text that never fail: JSON of any value, and readable times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+_DEPTH = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST = 2**63 - 1
+
+
+def json_text(value: Any) -> str:
+    """
+    Return *value* as one line of JSON.
+
+    What JSON cannot hold costs its own place, not the whole record: lone surrogates become ``?``,
+    integers of more than 64 bits become text, other types the name of their type.
+    """
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return orjson.dumps(_plain(value, 0)).decode()
+
+
+def clean_text(text: str) -> str:
+    """Return *text* without lone surrogates, which no UTF-8 format takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def utc_text(micros: int) -> str:
+    """Return microseconds since 1970 as ISO 8601 in UTC, always with six decimals."""
+    try:
+        moment = _EPOCH + timedelta(microseconds=micros)
+    except OverflowError:
+        moment = datetime.max.replace(tzinfo=UTC)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else str(value)
+    if depth < _DEPTH:
+        return _plain_container(value, depth + 1)
+    return "<too deep>"
+
+
+def _plain_container(value: Any, depth: int) -> Any:
+    if _is(value, Mapping):
+        return _plain_pairs(value, depth)
+    if _is(value, list, tuple, set, frozenset):
+        return _plain_items(value, depth)
+    return f"<{type(value).__name__}>"
+
+
+def _plain_pairs(pairs: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    return {_key(key): _plain(value, depth) for key, value in pairs.items()}
+
+
+def _plain_items(items: Iterable[Any], depth: int) -> list[Any]:
+    return [_plain(each, depth) for each in items]
+
+
+def _key(key: Any) -> str:
+    return clean_text(key) if isinstance(key, str) else json_text(key)
+
+
+def _is(value: Any, *kinds: type[Any]) -> bool:
+    # isinstance() itself would narrow Any to containers of unknown, which strict pyright refuses.
+    return isinstance(value, kinds)

@@ -1,0 +1,1 @@
+"""Files of records, file locks and file permissions."""

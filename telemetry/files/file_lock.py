@@ -1,0 +1,87 @@
+"""
+Locks that give each process a file of its own: ``<name>``, ``<name>.2`` and so on.
+
+A file lock is a lock on ``<name>.lock``, which the kernel releases when its holder dies, however it
+dies. Lock files stay: removing one would let two processes hold "the" lock of one name. What a dead
+process left behind can be locked by any other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST = 1_024
+"""Processes that may share a name."""
+
+
+class FileLock:
+    """
+    The exclusive right to a file, until `release` or the end of the process.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._fd = fd
+
+    def release(self) -> None:
+        """
+        Release the lock.
+
+        In a forked child this leaves it with the parent, since it only closes the child's copy.
+        """
+        fd, self._fd = self._fd, -1
+        if fd != -1:
+            os.close(fd)
+
+
+def lock_free_name(path: Path) -> FileLock:
+    """
+    Lock the first of the names of *path* that nobody holds.
+
+    Raises:
+        OSError: No lock file can be made, or all names are held.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name in _names(path):
+        if (claimed := try_lock(name)) is not None:
+            return claimed
+    raise OSError(f"{MOST} processes use {path.name} already")
+
+
+def try_lock(path: Path) -> FileLock | None:
+    """Lock *path* itself; None if somebody else holds it."""
+    fd = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        return None
+    except BaseException:
+        os.close(fd)
+        raise
+    return FileLock(path, fd)
+
+
+def lockable_files(path: Path) -> list[Path]:
+    """Return the files that exist under the names of *path*."""
+    numbered = path.parent.glob(f"{_escaped(path.name)}.*")
+    found = [each for each in numbered if each.suffix[1:].isdecimal()]
+    if path.exists():
+        found.append(path)
+    return sorted(found, key=lambda each: (len(each.name), each))
+
+
+def _names(path: Path) -> Iterator[Path]:
+    yield path
+    for number in range(2, MOST + 1):
+        yield path.with_name(f"{path.name}.{number}")
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{each}]" if each in "*?[" else each for each in name)

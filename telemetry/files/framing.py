@@ -1,0 +1,158 @@
+"""
+The format of a framed file, whose records can be told from damaged bytes.
+
+A file has a header and records. Each record begins with the file's own marker, eight random bytes
+from its header, so that a reader who has lost its way finds the next record by looking for it, and
+so that nothing inside a payload can pass for a record: whoever wrote it would have to guess them.
+Length and payload have checksums of their own: a damaged payload costs one record.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+from struct import Struct
+from typing import NamedTuple
+from zlib import crc32
+
+MAGIC = b"\x89mnemo\r\n"
+VERSION = 1
+
+_HEADER = Struct(">8s8sH8sI")  # magic, kind, version, marker, checksum of all before
+_RECORD = Struct(">8sIII")  # marker, length, checksum of both, checksum of the payload
+
+HEADER_BYTES = _HEADER.size
+RECORD_BYTES = _RECORD.size
+"""What a record takes besides its payload."""
+
+_MARKER_BYTES = 8
+
+
+class Verdict(StrEnum):
+    """The origin of a file."""
+
+    OURS = "ours"
+    FOREIGN = "foreign"
+    NEWER = "newer"
+
+
+class Span(NamedTuple):
+    """A range of a file: a whole record, or damaged bytes."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """
+    The content of a file.
+
+    Attributes:
+        verdict: Whose it is. Nothing is read of one that is not ours.
+        marker: What its records begin with.
+        records: Whole records, in order.
+        damaged: What is no record, in order, adjacent stretches joined.
+    """
+
+    verdict: Verdict
+    marker: bytes = b""
+    records: tuple[Span, ...] = ()
+    damaged: tuple[Span, ...] = ()
+
+
+def new_marker() -> bytes:
+    """Return a marker that nobody can guess."""
+    return secrets.token_bytes(_MARKER_BYTES)
+
+
+def header(kind: bytes, marker: bytes) -> bytes:
+    """Return the header of a file of *kind*, up to eight bytes, whose records have *marker*."""
+    unchecked = _HEADER.pack(MAGIC, kind, VERSION, marker, 0)[:-4]
+    return unchecked + crc32(unchecked).to_bytes(4, "big")
+
+
+def record(marker: bytes, payload: bytes) -> bytes:
+    """Return *payload* as a record."""
+    check = _head_check(marker, len(payload))
+    return _RECORD.pack(marker, len(payload), check, crc32(payload, check)) + payload
+
+
+def payload(marker: bytes, framed: bytes) -> bytes | None:
+    """Return the payload of one whole record, or None where it is damaged."""
+    whole = _whole(framed, marker, 0)
+    return framed[RECORD_BYTES:] if whole is True else None
+
+
+def scan(data: bytes, kind: bytes) -> Scan:
+    """Find the records in *data*, which should be a file of *kind*."""
+    if len(data) < HEADER_BYTES:
+        return Scan(Verdict.OURS, damaged=_stretch(0, len(data)))
+    magic, its_kind, version, marker, check = _HEADER.unpack_from(data)
+    if check != crc32(data[: HEADER_BYTES - 4]):
+        return _scan_headless(data, marker)
+    if magic != MAGIC or its_kind.rstrip(b"\0") != kind:
+        return Scan(Verdict.FOREIGN)
+    if version != VERSION:
+        return Scan(Verdict.NEWER)
+    records, damaged = _read(data, marker)
+    return Scan(Verdict.OURS, marker, records, damaged)
+
+
+def _scan_headless(data: bytes, stated: bytes) -> Scan:
+    """Find the records behind a damaged header; a file without any is foreign."""
+    # The marker is there twice: in the header, and where the first record begins.
+    for marker in (stated, data[HEADER_BYTES : HEADER_BYTES + _MARKER_BYTES]):
+        records, damaged = _read(data, marker)
+        if records:
+            return Scan(Verdict.OURS, marker, records, _joined(Span(0, HEADER_BYTES), damaged))
+    return Scan(Verdict.FOREIGN)
+
+
+def _read(data: bytes, marker: bytes) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    records: list[Span] = []
+    damaged: list[Span] = []
+    at = HEADER_BYTES
+    while at < len(data):
+        whole = _whole(data, marker, at)
+        if whole is None:
+            found = data.find(marker, at + 1)
+            end = len(data) if found == -1 else found
+        else:
+            end = at + RECORD_BYTES + _RECORD.unpack_from(data, at)[1]
+        if whole:
+            records.append(Span(at, end))
+        elif damaged and damaged[-1].end == at:
+            damaged[-1] = Span(damaged[-1].start, end)
+        else:
+            damaged.append(Span(at, end))
+        at = end
+    return tuple(records), tuple(damaged)
+
+
+def _whole(data: bytes, marker: bytes, at: int) -> bool | None:
+    """Return whether the payload of the record at *at* is whole; None if there is no record."""
+    if at + RECORD_BYTES > len(data):
+        return None
+    its_marker, length, check, payload_check = _RECORD.unpack_from(data, at)
+    if its_marker != marker or check != _head_check(marker, length):
+        return None
+    begins = at + RECORD_BYTES
+    if begins + length > len(data):
+        return None
+    return bool(crc32(data[begins : begins + length], check) == payload_check)
+
+
+def _head_check(marker: bytes, length: int) -> int:
+    return crc32(marker + length.to_bytes(4, "big"), VERSION)
+
+
+def _stretch(start: int, end: int) -> tuple[Span, ...]:
+    return (Span(start, end),) if end > start else ()
+
+
+def _joined(first: Span, rest: tuple[Span, ...]) -> tuple[Span, ...]:
+    if rest and rest[0].start == first.end:
+        return (Span(first.start, rest[0].end), *rest[1:])
+    return (first, *rest)

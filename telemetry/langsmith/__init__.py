@@ -1,0 +1,1 @@
+"""The LangSmith sink."""

@@ -1,0 +1,198 @@
+"""
+The LangSmith sink: a run for each operation and each model call, below the run it happened in.
+
+LangSmith's client queues runs on a thread of its own that holds the exit of the process for minutes
+when the back end is gone. Here that thread is never started: the lane is the thread, and hands its
+batches to the client's synchronous call, over a session with a total bound (`BoundedSession`).
+
+LangSmith's own masking is not used: it leaves names, tags and errors alone, and what is in an event
+is redacted already.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from http.client import OK
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from ..delivery.sink import DeliveryError
+from ..event.event import Event
+from ..network.probe import status_of
+from ..network.timeouts import failure, quiet, time_limit
+from ..process.fork import reset_after_fork
+from .runs import SINK, runs_of
+
+if TYPE_CHECKING:
+    from langsmith import Client
+
+TIMEOUT_S: Final = 3.0
+"""Most seconds one batch may take, the client's retries included."""
+
+_HOSTED: Final = "langchain.com"
+_LOGGERS: Final = ("langsmith.client", "langsmith.utils", "urllib3.connectionpool")
+
+
+def capture_parent() -> str | None:
+    """
+    Return the dotted order of the current LangSmith run, or None.
+
+    Called on the caller's thread: costs a dictionary lookup where nobody has imported LangSmith.
+    """
+    helpers = sys.modules.get("langsmith.run_helpers")
+    if helpers is None:
+        return None
+    run = helpers.get_current_run_tree()
+    return (run.dotted_order or None) if run is not None else None
+
+
+def setting(variable: str) -> str:
+    """Return ``LANGSMITH_<variable>``, else the older ``LANGCHAIN_<variable>``, else ""."""
+    names = (f"LANGSMITH_{variable}", f"LANGCHAIN_{variable}")
+    return next((found for each in names if (found := os.environ.get(each, "").strip())), "")
+
+
+def api_url() -> str:
+    """Return the URL of LangSmith, as its own client finds it, which takes 0.5 s to import."""
+    return (setting("ENDPOINT") or f"https://api.smith.{_HOSTED}").strip("\"'").rstrip("/")
+
+
+class LangSmithSink:
+    """
+    Sends events to LangSmith as runs.
+
+    Args:
+        client: Whose endpoint, key and workspace to use; None: what ``LANGSMITH_*`` say. The sink
+            opens a client of its own, since this one may queue on a thread.
+        project: The project of the runs. None: ``LANGSMITH_PROJECT``.
+        content: Put the redacted content into the runs' inputs.
+
+    Raises:
+        ModuleNotFoundError: The langsmith package is not installed.
+    """
+
+    name = SINK
+    idempotent = True
+    capture_parent = staticmethod(capture_parent)
+
+    def __init__(
+        self, *, client: Client | None = None, project: str | None = None, content: bool = False
+    ) -> None:
+        if find_spec("langsmith") is None:
+            raise ModuleNotFoundError(
+                "the langsmith sink needs the langsmith package", name="langsmith"
+            )
+        self._template = client
+        self._project = project
+        self._content = content
+        self._out: _Connection | None = None
+        self._inherited: list[_Connection] = []
+        reset_after_fork(self)
+
+    def write(self, batch: Sequence[Event], /) -> None:
+        """Create the batch's runs, complete from the start, or raise `DeliveryError`."""
+        if self._out is None:
+            self._out = _Connection(self._template, self._project)
+        self._out.send(runs_of(batch, self._out.project, content=self._content))
+
+    def flush(self, timeout_s: float, /) -> bool:
+        """Return True: nothing waits here."""
+        del timeout_s
+        return True
+
+    def check(self, timeout_s: float, /) -> str:
+        """Request LangSmith's ``/info``. The key is not checked: that would take a run."""
+        url = self._template.api_url if self._template else api_url()
+        host = urlsplit(url).hostname or "its endpoint"
+        if self._template is None and host.endswith(_HOSTED) and not setting("API_KEY"):
+            raise DeliveryError("LANGSMITH_API_KEY is not set")
+        status = status_of(f"{url}/info", timeout_s)
+        if status is None:
+            raise DeliveryError(f"LangSmith does not answer at {host}")
+        if status != OK:
+            raise DeliveryError(f"{host} answers {status}")
+        return f"LangSmith answers at {host}"
+
+    def close(self, timeout_s: float, /) -> None:
+        """Close the connection."""
+        del timeout_s
+        out, self._out = self._out, None
+        if out is not None:
+            out.close()
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: connections carried over belong to the parent."""
+        if self._out is not None:
+            self._inherited.append(self._out)
+        self._out = None
+
+
+class _Connection:
+    """A LangSmith client without threads."""
+
+    def __init__(self, template: Client | None, project: str | None) -> None:
+        from langsmith import Client  # noqa: PLC0415 - 0.4 s, on the lane's thread
+        from langsmith.utils import get_tracer_project  # noqa: PLC0415 - see above
+        from urllib3.util.retry import Retry  # noqa: PLC0415 - see above
+
+        from ..network.http import BoundedSession  # noqa: PLC0415 - see above
+        from .direct import direct_runs  # noqa: PLC0415 - see above
+
+        self.project = project or get_tracer_project() or "default"
+        self._failures: list[Exception] = []
+        self._client = Client(
+            api_url=template.api_url if template else None,
+            api_key=template.api_key if template else None,
+            workspace_id=template.workspace_id if template else None,
+            session=BoundedSession(),
+            auto_batch_tracing=False,
+            tracing_mode="langsmith",
+            retry_config=Retry(0),
+            timeout_ms=round(TIMEOUT_S * 1e3),
+            omit_traced_runtime_info=True,
+            disable_prompt_cache=True,
+            tracing_error_callback=self._failures.append,
+        )
+        with quiet(*_LOGGERS):
+            self._direct = direct_runs(self._client)
+
+    def send(self, runs: list[dict[str, Any]]) -> None:
+        body = self._body(runs)
+        with quiet(*_LOGGERS), time_limit(TIMEOUT_S):
+            if body is None or not self._sent(body):
+                self._ingest(runs)
+
+    def _body(self, runs: list[dict[str, Any]]) -> bytes | None:
+        """Return the encoded body, or None if the client has to encode *runs*."""
+        if self._direct is None:
+            return None
+        try:
+            return self._direct.body(runs)
+        except TypeError:
+            return None
+
+    def _sent(self, body: bytes) -> bool:
+        """Send *body*; return False if this LangSmith does not take such bodies."""
+        from langsmith.utils import LangSmithNotFoundError  # noqa: PLC0415 - see above
+
+        assert self._direct is not None  # noqa: S101 - it made the body
+        try:
+            self._direct.send(body)
+        except LangSmithNotFoundError:
+            self._direct = None
+            return False
+        except Exception as exc:
+            raise failure("LangSmith") from exc
+        return True
+
+    def _ingest(self, runs: list[dict[str, Any]]) -> None:
+        self._failures.clear()
+        self._client.multipart_ingest(create=runs)  # pyright: ignore[reportUnknownMemberType] - its dicts are bare
+        if self._failures:
+            raise failure("LangSmith") from self._failures[0]
+
+    def close(self) -> None:
+        self._client.close(timeout=0)

@@ -1,0 +1,1 @@
+"""HTTP, timeouts and probes for sinks that reach over the network."""

@@ -1,0 +1,62 @@
+"""Checks that a back end can be reached, which send no data of ours."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from pathlib import Path
+
+from ..delivery.sink import DeliveryError
+from .timeouts import time_limit
+
+
+def connect(host: str, port: int, timeout_s: float) -> None:
+    """
+    Connect and hang up.
+
+    Raises:
+        DeliveryError: Nobody listens there.
+    """
+    try:
+        socket.create_connection((host, port), timeout_s).close()
+    except (OSError, UnicodeError) as exc:
+        reason = getattr(exc, "strerror", None) or "no answer in time"
+        raise DeliveryError(f"nobody listens at {host}:{port} ({reason.lower()})") from exc
+
+
+def status_of(url: str, timeout_s: float) -> int | None:
+    """Return the HTTP status that *url* answers a GET with, or None where nobody does."""
+    import requests  # noqa: PLC0415 - only for sinks that speak HTTP
+
+    from .http import BoundedSession  # noqa: PLC0415 - see above
+
+    try:
+        with time_limit(timeout_s), BoundedSession() as session:
+            return session.get(url).status_code
+    except (requests.RequestException, OSError, ValueError):
+        return None
+
+
+def may_write(path: Path) -> None:
+    """
+    Check by permissions that *path* can be written or created. Opens and creates nothing.
+
+    Raises:
+        OSError: It cannot.
+    """
+    existing = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+    if existing == path.absolute() and existing.is_dir():
+        raise _refusal(errno.EISDIR)
+    if existing != path.absolute() and not existing.is_dir():
+        raise _refusal(errno.ENOTDIR)
+    if not os.access(existing, os.W_OK):
+        raise _refusal(errno.EROFS if _is_read_only(existing) else errno.EACCES)
+
+
+def _is_read_only(path: Path) -> bool:
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
+def _refusal(code: int) -> OSError:
+    return OSError(code, os.strerror(code))

@@ -1,0 +1,1 @@
+"""The OTLP sink: spans and metrics of the OpenTelemetry GenAI conventions."""

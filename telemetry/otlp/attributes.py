@@ -1,0 +1,252 @@
+"""
+The attributes of an event's span, by the GenAI conventions.
+
+There are two parts. Most attributes are the same for each call of one method of one store: a
+`SpanTemplate` holds all that they depend on, so that they are encoded once. The others are an
+event's own.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple, cast
+
+from opentelemetry.util.types import AttributeValue
+
+from ..event.budget_event import BudgetEvent
+from ..event.event import Event, Status
+from ..event.text import clean_text, json_text
+from ..event.usage import Usage
+from . import semconv
+
+Attributes = dict[str, AttributeValue]
+
+SINK = "otlp"
+"""The sink's name, and so the key under which its subject hashes are made."""
+
+_HELD = 1_024
+_NOT_A_FAULT = frozenset({Status.OK.value, Status.EMPTY.value, Status.CANCELLED.value})
+_NAMED = {"execute_node": semconv.NODE, "execute_tool": semconv.TOOL_NAME}
+
+
+def error_type(event: Event) -> str | None:
+    """Return the class of the failure: the exception's type, or else the status."""
+    if event.error is not None or event.status.is_normal:
+        return event.error
+    return event.status.value
+
+
+class _ModelCall(NamedTuple):
+    """The part of a template that describes a model call; see `Usage`."""
+
+    provider: str | None
+    model: str
+    node: str | None
+    namespace: tuple[str, ...]
+    streamed: bool
+    reported: bool
+
+
+class SpanTemplate(NamedTuple):
+    """
+    The part of a span that many events share: name, kind, status and most attributes.
+
+    Attributes are those of `Event`, enumerations by their values; and these:
+
+    Attributes:
+        is_frame: Whether it is a graph, node or tool.
+        is_budget_event: Whether it tells of a budget.
+        replaced: Its redactions.
+        call: Of a model call, what it has in common with others.
+    """
+
+    operation: str
+    store: str
+    db_system: str | None
+    method: str
+    op_class: str
+    status: str
+    error: str | None
+    neutral: bool
+    late: bool
+    journal: str
+    nested: bool
+    agent: str | None
+    feature: str | None
+    is_frame: bool
+    is_budget_event: bool
+    replaced: tuple[tuple[str, int], ...]
+    call: _ModelCall | None
+
+    @property
+    def span_name(self) -> str:
+        """``chat <model>``, ``invoke_agent <graph>``…, and else the operation alone."""
+        if self.call:
+            return f"{self.operation} {self.call.model}"
+        return f"{self.operation} {self.method}" if self.is_frame else self.operation
+
+    @property
+    def is_failure(self) -> bool:
+        """True if the operation failed for its caller."""
+        return self.status not in _NOT_A_FAULT
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of all spans of this template, None where unknown."""
+        found = self._operation() | self._further()
+        found |= {f"{semconv.REDACTIONS}.{entity}": number for entity, number in self.replaced}
+        if self.db_system is not None:
+            found[semconv.DB_SYSTEM_NAME] = self.db_system
+            found[semconv.DB_OPERATION_NAME] = self.method
+        return found
+
+    def _operation(self) -> dict[str, Any]:
+        return {
+            semconv.OPERATION_NAME: self.operation,
+            semconv.STORE: self.store,
+            semconv.METHOD: self.method,
+            semconv.CLASS: self.op_class,
+            semconv.STATUS: self.status,
+            semconv.ERROR_TYPE: self.error,
+            semconv.NEUTRAL: self.neutral,
+            semconv.LATE: self.late,
+            semconv.JOURNAL: self.journal or None,
+            semconv.NESTED: self.nested,
+            semconv.AGENT_NAME: self.agent,
+            semconv.FEATURE: self.feature,
+        }
+
+    def _further(self) -> dict[str, Any]:
+        if self.is_budget_event:
+            return {}
+        if self.is_frame:
+            return self._frame()
+        return _model(self.call) if self.call else {semconv.PROVIDER_NAME: self.store}
+
+    def _frame(self) -> dict[str, Any]:
+        if self.operation == "invoke_agent":
+            return {semconv.AGENT_NAME: self.agent or self.method}
+        named = _NAMED.get(self.operation)
+        return {named: self.method} if named else {}
+
+
+def _model(call: _ModelCall) -> dict[str, Any]:
+    return {
+        semconv.PROVIDER_NAME: call.provider,
+        semconv.REQUEST_MODEL: call.model,
+        semconv.RESPONSE_MODEL: call.model,
+        semconv.REQUEST_STREAM: True if call.streamed else None,
+        semconv.USAGE_REPORTED: None if call.reported else False,
+        semconv.NODE: call.node,
+        semconv.NAMESPACE: call.namespace or None,
+    }
+
+
+def span_template(event: Event) -> SpanTemplate:
+    """Return the template of the span of *event*."""
+    usage = event.usage
+    return SpanTemplate(
+        event.operation,
+        event.store,
+        event.db_system,
+        event.method,
+        event.op_class.value,
+        event.status.value,
+        error_type(event),
+        event.neutral,
+        event.late,
+        event.journal.value,
+        event.nested,
+        event.agent,
+        event.feature,
+        event.is_frame,
+        event.budget_event is not None,
+        tuple((clean_text(entity), number) for entity, number in event.redactions.items()),
+        _call(usage) if usage else None,
+    )
+
+
+def _call(usage: Usage) -> _ModelCall:
+    streamed = usage.time_to_first_token_s is not None
+    return _ModelCall(
+        usage.provider, usage.model, usage.node, usage.namespace, streamed, usage.reported
+    )
+
+
+def span_attributes(event: Event, *, content: bool = False) -> Attributes:
+    """Return the span's attributes. Content is among them only if asked for."""
+    return _in_common(span_template(event)) | _cleaned(own_attributes(event, content=content))
+
+
+@lru_cache(maxsize=_HELD)
+def _in_common(kind: SpanTemplate) -> Attributes:
+    return _cleaned(kind.attributes())
+
+
+def _cleaned(found: dict[str, Any]) -> Attributes:
+    return {key: _clean(value) for key, value in found.items() if value is not None}
+
+
+def _clean(value: Any) -> AttributeValue:
+    # One lone surrogate in a thread id, and protobuf refuses the whole batch.
+    if isinstance(value, tuple):
+        return [clean_text(each) for each in cast("tuple[str, ...]", value)]
+    return clean_text(value) if isinstance(value, str) else value
+
+
+def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
+    """Return the attributes outside of the template, None where unknown."""
+    found = {
+        semconv.WAITED_S: event.waited_s,
+        semconv.SIZE_BYTES: event.size_bytes,
+        semconv.ITERATION: event.iteration,
+        semconv.INNER_COST_USD: event.inner_cost_usd,
+        semconv.EVENT_ID: event.event_id,
+        semconv.ENDUSER_PSEUDO_ID: event.subject.hashed(SINK) if event.subject else None,
+        semconv.CONVERSATION_ID: event.run,
+        semconv.TENANT: event.tenant,
+    }
+    if event.budget_event is not None:
+        found |= _budget(event.budget_event)
+    elif event.usage is not None:
+        found |= _consumed(event.usage)
+    elif not event.is_frame:
+        found |= _memory(event)
+    if event.db_system is not None:
+        found[semconv.DB_COLLECTION_NAME] = event.collection
+    if content and event.content is not None:
+        found[semconv.CONTENT] = json_text(event.content.value)
+    return found
+
+
+def _memory(event: Event) -> dict[str, Any]:
+    ids = event.memory_ids
+    return {
+        semconv.MEMORY_STORE_ID: event.collection,
+        semconv.MEMORY_RECORD_ID: ids[0] if len(ids) == 1 else None,
+        semconv.MEMORY_RECORD_COUNT: event.hits if event.hits is not None else len(ids) or None,
+        semconv.TOP_SCORE: event.top_score,
+    }
+
+
+def _consumed(usage: Usage) -> dict[str, Any]:
+    return {
+        semconv.RESPONSE_TIME_TO_FIRST_CHUNK: usage.time_to_first_token_s,
+        semconv.USAGE_INPUT_TOKENS: usage.input_tokens if usage.reported else None,
+        semconv.USAGE_OUTPUT_TOKENS: usage.output_tokens if usage.reported else None,
+        semconv.USAGE_CACHE_READ_TOKENS: usage.cached_tokens or None,
+        semconv.USAGE_CACHE_CREATION_TOKENS: usage.cache_write_tokens or None,
+        semconv.USAGE_REASONING_TOKENS: usage.reasoning_tokens or None,
+        semconv.COST_USD: usage.cost_usd,
+    }
+
+
+def _budget(budget_event: BudgetEvent) -> dict[str, Any]:
+    return {
+        semconv.BUDGET_NAME: budget_event.budget,
+        semconv.BUDGET_LEVEL: budget_event.level.value,
+        semconv.BUDGET_UNIT: budget_event.unit,
+        semconv.BUDGET_SPENT: budget_event.spent,
+        semconv.BUDGET_LIMIT: budget_event.limit,
+        semconv.BUDGET_PERIOD_S: budget_event.period_s,
+        semconv.BUDGET_BURN_PER_HOUR: budget_event.burn_per_hour,
+    }

@@ -1,0 +1,90 @@
+"""The OpenTelemetry SDK that the host has set up, if any, and trace ids that agree with it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, cast
+
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.trace import SpanKind
+
+from ..event.trace import Ids, RandomIds, Tracing
+from .spans import SCOPE
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.trace import TracerProvider
+
+LOOK_EVERY_S: Final = 1.0
+"""Looking for a provider costs the caller a microsecond or two."""
+
+
+def host_tracer_provider() -> TracerProvider | None:
+    """Return the provider that the host set up, if it is the SDK's."""
+    sdk = sys.modules.get("opentelemetry.sdk.trace")
+    if sdk is None:
+        return None
+    provider = trace.get_tracer_provider()
+    return cast("TracerProvider", provider) if isinstance(provider, sdk.TracerProvider) else None
+
+
+def host_meter_provider() -> MeterProvider | None:
+    """Return the provider that the host set up, if it is the SDK's."""
+    sdk = sys.modules.get("opentelemetry.sdk.metrics")
+    if sdk is None:
+        return None
+    provider = metrics.get_meter_provider()
+    return cast("MeterProvider", provider) if isinstance(provider, sdk.MeterProvider) else None
+
+
+def host_tracing(clock: Callable[[], float] = time.monotonic) -> Tracing:
+    """
+    Return a maker of trace ids that agree with the host's provider.
+
+    The provider is looked for until there is one, at most once a second: hosts set it up before or
+    after us.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+    host = _Host(clock)
+    return Tracing(host, host.sampled)
+
+
+class _Host:
+    """The host's id generator and sampler, where it has its own."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._look_at = float("-inf")
+        self._ids: Ids = RandomIds()
+        self._provider: TracerProvider | None = None
+
+    def generate_span_id(self) -> int:
+        # The first question of every capture: later ones of the same capture find what it found.
+        if self._provider is None and self._clock() >= self._look_at:
+            self._look()
+        return self._ids.generate_span_id()
+
+    def generate_trace_id(self) -> int:
+        return self._ids.generate_trace_id()
+
+    def sampled(self, trace_id: int) -> bool:
+        if self._provider is None:
+            return True
+        result = self._provider.sampler.should_sample(Context(), trace_id, SCOPE, SpanKind.CLIENT)
+        return result.decision.name == "RECORD_AND_SAMPLE"
+
+    def _look(self) -> None:
+        self._look_at = self._clock() + LOOK_EVERY_S
+        self._provider = host_tracer_provider()
+        # The SDK's own generator draws from the global random state, which hosts seed in tests.
+        if self._provider is not None and not _is_stock(self._provider.id_generator):
+            self._ids = self._provider.id_generator
+
+
+def _is_stock(ids: Ids) -> bool:
+    return type(ids).__name__ == "RandomIdGenerator"

@@ -1,0 +1,191 @@
+"""The three histograms that the GenAI conventions ask for, with attribute sets that cannot grow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+from opentelemetry.context import Context
+from opentelemetry.metrics import Histogram, MeterProvider
+from opentelemetry.util.types import AttributeValue
+
+from ..event.event import Event, Journalled
+from ..event.text import clean_text
+from ..event.trace_ref import TraceRef
+from . import semconv
+from .attributes import error_type
+from .spans import SCOPE, own_context
+
+TraceT = TypeVar("TraceT")
+TraceT_contra = TypeVar("TraceT_contra", contravariant=True)
+
+Pairs: TypeAlias = tuple[tuple[str, AttributeValue], ...]
+"""Attributes, in an order that is the same for the same ones."""
+
+_SETS_HELD = 1_024
+
+MOST_VALUES = 100
+"""Distinct values of one attribute. A store or model beyond them is reported as `OTHER`."""
+
+OTHER = "_OTHER"
+UNKNOWN_PROVIDER = "unknown"
+
+
+class CappedValues:
+    """
+    Caps the values of each attribute: the first *limit* stay, later ones become `OTHER`.
+
+    The SDK's own limit drops whole attribute sets, so that one user's model names could hide every
+    store.
+    """
+
+    def __init__(self, limit: int = MOST_VALUES) -> None:
+        self._limit = limit
+        self._seen: dict[str, set[str]] = {}
+
+    def __call__(self, key: str, value: str) -> str:
+        """Return *value*, or `OTHER` where *key* has had too many."""
+        value = clean_text(value)
+        seen = self._seen.setdefault(key, set())
+        if value in seen:
+            return value
+        if len(seen) >= self._limit:
+            return OTHER
+        seen.add(value)
+        return value
+
+
+class Recorder(Protocol[TraceT_contra]):
+    """A histogram, as `Instruments` use it."""
+
+    def record(self, amount: float, pairs: Pairs, where: TraceT_contra, /) -> None:
+        """Measure *amount* under the attributes *pairs*; *where* leads to its trace."""
+        ...
+
+
+class RecorderFactory(Protocol[TraceT_contra]):
+    """Makes a histogram."""
+
+    def __call__(
+        self, name: str, *, unit: str, description: str, bounds: Sequence[float]
+    ) -> Recorder[TraceT_contra]:
+        """Return a histogram with buckets up to each of *bounds*."""
+        ...
+
+
+class Instruments(Generic[TraceT]):
+    """
+    The metrics of events.
+
+    Args:
+        histogram: Makes the histograms.
+        where: Turns the ids of an event's span into what they take to lead there.
+    """
+
+    def __init__(
+        self, histogram: RecorderFactory[TraceT], where: Callable[[TraceRef], TraceT]
+    ) -> None:
+        self._where = where
+        self._capped = CappedValues()
+        # CappedValues values stay what they are, so what was made of them may be kept.
+        self._memory = lru_cache(_SETS_HELD)(self._of_memory)
+        self._model = lru_cache(_SETS_HELD)(self._of_model)
+        self._duration = histogram(
+            semconv.METRIC_OPERATION_DURATION,
+            unit="s",
+            description="Duration of GenAI operations, as the caller saw them.",
+            bounds=semconv.SECONDS_BUCKETS,
+        )
+        self._tokens = histogram(
+            semconv.METRIC_TOKEN_USAGE,
+            unit="{token}",
+            description="Tokens of model calls: input includes cached, output includes reasoning.",
+            bounds=semconv.TOKENS_BUCKETS,
+        )
+        self._first_chunk = histogram(
+            semconv.METRIC_TIME_TO_FIRST_CHUNK,
+            unit="s",
+            description="From the request to the first chunk of a streamed answer.",
+            bounds=semconv.SECONDS_BUCKETS,
+        )
+
+    def record(self, event: Event) -> None:
+        """Measure *event*."""
+        where = self._where(event.trace)
+        if event.journal is not Journalled.REPLAYED:  # no caller saw it
+            self._duration.record(event.duration_s, self._timed(event), where)
+        usage = event.usage
+        if usage is None or not usage.reported:
+            return
+        pairs = self._model(event.operation, usage.provider, usage.model, None)
+        for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+            self._tokens.record(tokens, (*pairs, (semconv.TOKEN_TYPE, kind)), where)
+        if usage.time_to_first_token_s is not None:
+            self._first_chunk.record(usage.time_to_first_token_s, pairs, where)
+
+    def _timed(self, event: Event) -> Pairs:
+        usage, error = event.usage, error_type(event)
+        if usage is not None:
+            return self._model(event.operation, usage.provider, usage.model, error)
+        return self._memory(event.operation, event.store, event.status.value, event.nested, error)
+
+    def _of_memory(
+        self,
+        operation: str,
+        store: str,
+        status: str,
+        nested: bool,  # noqa: FBT001 - part of a cache's key
+        error: str | None,
+    ) -> Pairs:
+        return (
+            (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),
+            (semconv.PROVIDER_NAME, self._capped(semconv.PROVIDER_NAME, store)),
+            (semconv.STATUS, status),
+            (semconv.NESTED, nested),
+            *self._error(error),
+        )
+
+    def _of_model(
+        self, operation: str, provider: str | None, model: str, error: str | None
+    ) -> Pairs:
+        provider = provider or UNKNOWN_PROVIDER
+        return (
+            (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),
+            (semconv.PROVIDER_NAME, self._capped(semconv.PROVIDER_NAME, provider)),
+            (semconv.REQUEST_MODEL, self._capped(semconv.REQUEST_MODEL, model)),
+            *self._error(error),
+        )
+
+    def _error(self, error: str | None) -> Pairs:
+        return ((semconv.ERROR_TYPE, self._capped(semconv.ERROR_TYPE, error)),) if error else ()
+
+
+class _SdkHistogram:
+    """A recorder into a histogram of the SDK."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+
+    def record(self, amount: float, pairs: Pairs, where: Context, /) -> None:
+        self._histogram.record(amount, dict(pairs), where)
+
+
+def instruments_of(provider: MeterProvider) -> Instruments[Context]:
+    """Return instruments that record into histograms of *provider*."""
+    meter = provider.get_meter(SCOPE, version("mnemoscope"))
+
+    def histogram(
+        name: str, *, unit: str, description: str, bounds: Sequence[float]
+    ) -> Recorder[Context]:
+        return _SdkHistogram(
+            meter.create_histogram(
+                name,
+                unit=unit,
+                description=description,
+                explicit_bucket_boundaries_advisory=bounds,
+            )
+        )
+
+    return Instruments(histogram, own_context)

@@ -1,0 +1,80 @@
+"""
+Names of attributes and metrics by OpenTelemetry's conventions, half of which still move.
+
+The GenAI conventions live in ``open-telemetry/semantic-conventions-genai`` (status: development).
+The PyPI package ``opentelemetry-semantic-conventions`` has the ``gen_ai.*`` names but none of
+``gen_ai.memory.*``, and keeps even the former in a private module. Names under ``mnemoscope.*`` are
+our own: no convention has a word for them yet.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+OPERATION_NAME: Final = "gen_ai.operation.name"
+PROVIDER_NAME: Final = "gen_ai.provider.name"
+AGENT_NAME: Final = "gen_ai.agent.name"
+CONVERSATION_ID: Final = "gen_ai.conversation.id"
+
+MEMORY_STORE_ID: Final = "gen_ai.memory.store.id"
+MEMORY_RECORD_ID: Final = "gen_ai.memory.record.id"
+MEMORY_RECORD_COUNT: Final = "gen_ai.memory.record.count"
+
+REQUEST_MODEL: Final = "gen_ai.request.model"
+REQUEST_STREAM: Final = "gen_ai.request.stream"
+RESPONSE_MODEL: Final = "gen_ai.response.model"
+RESPONSE_TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
+TOOL_NAME: Final = "gen_ai.tool.name"
+TOKEN_TYPE: Final = "gen_ai.token.type"  # noqa: S105 - the name of an attribute
+USAGE_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+USAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+USAGE_CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+USAGE_CACHE_CREATION_TOKENS: Final = "gen_ai.usage.cache_creation.input_tokens"
+USAGE_REASONING_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
+
+DB_SYSTEM_NAME: Final = "db.system.name"
+DB_OPERATION_NAME: Final = "db.operation.name"
+DB_COLLECTION_NAME: Final = "db.collection.name"
+
+ERROR_TYPE: Final = "error.type"
+ENDUSER_PSEUDO_ID: Final = "enduser.pseudo.id"
+
+STORE: Final = "mnemoscope.store"
+METHOD: Final = "mnemoscope.method"
+CLASS: Final = "mnemoscope.class"
+STATUS: Final = "mnemoscope.status"
+NEUTRAL: Final = "mnemoscope.neutral"
+LATE: Final = "mnemoscope.late"
+JOURNAL: Final = "mnemoscope.journal"
+NESTED: Final = "mnemoscope.nested"
+WAITED_S: Final = "mnemoscope.waited_s"
+TOP_SCORE: Final = "mnemoscope.top_score"
+SIZE_BYTES: Final = "mnemoscope.size_bytes"
+REDACTIONS: Final = "mnemoscope.redactions"
+TENANT: Final = "mnemoscope.tenant"
+FEATURE: Final = "mnemoscope.feature"
+NODE: Final = "mnemoscope.node"
+NAMESPACE: Final = "mnemoscope.namespace"
+USAGE_REPORTED: Final = "mnemoscope.usage_reported"
+COST_USD: Final = "mnemoscope.cost_usd"
+CONTENT: Final = "mnemoscope.content"
+EVENT_ID: Final = "mnemoscope.event_id"
+ITERATION: Final = "mnemoscope.iteration"
+INNER_COST_USD: Final = "mnemoscope.inner_cost_usd"
+BUDGET_NAME: Final = "mnemoscope.budget.name"
+BUDGET_LEVEL: Final = "mnemoscope.budget.level"
+BUDGET_UNIT: Final = "mnemoscope.budget.unit"
+BUDGET_SPENT: Final = "mnemoscope.budget.spent"
+BUDGET_LIMIT: Final = "mnemoscope.budget.limit"
+BUDGET_PERIOD_S: Final = "mnemoscope.budget.period_s"
+BUDGET_BURN_PER_HOUR: Final = "mnemoscope.budget.burn_per_hour"
+
+METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
+METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - the name of a metric
+METRIC_TIME_TO_FIRST_CHUNK: Final = "gen_ai.client.operation.time_to_first_chunk"
+
+SECONDS_BUCKETS: Final = tuple(0.01 * 2**step for step in range(14))
+"""0.01 to 81.92 s, as the conventions recommend for both duration metrics."""
+
+TOKENS_BUCKETS: Final = tuple(4.0**step for step in range(14))
+"""1 to 67,108,864 tokens, as the conventions recommend."""

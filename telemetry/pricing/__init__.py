@@ -1,0 +1,1 @@
+"""Prices of model calls, and the names that models go by."""

@@ -1,0 +1,1 @@
+"""Matters of the whole process: forks, exit, our own errors."""

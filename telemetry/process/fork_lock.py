@@ -1,0 +1,72 @@
+"""
+A lock that `os.fork` respects.
+
+A process forked while another thread is inside a metric's lock, or inside SQLite, inherits locks
+that nobody will ever release. So a fork waits for whoever is inside: for a moment only, since a
+host that forks must not hang on our account. The child starts with a fresh lock.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from types import TracebackType
+
+from .fork import reset_after_fork
+
+PATIENCE_S = 0.25
+"""Longest time that one guard may delay a fork, in seconds."""
+
+
+class ForkLock:
+    """A lock that keeps out other threads and also forks of the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held_for_fork = False
+        _guards.add(self)
+        reset_after_fork(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def before_fork(self) -> None:
+        """Wait until nobody is inside."""
+        self._held_for_fork = self._lock.acquire(timeout=PATIENCE_S)
+
+    def after_fork_in_parent(self) -> None:
+        """Let the others go on."""
+        if self._held_for_fork:
+            self._held_for_fork = False
+            self._lock.release()
+
+    def forked(self) -> None:
+        """Begin anew in a child: whoever held the lock does not exist there."""
+        self._lock = threading.Lock()
+        self._held_for_fork = False
+
+
+_guards: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+
+
+def _before() -> None:
+    for guard in list(_guards):
+        guard.before_fork()
+
+
+def _in_parent() -> None:
+    for guard in list(_guards):
+        guard.after_fork_in_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent)

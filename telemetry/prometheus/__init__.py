@@ -1,0 +1,1 @@
+"""The Prometheus sink and the metrics server."""

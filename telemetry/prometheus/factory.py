@@ -1,0 +1,11 @@
+"""The factory of the Prometheus sink."""
+
+from __future__ import annotations
+
+from ..delivery.registry import SinkContext
+from .sink import PrometheusSink
+
+
+def build(context: SinkContext) -> PrometheusSink:
+    """Build the sink on prometheus_client's default registry."""
+    return PrometheusSink(port=context.settings["prometheus_port"])

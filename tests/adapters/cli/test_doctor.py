@@ -1,0 +1,259 @@
+"""``mnemoscope doctor``: what it finds, how it ends, and that it leaves things as they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from textwrap import dedent
+
+import pytest
+
+from mnemoscope.adapters.cli.root import run
+from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.journal.records import Write
+from mnemoscope.telemetry.process.faults import Faults
+
+KEY = "00112233445566778899aabbccddeeff"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    """Begin each test with no settings but the cheapest, in folders of its own."""
+    for name in list(os.environ):
+        if name.startswith(("MNEMOSCOPE_", "OTEL_", "LANGSMITH_", "LANGCHAIN_")):
+            monkeypatch.delenv(name)
+    (tmp_path / "application").mkdir()
+    monkeypatch.chdir(tmp_path / "application")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "none")
+    monkeypatch.setenv("MNEMOSCOPE_SINKS", "logs,audit")
+
+
+@pytest.fixture
+def doctor(capfd):
+    """Return how to run it: the exit code, what it printed, and what it said beside."""
+
+    def call(*arguments):
+        code = run(["doctor", *arguments])
+        printed = capfd.readouterr()
+        return code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def checks(doctor):
+    """Return how to run it for its checks by name."""
+
+    def call(*arguments):
+        code, out, _err = doctor("--json", *arguments)
+        document = json.loads(out)
+        assert document["ok"] is (code == 0)
+        return {each["name"]: each for each in document["checks"]}
+
+    return call
+
+
+@pytest.fixture
+def application(request, tmp_path):
+    """Return how to write a module of an application; its name is the test's own."""
+    made = []
+
+    def write(code):
+        name = f"app_of_{request.node.name.partition('[')[0]}_{len(made)}"
+        (tmp_path / "application" / f"{name}.py").write_text(dedent(code))
+        made.append(name)
+        return name
+
+    yield write
+    for name in made:
+        sys.modules.pop(name, None)
+
+
+def test_a_healthy_environment_ends_with_0(doctor):
+    """A table for a person, in 80 columns, without colour where there is no terminal."""
+    code, out, _err = doctor()
+
+    assert code == 0
+    assert "Healthy" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+
+
+def test_an_unhealthy_one_ends_with_1(doctor, monkeypatch):
+    """By words, not by colour alone."""
+    monkeypatch.setenv("MNEMOSCOPE_SINKS", "otlp")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+    code, out, _err = doctor()
+
+    assert code == 1
+    assert "✗ failed" in out
+    assert "Unhealthy: 1 failed" in out
+
+
+def test_it_changes_nothing(doctor, tmp_path, monkeypatch):
+    """No key, no database, no journal, no log: they are the application's to make."""
+    monkeypatch.setenv("MNEMOSCOPE_JOURNAL", str(tmp_path / "data" / "journal"))
+    monkeypatch.setenv("MNEMOSCOPE_LOG_FILE", str(tmp_path / "data" / "log.jsonl"))
+    doctor()
+
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_setting_that_makes_no_sense_is_a_finding(checks, monkeypatch):
+    """Whoever monitors this reads JSON, whatever is wrong."""
+    monkeypatch.setenv("MNEMOSCOPE_TENANCY", "hunter2")
+    found = checks()
+
+    assert list(found) == ["settings"]
+    assert "MNEMOSCOPE_TENANCY" in found["settings"]["detail"]
+    assert "hunter2" not in found["settings"]["detail"]
+
+
+def test_a_key_that_is_open_to_others_is_a_finding(checks, tmp_path):
+    """Nothing starts with it, and that is what this command is for."""
+    file = tmp_path / "data" / "mnemoscope" / "subject.key"
+    file.parent.mkdir(parents=True)
+    file.write_text(KEY)
+    file.chmod(0o644)
+
+    assert "chmod 600" in checks()["settings"]["detail"]
+
+
+def test_a_model_that_cannot_be_had_is_a_finding(checks, monkeypatch):
+    """It is really loaded, since nothing else shows whether it can be."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "en_no_such_model")
+    found = checks()
+
+    assert found["names"]["state"] == "failed"
+    assert "en_no_such_model" in found["names"]["detail"]
+
+
+def test_a_disabled_library_is_not_unhealthy(checks, monkeypatch):
+    """It is off, and that is all there is to say."""
+    monkeypatch.setenv("MNEMOSCOPE_DISABLED", "1")
+
+    assert [each["state"] for each in checks().values()] == ["off"]
+
+
+class TestJournal:
+    @pytest.fixture
+    def path(self, tmp_path, monkeypatch):
+        path = tmp_path / "journal"
+        monkeypatch.setenv("MNEMOSCOPE_JOURNAL", str(path))
+        return path
+
+    @pytest.fixture
+    def running(self, path):
+        """The journal of an application that runs, with a write that waits."""
+        journal = Journal(path, faults=Faults())
+        journal.append(Write(id="1", key="mem0", method="add", arguments="{}", created_ns=1))
+        yield journal
+        journal.close()
+
+    def test_what_a_running_application_has_in_it_is_seen(self, checks, running, path):
+        """And left to it: nothing is claimed, taken over or made."""
+        before = sorted(path.parent.iterdir())
+        found = checks()
+
+        assert found["journal"]["state"] == "warning"
+        assert "1 for mem0" in found["journal"]["detail"]
+        assert sorted(path.parent.iterdir()) == before
+        assert running.stats().waiting == {"mem0": 1}
+
+    def test_what_was_put_aside_is_seen(self, checks, path):
+        """Also when nothing else is left."""
+        path.with_name("journal.quarantine-1").write_bytes(b"rubble")
+
+        assert "journal.quarantine-1" in checks()["journal"]["detail"]
+
+    def test_a_place_that_cannot_be_written_has_failed(self, checks, path):
+        """There would be no journal when it is needed."""
+        path.mkdir()
+        found = checks()
+
+        assert found["journal"]["state"] == "failed"
+        assert "is a directory" in found["journal"]["detail"]
+
+
+class TestMetricsPort:
+    def port(self, monkeypatch, url):
+        monkeypatch.setenv("MNEMOSCOPE_PROMETHEUS_PORT", url.rpartition(":")[2])
+
+    def test_a_running_application_serves_it(self, checks, monkeypatch, http_receiver):
+        """It is asked, not bound."""
+        self.port(monkeypatch, http_receiver.url)
+
+        assert checks()["metrics port"]["state"] == "ok"
+
+    def test_somebody_elses_server_is_a_failure(self, checks, monkeypatch, http_receiver):
+        """Ours could not be served there."""
+        http_receiver.answer = lambda handler: http_receiver.respond(handler, 404)
+        self.port(monkeypatch, http_receiver.url)
+
+        assert checks()["metrics port"]["state"] == "failed"
+
+    def test_nobody_is_a_warning(self, checks, monkeypatch):
+        """The application may not run just now."""
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            self.port(monkeypatch, f"x:{sock.getsockname()[1]}")
+
+            assert checks()["metrics port"]["state"] == "warning"
+
+
+class TestScope:
+    SCOPE = """
+        from mnemoscope.memory import Mnemoscope
+        from mnemoscope.memory.settings import load_settings
+        from mnemoscope.memory.testing import CapturingSink
+
+        def make():
+            settings = load_settings(audit_pseudonym_key="00112233445566778899aabbccddeeff")
+            scope = Mnemoscope(settings, only_sinks=[CapturingSink()])
+            scope.observe(store="crm", operation="search_memory")(list)()
+            return scope
+    """
+
+    @pytest.mark.parametrize("name", ["make", "made", "Inside.made"])
+    def test_the_applications_own_is_looked_at(self, checks, application, name):
+        """A scope, or a function that returns one, with the stores that it guards."""
+        module = application(dedent(self.SCOPE) + "made = make()\nclass Inside:\n    made = made\n")
+        found = checks("--scope", f"{module}:{name}")
+
+        assert found["store.crm"]["state"] == "ok"
+        assert "sink.capture" in found
+
+    def test_the_environment_may_name_it(self, checks, application, monkeypatch):
+        """As ``MNEMOSCOPE_SCOPE``."""
+        monkeypatch.setenv("MNEMOSCOPE_SCOPE", f"{application(self.SCOPE)}:make")
+
+        assert "store.crm" in checks()
+
+    @pytest.mark.parametrize(
+        ("code", "address", "said"),
+        [
+            ("", "{}", "takes package.module:name"),
+            ("", "no.such.module:x", "there is no module no"),
+            ("", "{}:x", "there is no x in"),
+            ("x = 'ada@example.com'", "{}:x", "is a str, not a Mnemoscope"),
+            ("def x(): return None", "{}:x", "is a NoneType, not a Mnemoscope"),
+            ("async def x(): ...", "{}:x", "is a coroutine function"),
+            ("import no_such_dependency", "{}:x", "failed: ModuleNotFoundError at"),
+            ("raise SystemExit('ada@example.com')", "{}:x", "failed: SystemExit at"),
+            ("def x(): raise ValueError('ada@example.com')", "{}:x", "failed: ValueError at"),
+            ("def x(y): ...", "{}:x", "failed: TypeError at"),
+        ],
+    )
+    def test_what_is_none_ends_in_one_line(self, doctor, application, code, address, said):
+        """It says what is wrong and where, and quotes nothing of the application's."""
+        ended, out, err = doctor("--scope", address.format(application(code)))
+
+        assert ended == 4
+        assert out == ""
+        assert len(err.splitlines()) == 1
+        assert said in err
+        assert "ada@example.com" not in err

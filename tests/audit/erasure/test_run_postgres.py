@@ -1,0 +1,96 @@
+"""An erasure where the trail is in PostgreSQL: nothing is left in the heap after its vacuum."""
+
+from __future__ import annotations
+
+import pytest
+from remains import found_in
+
+from mnemoscope.audit.erasure import run
+from mnemoscope.audit.erasure.residue_scan import traces
+from mnemoscope.audit.erasure.run import ErasureRun
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.telemetry.event.event import OperationClass, Redacted
+
+pytestmark = pytest.mark.xdist_group("postgres")
+
+ADA, TENANT, TEXT = "ada@example.com", "acme", "her grandmother's marzipan recipe"
+
+
+class NoStores:
+    """An application without stores."""
+
+    def settle(self):
+        return []
+
+    def stores(self, subject):
+        return []
+
+    def erase_pseudonyms(self):
+        return None
+
+    def files(self):
+        return {}
+
+
+@pytest.fixture
+def log(postgres_url, subject_keys):
+    log = AuditLog(postgres_url, subject_keys)
+    yield log
+    log.close()
+
+
+@pytest.fixture
+def heap(postgres, postgres_url):
+    """
+    Return a function that has pages written out, and returns the folder that they are in.
+
+    Of this database alone: in another test's, the same customer has the same alias.
+    """
+
+    def folders():
+        import psycopg
+
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            found = connection.execute(
+                "SELECT oid FROM pg_database WHERE datname = current_database()"
+            ).fetchone()
+        return [postgres.folder / "data" / "base" / str(found[0])]
+
+    return folders
+
+
+def test_keys_and_aliases_are_gone_from_the_heap(log, heap, event_factory):
+    """With the control that they are there before; content was never there in clear."""
+    write = {"op_class": OperationClass.REMEMBER, "content": Redacted({"text": TEXT})}
+    log.append([event_factory(memory_ids=("m1",), **write)])
+    log.append([event_factory(customer="bob@example.com", memory_ids=("m2",), **write)])
+    uid = log.subjects.resolve(ADA, TENANT)
+    with log.reading() as snapshot:
+        alias, key, _detail = needles = run._samples(snapshot, [uid])
+    assert traces(needles, heap()) == len(needles)
+    assert found_in(heap(), TEXT) == set()
+
+    erasure = ErasureRun(log, NoStores(), customer=ADA, tenant=TENANT).run()
+
+    assert erasure.complete
+    assert erasure.details == 1
+    assert traces([alias, key], heap()) == 0
+    assert list(log.history(ADA, TENANT)) == []
+    assert len(list(log.history("bob@example.com", TENANT))) == 1
+
+
+def test_it_goes_on_after_being_broken_off(log, event_factory):
+    """The request is found again by its keyed alias, there as in SQLite."""
+    log.append([event_factory()])
+
+    def die(step):
+        if step == "searching files":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ErasureRun(log, NoStores(), customer=ADA, tenant=TENANT, tell=die).run()
+
+    erasure = ErasureRun(log, NoStores(), customer=ADA, tenant=TENANT).run()
+
+    assert (erasure.complete, erasure.resumed) == (True, True)

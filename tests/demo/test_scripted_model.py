@@ -1,0 +1,81 @@
+"""The scripted model: it streams, counts, and says that it is a script."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import HumanMessage, SystemMessage
+
+from mnemoscope.demo.agent import OUTLINER, WRITER
+from mnemoscope.demo.scripted_model import MODEL, PROVIDER, ScriptedModel
+
+LISTS = "Question?\n\nThey said:\n- I like tea. Green.\n- And cake.\n\nWe say:\n- Tea is at four."
+
+
+@pytest.fixture
+def model():
+    """Return the model."""
+    return ScriptedModel()
+
+
+def test_an_outline_takes_the_first_point_of_each_list(model):
+    """Asked for an outline, it names one point from each list in the prompt."""
+    reply = model.invoke([SystemMessage(OUTLINER), HumanMessage(LISTS)])
+
+    assert reply.text == "- I like tea.\n- Tea is at four."
+
+
+def test_an_answer_says_every_point(model):
+    """Asked to answer, it says all points that the prompt lists."""
+    reply = model.invoke([SystemMessage(WRITER), HumanMessage("Hm?\n- One.\n- Two.")])
+
+    assert "One. Two." in reply.text
+
+
+def test_the_same_prompt_gives_the_same_answer(model):
+    """There is no chance in it."""
+    prompt = [SystemMessage(WRITER), HumanMessage(LISTS)]
+
+    assert model.invoke(prompt).text == model.invoke(prompt).text
+
+
+def test_it_streams_word_by_word(model):
+    """The answer comes in chunks, the last of which has the usage and no text."""
+    chunks = list(model.stream([SystemMessage(WRITER), HumanMessage(LISTS)]))
+
+    assert len(chunks) > 5
+    assert [bool(chunk.usage_metadata) for chunk in chunks[-2:]] == [False, True]
+    assert chunks[-1].text == ""
+
+
+def test_usage_is_counted_in_words(model):
+    """The prompt's words are input, the system prompt's are cached, the answer's are output."""
+    prompt = [SystemMessage("one two three"), HumanMessage("four five")]
+
+    reply = model.invoke(prompt)
+
+    usage = reply.usage_metadata
+    assert usage["input_tokens"] == 5
+    assert usage["input_token_details"] == {"cache_read": 3}
+    assert usage["output_tokens"] == len(reply.text.split()) + 1
+    assert usage["output_token_details"] == {"reasoning": 1}
+
+
+def test_it_says_that_it_is_a_script(model):
+    """Provider and model are named so that nobody takes it for a language model."""
+    reply = model.invoke("Hello")
+
+    assert reply.response_metadata["model_provider"] == PROVIDER == "scripted"
+    assert reply.response_metadata["model_name"] == MODEL
+    assert MODEL.startswith("scripted")
+
+
+def test_a_surge_multiplies_every_kind_of_token():
+    """And changes nothing of what is said."""
+    prompt = [SystemMessage("one two three"), HumanMessage("four five")]
+    usual, more = ScriptedModel().invoke(prompt), ScriptedModel(times=lambda: 3).invoke(prompt)
+
+    assert more.text == usual.text
+    for kind in ("input_tokens", "output_tokens", "total_tokens"):
+        assert more.usage_metadata[kind] == 3 * usual.usage_metadata[kind]
+    assert more.usage_metadata["input_token_details"] == {"cache_read": 9}
+    assert more.usage_metadata["output_token_details"] == {"reasoning": 3}

@@ -1,0 +1,243 @@
+"""The modes of the audit trail: never waited for, waited for, and insisted on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError, MnemoscopeError
+from mnemoscope.memory.limits.audit_mode import parse_audit_mode
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.event.event import OperationClass, Status
+
+KEY = "00112233445566778899aabbccddeeff"
+FORGET, RECALL = OperationClass.FORGET, OperationClass.RECALL
+
+
+@pytest.fixture
+def trail(tmp_path):
+    """Return the path of the database; its folder is there only once it is made."""
+    return tmp_path / "trail" / "audit.db"
+
+
+@pytest.fixture
+def make_scope(tmp_path, trail, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    made = []
+
+    def make(mode, **settings):
+        settings = {"sinks": "audit", "audit_url": f"sqlite:///{trail}", **settings}
+        scope = Mnemoscope(
+            load_settings(audit_mode=mode, audit_pseudonym_key=KEY, pii_model="none", **settings)
+        )
+        made.append(scope)
+        return scope
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def recorded(scope):
+    try:
+        return [row.method for row in scope.audit.rows()]
+    except Exception as exc:  # noqa: BLE001 - there is no database
+        return [type(exc).__name__]
+
+
+class TestParse:
+    @pytest.mark.parametrize(
+        ("text", "durable", "strict"),
+        [
+            ("fail_open", set(), set()),
+            ("durable:forget, recall", {FORGET, RECALL}, set()),
+            ("strict:forget", {FORGET}, {FORGET}),
+        ],
+    )
+    def test_modes(self, text, durable, strict):
+        """A mode, and perhaps the classes that it is limited to."""
+        mode = parse_audit_mode(text)
+
+        assert (mode.durable, mode.strict) == (durable, strict)
+
+    def test_without_classes_it_is_for_all(self):
+        """Save model calls, which touch no memory."""
+        assert parse_audit_mode("strict").strict == set(OperationClass) - {OperationClass.MODEL}
+
+    @pytest.mark.parametrize(
+        "text", ["", "always", "strict:", "strict:model", "durable:everything"]
+    )
+    def test_what_is_no_mode_is_refused(self, text):
+        """One line, that says what would be one."""
+        with pytest.raises(ConfigurationError, match="expected fail_open, durable or strict"):
+            load_settings(audit_mode=text)
+
+
+class TestModes:
+    def test_fail_open_waits_for_nothing(self, make_scope):
+        """No step of the guard has anything to do with the trail."""
+        scope = make_scope("fail_open")
+        guard = scope.observe(store="crm", operation="search_memory")
+
+        assert scope._parts.guards.await_audit is None
+        assert scope._parts.guards.require_audit is None
+        assert guard(lambda: [1])() == [1]
+
+    def test_durable_calls_return_when_they_are_recorded(self, make_scope):
+        """Each is in the database before its caller goes on."""
+        scope = make_scope("durable")
+
+        @scope.observe(store="crm", operation="search_memory")
+        def find():
+            return [1]
+
+        for number in range(1, 4):
+            assert find() == [1]
+            assert recorded(scope) == ["find"] * number
+
+    def test_failed_calls_are_waited_for_too(self, make_scope):
+        """Whatever the end of a call, its event is there when the caller hears of it."""
+        scope = make_scope("durable")
+
+        @scope.observe(store="crm", operation="search_memory")
+        def find():
+            raise ValueError
+
+        with pytest.raises(ValueError):  # noqa: PT011 - the caller's own, unchanged
+            find()
+        assert recorded(scope) == ["find"]
+
+    async def test_asynchronous_calls_wait_without_holding_the_loop(self, make_scope):
+        """Others go on meanwhile; the event is there when the call returns."""
+        scope = make_scope("durable")
+
+        @scope.observe(store="crm", operation="search_memory")
+        async def find():
+            return [1]
+
+        ticks = []
+
+        async def tick():
+            while True:
+                ticks.append(1)
+                await asyncio.sleep(0)
+
+        ticking = asyncio.create_task(tick())
+        before = len(ticks)
+        assert await find() == [1]
+        ticking.cancel()
+        assert recorded(scope) == ["find"]
+        assert len(ticks) > before + 1
+
+    def test_many_callers_share_a_commit(self, make_scope):
+        """Threads that wait at the same time wait for one transaction, not for one each."""
+        scope = make_scope("durable")
+
+        @scope.observe(store="crm", operation="search_memory")
+        def find():
+            return [1]
+
+        find()
+        log, batches = scope.audit, []
+        record = log.record
+        log.record = lambda drafts: (
+            batches.append(len(drafts)) or time.sleep(0.02) or record(drafts)
+        )
+        threads = [threading.Thread(target=find) for _ in range(32)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert sum(batches) == 32
+        assert len(batches) < 16
+
+    def test_durable_is_content_with_the_spool(self, make_scope, trail, tmp_path):
+        """With the database away a call returns when its event is in the spool."""
+        trail.parent.touch()
+        scope = make_scope("durable")
+
+        @scope.observe(store="crm", operation="search_memory")
+        def find():
+            return [1]
+
+        assert find() == [1]
+        (spool,) = (tmp_path / "data").rglob("*.spool")
+        assert spool.stat().st_size > 500
+        assert not scope._parts.faults.counts["audit_gate.settle"]
+        trail.parent.unlink()
+
+    @pytest.mark.parametrize("mode", ["strict", "strict:recall"])
+    def test_strict_refuses_what_could_not_be_audited(self, make_scope, trail, tmp_path, mode):
+        """Neither database nor spool: the store is not asked, and the caller is told."""
+        trail.parent.touch()
+        (tmp_path / "file").touch()
+        scope = make_scope(mode, audit_spool=tmp_path / "file" / "spool")
+        asked = []
+
+        @scope.observe(store="crm", operation="search_memory", neutral=list)
+        def find():
+            asked.append(1)
+
+        with pytest.raises(AuditUnavailableError, match="mnemoscope doctor") as caught:
+            find()
+        assert isinstance(caught.value, MnemoscopeError)
+        assert asked == []
+        assert scope.last_outcome().status is Status.DENIED
+        trail.parent.unlink()
+
+    def test_strict_is_for_its_classes_alone(self, make_scope, trail, tmp_path):
+        """A recall goes through where only what is forgotten must be audited."""
+        trail.parent.touch()
+        (tmp_path / "file").touch()
+        scope = make_scope("strict:forget", audit_spool=tmp_path / "file" / "spool")
+
+        @scope.observe(store="crm", operation="search_memory", neutral=list)
+        def find():
+            return [1]
+
+        @scope.observe(store="crm", operation="delete_memory")
+        def drop():
+            raise AssertionError
+
+        assert find() == [1]
+        with pytest.raises(AuditUnavailableError):
+            drop()
+        trail.parent.unlink()
+
+    def test_strict_works_again_when_the_database_is_back(self, make_scope, trail, tmp_path):
+        """What was refused is tried again by the caller, and then audited."""
+        trail.parent.touch()
+        (tmp_path / "file").touch()
+        scope = make_scope("strict", audit_spool=tmp_path / "file" / "spool")
+
+        @scope.observe(store="crm", operation="search_memory")
+        def find():
+            return [1]
+
+        with pytest.raises(AuditUnavailableError):
+            find()
+        trail.parent.unlink()
+        (sink,) = scope._parts.drain.sinks
+        sink.probe()
+        assert not sink.waiting
+
+        assert find() == [1]
+        assert recorded(scope) == ["find"] * 2
+
+
+def test_a_sink_that_has_somewhere_to_write_accepts(tmp_path, subject_keys):
+    """At first, and as long as either database or spool takes something."""
+    log = AuditLog(tmp_path / "audit.db", subject_keys)
+    sink = AuditSink(log, Spool(tmp_path / "spool", log.ring))
+    sink.probe()
+
+    assert sink.accepts()
+    sink.close(1.0)

@@ -1,0 +1,216 @@
+"""The decorator for any other function that touches a store."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+
+import pytest
+
+from mnemoscope.memory.context import context
+from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.guard.call import last_event
+from mnemoscope.memory.guard.decorator import OPERATIONS, function_failed, observed
+from mnemoscope.telemetry.event.event import Status
+
+
+class Outage(Exception):  # noqa: N818 - a driver's own name
+    """What a driver raises."""
+
+
+@pytest.fixture
+def observe(make_guard):
+    """Return the decorator, with a guard behind it."""
+    guard = make_guard(failed=function_failed)
+
+    def decorate(*, operation="search_memory", neutral=list, inline=False):
+        return observed(
+            lambda _store: guard, store="crm", operation=operation, neutral=neutral, inline=inline
+        )
+
+    return decorate
+
+
+class TestCalls:
+    async def test_both_colours_are_guarded_and_kept(self, observe):
+        """The function is called with what the caller passed, and the event counts its results."""
+
+        @observe()
+        def plain(customer, *, limit):
+            return [customer] * limit
+
+        @observe()
+        async def coloured(customer, *, limit):
+            return [customer] * limit
+
+        answers = [plain("c-1", limit=2), await coloured("c-1", limit=3)]
+
+        assert answers == [["c-1"] * 2, ["c-1"] * 3]
+        assert last_event.get().hits == 3
+        assert last_event.get().method == "coloured"
+        assert inspect.iscoroutinefunction(coloured)
+        assert list(inspect.signature(plain).parameters) == ["customer", "limit"]
+
+    def test_a_failure_gives_the_neutral_value(self, observe):
+        """A new one each time, so that a caller may fill it."""
+
+        @observe()
+        def facts():
+            raise Outage
+
+        first, second = facts(), facts()
+
+        assert (first, second) == ([], [])
+        assert first is not second
+        assert last_event.get().status is Status.DEGRADED
+
+    def test_without_a_neutral_value_the_error_is_raised(self, observe):
+        """As the same object."""
+        error = Outage()
+
+        @observe(neutral=None)
+        def facts():
+            raise error
+
+        with pytest.raises(Outage) as seen:
+            facts()
+
+        assert seen.value is error
+
+    @pytest.mark.parametrize("error", [TypeError, KeyError, AttributeError, ZeroDivisionError])
+    def test_programming_errors_are_raised(self, observe, error):
+        """They are the function's own, not the store's."""
+
+        @observe()
+        def facts():
+            raise error
+
+        with pytest.raises(error):
+            facts()
+
+    def test_an_exit_is_an_exit(self, observe):
+        """A function that ends the process ends the process."""
+
+        @observe()
+        def facts():
+            raise SystemExit(3)
+
+        with pytest.raises(SystemExit):
+            facts()
+
+    def test_an_interrupt_of_a_graph_passes(self, observe):
+        """LangGraph pauses for a person by raising an exception."""
+        errors = pytest.importorskip("langgraph.errors")
+
+        @observe()
+        def ask():
+            raise errors.GraphInterrupt
+
+        with pytest.raises(errors.GraphInterrupt):
+            ask()
+
+    def test_arguments_are_not_kept(self, observe):
+        """Nor changed: nothing is known of what they mean."""
+
+        @observe()
+        def facts(email):
+            return [email]
+
+        with context(tenant="acme"):
+            answer = facts("ada@example.com")
+
+        assert answer == ["ada@example.com"]
+        assert "ada@" not in repr(last_event.get())
+        assert last_event.get().content is None
+
+    def test_inline_functions_stay_on_their_thread(self, observe):
+        """Some database sessions are bound to it."""
+
+        @observe(inline=True)
+        def facts():
+            return threading.get_ident()
+
+        assert facts() == threading.get_ident()
+
+    async def test_nothing_happens_while_nothing_is_configured(self):
+        """The function is called as if it were not decorated."""
+        decorate = observed(
+            lambda _store: None,
+            store="crm",
+            operation="search_memory",
+            neutral=list,
+            inline=False,
+        )
+
+        @decorate
+        def plain():
+            raise Outage
+
+        @decorate
+        async def coloured():
+            return "tea"
+
+        with pytest.raises(Outage):
+            plain()
+        assert await coloured() == "tea"
+
+
+class TestDecorating:
+    def test_unknown_operations_are_refused(self, observe):
+        """When the module is imported, with the names that are known."""
+        with pytest.raises(ConfigurationError, match="search_memory, create_memory"):
+            observe(operation="search")
+
+    def test_generators_are_refused(self, observe):
+        """A guard around a generator function would time its creation only."""
+
+        def plain():
+            yield
+
+        async def coloured():
+            yield
+
+        for fn in (plain, coloured):
+            with pytest.raises(ConfigurationError, match=fn.__name__):
+                observe()(fn)
+
+    def test_forgetting_has_no_neutral_value(self, observe):
+        """A parameter that could not take effect is refused, not ignored."""
+        with pytest.raises(ConfigurationError, match="fails closed"):
+            observe(operation="delete_memory")
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    def test_every_operation_has_a_class(self, observe, operation):
+        """And the event says which."""
+
+        @observe(operation=operation, neutral=None)
+        def facts():
+            return None
+
+        facts()
+
+        assert last_event.get().operation == operation
+        assert last_event.get().op_class is OPERATIONS[operation]
+
+
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("exc", "failure"),
+        [
+            (Outage(), True),
+            (ConnectionError(), True),
+            (TimeoutError(), True),
+            (RuntimeError(), True),
+            (ValueError(), False),
+            (IndexError(), False),
+            (ModuleNotFoundError(), False),
+            (KeyboardInterrupt(), False),
+            (SystemExit(), False),
+            (ExceptionGroup("two", [Outage(), ConnectionError()]), True),
+            (ExceptionGroup("two", [Outage(), ValueError()]), False),
+        ],
+        ids=repr,
+    )
+    def test_a_drivers_errors_are_told_from_a_functions(self, exc, failure):
+        """Of a group, all must be the driver's."""
+        assert function_failed(exc) is failure

@@ -1,0 +1,772 @@
+"""The OTLP sink, against real collectors, the real SDK, and back ends that take nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
+
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.delivery.sink import (
+    DeliveryError,
+    UnacceptableError,
+    UnavailableError,
+)
+from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.trace import TraceRef, Tracing, entered
+from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry.otlp import semconv
+from mnemoscope.telemetry.otlp.host import host_tracing
+from mnemoscope.telemetry.otlp.metrics import OTHER, CappedValues
+from mnemoscope.telemetry.otlp.sink import OtlpSink
+
+USAGE = Usage(
+    model="gpt-4o-mini",
+    provider="openai",
+    node="draft",
+    namespace=("outer", "inner"),
+    input_tokens=120,
+    output_tokens=30,
+    cached_tokens=100,
+    cache_write_tokens=7,
+    reasoning_tokens=10,
+    time_to_first_token_s=0.4,
+    cost_usd=0.00123,
+)
+CLIENT, INTERNAL, ERROR = 3, 1, 2
+"""Numbers of span kinds and of the status code, on the wire."""
+
+
+def run(code, env=None):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+
+def open_files():
+    return {each.name for each in Path("/proc/self/fd").iterdir()}
+
+
+@pytest.fixture
+def sink():
+    sink = OtlpSink()
+    yield sink
+    sink.close(1.0)
+
+
+@pytest.fixture
+def finished():
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def host(finished):
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(finished))
+    yield provider
+    provider.shutdown()
+
+
+@pytest.fixture
+def hosted(host):
+    """A sink in a host that has both providers."""
+    return OtlpSink(provider=host, meter_provider=MeterProvider(shutdown_on_exit=False))
+
+
+class TestOnTheWire:
+    def test_a_span_has_the_ids_and_times_that_were_captured(self, sink, otlp, make_event):
+        """The collector gets exactly the ids, parent and times of the event."""
+        ref = TraceRef(0xABC, 0xDEF, 0x123, parent_is_remote=True)
+        event = make_event(trace=ref)
+
+        sink.write([event])
+
+        (span,) = otlp.spans
+        assert span.trace_id.hex() == ref.trace_hex
+        assert span.span_id.hex() == ref.span_hex
+        assert span.parent_span_id.hex() == "0000000000000123"
+        assert span.flags & 0x300 == 0x300
+        assert span.start_time_unix_nano == event.started_ns
+        assert span.end_time_unix_nano == event.ended_ns
+
+    def test_a_recall_follows_the_memory_conventions(self, sink, otlp, make_event, attributes_of):
+        """A recall is a CLIENT span named by its operation, with what was found and for whom."""
+        event = make_event(
+            hits=3,
+            top_score=0.91,
+            memory_ids=("m1", "m2", "m3"),
+            agent="sales",
+            feature="reply",
+            run="thread-1",
+            collection="facts",
+            redactions={"EMAIL_ADDRESS": 2},
+        )
+
+        sink.write([event])
+
+        (span,) = otlp.spans
+        assert (span.name, span.kind) == ("search_memory", CLIENT)
+        assert attributes_of(span) == {
+            "gen_ai.operation.name": "search_memory",
+            "gen_ai.provider.name": "mem0",
+            "gen_ai.memory.store.id": "facts",
+            "gen_ai.memory.record.count": 3,
+            "gen_ai.agent.name": "sales",
+            "gen_ai.conversation.id": "thread-1",
+            "enduser.pseudo.id": event.subject.hashed("otlp"),
+            "mnemoscope.store": "mem0",
+            "mnemoscope.method": "search",
+            "mnemoscope.class": "recall",
+            "mnemoscope.status": "ok",
+            "mnemoscope.neutral": False,
+            "mnemoscope.late": False,
+            "mnemoscope.nested": False,
+            "mnemoscope.waited_s": 0.01,
+            "mnemoscope.top_score": 0.91,
+            "mnemoscope.tenant": "acme",
+            "mnemoscope.feature": "reply",
+            "mnemoscope.redactions.EMAIL_ADDRESS": 2,
+            "mnemoscope.event_id": event.event_id,
+        }
+
+    def test_a_qdrant_call_is_a_database_call_too(self, sink, otlp, make_event, attributes_of):
+        """Qdrant operations carry the database conventions, so that existing views find them."""
+        event = make_event(
+            store="documents",
+            db_system="qdrant",
+            method="query_points",
+            collection="docs",
+            nested=True,
+        )
+
+        sink.write([event])
+
+        found = attributes_of(otlp.spans[0])
+        assert found["db.system.name"] == "qdrant"
+        assert found["db.operation.name"] == "query_points"
+        assert found["db.collection.name"] == "docs"
+        assert found["mnemoscope.nested"] is True
+
+    def test_one_written_memory_is_named(self, sink, otlp, make_event, attributes_of):
+        """An operation on one memory says which; one on several says how many."""
+        one = make_event(operation="update_memory", memory_ids=("m1",))
+        two = make_event(operation="upsert_memory", memory_ids=("m1", "m2"))
+
+        sink.write([one, two])
+
+        first, second = map(attributes_of, otlp.spans)
+        assert first["gen_ai.memory.record.id"] == "m1"
+        assert first["gen_ai.memory.record.count"] == 1
+        assert "gen_ai.memory.record.id" not in second
+        assert second["gen_ai.memory.record.count"] == 2
+
+    def test_a_checkpoint_of_the_trail_is_an_anchor(self, sink, otlp, checkpoint, attributes_of):
+        """Its span has the log's name, its size and its root."""
+        sink.write([checkpoint])
+
+        assert attributes_of(otlp.spans[0]).items() >= {
+            ("gen_ai.operation.name", "audit_checkpoint"),
+            ("gen_ai.memory.store.id", "log/1"),
+            ("gen_ai.memory.record.count", 4_096),
+            ("gen_ai.memory.record.id", "ab" * 32),
+        }
+
+    def test_a_model_call_follows_the_inference_conventions(
+        self, sink, otlp, make_event, attributes_of
+    ):
+        """A model call is named by its model and carries every kind of token, and its cost."""
+        event = make_event(
+            operation="chat",
+            op_class=OperationClass.MODEL,
+            store="model",
+            method="stream",
+            usage=USAGE,
+        )
+
+        sink.write([event])
+
+        (span,) = otlp.spans
+        found = attributes_of(span)
+        assert (span.name, span.kind) == ("chat gpt-4o-mini", CLIENT)
+        assert {key: found[key] for key in found if key.startswith("gen_ai.")} == {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": "openai",
+            "gen_ai.request.model": "gpt-4o-mini",
+            "gen_ai.request.stream": True,
+            "gen_ai.response.model": "gpt-4o-mini",
+            "gen_ai.response.time_to_first_chunk": 0.4,
+            "gen_ai.usage.input_tokens": 120,
+            "gen_ai.usage.output_tokens": 30,
+            "gen_ai.usage.cache_read.input_tokens": 100,
+            "gen_ai.usage.cache_creation.input_tokens": 7,
+            "gen_ai.usage.reasoning.output_tokens": 10,
+        }
+        assert found["mnemoscope.cost_usd"] == pytest.approx(0.00123)
+        assert found["mnemoscope.node"] == "draft"
+        assert found["mnemoscope.namespace"] == ["outer", "inner"]
+
+    def test_a_frame_around_model_calls_is_internal(self, sink, otlp, make_event):
+        """A graph or node is not a call to another system."""
+        sink.write([make_event(operation="invoke_workflow", op_class=OperationClass.MODEL)])
+
+        assert otlp.spans[0].kind == INTERNAL
+
+    @pytest.mark.parametrize(
+        ("status", "error", "reported"),
+        [
+            (Status.ERROR, "builtins.ConnectionError", "builtins.ConnectionError"),
+            (Status.DEGRADED, "httpx.ReadTimeout", "httpx.ReadTimeout"),
+            (Status.REJECTED, None, "rejected"),
+        ],
+    )
+    def test_a_failure_is_an_error_span_without_a_message(
+        self, sink, otlp, make_event, attributes_of, status, error, reported
+    ):
+        """What the caller did not get is an error; its type is told, its message never."""
+        sink.write([make_event(status=status, error=error)])
+
+        (span,) = otlp.spans
+        assert span.status.code == ERROR
+        assert not span.status.message
+        assert attributes_of(span)["error.type"] == reported
+
+    @pytest.mark.parametrize("status", [Status.OK, Status.EMPTY, Status.CANCELLED])
+    def test_what_is_nobodys_fault_is_no_error(self, sink, otlp, make_event, status):
+        """An empty answer, and a caller that went away, leave the span's status unset."""
+        sink.write([make_event(status=status)])
+
+        assert otlp.spans[0].status.code == 0
+
+    def test_content_and_people_stay_at_home(self, sink, otlp, make_event):
+        """By default neither content nor the customer's id is in what is sent."""
+        sink.write([make_event(content=Redacted({"query": "what does she like?"}))])
+
+        sent = b"".join(r.SerializeToString() for r in otlp.trace_requests + otlp.metric_requests)
+        assert b"what does she like?" not in sent
+        assert b"ada@example.com" not in sent
+
+    def test_content_can_be_opted_in(self, otlp, make_event, attributes_of):
+        """With ``content=True`` the redacted content is one JSON attribute."""
+        sink = OtlpSink(content=True)
+        sink.write([make_event(content=Redacted({"query": "what does <PERSON> like?"}))])
+        sink.close(1.0)
+
+        content = attributes_of(otlp.spans[0])[semconv.CONTENT]
+        assert content == '{"query":"what does <PERSON> like?"}'
+
+    def test_an_unsampled_trace_is_not_sent(self, sink, otlp, make_event):
+        """A trace that the host decided not to record has no span, but is still measured."""
+        sink.write([make_event(trace=TraceRef(1, 2, sampled=False))])
+
+        assert not otlp.spans
+        assert otlp.metrics()["gen_ai.client.operation.duration"][0].count == 1
+
+    def test_text_that_is_no_unicode_does_not_cost_the_batch(
+        self, sink, otlp, make_event, attributes_of
+    ):
+        """A lone surrogate is replaced: protobuf would refuse the whole batch."""
+        sink.write([make_event(run="thread-\ud83d", store="crm\ud83d"), make_event()])
+
+        assert len(otlp.spans) == 2
+        assert attributes_of(otlp.spans[0])["gen_ai.conversation.id"] == "thread-?"
+
+    def test_the_resource_is_the_environments(self, otlp, make_event, monkeypatch):
+        """``OTEL_SERVICE_NAME`` and the resource that was passed name the service."""
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "agent")
+        for sink in (OtlpSink(), OtlpSink(resource=Resource({"service.name": "given"}))):
+            sink.write([make_event()])
+            sink.close(1.0)
+
+        assert [each["service.name"] for each in otlp.resources] == ["agent", "given"]
+
+    def test_an_exporter_that_is_set_to_none_is_silent(self, otlp, make_event, monkeypatch):
+        """``OTEL_TRACES_EXPORTER=none`` leaves the metrics alone, and so the other way round."""
+        monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
+        sink = OtlpSink()
+        sink.write([make_event()])
+        sink.close(1.0)
+
+        assert not otlp.trace_requests
+        assert otlp.metric_requests
+
+    def test_headers_reach_the_collector(self, otlp_http, make_event, monkeypatch):
+        """``OTEL_EXPORTER_OTLP_HEADERS`` and compression work as in every other exporter."""
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-key=secret")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
+        sink = OtlpSink()
+        sink.write([make_event()])
+        sink.close(1.0)
+
+        _path, headers, _body = otlp_http.http.requests[0]
+        assert headers["x-key"] == "secret"
+        assert len(otlp_http.spans) == 1
+
+
+class TestMetrics:
+    def test_durations_are_in_a_histogram(self, sink, otlp, make_event, attributes_of):
+        """Operations are measured by operation, store and status, in the recommended buckets."""
+        sink.write([make_event(), make_event(duration_s=1.0)])
+
+        (point,) = otlp.metrics()["gen_ai.client.operation.duration"]
+        assert (point.count, point.sum) == (2, 1.25)
+        assert list(point.explicit_bounds)[:3] == [0.01, 0.02, 0.04]
+        assert point.explicit_bounds[-1] == pytest.approx(81.92)
+        assert attributes_of(point) == {
+            "gen_ai.operation.name": "search_memory",
+            "gen_ai.provider.name": "mem0",
+            "mnemoscope.status": "ok",
+            "mnemoscope.nested": False,
+        }
+
+    def test_tokens_are_counted_by_type(self, sink, otlp, make_event, attributes_of):
+        """Input and output tokens are two series of one model, and the first chunk is timed."""
+        model = {"operation": "chat", "op_class": OperationClass.MODEL, "usage": USAGE}
+        sink.write([make_event(**model)])
+
+        metrics = otlp.metrics()
+        tokens = {
+            attributes_of(point)["gen_ai.token.type"]: point.sum
+            for point in metrics["gen_ai.client.token.usage"]
+        }
+        (first,) = metrics["gen_ai.client.operation.time_to_first_chunk"]
+        assert tokens == {"input": 120, "output": 30}
+        assert first.sum == pytest.approx(0.4)
+        assert attributes_of(first)["gen_ai.request.model"] == "gpt-4o-mini"
+
+    def test_an_exemplar_leads_to_the_trace(self, sink, otlp, make_event):
+        """A measurement carries the trace it came from."""
+        sink.write([make_event(trace=TraceRef(0xFEED, 0xBEEF))])
+
+        (point,) = otlp.metrics()["gen_ai.client.operation.duration"]
+        assert point.exemplars[0].trace_id.hex() == f"{0xFEED:032x}"
+
+    def test_metrics_go_out_once_an_interval(self, sink, otlp, make_event):
+        """Sums are sent with the first batch, and then not before the interval is over."""
+        sink.write([make_event()])
+        sink.write([make_event()])
+        before = len(otlp.metric_requests)
+        flushed = sink.flush(1.0)
+
+        assert (before, flushed) == (1, True)
+        assert otlp.metrics()["gen_ai.client.operation.duration"][0].count == 2
+
+    def test_closing_sends_the_last_sums(self, otlp, make_event):
+        """What was measured since the last interval is not lost with the process."""
+        sink = OtlpSink()
+        sink.write([make_event()])
+        sink.write([make_event()])
+        sink.close(1.0)
+
+        assert otlp.metrics()["gen_ai.client.operation.duration"][0].count == 2
+
+    def test_a_batch_that_is_written_again_is_measured_once(self, sink, otlp_http, make_event):
+        """A lane that retries a batch does not count its operations twice."""
+        batch = [make_event(), make_event()]
+        accept = otlp_http.http.answer
+        otlp_http.http.answer = lambda handler: otlp_http.http.respond(handler, 400)
+        with pytest.raises(DeliveryError):
+            sink.write(batch)
+        otlp_http.http.answer = accept
+        sink.write(batch)
+
+        assert otlp_http.metrics()["gen_ai.client.operation.duration"][0].count == 2
+        assert len(otlp_http.spans) == 2
+
+    def test_values_of_an_attribute_are_capped(self):
+        """No user can make a metric grow without end by naming things."""
+        capped = CappedValues(limit=2)
+
+        seen = [capped("store", value) for value in ("a", "b", "c", "a", "d")]
+
+        assert seen == ["a", "b", OTHER, "a", OTHER]
+
+
+class TestInAHost:
+    def test_spans_go_through_the_hosts_provider(self, hosted, finished, make_event):
+        """The host's processors get the span with the ids that were captured."""
+        hosted.write([make_event(trace=TraceRef(0xABC, 0xDEF, 0x123))])
+
+        (span,) = finished.get_finished_spans()
+        assert (span.context.trace_id, span.context.span_id) == (0xABC, 0xDEF)
+        assert span.parent.span_id == 0x123
+        assert span.instrumentation_scope.name == "mnemoscope"
+
+    def test_spans_fit_between_the_hosts_own(self, host, hosted, finished, make_event):
+        """Ours is a child of the host's span, and a client's span below is a child of ours."""
+        tracer = host.get_tracer("host")
+        with tracer.start_as_current_span("agent") as above:
+            ref = Tracing().capture()
+            with entered(ref), tracer.start_as_current_span("http") as below:
+                pass
+        hosted.write([make_event(trace=ref)])
+
+        ours = finished.get_finished_spans()[-1]
+        assert ours.parent.span_id == above.get_span_context().span_id
+        assert below.parent.span_id == ours.context.span_id
+        assert {s.context.trace_id for s in finished.get_finished_spans()} == {ref.trace_id}
+
+    def test_the_hosts_own_spans_keep_their_ids(self, host, hosted, finished, make_event):
+        """Handing out captured ids is confined to our own tracer."""
+        hosted.write([make_event(trace=TraceRef(0xABC, 0xDEF))])
+        with host.get_tracer("host").start_as_current_span("agent"):
+            pass
+
+        _ours, theirs = finished.get_finished_spans()
+        assert theirs.context.span_id != 0xDEF
+
+    def test_two_sinks_on_one_provider_keep_apart(self, host, finished, make_event):
+        """Two scopes share the SDK's tracer, from two threads, and no span gets another's ids."""
+        meters = MeterProvider(shutdown_on_exit=False)
+        sinks = [OtlpSink(provider=host, meter_provider=meters) for _ in range(2)]
+
+        def write(sink, base):
+            for n in range(200):
+                event = make_event(trace=TraceRef(base + n, base + n), run=str(base + n))
+                sink.write([event])
+
+        threads = [
+            threading.Thread(target=write, args=(sink, base))
+            for sink, base in zip(sinks, (1_000, 5_000), strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        spans = finished.get_finished_spans()
+        assert len(spans) == 400
+        assert all(str(s.context.span_id) == s.attributes[semconv.CONVERSATION_ID] for s in spans)
+
+    def test_the_hosts_sampler_decides(self, finished, make_event):
+        """A root span that the host's sampler drops is not recorded."""
+        provider = TracerProvider(ParentBased(ALWAYS_OFF), shutdown_on_exit=False)
+        provider.add_span_processor(SimpleSpanProcessor(finished))
+        sink = OtlpSink(provider=provider, meter_provider=MeterProvider(shutdown_on_exit=False))
+        sink.write([make_event(trace=TraceRef(1, 2)), make_event(trace=TraceRef(1, 3, 2))])
+
+        (span,) = finished.get_finished_spans()
+        assert span.context.span_id == 3
+
+    def test_metrics_go_through_the_hosts_provider(self, host, make_event):
+        """The host's reader sees our histograms."""
+        reader = InMemoryMetricReader()
+        sink = OtlpSink(
+            provider=host, meter_provider=MeterProvider([reader], shutdown_on_exit=False)
+        )
+        sink.write([make_event()])
+
+        (metric,) = reader.get_metrics_data().resource_metrics[0].scope_metrics[0].metrics
+        assert metric.name == "gen_ai.client.operation.duration"
+
+    def test_a_host_without_metrics_gets_no_exporter(self, host, make_event, monkeypatch):
+        """Traces set up in code are no reason to send metrics to a collector nobody named."""
+        monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT", raising=False)
+        sink = OtlpSink(provider=host)
+        sink.write([make_event()])
+
+        assert sink.flush(0.1)
+        assert not sink.faults.counts
+
+    def test_closing_leaves_the_host_alone(self, host, hosted, finished, make_event):
+        """The provider is the host's to shut down."""
+        hosted.write([make_event()])
+        hosted.close(1.0)
+        host.get_tracer("host").start_span("after").end()
+
+        assert len(finished.get_finished_spans()) == 2
+
+    def test_it_works_behind_the_drain(self, hosted, finished, make_event):
+        """The drain suppresses instrumentation around sinks; our spans are built all the same."""
+        drain = Drain([hosted])
+        drain.emit(make_event())
+        flushed = drain.flush(5)
+        drain.close()
+
+        assert flushed
+        assert len(finished.get_finished_spans()) == 1
+
+    def test_a_disabled_sdk_stays_disabled(self, make_event, monkeypatch):
+        """``OTEL_SDK_DISABLED=true`` builds nothing and breaks nothing."""
+        monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+        sink = OtlpSink()
+        sink.write([make_event()])
+        sink.close(0.1)
+
+        assert not sink.faults.counts
+
+
+class TestHostTracing:
+    @pytest.fixture
+    def as_global(self, monkeypatch):
+        def install(provider):
+            monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+
+        return install
+
+    def test_without_a_host_everything_is_sampled(self):
+        """Where there is no SDK provider, ids are ours and every trace is recorded."""
+        ref = host_tracing().capture()
+
+        assert ref.sampled
+        assert ref.trace_id
+        assert ref.span_id
+
+    def test_the_hosts_sampler_decides_for_roots(self, as_global):
+        """A trace that begins with us is recorded if and only if the host would record it."""
+        sampler = TraceIdRatioBased(0.5)
+        as_global(TracerProvider(sampler, shutdown_on_exit=False))
+        tracing = host_tracing()
+        refs = [tracing.capture() for _ in range(200)]
+
+        wanted = [
+            sampler.should_sample(None, ref.trace_id, "x").decision.value == 2 for ref in refs
+        ]
+        assert [ref.sampled for ref in refs] == wanted
+        assert len(set(wanted)) == 2
+
+    def test_the_hosts_ids_are_used(self, as_global):
+        """A generator of the host's own, for example X-Ray's, makes our ids too."""
+
+        class Counting:
+            def generate_span_id(self):
+                return 7
+
+            def generate_trace_id(self):
+                return 70
+
+        as_global(TracerProvider(id_generator=Counting(), shutdown_on_exit=False))
+        ref = host_tracing().capture()
+
+        assert (ref.trace_id, ref.span_id) == (70, 7)
+
+    def test_a_provider_that_comes_later_is_found(self, as_global):
+        """Hosts may set up OpenTelemetry after us; we look again once a second."""
+        now = iter((0.0, 0.0, 0.5, 1.5, 1.5))
+        tracing = host_tracing(clock=lambda: next(now))
+        before = tracing.capture()
+        as_global(TracerProvider(ALWAYS_OFF, shutdown_on_exit=False))
+        soon = tracing.capture()
+        later = tracing.capture()
+
+        assert [ref.sampled for ref in (before, soon, later)] == [True, True, False]
+
+
+class TestWhenTheBackEndIsBroken:
+    @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+    def test_a_write_ends_in_time_and_says_so(
+        self, broken_url, protocol, make_event, monkeypatch, caplog, no_new_threads
+    ):
+        """Whatever a collector does instead of answering, the write raises within its bound."""
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", broken_url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)
+        sink = OtlpSink()
+        started = time.monotonic()
+        with pytest.raises(DeliveryError):
+            sink.write([make_event()])
+        took = time.monotonic() - started
+        sink.close(0.0)
+
+        assert took < 3.0
+        assert not caplog.records
+
+    @pytest.mark.parametrize(
+        ("code", "error"),
+        [
+            ("INVALID_ARGUMENT", UnacceptableError),
+            ("UNAVAILABLE", UnavailableError),
+            ("RESOURCE_EXHAUSTED", UnavailableError),
+            ("UNAUTHENTICATED", UnavailableError),
+        ],
+    )
+    def test_what_grpc_says_decides_whether_to_ask_again(
+        self, sink, otlp_grpc, make_event, code, error
+    ):
+        """For another batch, or for the same one later."""
+        import grpc
+
+        otlp_grpc.refuses_with = grpc.StatusCode[code]
+        with pytest.raises(error, match=code):
+            sink.write([make_event()])
+        otlp_grpc.refuses_with = None
+        sink.write([make_event()])
+
+        assert len(otlp_grpc.spans) == 1
+
+    def test_a_batch_too_large_for_grpc_is_to_be_halved(self, otlp_grpc, make_event):
+        """A server takes 4 MiB at once; the same status means something else without the words."""
+        sink = OtlpSink(content=True)
+        content = Redacted("x" * 60_000, 60_000)
+        with pytest.raises(UnacceptableError):
+            sink.write([make_event(content=content) for _ in range(80)])
+        sink.write([make_event(content=content)])
+        sink.close(1.0)
+
+        assert len(otlp_grpc.spans) == 1
+
+    @pytest.mark.parametrize(
+        ("status", "error"),
+        [
+            (400, UnacceptableError),
+            (413, UnacceptableError),
+            (404, UnavailableError),
+            (500, UnavailableError),
+            (503, UnavailableError),
+        ],
+    )
+    def test_what_http_says_decides_whether_to_ask_again(
+        self, sink, otlp_http, make_event, status, error
+    ):
+        """For another batch, or for the same one later, and when."""
+        otlp_http.http.answer = lambda handler: otlp_http.http.respond(
+            handler, status, retry_after="7"
+        )
+        with pytest.raises(error, match=str(status)) as caught:
+            sink.write([make_event()])
+
+        assert getattr(caught.value, "retry_after_s", 7.0) == 7.0
+
+    def test_the_environments_shorter_timeout_counts(self, black_hole, make_event, monkeypatch):
+        """``OTEL_EXPORTER_OTLP_TIMEOUT`` below our bound is kept."""
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", black_hole)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.2")
+        sink = OtlpSink()
+        started = time.monotonic()
+        with pytest.raises(DeliveryError):
+            sink.write([make_event()])
+
+        assert time.monotonic() - started < 1.0
+
+    def test_metrics_that_fail_cost_no_event(self, otlp_http, make_event):
+        """Spans that arrived are not reported lost; the failure is counted, the sums sent later."""
+        accept = otlp_http.http.answer
+
+        def only_traces(handler):
+            if handler.path == "/v1/traces":
+                accept(handler)
+            else:
+                otlp_http.http.respond(handler, 500)
+
+        otlp_http.http.answer = only_traces
+        sink = OtlpSink()
+        sink.write([make_event()])
+        flushed = sink.flush(1.0)
+        otlp_http.http.answer = accept
+        again = sink.flush(1.0)
+
+        assert (len(otlp_http.spans), flushed, again) == (1, False, True)
+        assert sink.faults.counts == {"sink.otlp.metrics": 2}
+        assert otlp_http.metrics()["gen_ai.client.operation.duration"][0].count == 1
+
+    def test_an_unknown_protocol_is_refused_at_once(self, monkeypatch):
+        """A setting that can never work is told when the sink is made."""
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+
+        with pytest.raises(ValueError, match="must be grpc or http/protobuf"):
+            OtlpSink()
+
+    @pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+    def test_the_process_ends_quickly(self, black_hole, protocol):
+        """A collector that never answers does not hold the exit beyond the drain's bound."""
+        env = os.environ | {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": black_hole,
+            "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
+        }
+        done = run(LEAVING, env=env)
+
+        assert float(done.stdout) < 2.5
+        assert not done.stderr
+
+
+LEAVING = """
+import atexit, time
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.event import Event, OperationClass, Status
+from mnemoscope.telemetry.otlp.sink import OtlpSink
+from mnemoscope.telemetry.event.trace import TraceRef
+
+drain = Drain([OtlpSink()])
+drain.emit(Event(writer_id="0", writer_seq=1, started_ns=1, duration_s=0.1, store="mem0",
+                 operation="search_memory", op_class=OperationClass.RECALL, method="search",
+                 status=Status.OK, trace=TraceRef(1, 2)))
+time.sleep(1.0)
+left_at = time.monotonic()
+atexit.register(lambda: print(time.monotonic() - left_at, flush=True))
+atexit.register(drain.close)
+"""
+
+
+class TestQuiet:
+    def test_making_a_sink_opens_nothing(self, no_new_threads):
+        """The constructor reads settings and no more."""
+        before = open_files()
+        sink = OtlpSink()
+        after = open_files()
+
+        assert sink.flush(0.1)
+        sink.close(0.1)
+        assert after == before
+
+    def test_exporting_leaves_no_thread(self, otlp_http, make_event, no_new_threads):
+        """No exporter, reader or channel of ours lives on after `close`."""
+        sink = OtlpSink()
+        sink.write([make_event()])
+        running = {thread.name for thread in threading.enumerate() if not thread.daemon}
+        sink.close(1.0)
+
+        assert not any("Otel" in name for name in running)
+
+    def test_a_forked_child_opens_its_own_connection(self, otlp_http, make_event):
+        """A connection of the parent is neither used nor closed in a child."""
+        sink = OtlpSink()
+        sink.write([make_event()])
+        parents = sink._out
+        sink.forked()
+        sink.write([make_event()])
+
+        assert sink._out is not parents
+        assert sink._inherited == [parents]
+        sink.close(1.0)
+        parents.close()
+
+    def test_the_importer_pays_for_no_sdk(self):
+        """Importing the sink loads neither the SDK nor an exporter nor gRPC."""
+        code = (
+            "import sys, mnemoscope.telemetry.otlp.sink\n"
+            "heavy = ('opentelemetry.sdk', 'opentelemetry.exporter', 'grpc', 'requests')\n"
+            "print([name for name in sys.modules if name.startswith(heavy)])"
+        )
+        done = run(code)
+
+        assert done.stdout.strip() == "[]"
+
+    def test_spans_are_built_under_suppression(self, hosted, finished, make_event):
+        """The key that silences instrumentation does not silence what we build on purpose."""
+        token = otel_context.attach(
+            otel_context.set_value(otel_context._SUPPRESS_INSTRUMENTATION_KEY, True)
+        )
+        try:
+            hosted.write([make_event()])
+        finally:
+            otel_context.detach(token)
+
+        assert len(finished.get_finished_spans()) == 1

@@ -1,0 +1,1 @@
+"""An adapter for Chroma, found by mnemoscope through its entry point."""

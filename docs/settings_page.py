@@ -1,0 +1,148 @@
+"""Write docs/settings.md, the list of all settings, from their model: ``make reference``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin
+
+from docstrings import bullet, fill, parse
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from mnemoscope.memory import Settings
+
+PAGE = Path(__file__).parent / "settings.md"
+
+HEAD = """\
+# Settings
+
+Each setting is an environment variable `MNEMOSCOPE_<NAME>` and, in lower case and without the
+prefix, a keyword argument of `configure()` and `load_settings()`, which wins over the environment.
+A setting that makes no sense is refused when the scope is built, in one line that names the
+variable and never quotes its value.
+
+<!-- Written by docs/settings_page.py (make reference). -->
+"""
+
+STANDARD = """\
+## Standard variables
+
+These mean what they mean everywhere:
+"""
+
+STANDARD_VARIABLES = (
+    (
+        "`OTEL_EXPORTER_OTLP_ENDPOINT`, `…_TRACES_ENDPOINT`, `…_METRICS_ENDPOINT`",
+        "where the otlp sink sends; set, that sink is on. A provider of the host's comes first.",
+    ),
+    (
+        "`OTEL_EXPORTER_OTLP_PROTOCOL`, and for each signal",
+        "`grpc` or `http/protobuf`. Unset: HTTP if the endpoint's port is 4318, else gRPC.",
+    ),
+    (
+        "`OTEL_EXPORTER_OTLP_TIMEOUT`, and for each signal",
+        "followed where shorter than the sink's own: 2 s for traces, 1 s for metrics.",
+    ),
+    (
+        "`OTEL_EXPORTER_OTLP_HEADERS`, `…_CERTIFICATE`, `…_COMPRESSION` and their like",
+        "read by the exporters.",
+    ),
+    ("`OTEL_TRACES_EXPORTER`, `OTEL_METRICS_EXPORTER`", "`none` switches that signal off."),
+    ("`OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`", "the resource of spans and metrics."),
+    ("`OTEL_TRACES_SAMPLER`, `OTEL_TRACES_SAMPLER_ARG`", "the sampling of spans."),
+    (
+        "`OTEL_METRIC_EXPORT_INTERVAL`",
+        "milliseconds between two exports of metrics, 60,000 by default.",
+    ),
+    (
+        "`OTEL_METRICS_EXEMPLAR_FILTER`, `OTEL_SDK_DISABLED` and their like",
+        "as for every application of the OpenTelemetry SDK.",
+    ),
+    (
+        "`OTEL_PYTHON_DISABLED_INSTRUMENTATIONS`",
+        "with `mnemoscope` in it, `opentelemetry-instrument` guards nothing.",
+    ),
+    (
+        "`LANGSMITH_TRACING`, `LANGCHAIN_TRACING_V2`",
+        "`true` switches the langsmith sink on.",
+    ),
+    (
+        "`LANGSMITH_API_KEY`, `LANGSMITH_ENDPOINT`, `LANGSMITH_PROJECT`",
+        "where the langsmith sink sends. The older names, `LANGCHAIN_…`, are followed too.",
+    ),
+    (
+        "`PROMETHEUS_MULTIPROC_DIR`",
+        "metrics of several processes: see [Traces, metrics and logs](telemetry.md).",
+    ),
+    (
+        "`MEM0_TELEMETRY`",
+        "mem0's own telemetry. Unset: it is switched off when a mem0 client is wrapped.",
+    ),
+    ("`MNEMOSCOPE_SCOPE`", "on the command line, stands for `--scope package.module:name`."),
+)
+
+
+def page() -> str:
+    """Return the page."""
+    meanings = dict(parse(Settings.__doc__).items("Attributes"))
+    parts = [HEAD]
+    for name, info in Settings.model_fields.items():
+        parts.append(f"## MNEMOSCOPE_{name.upper()}\n")
+        parts.append(f"* Type: {type_of(info)}\n* Default: {default_of(info)}\n")
+        parts.append(fill(meanings[name].replace("None:", "Unset:")) + "\n")
+    standard = (bullet(f"{names}: {meaning}") for names, meaning in STANDARD_VARIABLES)
+    return "\n".join((*parts, STANDARD, *standard)) + "\n"
+
+
+def type_of(info: FieldInfo) -> str:
+    """Return the type of a setting in words."""
+    kinds = [each for each in members(info.annotation) if each is not NoneType]
+    text = words(kinds[0])
+    bounds = {type(each).__name__: each for each in info.metadata}
+    if (lower := bounds.get("Ge")) is not None:
+        upper = bounds.get("Le")
+        text += f", {lower.ge:,} to {upper.le:,}" if upper else f", at least {lower.ge:,}"
+    return text
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the one type that it is."""
+    is_union = isinstance(annotation, UnionType) or str(annotation).startswith("typing.Union")
+    return get_args(annotation) if is_union else (annotation,)
+
+
+def words(kind: Any) -> str:
+    """Return *kind* in words."""
+    if get_origin(kind) is Literal:
+        return " or ".join(f"`{each}`" for each in get_args(kind))
+    if get_origin(kind) is tuple:
+        return "names, separated by commas"
+    if get_origin(kind) is dict:
+        return "`NAME=value` pairs, separated by commas"
+    if get_origin(kind) is not None:
+        return words(get_args(kind)[0])
+    return {
+        bool: "`1` or `0`",
+        int: "whole number",
+        float: "seconds",
+        Path: "path of a file",
+        SecretStr: "text, secret: never shown",
+        str: "text",
+    }[kind]
+
+
+def default_of(info: FieldInfo) -> str:
+    """Return the default of a setting in words."""
+    value = info.get_default(call_default_factory=True)
+    if value is None or value in ((), {}):
+        return "unset"
+    if isinstance(value, bool):
+        return f"`{int(value)}`"
+    if isinstance(value, float):
+        return f"`{value:g}`"
+    return f"`{value}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

@@ -1,0 +1,198 @@
+"""
+The border: only adapters name a client, and documentation and examples import public names only.
+
+Public is what docs/api.md lists: the names in ``__all__`` of the modules of `api_page.MODULES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import api_page
+import architecture_picture
+import pytest
+import settings_page
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+from mnemoscope.memory import Settings
+
+ROOT = Path(__file__).parents[1]
+CLIENTS = re.compile(r"mem0|qdrant|langgraph|langchain", re.IGNORECASE)
+
+EXCEPTIONS = {
+    "memory/scope.py": "the short names of the front door, and the adapters that they lead to",
+    "memory/guard/decorator.py": "GraphInterrupt, which is no failure, passes observed functions",
+    "telemetry/langsmith/factory.py": "LangSmith's own variables, by their older names",
+    "telemetry/langsmith/sink.py": "LangSmith's own variables, by their older names, and its host",
+    "telemetry/langsmith/runs.py": "a field of LangSmith's, by the name that LangSmith knows",
+}
+"""Files that name a client in their code, and why."""
+
+
+def names_of_clients(path: Path) -> Iterator[str]:
+    """Yield each identifier and each text in the code of *path* that names a client."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    prose = {
+        node.body[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and ast.get_docstring(node) is not None
+    }
+    for node in ast.walk(tree):
+        for text in () if node in prose else texts_of(node):
+            if CLIENTS.search(text):
+                yield text
+
+
+def texts_of(node: ast.AST) -> Iterator[str]:
+    """Yield the identifiers and texts that are in *node* itself."""
+    for name in ("id", "attr", "arg", "name", "asname", "module", "value"):
+        found = getattr(node, name, None)
+        if isinstance(found, str):
+            yield found
+
+
+@pytest.mark.parametrize("package", ["memory", "telemetry", "audit"])
+def test_only_adapters_name_a_client(package):
+    """A new store touches its own folder, and no file of these."""
+    naming = {
+        path.relative_to(ROOT).as_posix(): sorted(set(names_of_clients(path)))
+        for path in (ROOT / package).rglob("*.py")
+    }
+
+    assert {path: found for path, found in naming.items() if found and path not in EXCEPTIONS} == {}
+
+
+def test_the_exceptions_are_still_needed():
+    """Else the list would only grow."""
+    assert [path for path in EXCEPTIONS if not set(names_of_clients(ROOT / path))] == []
+
+
+def test_no_class_derives_from_the_guard():
+    """What a guard does differently is a step: nobody overrides its methods."""
+    derived = [
+        (path.relative_to(ROOT).as_posix(), node.name)
+        for folder in ("memory", "telemetry", "adapters", "audit", "examples")
+        for path in (ROOT / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        if ast.unparse(base).rpartition(".")[2].endswith("Guard")
+    ]
+
+    assert derived == []
+
+
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+EXAMPLES = (
+    *sorted((ROOT / "examples").glob("*.py")),
+    *sorted((ROOT / "examples" / "third_party").rglob("*.py")),
+)
+PATH = re.compile(r"`([\w.-]+/[\w./-]*)`")
+"""A path in the text of a page."""
+
+
+def code_of(path: Path) -> str:
+    """Return the Python of a module, or of all code blocks of a page, hidden ones included."""
+    if path.suffix == ".py":
+        return path.read_text()
+    document = Sybil([PythonCodeBlockParser()]).parse(path)
+    return "\n".join(str(each.parsed) for each in document.examples())
+
+
+def private_imports(code: str) -> Iterator[str]:
+    """Yield what *code* imports of mnemoscope that is not public."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            modules = (each.name for each in node.names)
+            yield from (each for each in modules if not is_public(each))
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for each in node.names:
+                if not is_public(node.module, each.name):
+                    yield f"{node.module}.{each.name}"
+
+
+def is_public(module: str, name: str | None = None) -> bool:
+    """Return whether *module*, or *name* of it, is public, or somebody else's."""
+    if module.partition(".")[0] != "mnemoscope":
+        return True
+    if module not in api_page.MODULES:
+        return False
+    return name is None or name in import_module(module).__all__
+
+
+@pytest.mark.parametrize("module", api_page.MODULES)
+def test_every_public_name_is_there(module):
+    """``__all__`` names nothing that cannot be imported, and nothing private."""
+    public = import_module(module)
+
+    assert all(hasattr(public, name) for name in public.__all__)
+    assert not any(name.startswith("_") for name in public.__all__)
+
+
+@pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=lambda path: path.name)
+def test_pages_and_examples_import_public_names_only(path):
+    """A user who copies their code depends on nothing that may change without notice."""
+    assert list(private_imports(code_of(path))) == []
+
+
+def test_the_api_page_is_up_to_date():
+    """``make reference`` writes it."""
+    assert api_page.PAGE.read_text() == api_page.page()
+
+
+def test_the_settings_page_is_up_to_date_and_complete():
+    """``make reference`` writes it; every setting has a section."""
+    page = settings_page.PAGE.read_text()
+
+    assert page == settings_page.page()
+    assert all(f"## MNEMOSCOPE_{name.upper()}\n" in page for name in Settings.model_fields)
+
+
+def test_the_picture_of_the_architecture_is_up_to_date():
+    """``make architecture-picture`` draws it."""
+    assert architecture_picture.PICTURE.read_text() == architecture_picture.picture()
+
+
+def test_the_picture_has_the_steps_in_their_order():
+    """The order of a guard's steps is drawn as the factory has it."""
+    tree = ast.parse((ROOT / "memory" / "guard" / "factory.py").read_text())
+    (order,) = (
+        node.value.elts
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "order"
+    )
+    steps = [
+        ast.unparse(each).partition("(")[0].rpartition(".")[2].strip("_")
+        for each in order
+        if not isinstance(each, ast.Starred)
+    ]
+
+    assert [step.removesuffix("_step").replace("_", " ").lower() for step in steps] == [
+        *architecture_picture.STEPS
+    ]
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"])
+def test_the_paths_of_a_page_exist(page):
+    """What a reader is told to open is there."""
+    paths = PATH.findall((ROOT / page).read_text())
+
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+QUOTED = re.compile(r"<!-- From (\S+) -->\n\n```\w+\n(.*?)```", re.DOTALL)
+
+
+def test_the_code_of_a_page_is_the_examples():
+    """Blocks that name an example are some of its lines, letter by letter."""
+    quoted = QUOTED.findall((ROOT / "docs" / "extending.md").read_text())
+
+    assert quoted
+    assert [path for path, code in quoted if code not in (ROOT / path).read_text()] == []

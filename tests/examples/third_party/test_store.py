@@ -90,15 +90,19 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def python(installed, tmp_path):
-    """Return a function that runs Python where the package is installed, with all local sinks."""
+def python(installed, tmp_path, http_receiver, langsmith_server):
+    """Return a function that runs Python where the package is installed, with all five sinks."""
     paths = (str(installed), os.environ.get("PYTHONPATH"))
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path / "home"),
         "XDG_DATA_HOME": str(tmp_path / "data"),
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "MNEMOSCOPE_SINKS": "prometheus,logs,audit",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": http_receiver.url,
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        "LANGSMITH_ENDPOINT": http_receiver.url,
+        "LANGSMITH_API_KEY": "ls-test-key",
+        "MNEMOSCOPE_SINKS": "otlp,prometheus,logs,langsmith,audit",
         "MNEMOSCOPE_CONTENT_SINKS": "audit",
         "MNEMOSCOPE_AUDIT_URL": f"sqlite:///{tmp_path / 'audit.db'}",
         "MNEMOSCOPE_LOG_FILE": str(tmp_path / "log.jsonl"),
@@ -143,6 +147,11 @@ def files_with(folder, text):
     return {each.name for each in every if text.encode() in each.read_bytes()}
 
 
+def sent_to(receiver, path):
+    """Return all that was sent to *path*."""
+    return b"\n".join(receiver.bodies(path))
+
+
 def test_it_uses_nothing_but_the_public_protocols():
     """What a store needs of mnemoscope is in one module."""
     used = {
@@ -173,13 +182,19 @@ def test_the_scope_finds_it(remembering):
     assert 'store="chroma"' in remembering
 
 
-def test_nothing_personal_comes_out(remembering, python, tmp_path):
-    """Neither into Chroma's files nor into any sink, log or output, content in the logs or not."""
-    told = python("application.py", MNEMOSCOPE_CONTENT_SINKS="logs,audit").stdout + remembering
+def test_nothing_personal_comes_out(remembering, python, tmp_path, http_receiver):
+    """Neither into Chroma's files nor into any sink or output, whether sinks get content or not."""
+    told = python("application.py", MNEMOSCOPE_CONTENT_SINKS="otlp,logs,langsmith,audit").stdout
     (tmp_path / "application.py").unlink()
+    sent = {path: sent_to(http_receiver, path) for path, _headers, _body in http_receiver.requests}
 
-    assert not any(each in told for each in CANARIES)
+    assert not any(each in told + remembering for each in CANARIES)
     assert not any(files_with(tmp_path, each) for each in CANARIES)
+    assert not any(each.encode() in body for each in CANARIES for body in sent.values())
+    assert {path for path, body in sent.items() if b"EMAIL_ADDRESS" in body} >= {
+        "/v1/traces",
+        "/runs/multipart",
+    }
     assert files_with(tmp_path, "<EMAIL_ADDRESS>") >= {"chroma.sqlite3", "log.jsonl"}
 
 

@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults soak lint bench bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -30,10 +30,13 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory answer the three questions
 	@$(VENV)/bin/mnemoscope demo $(ARGS)
 
-test: $(STAMP)  ## Run the tests, then again against the built wheel in an empty environment
+test: $(STAMP)  ## Run the tests, without the injected faults
 	@echo "==> tests"
-	@$(PY) -m pytest -n auto --dist loadgroup $(ARGS)
-	@$(MAKE) --no-print-directory test-wheel
+	@$(PY) -m pytest -n auto --dist loadgroup -m "not fault" $(ARGS)
+
+test-faults: $(STAMP)  ## Inject every fault at a small size
+	@echo "==> injected faults"
+	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
 
 test-wheel: $(STAMP)  ## Build the wheel, run the tests (but the faults) against it in an empty environment
 	@echo "==> tests against the built wheel, in an empty environment"

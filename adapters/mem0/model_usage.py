@@ -17,6 +17,7 @@ import msgspec
 
 from ...memory.budgets.accounting import ModelAccounting
 from ...memory.guard.call import Call, error_name, outer_call
+from ...memory.guard.labels import with_names
 from ...telemetry.event.event import Event, OperationClass, Status
 from ...telemetry.event.usage import Usage
 from ..toolkit.type_guards import is_list
@@ -141,7 +142,7 @@ class ModelCallRecorder:
             error=about["error"],
             trace=accounting.tracing.child(call.trace),
             nested=True,
-            usage=usage,
+            usage=with_names(usage, labels.namer(call.scope)),
             subject=labels.subject(call.scope),
             tenant=scope.tenant,
             agent=scope.agent,

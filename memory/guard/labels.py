@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+
 from ...telemetry.event.subject import Subject, SubjectKeys
+from ...telemetry.event.usage import Usage
 from ...telemetry.process.faults import Faults
 from ..context import Scope
 from ..privacy.engine.content import FAILED
+from ..privacy.engine.redaction import Redaction
 from ..privacy.scoped_redactor import ScopedRedactor
 
 _MOST_CACHED = 256
@@ -52,8 +58,39 @@ class Labels:
             self._faults.note("labels.redact", exc)
             return FAILED_SCOPE
 
+    def namer(self, scope: Scope) -> Callable[[str], str]:
+        """Return a function that redacts names for sinks: of runs, nodes, tools and models."""
+        redaction: Redaction | None = None
+
+        def name(text: str) -> str:
+            nonlocal redaction
+            try:
+                redaction = redaction or self._redactor.begin_labels(scope)
+                return redaction.label(text)
+            except Exception as exc:  # noqa: BLE001 - closed on confidentiality
+                self._faults.note("labels.redact", exc)
+                return FAILED
+
+        return name
+
     def subject(self, scope: Scope) -> Subject | None:
         """Return the customer of *scope* as a reference that only sinks can resolve."""
         if scope.customer is None:
             return None
         return Subject(scope.customer, tenant=scope.tenant, keys=self._keys)
+
+
+def with_names(usage: Usage, name: Callable[[str], str]) -> Usage:
+    """Return *usage* with the names in it as *name* makes them: of its model, node and so on."""
+    model, namespace = name(usage.model), tuple(map(name, usage.namespace))
+    provider, node = usage.provider and name(usage.provider), usage.node and name(usage.node)
+    if (model, provider, node, namespace) == (
+        usage.model,
+        usage.provider,
+        usage.node,
+        usage.namespace,
+    ):
+        return usage
+    return msgspec.structs.replace(
+        usage, model=model, provider=provider, node=node, namespace=namespace
+    )

@@ -37,7 +37,7 @@ from ....memory.guard.guard import Guard
 from ....memory.guard.iteration import aiterate, iterate
 from ...toolkit.proxy import GUARD, INNER, guarded_class, operation_of, wrap
 from ..backends import in_own_loop, is_thread_bound, store_failed
-from .arguments import configurable, redact_list, redact_put, scope, verbatim
+from .arguments import channels, configurable, redact_list, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints
 from .subject_data import CheckpointSubjectData
 from .tasks import attribute_writes, record_loads
@@ -70,24 +70,14 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else ()
 
 
-def _channels(arguments: Arguments) -> dict[str, Any]:
-    # What the channels hold stays between the graph and its saver: an audit trail that keeps all
-    # state of all steps would be a second checkpointer.
-    if "checkpoint" in arguments:
-        metadata = arguments.get("metadata", {})
-        step = {name: metadata[name] for name in ("source", "step") if name in metadata}
-        return {"channels": list(arguments["checkpoint"]["channel_values"]), **step}
-    return {"channels": [channel for channel, _value in arguments.get("writes", ())]}
-
-
 METHODS: dict[str, Method] = method_table(
     resume("get", scope=scope, summary=_summarize_read),
     resume("get_tuple", scope=scope, summary=_summarize_read),
     resume("list", scope=scope, redact=redact_list, summary=_summarize_list),
     resume("get_delta_channel_history", scope=scope),
-    checkpoint("put", scope=scope, redact=redact_put, summary=_summarize_put, content=_channels),
+    checkpoint("put", scope=scope, redact=redact_put, summary=_summarize_put, content=channels),
     checkpoint(
-        "put_writes", scope=scope, redact=redact_put, summary=_summarize_writes, content=_channels
+        "put_writes", scope=scope, redact=redact_put, summary=_summarize_writes, content=channels
     ),
     checkpoint("copy_thread", scope=scope),
     forget("delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from langgraph.checkpoint.base import EXCLUDED_METADATA_KEYS
@@ -11,21 +12,16 @@ from ....memory.errors import ScopeError
 from ....memory.guard.operation import Arguments
 from ....memory.privacy.engine.redaction import Redaction
 from ...toolkit.type_guards import is_dict, is_sequence
+from ..formats import CONTENT, ID, METADATA, STATE, Keyed, Shape
 from .state import StateWalker
 
-_STRUCTURE: Final = frozenset(
-    {
-        *EXCLUDED_METADATA_KEYS,
-        "source",
-        "step",
-        "parents",
-        "run_id",
-        "assistant_id",
-        "graph_id",
-        "counters_since_delta_snapshot",
-    }
-)
-"""Keys of metadata and config that LangGraph finds its checkpoints by."""
+_KEPT: Final = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
+"""Parts of a checkpoint that LangGraph finds its way by: versions, and names of channels."""
+
+_METADATA: Final[Mapping[str, Shape]] = {
+    **METADATA,
+    "counters_since_delta_snapshot": Keyed(CONTENT),
+}
 
 OWNERS = ("user_id", "customer_id")
 """Keys of a config that name the customer."""
@@ -41,58 +37,81 @@ def configurable(arguments: Arguments) -> dict[str, Any]:
     return found if is_dict(found) else {}
 
 
+class LabelledArguments(dict[str, Any]):
+    """
+    Arguments of a call, redacted for the saver.
+
+    Attributes:
+        channels: Names of the channels in them, as sinks may have them.
+    """
+
+    __slots__ = ("channels",)
+
+    def __repr__(self) -> str:
+        """Return a constant: the keys of a saver are as the caller gave them."""
+        return "LabelledArguments(...)"
+
+
 def _redacted_config(config: Any, walker: StateWalker) -> Any:
-    """Redact the texts of a config that savers copy into the stored metadata."""
+    """Redact what savers copy from a config into the stored metadata."""
     if not is_dict(config):
         return config
     sections = {
-        name: _redacted_texts(config[name], walker)
+        name: dict(_redacted_section(config[name], walker))
         for name in ("metadata", "configurable")
         if is_dict(config.get(name))
     }
     return {**config, **sections}
 
 
-def _redacted_texts(section: dict[str, Any], walker: StateWalker) -> dict[str, Any]:
-    return {
-        name: value if _is_structure(name) or not isinstance(value, str) else walker.walk(value)
-        for name, value in section.items()
-    }
+def _redacted_section(section: dict[Any, Any], walker: StateWalker) -> Iterator[tuple[Any, Any]]:
+    for name, value in section.items():
+        if _is_not_stored(name, value):
+            yield name, value
+        else:
+            yield walker.key(name), _redacted_item(name, value, walker)
+
+
+def _is_not_stored(name: Any, value: Any) -> bool:
+    """Return whether a part of a config is a key of the saver's, or an object of the runtime's."""
+    if name in EXCLUDED_METADATA_KEYS or str(name).startswith("__"):
+        return True
+    return not isinstance(value, (str, bytes, dict, list, tuple, set, frozenset))
 
 
 def _redacted_metadata(metadata: Any, walker: StateWalker) -> Any:
     if not is_dict(metadata):
-        return metadata
+        return walker.walk(metadata)
     return {
-        name: value if _is_structure(name) else walker.walk(value)
-        for name, value in metadata.items()
+        walker.key(name): _redacted_item(name, value, walker) for name, value in metadata.items()
     }
 
 
-def _is_structure(name: Any) -> bool:
-    return name in _STRUCTURE or (isinstance(name, str) and name.startswith(("__", "langgraph_")))
+def _redacted_item(name: Any, value: Any, walker: StateWalker) -> Any:
+    own = ID if isinstance(name, str) and name.startswith("langgraph_") else STATE
+    return walker.shaped(value, _METADATA.get(name, own))
 
 
 def _redacted_checkpoint(checkpoint: Any, walker: StateWalker) -> Any:
     if not is_dict(checkpoint):
-        return checkpoint
+        return walker.walk(checkpoint)
+    redacted = {
+        name: each if name in _KEPT else walker.walk(each)
+        for name, each in checkpoint.items()
+        if name != "channel_values"
+    }
     values = {name: walker.walk(each) for name, each in checkpoint["channel_values"].items()}
-    redacted = {**checkpoint, "channel_values": values}
-    if "pending_sends" in checkpoint:
-        redacted["pending_sends"] = walker.walk(checkpoint["pending_sends"])
-    return redacted
+    return redacted | {"channel_values": values}
 
 
 def _redacted_writes(writes: Any, walker: StateWalker) -> Any:
-    if not is_sequence(writes):
-        return writes
     return [(channel, walker.walk(value)) for channel, value in writes]
 
 
 def redact_put(arguments: Arguments, redaction: Redaction) -> Arguments:
     """Redact the arguments of ``put`` and ``put_writes``."""
     walker = StateWalker(redaction)
-    return arguments | {
+    redacted = {
         name: redact(arguments[name], walker)
         for name, redact in (
             ("config", _redacted_config),
@@ -102,6 +121,36 @@ def redact_put(arguments: Arguments, redaction: Redaction) -> Arguments:
         )
         if name in arguments
     }
+    return _labelled(arguments | redacted, redaction)
+
+
+def _labelled(arguments: Arguments, redaction: Redaction) -> Arguments:
+    result = LabelledArguments(arguments)
+    checkpoint = arguments.get("checkpoint")
+    values = checkpoint.get("channel_values") if is_dict(checkpoint) else None
+    writes = arguments.get("writes")
+    names = values or [channel for channel, _value in (writes if is_sequence(writes) else ())]
+    result.channels = [redaction.label(each) for each in names]
+    return result
+
+
+def channels(arguments: Arguments) -> dict[str, Any]:
+    """
+    Return the names of the channels that a call writes, and where in the run it stands.
+
+    What the channels hold stays between the graph and its saver: an audit trail that keeps all
+    state of all steps would be a second checkpointer.
+    """
+    metadata = arguments.get("metadata") or {}
+    told: dict[str, Any] = {"channels": getattr(arguments, "channels", [])}
+    if metadata.get("source") in _SOURCES:
+        told["source"] = metadata["source"]
+    if isinstance(metadata.get("step"), int):
+        told["step"] = metadata["step"]
+    return told
+
+
+_SOURCES: Final = ("input", "loop", "update", "fork")
 
 
 def redact_list(arguments: Arguments, redaction: Redaction) -> Arguments:
@@ -111,9 +160,9 @@ def redact_list(arguments: Arguments, redaction: Redaction) -> Arguments:
     return arguments | {"filter": _redacted_metadata(arguments["filter"], StateWalker(redaction))}
 
 
-def verbatim(arguments: Arguments, _redaction: Redaction) -> Arguments:
+def verbatim(arguments: Arguments, redaction: Redaction) -> Arguments:
     """Redact nothing: the owner of the graph wants its state as it is."""
-    return arguments
+    return _labelled(arguments, redaction)
 
 
 def scope(arguments: Arguments) -> Scope:

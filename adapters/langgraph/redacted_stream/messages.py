@@ -16,20 +16,13 @@ from langchain_core.messages import AIMessageChunk
 from ....memory.privacy.engine.streaming_text import StreamingText, redact_streamed
 from ...toolkit.type_guards import is_dict
 from ..checkpoint.state import StateWalker
+from ..formats import METADATA, PROTOCOL
 
 Key = tuple[Any, ...]
 
-KEPT: Final = frozenset({"id", "type", "tool_call_id", "tool_use_id", "signature", "index"})
-"""Keys of ids, which providers and LangGraph look things up by."""
-
-_KEPT_METADATA: Final = frozenset(
-    {
-        *("run_id", "langgraph_node", "langgraph_step", "langgraph_triggers", "langgraph_path"),
-        *("langgraph_checkpoint_ns", "checkpoint_ns", "lc_versions"),
-    }
-)
 _DELTAS: Final = {"text-delta": "text", "reasoning-delta": "reasoning", "tool-call-delta": "args"}
 _BLOCKS: Final = {"text": "text", "reasoning": "reasoning"}
+_DELTA_FIELDS, _TEXT_FIELDS = 3, 2
 _STARTS: Final = {**_BLOCKS, "tool_call_chunk": "args", "server_tool_call_chunk": "args"}
 
 
@@ -62,13 +55,13 @@ class RedactedMessages:
             return self._protocol(key, payload)
         if isinstance(payload, AIMessageChunk):
             return [], self._chunk((*key, payload.id), payload)
-        return [], self._walker.walk(payload, KEPT)
+        return [], self._walker.walk(payload)
 
     def metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """Return the metadata of a message, redacted. It is the same for all of its chunks."""
         seen, redacted = self._metadata
         if metadata != seen:
-            redacted = self._walker.walk(metadata, _KEPT_METADATA)
+            redacted = self._walker.shaped(metadata, METADATA)
             self._metadata = metadata, redacted
         return redacted
 
@@ -77,7 +70,7 @@ class RedactedMessages:
         for each in [each for each in self._blocks if each[: len(key)] == key]:
             yield from self._tail(each)
         for each in [each for each in self._chunks if each[: len(key)] == key]:
-            yield self._walker.walk(self._chunks.pop(each), KEPT)
+            yield self._walker.walk(self._chunks.pop(each))
 
     def _protocol(self, key: Key, payload: dict[str, Any]) -> tuple[list[Any], Any]:
         kind, block = payload["event"], (*key, payload.get("index"))
@@ -87,65 +80,59 @@ class RedactedMessages:
             return [], self._delta(block, payload)
         if kind == "content-block-finish":
             return list(self._tail(block)), self._finish(payload)
-        if kind == "message-finish":
-            return list(self.left(key)), self._told(payload)
-        return [], self._told(payload)
+        left = list(self.left(key)) if kind == "message-finish" else []
+        return left, self._rest(payload)
 
     def _start(self, block: Key, payload: dict[str, Any]) -> Any:
         content = payload.get("content")
         name = _STARTS.get(str(content.get("type"))) if is_dict(content) else None
         if name is None or not is_dict(content):
-            return self._whole(payload)
+            return self._rest(payload)
         begun = self._fed(block, name, content.get(name))
-        return {
-            **payload,
-            "content": {**self._walker.walk({**content, name: ""}, KEPT), name: begun},
-        }
+        return self._with(payload, "content", name, begun)
 
     def _delta(self, block: Key, payload: dict[str, Any]) -> Any:
         delta = payload.get("delta")
         name = _DELTAS.get(str(delta.get("type"))) if is_dict(delta) else None
         if name is None or not is_dict(delta):
             return self._unknown_delta(block, payload)
-        return {**payload, "delta": {**delta, name: self._fed(block, name, delta.get(name))}}
+        fed = self._fed(block, name, delta.get(name))
+        if len(payload) == _DELTA_FIELDS and len(delta) == _TEXT_FIELDS and type(block[-1]) is int:
+            return {**payload, "delta": {**delta, name: fed}}  # as nearly all are
+        return self._with(payload, "delta", name, fed)
 
     def _unknown_delta(self, block: Key, payload: dict[str, Any]) -> Any:
         """Empty a delta of a kind that cannot be put together: the block's end has it whole."""
         content = payload.get("content_block")
         if is_dict(content) and (name := _STARTS.get(str(content.get("type")))):
             fed = self._fed(block, name, content.get(name))
-            return {**payload, "content_block": {**content, name: fed}}
+            return self._with(payload, "content_block", name, fed)
         delta = payload.get("delta")
         kind = delta.get("type") if is_dict(delta) else None
-        return {"event": payload["event"], "index": payload.get("index"), "delta": {"type": kind}}
+        bare = {"event": payload["event"], "index": payload.get("index"), "delta": {"type": kind}}
+        return self._rest(bare)
 
     def _finish(self, payload: dict[str, Any]) -> Any:
         content = payload.get("content")
         name = _BLOCKS.get(str(content.get("type"))) if is_dict(content) else None
         if name is None or not is_dict(content) or not isinstance(content.get(name), str):
-            return self._whole(payload)
+            return self._rest(payload)
         # By the same rule as its deltas, so that whoever adds them up has the same text.
         text = redact_streamed(content[name], self._text, failed=self._failed)
-        rest = self._walker.walk({**content, name: ""}, KEPT)
-        return {**payload, "content": {**rest, name: text}}
+        return self._with(payload, "content", name, text)
 
-    def _whole(self, payload: dict[str, Any]) -> Any:
-        content = {
-            name: self._walker.walk(payload[name], KEPT)
-            for name in ("content", "content_block")
-            if name in payload
-        }
-        return {**payload, **content}
+    def _with(self, payload: dict[str, Any], part: str, name: str, text: str) -> Any:
+        """Redact all of *payload* but for one text, which is redacted already."""
+        redacted = self._rest({**payload, part: {**payload[part], name: ""}})
+        redacted[part][name] = text
+        return redacted
 
-    def _told(self, payload: dict[str, Any]) -> Any:
-        """Redact the start, end or error of a message. Log probabilities spell out its tokens."""
-        told = {**payload}
-        if is_dict(about := payload.get("metadata")):
+    def _rest(self, payload: dict[str, Any]) -> Any:
+        """Redact all of *payload*. Log probabilities spell out a message's tokens: they go."""
+        if is_dict(about := payload.get("metadata")) and "logprobs" in about:
             bare = {name: value for name, value in about.items() if name != "logprobs"}
-            told["metadata"] = self._walker.walk(bare, KEPT)
-        if "message" in payload:
-            told["message"] = self._walker.walk(payload["message"], KEPT)
-        return told
+            payload = {**payload, "metadata": bare}
+        return self._walker.shaped(payload, PROTOCOL)
 
     def _fed(self, block: Key, name: str, piece: Any) -> str:
         if block not in self._blocks:
@@ -161,13 +148,15 @@ class RedactedMessages:
         if rest := segments.end():
             kind = next(each for each, field in _DELTAS.items() if field == name)
             delta = {"type": kind, name: rest}
-            yield {"event": "content-block-delta", "index": block[-1], "delta": delta}
+            yield self._rest({"event": "content-block-delta", "index": block[-1]}) | {
+                "delta": delta
+            }
 
     def _chunk(self, key: Key, chunk: AIMessageChunk) -> Any:
         """Hold the chunks of a model's older kind of stream until they are whole."""
         held = self._chunks.pop(key, None)
         whole = chunk if held is None else held + chunk
         if chunk.chunk_position == "last":
-            return self._walker.walk(whole, KEPT)
+            return self._walker.walk(whole)
         self._chunks[key] = whole
-        return AIMessageChunk(content="", id=chunk.id)
+        return AIMessageChunk(content="", id=chunk.id and self._walker.identifier(chunk.id))

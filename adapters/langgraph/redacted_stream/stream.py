@@ -27,11 +27,12 @@ from ....memory.privacy.engine.streaming_text import StreamingText
 from ....memory.privacy.scoped_redactor import ScopedRedactor
 from ....telemetry.process.faults import Faults
 from ...toolkit.type_guards import is_dict
-from ..checkpoint.state import StateWalker
-from .messages import KEPT, Key, RedactedMessages
+from ..checkpoint.state import SHOWN, StateWalker
+from ..formats import EVENTS, INTERRUPT, PATH, STATE, Each
+from .messages import Key, RedactedMessages
 
-_TASK_TEXTS: Final = ("input", "result", "metadata", "interrupts")
-"""Keys of a task's event that hold the application's data."""
+_UNNAMED: Final = "redacted"
+"""Stands for the name of a node that could not be redacted."""
 
 
 class RedactedStream:
@@ -49,7 +50,7 @@ class RedactedStream:
         self._at = list(at)
         self._faults = faults
         self._text = redaction.text
-        self._walker = StateWalker(redaction)
+        self._walker = StateWalker(redaction, SHOWN)
         self._messages = RedactedMessages(redaction.text, self._walker, self._failed)
         self._seen: dict[Key, Any] = {}
         self._tools: dict[Key, tuple[StreamingText, Any]] = {}
@@ -64,7 +65,9 @@ class RedactedStream:
         params = event["params"]
         try:
             if "interrupts" in params:
-                params["interrupts"] = self._walker.walk(params["interrupts"], KEPT)
+                params["interrupts"] = self._walker.shaped(params["interrupts"], Each(INTERRUPT))
+            if params["namespace"]:
+                params["namespace"] = self._path(params["namespace"])
             return list(self._by_method(event, params))
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality, and the run goes on
             self._failed(exc)
@@ -91,17 +94,26 @@ class RedactedStream:
         if method == "values" and is_dict(data) and params["namespace"] == self._at:
             self._values(data)
         else:
-            params["data"] = self._walker.walk(data, KEPT)
+            params["data"] = self._walker.shaped(data, EVENTS.get(method, STATE))
         return []
+
+    def _path(self, namespace: list[str]) -> list[str]:
+        """Redact the names of nodes below the run. What is above it LangGraph finds the run by."""
+        above = len(self._at)
+        return [*namespace[:above], *self._walker.shaped(namespace[above:], PATH)]
 
     def _values(self, data: dict[str, Any]) -> None:
         # In place: the run has taken this very dict for its output before anybody could see it.
         # It was made for that; what it holds is the graph's, and stays as it is.
-        for name, value in data.items():
-            data[name] = FAILED
+        held = dict(data)
+        data.clear()
+        for name, value in held.items():
+            key = name if str(name).isidentifier() else FAILED
             try:
-                data[name] = self._walker.walk(value, KEPT)
+                key = self._walker.key(name)
+                data[key] = self._walker.walk(value)
             except Exception as exc:  # noqa: BLE001 - closed on confidentiality
+                data[key] = FAILED
                 self._failed(exc)
 
     def _message(self, event: Any, params: Any) -> list[Any]:
@@ -132,23 +144,21 @@ class RedactedStream:
         return [event for key in keys for event in self._let_go(key)]
 
     def _task(self, data: dict[str, Any]) -> dict[str, Any]:
-        texts: dict[str, Any] = {
-            name: self._walker.walk(data[name], KEPT) for name in _TASK_TEXTS if name in data
-        }
         if error := data.get("error"):
-            texts["error"] = self._text(f"{type(error).__name__}: {error}")
-        return {**data, **texts}
+            data = {**data, "error": f"{type(error).__name__}: {error}"}
+        return self._walker.shaped(data, EVENTS["tasks"])
 
     def _tool(self, event: Any, params: Any) -> list[Any]:
         data = params["data"]
         key = (*params["namespace"], str(data.get("tool_call_id")))
         if data.get("event") != "tool-output-delta" or not isinstance(data.get("delta"), str):
-            params["data"] = self._walker.walk(data, KEPT)
+            params["data"] = self._walker.shaped(data, EVENTS["tools"])
             return list(self._tool_tail(key))
         segments, _ = self._tools.setdefault(
             key, (StreamingText(self._text, failed=self._failed), event)
         )
-        params["data"] = {**data, "delta": segments.feed(data["delta"])}
+        told = self._walker.shaped({**data, "delta": ""}, EVENTS["tools"])
+        params["data"] = {**told, "delta": segments.feed(data["delta"])}
         return []
 
     def _tool_tail(self, key: Key) -> Iterator[Any]:
@@ -276,8 +286,13 @@ def _conceal(event: Any, at: list[str]) -> None:
     """Replace all data in an event of the run at the path *at*."""
     params = event["params"]
     params.pop("interrupts", None)
+    above = len(at)
+    below = (f"{_UNNAMED}:{each.rpartition(':')[2]}" for each in params["namespace"][above:])
+    params["namespace"] = [*params["namespace"][:above], *below]
     if event["method"] == "values" and params["namespace"] == at and is_dict(params["data"]):
-        params["data"].update(dict.fromkeys(params["data"], FAILED))  # the run's output; see above
+        names = [name if str(name).isidentifier() else FAILED for name in params["data"]]
+        params["data"].clear()  # in place: it is the run's output, as above
+        params["data"].update(dict.fromkeys(names, FAILED))
     else:
         params["data"] = _concealed(event["method"], params["data"])
 
@@ -288,7 +303,7 @@ def _concealed(method: str, data: Any) -> Any:
         return FAILED, {}
     if method == "tasks" and is_dict(data):
         failed = {name: FAILED for name in ("result", "error") if data.get(name)}
-        kept = {name: data[name] for name in ("id", "name", "triggers") if name in data}
+        kept = {"id": data.get("id"), "name": _UNNAMED}
         waiting = [{"value": FAILED}] if data.get("interrupts") else []
         return {**kept, **failed, "input": None, "interrupts": waiting}
     return FAILED

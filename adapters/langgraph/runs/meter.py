@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from ....memory.budgets.accounting import ModelAccounting
 from ....memory.budgets.budgets import Budgets
 from ....memory.context import Scope, current, nested_feature
-from ....memory.guard.labels import FAILED_SCOPE, Labels
+from ....memory.guard.labels import FAILED_SCOPE, Labels, with_names
 from ....telemetry.event.event import Event, Journalled, OperationClass, Status
 from ....telemetry.event.subject import Subject
 from ....telemetry.event.usage import Usage
@@ -77,12 +77,14 @@ class _ScopeEntry:
         scope: That, with the graph's own thread and features.
         labels: The same, redacted for sinks. None: not asked for yet.
         subject: Its customer.
+        name: Redacts names for sinks. None: not asked for yet.
     """
 
     code_scope: Scope
     scope: Scope
     labels: Scope | None = None
     subject: Subject | None = None
+    name: Callable[[str], str] | None = None
 
 
 class Meter:
@@ -165,6 +167,9 @@ class Meter:
         labels = entry.labels
         if labels is None:
             labels = self._label(entry, accounting.labels)
+        name = entry.name
+        if name is None:
+            name = entry.name = accounting.labels.namer(entry.scope)
         iteration, inner_cost_usd = again
         # By position: names cost fifteen times as much.
         return Event(
@@ -175,7 +180,7 @@ class Meter:
             run.kind.operation,
             OperationClass.MODEL,
             run.kind.store,
-            run.name,
+            name(run.name),
             run.status,
             run.ref,
             0.0,  # waited_s
@@ -202,7 +207,7 @@ class Meter:
             accounting.parent_run() or self._parent_run,
             run.kind is not Kind.MODEL and run.parent is not None,
             None,  # content
-            usage,
+            None if usage is None else with_names(usage, name),
             None,  # budget_event
             iteration,
             inner_cost_usd,

@@ -7,6 +7,7 @@ type raises `RedactionError`, since it might hold text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Protocol
@@ -16,7 +17,15 @@ from ...errors import RedactionError
 from ..detectors.known_identifiers import KnownIdentifiers
 from .cache import RedactedText
 from .content import to_content
-from .value_redaction import Rebuild, ValueRedactor
+from .value_redaction import Formats, Rebuild, ValueRedactor
+
+_MACHINE_ID = re.compile(
+    r"(?:(?:lc_run|run|call|tool|toolu|msg|resp|chatcmpl|task|thread)(?:--?|_|:))?"
+    r"(?:[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}"
+    r"|(?=\d*[a-f])[\da-f]{32})",
+    re.ASCII,
+)
+"""A UUID or a hash, alone or behind a word that frameworks put before their ids."""
 
 
 class TextRole(StrEnum):
@@ -63,6 +72,10 @@ class TextRedactor(Protocol):
 
     def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
+        ...
+
+    def mentions(self, text: str, known: KnownIdentifiers) -> bool:
+        """Return whether a *known* identifier is in *text*."""
         ...
 
 
@@ -116,6 +129,16 @@ class Redaction:
         """Return a name or id (collection, key, thread, agent) redacted for sinks; see `value`."""
         return text if text in self._known.clean else self._redact_text(text, TextRole.KEY)
 
+    def identifier(self, text: str, /) -> str:
+        """
+        Return an id as it is if a machine made it, else as a `label`: the same in every place.
+
+        Searched as text, one in some hundred UUIDs and hashes would be taken for an account.
+        """
+        if _MACHINE_ID.fullmatch(text) and not self._redactor.mentions(text, self._known):
+            return text
+        return self.label(text)
+
     def labels(self, texts: tuple[str, ...], /) -> tuple[str, ...]:
         """Return names or ids redacted for sinks, as `label` does one by one."""
         if not texts or self._redactor.are_safe_ids(texts, self._known):
@@ -126,9 +149,32 @@ class Redaction:
         """Return *value*, redacted already, as JSON types for sinks, bounded in depth and size."""
         return to_content(value)
 
+    def walker(self, formats: Formats, content: ValueRedactor | None = None) -> ValueRedactor:
+        """
+        Return a redactor of values that looks into objects of any class.
+
+        Args:
+            formats: Finds the formats of types that have one.
+            content: Redacts what a format calls content. None: the same.
+        """
+        return ValueRedactor(
+            text=self._value,
+            key=self._key,
+            identifier=self.identifier,
+            rebuild=self._rebuild,
+            formats=formats,
+            content=content,
+            objects=True,
+        )
+
     def _value_redactor(self) -> ValueRedactor:
         # Not kept as an attribute: the reference cycle would need the garbage collector.
-        return ValueRedactor(text=self._value, key=self._key, rebuild=self._rebuild)
+        return ValueRedactor(
+            text=self._value,
+            key=self._key,
+            identifier=self.identifier,
+            rebuild=self._rebuild,
+        )
 
     def _value(self, text: str) -> str:
         return self._redact_text(text, TextRole.VALUE)

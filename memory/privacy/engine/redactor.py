@@ -178,6 +178,10 @@ class Redactor:
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
         return self._engine.are_safe_ids(texts, known)
 
+    def mentions(self, text: str, known: KnownIdentifiers) -> bool:
+        """Return whether a *known* identifier is in *text*."""
+        return self._engine.mentions(text, known)
+
     def explain(self, text: str, *, known: Sequence[str] = ()) -> list[Finding]:
         """Return the findings that would be replaced in *text*."""
         return self._engine.find(text[: self._limits.max_chars], self._known(tuple(known)))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import binascii
 import dataclasses
 import datetime as dt
 import decimal
 import fractions
 import ipaddress
+import re
 import uuid
+from base64 import b64decode
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -19,6 +22,12 @@ from ...errors import RedactionError
 
 Rebuild: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
 """Function of a value and of the redaction for its parts; returns the redacted value."""
+
+Format: TypeAlias = "Callable[[Any, ValueRedactor], Any]"
+"""Function of a value and of the redactor that it was met by; returns the redacted value."""
+
+Formats: TypeAlias = "Callable[[Any], Format | None]"
+"""Function of a type; returns the format of its values, or None: they are as any others."""
 
 DEPTH_LIMIT = 64
 
@@ -33,9 +42,7 @@ _PASSING: frozenset[type] = frozenset(
         fractions.Fraction,
         dt.datetime,
         dt.date,
-        dt.time,
         dt.timedelta,
-        dt.timezone,
         uuid.UUID,
         range,
         type(...),
@@ -44,7 +51,12 @@ _PASSING: frozenset[type] = frozenset(
 )
 _NUMBERS = (int, float)
 _NUMERIC_KINDS = frozenset("biufcmM")
+_TEXT_KINDS = frozenset("US")
+_TENSORS = frozenset({"Tensor", "Parameter"})
 _ABSENT = object()
+_POINTER_BYTES = tuple.__itemsize__
+_PRINTABLE = re.compile(rb"[\x20-\x7e]{12,}")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{32,}={0,2}", re.ASCII)
 
 
 class ValueRedactor:
@@ -54,22 +66,42 @@ class ValueRedactor:
     Args:
         text: Redacts a string.
         key: Redacts a string that is a mapping's key.
+        identifier: Redacts an id that stands where a format has one.
         rebuild: Functions by exact type, for values of types that are not known here.
+        formats: Finds formats. None: all values are content.
+        content: Redacts what a format calls content. None: this one.
+        objects: Look into objects of any class, attribute by attribute, rather than refuse them.
     """
 
-    __slots__ = ("_open", "_rebuild", "key", "text")
+    __slots__ = (
+        *("_content", "_formats", "_objects", "_rebuild"),
+        *("identifier", "key", "open", "text"),
+    )
 
     def __init__(
         self,
         *,
         text: Callable[[str], str],
         key: Callable[[str], str],
+        identifier: Callable[[str], str],
         rebuild: Mapping[type, Rebuild],
+        formats: Formats | None = None,
+        content: ValueRedactor | None = None,
+        objects: bool = False,
     ) -> None:
         self.text = text
         self.key = key
+        self.identifier = identifier
         self._rebuild = rebuild
-        self._open: set[int] = set()
+        self._formats = formats
+        self._content = content
+        self._objects = objects
+        self.open: set[int] = set() if content is None else content.open
+
+    @property
+    def content(self) -> ValueRedactor:
+        """The redactor of what a format calls content."""
+        return self if self._content is None else self._content
 
     def redact(self, value: Any) -> Any:
         """
@@ -85,51 +117,83 @@ class ValueRedactor:
             return value
         if kind is list and _is_numeric(value):
             return value
-        return self._redact_nested(value, kind)
+        return self.inside(value, self._redact_by_type)
 
     def mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return a dict with *value*'s keys and values redacted."""
-        result = {self._redact_key(key): self.redact(item) for key, item in value.items()}
+        result = {self.redact_key(key): self.redact(item) for key, item in value.items()}
         if len(result) != len(value):
             raise RedactionError("two keys of a mapping became one after redaction")
         return result
 
-    def _redact_key(self, key: Any) -> Any:
+    def inside(self, value: Any, redact: Callable[[Any, Any], Any]) -> Any:
+        """Return *redact* of a value and its type, unless it contains itself or is too deep."""
+        kind = _type_of(value)
+        if id(value) in self.open:
+            raise RedactionError(f"a {kind.__qualname__} holds itself", kind=_name(kind))
+        if len(self.open) >= DEPTH_LIMIT:
+            raise RedactionError(f"a value is deeper than {DEPTH_LIMIT} levels", kind=_name(kind))
+        self.open.add(id(value))
+        try:
+            return redact(value, kind)
+        finally:
+            self.open.discard(id(value))
+
+    def attributes(self, held: Mapping[str, Any]) -> dict[str, Any]:
+        """Return those attributes that can be redacted, redacted: the others are left out."""
+        result: dict[str, Any] = {}
+        for name, item in held.items():
+            try:
+                result[name if name.isidentifier() else self.key(name)] = self.redact(item)
+            except RedactionError:
+                continue
+        return result
+
+    def redact_key(self, key: Any) -> Any:
+        """Return a key of a mapping redacted."""
         return self.key(key) if type(key) is str else self.redact(key)
 
-    def _redact_nested(self, value: Any, kind: Any) -> Any:
-        """Redact a value that may hold others, unless it contains itself or is too deep."""
-        if id(value) in self._open:
-            raise RedactionError(f"a {kind.__qualname__} holds itself", kind=_name(kind))
-        if len(self._open) >= DEPTH_LIMIT:
-            raise RedactionError(f"a value is deeper than {DEPTH_LIMIT} levels", kind=_name(kind))
-        self._open.add(id(value))
-        try:
-            return self._redact_by_type(value, kind)
-        finally:
-            self._open.discard(id(value))
-
     def _redact_by_type(self, value: Any, kind: Any) -> Any:
-        if own := self._rebuild.get(kind):
-            return own(value, self.redact)
-        if kind is dict:
-            return self.mapping(value)
-        if kind is list:
-            return [self.redact(item) for item in value]
+        try:
+            if own := self._rebuild.get(kind):
+                return own(value, self.redact)
+            if self._formats is not None and (known := self._formats(kind)):
+                return known(value, self)
+            if kind is dict:
+                return self.mapping(value)
+            if kind is list:
+                return [self.redact(item) for item in value]
+            return self._redact_unusual(value, kind)
+        except RedactionError:
+            raise
+        except Exception:  # noqa: BLE001 - of a class of the application's; it may quote the value
+            refusal = _refusal(value)
+        raise refusal
+
+    def _redact_unusual(self, value: Any, kind: Any) -> Any:
         for types, rebuild in _BY_TYPE:
             if isinstance(value, types):
                 return rebuild(value, self)
-        return self._redact_fields(value, kind)
+        for holds, rebuild in _BY_TRAIT:
+            if holds(kind):
+                return rebuild(value, self)
+        if self._objects and _has_only_attributes(kind):
+            return _object(value, self)
+        raise _refusal(value)
 
-    def _redact_fields(self, value: Any, kind: Any) -> Any:
-        if dataclasses.is_dataclass(kind):
-            return _copy_with_fields(value, (each.name for each in dataclasses.fields(kind)), self)
-        if hasattr(kind, "model_fields") and hasattr(kind, "model_copy"):
-            return _model(value, self)
-        if kind.__module__.partition(".")[0] in {"numpy", "torch"} and _is_numeric_array(value):
-            return value
-        name = _name(kind)
-        raise RedactionError(f"cannot redact a {name}", kind=name)
+
+def is_binary(text: str, redact: Callable[[str], str]) -> bool:
+    """Return whether *text* is base64 of bytes that are no text and hold none to be redacted."""
+    if _BASE64.fullmatch(text) is None:
+        return False
+    try:
+        held = b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), altchars=b"-_")
+        held.decode()
+    except binascii.Error:
+        return False
+    except UnicodeDecodeError:
+        return _without_text(held, redact) == held
+    return False
 
 
 def _type_of(value: object) -> Any:
@@ -140,13 +204,31 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+def _refusal(value: object) -> RedactionError:
+    name = _name(_type_of(value))
+    return RedactionError(f"cannot redact a {name}", kind=name)
+
+
 def _unchanged(value: Any, _redactor: ValueRedactor) -> Any:
+    return value
+
+
+def _unless_text(value: Any, text: str, redactor: ValueRedactor) -> Any:
+    """Return *value*, which shows *text*, or refuse it."""
+    if redactor.text(text) != text:
+        raise _refusal(value)
     return value
 
 
 def _string(value: str, redactor: ValueRedactor) -> str:
     redacted = redactor.text(str.__str__(value))
     return value if redacted == value else redacted
+
+
+def _enum(value: Enum, redactor: ValueRedactor) -> Any:
+    """Return a member, or what it stands for, redacted: classes of members can be made of data."""
+    redacted = redactor.redact(value.value)
+    return value if redacted == value.value else redacted
 
 
 def _sequence(value: Any, redactor: ValueRedactor) -> Any:
@@ -160,26 +242,61 @@ def _mapping_of_kind(value: Any, redactor: ValueRedactor) -> Any:
     result = copy(value)
     result.clear()
     result.update(walked)
-    return result
+    return _redact_attributes(result, redactor)
 
 
 def _list_of_kind(value: Any, redactor: ValueRedactor) -> Any:
     result = copy(value)
     result[:] = [redactor.redact(item) for item in value]
-    return result
+    return _redact_attributes(result, redactor)
+
+
+def _redact_attributes(copied: Any, redactor: ValueRedactor) -> Any:
+    """Redact what the copy of an object of the application's has beside its items or fields."""
+    if held := getattr(copied, "__dict__", None):
+        walked = redactor.attributes(held)
+        held.clear()
+        held.update(walked)
+    return copied
 
 
 def _deque(value: deque[Any], redactor: ValueRedactor) -> deque[Any]:
     return deque((redactor.redact(item) for item in value), value.maxlen)
 
 
+def _slice(value: slice, redactor: ValueRedactor) -> slice:
+    parts = value.start, value.stop, value.step
+    return slice(*map(redactor.redact, parts))
+
+
 def _bytes(value: Any, redactor: ValueRedactor) -> Any:
+    redacted = _without_text(value, redactor.text)
+    return value if redacted == value else type(value)(redacted)
+
+
+def _without_text(held: Any, redact: Callable[[str], str]) -> bytes:
+    """Return bytes that are text redacted; others keep their length, their texts blanked."""
+    encodings = ("utf-8", "utf-16-le", "utf-16-be") if b"\0" in held else ("utf-8",)
+    for encoding in encodings:
+        try:
+            text = held.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if (redacted := redact(text)) != text:
+            return redacted.encode(encoding)
+    if len(encodings) == 1 and _is_text(held):
+        return bytes(held)
+    return _PRINTABLE.sub(
+        lambda run: run[0] if redact(t := run[0].decode()) == t else b"*" * len(run[0]), held
+    )
+
+
+def _is_text(held: Any) -> bool:
     try:
-        text = value.decode()
+        held.decode()
     except UnicodeDecodeError:
-        return value
-    redacted = redactor.text(text)
-    return value if redacted == text else type(value)(redacted.encode())
+        return False
+    return True
 
 
 def _path(value: PurePath, redactor: ValueRedactor) -> PurePath:
@@ -187,37 +304,149 @@ def _path(value: PurePath, redactor: ValueRedactor) -> PurePath:
     return value if redacted == str(value) else type(value)(redacted)
 
 
-def _as_text(value: Any, redactor: ValueRedactor) -> str:
-    return redactor.text(str(value))
+def _pattern(value: re.Pattern[Any], redactor: ValueRedactor) -> re.Pattern[Any]:
+    """Redact a regular expression by the text that it stands for, which becomes a literal one."""
+    source = value.pattern if isinstance(value.pattern, str) else value.pattern.decode("latin-1")
+    literal = re.sub(r"\\(\W)", r"\1", source)
+    redacted = redactor.text(literal)
+    if redacted == literal and redactor.text(source) == source:
+        return value
+    escaped = re.escape(redacted)
+    return re.compile(escaped if isinstance(value.pattern, str) else escaped.encode(), value.flags)
+
+
+def _time(value: dt.time, redactor: ValueRedactor) -> dt.time:
+    if value.tzinfo is not None:
+        redactor.redact(value.tzinfo)
+    return value
+
+
+def _zone(value: dt.tzinfo, redactor: ValueRedactor) -> dt.tzinfo:
+    return _unless_text(value, f"{value} {value.tzname(None)}", redactor)
+
+
+def _address(value: Any, redactor: ValueRedactor) -> Any:
+    redacted = redactor.text(str(value))
+    return value if redacted == str(value) else redacted
+
+
+def _exception(value: BaseException, redactor: ValueRedactor) -> BaseException:
+    """Return an error of the same type, or one that names the type, with redacted arguments."""
+    kind, args = _type_of(value), tuple(redactor.redact(each) for each in value.args)
+    try:
+        # Not a copy: it would hold what the constructor took and does not show in its arguments.
+        result = kind.__new__(kind, *args)
+        result.args = args
+        result.__dict__.update(redactor.attributes(value.__dict__))
+    except Exception:  # noqa: BLE001 - constructors of exceptions take what they like
+        return Exception(_name(kind), *args)
+    return result
+
+
+def _fields(value: Any, redactor: ValueRedactor) -> Any:
+    return _copy_with_fields(value, (each.name for each in dataclasses.fields(value)), redactor)
+
+
+def _attrs_fields(value: Any, redactor: ValueRedactor) -> Any:
+    return _copy_with_fields(value, (each.name for each in value.__attrs_attrs__), redactor)
 
 
 def _copy_with_fields(value: Any, names: Iterable[str], redactor: ValueRedactor) -> Any:
     # Not dataclasses.replace: it runs the constructor again and refuses fields without init.
     before = {name: getattr(value, name, _ABSENT) for name in names}
     after = {name: redactor.redact(item) for name, item in before.items() if item is not _ABSENT}
-    if all(item is before[name] for name, item in after.items()):
+    others = getattr(value, "__dict__", {}).keys() - before.keys()
+    if not others and all(item is before[name] for name, item in after.items()):
         return value
     result = copy(value)
+    if result is value:
+        raise _refusal(value)
+    if others:
+        _redact_attributes(result, redactor)
     for name, item in after.items():
         object.__setattr__(result, name, item)
     return result
 
 
 def _model(value: Any, redactor: ValueRedactor) -> Any:
-    """Redact a pydantic model's fields and extras; its private attributes never leave it."""
+    """Redact a pydantic model's fields, extras and private attributes."""
     held: dict[str, Any] = {**value.__dict__, **(value.__pydantic_extra__ or {})}
-    return value.model_copy(update={name: redactor.redact(item) for name, item in held.items()})
+    return copy_model(value, {n: redactor.redact(each) for n, each in held.items()}, redactor)
+
+
+def _model_v1(value: Any, redactor: ValueRedactor) -> Any:
+    return value.copy(update={name: redactor.redact(each) for name, each in vars(value).items()})
+
+
+def copy_model(value: Any, changed: Mapping[str, Any], redactor: ValueRedactor) -> Any:
+    """Return a copy of a pydantic model with fields changed and private attributes redacted."""
+    result = value.model_copy(update=changed)
+    if private := getattr(value, "__pydantic_private__", None):
+        object.__setattr__(result, "__pydantic_private__", redactor.attributes(private))
+    return result
+
+
+def _object(value: Any, redactor: ValueRedactor) -> Any:
+    """Redact an object of the application's, attribute by attribute, without its constructor."""
+    kind = _type_of(value)
+    result = object.__new__(kind)
+    for name, item in getattr(value, "__dict__", {}).items():
+        result.__dict__[name if name.isidentifier() else redactor.key(name)] = redactor.redact(item)
+    for name in _slots(kind):
+        if (item := getattr(value, name, _ABSENT)) is not _ABSENT:
+            object.__setattr__(result, name, redactor.redact(item))
+    return result
+
+
+def _slots(kind: Any) -> list[str]:
+    found: list[str] = []
+    for each in kind.__mro__:
+        slots: Any = vars(each).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in {"__dict__", "__weakref__"}:
+                private = name.startswith("__") and not name.endswith("__")
+                found.append(f"_{each.__name__.lstrip('_')}{name}" if private else name)
+    return found
+
+
+def _has_only_attributes(kind: Any) -> bool:
+    """Return whether instances hold nothing but attributes: what is below Python is not seen."""
+    pointers = len(_slots(kind)) + (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    size = object.__basicsize__ + _POINTER_BYTES * pointers
+    return kind.__basicsize__ == size and not kind.__itemsize__
+
+
+def _array(value: Any, redactor: ValueRedactor) -> Any:
+    dtype, kind = getattr(value, "dtype", None), type(value)
+    if kind.__module__.startswith("torch") and kind.__name__ in _TENSORS:
+        return value
+    dtype_kind = getattr(dtype, "kind", None)
+    if dtype_kind in _TEXT_KINDS:
+        import numpy as np  # noqa: PLC0415 - it is there: the value is its own
+
+        return np.array(redactor.redact(value.tolist()))
+    if dtype is None or dtype_kind not in _NUMERIC_KINDS:
+        raise _refusal(value)
+    if dtype.itemsize == 1 and _without_text(held := value.tobytes(), redactor.text) != held:
+        raise _refusal(value)
+    return value
 
 
 _BY_TYPE: tuple[tuple[Any, Callable[[Any, ValueRedactor], Any]], ...] = (
-    ((Enum, type, dt.tzinfo), _unchanged),
+    (Enum, _enum),
+    (type, _unchanged),
     (str, _string),
     ((tuple, set, frozenset), _sequence),
     (dict, _mapping_of_kind),
     (list, _list_of_kind),
     (deque, _deque),
     ((bytes, bytearray), _bytes),
+    (BaseException, _exception),
     (PurePath, _path),
+    (re.Pattern, _pattern),
+    (slice, _slice),
+    (dt.time, _time),
+    (dt.tzinfo, _zone),
     (
         (
             ipaddress.IPv4Address,
@@ -225,9 +454,18 @@ _BY_TYPE: tuple[tuple[Any, Callable[[Any, ValueRedactor], Any]], ...] = (
             ipaddress.IPv4Network,
             ipaddress.IPv6Network,
         ),
-        _as_text,
+        _address,
     ),
-    ((int, float, dt.date, dt.timedelta), _unchanged),
+    ((int, float, dt.date, dt.timedelta, decimal.Decimal, uuid.UUID), _unchanged),
+)
+
+
+_BY_TRAIT: tuple[tuple[Callable[[Any], bool], Callable[[Any, ValueRedactor], Any]], ...] = (
+    (dataclasses.is_dataclass, _fields),
+    (lambda kind: hasattr(kind, "__attrs_attrs__"), _attrs_fields),
+    (lambda kind: hasattr(kind, "model_fields") and hasattr(kind, "model_copy"), _model),
+    (lambda kind: hasattr(kind, "__fields__") and hasattr(kind, "construct"), _model_v1),
+    (lambda kind: kind.__module__.partition(".")[0] in {"numpy", "torch"}, _array),
 )
 
 
@@ -244,8 +482,3 @@ def _is_numeric(values: list[Any]) -> bool:
         return type(sum(values)) in _NUMBERS
     except Exception:  # noqa: BLE001 - not plain numbers: each is redacted by itself
         return False
-
-
-def _is_numeric_array(value: Any) -> bool:
-    kind = getattr(getattr(value, "dtype", None), "kind", None)
-    return kind in _NUMERIC_KINDS or type(value).__module__.startswith("torch")

@@ -327,32 +327,35 @@ class TestPrivacy:
         assert len(list(saver.list(None, filter={"contact": MAIL, "step": -1}))) == 1
         assert list(bare.list(None, filter={"contact": MAIL})) == []
 
-    def test_names_that_others_find_things_by_stay(self, bench):
-        """Ids of messages, tool calls and interrupts, and nodes of sends, are not redacted."""
-        number = "4111111111111111"  # an id that looks like a card
-        call = {"id": number, "name": "mail", "args": {"to": MAIL}, "type": "tool_call"}
+    @pytest.mark.parametrize("id_", ["call_1", "4111111111111111", MAIL])
+    def test_names_that_others_find_things_by_still_match(self, bench, id_):
+        """Ids stay, or become one pseudonym in each place where a format has an id."""
+        call = {"id": id_, "name": "mail", "args": {"to": MAIL}, "type": "tool_call"}
         values = {
             "messages": [
-                HumanMessage(f"write to {MAIL}", id=number, name="ada"),
-                AIMessage(
-                    [{"type": "text", "text": MAIL, "id": number}], id=number, tool_calls=[call]
-                ),
-                ToolMessage(f"sent to {MAIL}", tool_call_id=number),
+                HumanMessage(f"write to {MAIL}", id=id_, name="ada"),
+                AIMessage([{"type": "text", "text": MAIL, "id": id_}], id=id_, tool_calls=[call]),
+                ToolMessage(f"sent to {MAIL}", tool_call_id=id_),
+                {"role": "assistant", "content": MAIL, "tool_call_id": id_},
             ],
             "sends": [Send("node", {"to": MAIL})],
-            "asked": (Interrupt(value=f"send to {MAIL}?", id=number),),
+            "asked": (Interrupt(value=f"send to {MAIL}?", id=id_),),
         }
-        walked = StateWalker(bench.redactor.begin()).walk(values)
-        human, machine, tool = walked["messages"]
+        redaction = bench.redactor.begin()
+        walked = StateWalker(redaction).walk(values)
+        human, machine, tool, plain = walked["messages"]
+        expected = redaction.label(id_)
 
         assert MAIL not in repr(walked)
-        assert (human.id, machine.id, tool.tool_call_id) == (number, number, number)
-        assert machine.tool_calls[0]["id"] == number
-        assert machine.content[0]["id"] == number
+        assert (human.id, machine.id, tool.tool_call_id) == (expected,) * 3
+        assert machine.tool_calls[0]["id"] == expected
+        assert machine.content[0]["id"] == expected
+        assert plain["tool_call_id"] == expected
         assert walked["sends"][0].node == "node"
-        assert walked["asked"][0].id == number
+        assert walked["asked"][0].id == expected
         assert type(walked["asked"][0]) is Interrupt
         assert MAIL in repr(values), "the live state was changed"
+        assert (expected == id_) is (id_ == "call_1")
 
     def test_an_object_of_any_class_is_looked_into(self, bench):
         """State of an unknown class is copied and its attributes are redacted."""

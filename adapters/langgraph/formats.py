@@ -27,7 +27,7 @@ from ...memory.privacy.engine.value_redaction import (
     copy_model,
     is_binary,
 )
-from ..toolkit.type_guards import is_dict
+from ..toolkit.type_guards import is_dict, is_list
 
 
 class Field(Enum):
@@ -64,8 +64,9 @@ class Each:
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A mapping whose keys are names that a store finds things by, to things of one format."""
+    """A mapping whose keys are of one format, to things of another."""
 
+    keys: Field
     shape: Shape
 
 
@@ -177,11 +178,11 @@ PROTOCOL: Final[Mapping[str, Shape]] = {
 
 METADATA: Final[Mapping[str, Shape]] = {
     "source": WORD,
-    "parents": Keyed(ID),
+    **dict.fromkeys(("parents", "checkpoint_map"), Keyed(PATH, ID)),
     **dict.fromkeys(("run_id", "thread_id", "assistant_id", "graph_id", "checkpoint_id"), ID),
     **dict.fromkeys(("langgraph_node", "langgraph_triggers", "langgraph_path"), ID),
     **dict.fromkeys(("langgraph_checkpoint_ns", "checkpoint_ns"), PATH),
-    **dict.fromkeys(("lc_versions", "checkpoint_map"), Keyed(ID)),
+    "lc_versions": Keyed(ID, ID),
 }
 """What LangGraph tells of a run, a task or a checkpoint, beside what the caller adds."""
 
@@ -216,19 +217,24 @@ def redact_shaped(value: Any, shape: Shape, redactor: ValueRedactor) -> Any:
     Raises:
         RedactionError: A part of it cannot be redacted.
     """
-    kind = type(value)
+    kind = _type_of(value)
     if isinstance(shape, Field):
         return _field(value, kind, shape, redactor)
-    if kind is list or kind is tuple:
-        parts = shape if isinstance(shape, Blocks) else None
-        parts = shape.shape if isinstance(shape, Each) else parts
-        if parts is not None:
-            return redactor.inside(
-                value, lambda each, _kind: kind([redact_shaped(i, parts, redactor) for i in each])
-            )
-    elif kind is dict and not isinstance(shape, Each):
+    if kind is dict and not isinstance(shape, Each):
         return redactor.inside(value, lambda each, _kind: _mapping(each, shape, redactor))
+    if kind in _LISTS and isinstance(shape, (Blocks, Each)):
+        part = shape.shape if isinstance(shape, Each) else shape
+        return redactor.inside(
+            value, lambda each, kind: kind([redact_shaped(i, part, redactor) for i in each])
+        )
     return redactor.content.redact(value)
+
+
+_LISTS: Final = frozenset({list, tuple})
+
+
+def _type_of(value: object) -> Any:
+    return type(value)
 
 
 def _field(value: Any, kind: Any, field: Field, redactor: ValueRedactor) -> Any:
@@ -239,13 +245,12 @@ def _field(value: Any, kind: Any, field: Field, redactor: ValueRedactor) -> Any:
     if kind is str:
         return _string(value, field, redactor)
     inner = redactor if field is NODE else redactor.content
-    if kind is list or kind is tuple:
-        return kind(
-            [
-                _string(each, field, redactor) if type(each) is str else inner.redact(each)
-                for each in value
-            ]
+    if kind in _LISTS:
+        parts = (
+            _string(each, field, redactor) if type(each) is str else inner.redact(each)
+            for each in value
         )
+        return kind(parts)
     return inner.redact(value)
 
 
@@ -265,7 +270,10 @@ def _string(value: str, field: Field, redactor: ValueRedactor) -> str:
 
 def _mapping(value: dict[Any, Any], shape: Shape, redactor: ValueRedactor) -> dict[Any, Any]:
     if isinstance(shape, Keyed):
-        return {key: redact_shaped(each, shape.shape, redactor) for key, each in value.items()}
+        return {
+            redact_shaped(key, shape.keys, redactor): redact_shaped(each, shape.shape, redactor)
+            for key, each in value.items()
+        }
     fields = shape if isinstance(shape, Mapping) else _block(value)
     content, result = redactor.content, dict[Any, Any]()
     for key, each in value.items():
@@ -280,8 +288,8 @@ def _mapping(value: dict[Any, Any], shape: Shape, redactor: ValueRedactor) -> di
 
 
 def _block(value: dict[Any, Any]) -> Mapping[str, Shape]:
-    kind = value.get("type")
-    return BLOCK_FORMATS.get(kind, _BLOCK) if type(kind) is str else _BLOCK
+    named = value.get("type")
+    return BLOCK_FORMATS.get(named, _BLOCK) if type(named) is str else _BLOCK
 
 
 class _AmbiguousError(ValueError):
@@ -310,9 +318,9 @@ class _Digits(str):
 
 
 def _numbers(value: Any) -> Any:
-    if isinstance(value, dict):
+    if is_dict(value):
         return {key: _numbers(each) for key, each in value.items()}
-    if isinstance(value, list):
+    if is_list(value):
         return [_numbers(each) for each in value]
     return json.loads(value) if isinstance(value, _Digits) else value
 
@@ -343,8 +351,9 @@ _PLAIN: Final = frozenset({str, list, dict, tuple})
 
 
 def _attributes(shape: Mapping[str, Shape], value: Any, redactor: ValueRedactor) -> Any:
-    result = object.__new__(type(value))
-    for name in _ATTRIBUTES[type(value)]:
+    kind = _type_of(value)
+    result = object.__new__(kind)
+    for name in _ATTRIBUTES[kind]:
         if hasattr(value, name):
             redacted = redact_shaped(getattr(value, name), shape.get(name, CONTENT), redactor)
             object.__setattr__(result, name, redacted)

@@ -12,7 +12,7 @@ from ....memory.errors import ScopeError
 from ....memory.guard.operation import Arguments
 from ....memory.privacy.engine.redaction import Redaction
 from ...toolkit.type_guards import is_dict, is_sequence
-from ..formats import CONTENT, ID, METADATA, STATE, Keyed, Shape
+from ..formats import CONTENT, ID, METADATA, NODE, STATE, Keyed, Shape
 from .state import StateWalker
 
 _KEPT: Final = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
@@ -20,7 +20,8 @@ _KEPT: Final = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", 
 
 _METADATA: Final[Mapping[str, Shape]] = {
     **METADATA,
-    "counters_since_delta_snapshot": Keyed(CONTENT),
+    "parents": Keyed(NODE, ID),
+    "counters_since_delta_snapshot": Keyed(NODE, CONTENT),
 }
 
 OWNERS = ("user_id", "customer_id")
@@ -46,6 +47,8 @@ class LabelledArguments(dict[str, Any]):
     """
 
     __slots__ = ("channels",)
+
+    channels: list[str]
 
     def __repr__(self) -> str:
         """Return a constant: the keys of a saver are as the caller gave them."""
@@ -141,7 +144,8 @@ def channels(arguments: Arguments) -> dict[str, Any]:
     What the channels hold stays between the graph and its saver: an audit trail that keeps all
     state of all steps would be a second checkpointer.
     """
-    metadata = arguments.get("metadata") or {}
+    given = arguments.get("metadata")
+    metadata = given if is_dict(given) else dict[str, Any]()
     told: dict[str, Any] = {"channels": getattr(arguments, "channels", [])}
     if metadata.get("source") in _SOURCES:
         told["source"] = metadata["source"]

@@ -143,7 +143,7 @@ class RedactedStream:
         ]
         return [event for key in keys for event in self._let_go(key)]
 
-    def _task(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _task(self, data: dict[str, Any]) -> Any:
         if error := data.get("error"):
             data = {**data, "error": f"{type(error).__name__}: {error}"}
         return self._walker.shaped(data, EVENTS["tasks"])

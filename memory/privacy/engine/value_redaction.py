@@ -186,14 +186,12 @@ def is_binary(text: str, redact: Callable[[str], str]) -> bool:
     """Return whether *text* is base64 of bytes that are no text and hold none to be redacted."""
     if _BASE64.fullmatch(text) is None:
         return False
+    bare = text.rstrip("=")
     try:
-        held = b64decode(text.rstrip("=") + "=" * (-len(text.rstrip("=")) % 4), altchars=b"-_")
-        held.decode()
+        held = b64decode(bare + "=" * (-len(bare) % 4), altchars=b"-_")
     except binascii.Error:
         return False
-    except UnicodeDecodeError:
-        return _without_text(held, redact) == held
-    return False
+    return not _is_text(held) and _without_text(held, redact) == held
 
 
 def _type_of(value: object) -> Any:
@@ -321,7 +319,7 @@ def _time(value: dt.time, redactor: ValueRedactor) -> dt.time:
     return value
 
 
-def _zone(value: dt.tzinfo, redactor: ValueRedactor) -> dt.tzinfo:
+def _zone(value: dt.tzinfo, redactor: ValueRedactor) -> Any:
     return _unless_text(value, f"{value} {value.tzname(None)}", redactor)
 
 
@@ -330,7 +328,7 @@ def _address(value: Any, redactor: ValueRedactor) -> Any:
     return value if redacted == str(value) else redacted
 
 
-def _exception(value: BaseException, redactor: ValueRedactor) -> BaseException:
+def _exception(value: BaseException, redactor: ValueRedactor) -> Any:
     """Return an error of the same type, or one that names the type, with redacted arguments."""
     kind, args = _type_of(value), tuple(redactor.redact(each) for each in value.args)
     try:
@@ -375,7 +373,8 @@ def _model(value: Any, redactor: ValueRedactor) -> Any:
 
 
 def _model_v1(value: Any, redactor: ValueRedactor) -> Any:
-    return value.copy(update={name: redactor.redact(each) for name, each in vars(value).items()})
+    held = cast("dict[str, Any]", value.__dict__)
+    return value.copy(update={name: redactor.redact(each) for name, each in held.items()})
 
 
 def copy_model(value: Any, changed: Mapping[str, Any], redactor: ValueRedactor) -> Any:
@@ -400,9 +399,10 @@ def _object(value: Any, redactor: ValueRedactor) -> Any:
 
 def _slots(kind: Any) -> list[str]:
     found: list[str] = []
-    for each in kind.__mro__:
-        slots: Any = vars(each).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
+    for each in cast("tuple[type, ...]", kind.__mro__):
+        slots: str | Iterable[str] = cast("Any", vars(each)).get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else slots
+        for name in names:
             if name not in {"__dict__", "__weakref__"}:
                 private = name.startswith("__") and not name.endswith("__")
                 found.append(f"_{each.__name__.lstrip('_')}{name}" if private else name)
@@ -417,7 +417,7 @@ def _has_only_attributes(kind: Any) -> bool:
 
 
 def _array(value: Any, redactor: ValueRedactor) -> Any:
-    dtype, kind = getattr(value, "dtype", None), type(value)
+    dtype, kind = getattr(value, "dtype", None), _type_of(value)
     if kind.__module__.startswith("torch") and kind.__name__ in _TENSORS:
         return value
     dtype_kind = getattr(dtype, "kind", None)

@@ -45,7 +45,7 @@ class Totals:
     reasoning_tokens: int = 0
     cost_usd: float = 0.0
     unpriced_calls: int = 0
-    by_node: dict[str, Totals] = field(default_factory=dict[str, "Totals"])
+    by_node: dict[str, Totals] = field(default_factory=dict[str, "Totals"], repr=False)
 
     def add(self, usage: Usage) -> None:
         """Add one call, here and under its node."""

@@ -54,8 +54,9 @@ class Redact:
 
     def _refusal(self, call: Call, exc: Exception) -> RedactionError:
         self._faults.note("guard.redact", exc)
+        kind = exc.kind if isinstance(exc, RedactionError) else None
         return RedactionError(
             f"{self._store}.{call.method.name}: the content could not be redacted, so the "
-            f"store was not asked ({error_name(exc)})",
-            kind=exc.kind if isinstance(exc, RedactionError) else None,
+            f"store was not asked ({f'it holds a {kind}' if kind else error_name(exc)})",
+            kind=kind,
         )

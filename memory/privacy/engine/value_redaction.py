@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from enum import Enum
 from pathlib import PurePath
+from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
 from ...errors import RedactionError
@@ -388,7 +389,7 @@ def copy_model(value: Any, changed: Mapping[str, Any], redactor: ValueRedactor) 
 def _object(value: Any, redactor: ValueRedactor) -> Any:
     """Redact an object of the application's, attribute by attribute, without its constructor."""
     kind = _type_of(value)
-    result = object.__new__(kind)
+    result = kind.__new__(kind) if kind is SimpleNamespace else object.__new__(kind)
     for name, item in getattr(value, "__dict__", {}).items():
         result.__dict__[name if name.isidentifier() else redactor.key(name)] = redactor.redact(item)
     for name in _slots(kind):

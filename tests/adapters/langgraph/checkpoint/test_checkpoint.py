@@ -18,7 +18,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Interrupt, Send, interrupt
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS, NOT_GUARDED
@@ -356,6 +356,36 @@ class TestPrivacy:
         assert type(walked["asked"][0]) is Interrupt
         assert MAIL in repr(values), "the live state was changed"
         assert (expected == id_) is (id_ == "call_1")
+
+    @pytest.mark.parametrize("id_", ["call_1", MAIL])
+    def test_a_resumed_run_matches_calls_and_replaces_messages(self, bench, id_):
+        """Ids of a stored state are the same in all places, whatever they look like."""
+
+        def ask(_state):
+            call = {"id": id_, "name": "mail", "args": {"id": MAIL}, "type": "tool_call"}
+            return {"messages": [AIMessage("?", id=id_, tool_calls=[call])]}
+
+        def answer(state):
+            interrupt("go on?")
+            asked = state["messages"][-1]
+            (call,) = asked.tool_calls
+            result = ToolMessage("sent", tool_call_id=call["id"])
+            return {"messages": [AIMessage("!", id=asked.id, tool_calls=[call]), result]}
+
+        builder = StateGraph(MessagesState)
+        builder.add_sequence([("ask", ask), ("answer", answer)])
+        builder.add_edge(START, "ask")
+        saver = guarded(InMemorySaver(), bench)
+        live = builder.compile(checkpointer=saver).invoke({"messages": []}, THREAD)
+        graph = builder.compile(checkpointer=saver)
+        waiting = graph.get_state(THREAD).interrupts
+        graph.invoke(Command(resume={waiting[0].id: "yes"}), THREAD)
+        replaced, result = graph.get_state(THREAD).values["messages"]
+
+        assert waiting[0].id == live["__interrupt__"][0].id
+        assert replaced.content == "!"
+        assert replaced.tool_calls[0]["id"] == result.tool_call_id
+        assert MAIL not in stored_in(inner_of(saver))
 
     def test_an_object_of_any_class_is_looked_into(self, bench):
         """State of an unknown class is copied and its attributes are redacted."""

@@ -133,7 +133,7 @@ class Redaction:
         """
         Return an id as it is if a machine made it, else as a `label`: the same in every place.
 
-        Searched as text, one in some hundred UUIDs and hashes would be taken for an account.
+        Searched as text, one in five hundred UUIDs with a prefix would be taken for an account.
         """
         if _MACHINE_ID.fullmatch(text) and not self._redactor.mentions(text, self._known):
             return text

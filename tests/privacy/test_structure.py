@@ -296,20 +296,24 @@ class Shown:
     What the reader of a run saw, as bytes.
 
     Attributes:
-        held: All of it.
         methods: Kinds of events.
     """
 
     def __init__(self) -> None:
-        self.held = b""
         self.methods: set[str] = set()
+        self._parts: list[bytes] = []
         self._serde = JsonPlusSerializer(pickle_fallback=True)
 
     def add(self, event: Any) -> None:
         """Add an event, or what the run returned."""
         if isinstance(event, dict):
             self.methods.add(event.get("method", "output"))
-        self.held += repr(event).encode() + self._serde.dumps_typed(event)[1]
+        self._parts.append(self._serde.dumps_typed(event)[1])
+
+    @property
+    def held(self) -> bytes:
+        """All of it."""
+        return b"".join(self._parts)
 
 
 def config_of(planted: Planted) -> dict[str, Any]:

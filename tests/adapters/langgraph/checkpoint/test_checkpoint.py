@@ -327,7 +327,7 @@ class TestPrivacy:
         assert len(list(saver.list(None, filter={"contact": MAIL, "step": -1}))) == 1
         assert list(bare.list(None, filter={"contact": MAIL})) == []
 
-    @pytest.mark.parametrize("id_", ["call_1", "4111111111111111", MAIL])
+    @pytest.mark.parametrize("id_", ["call_1", "4111111111111111", MAIL, f"call {MAIL}"])
     def test_names_that_others_find_things_by_still_match(self, bench, id_):
         """Ids stay, or become one pseudonym in each place where a format has an id."""
         call = {"id": id_, "name": "mail", "args": {"to": MAIL}, "type": "tool_call"}
@@ -357,7 +357,7 @@ class TestPrivacy:
         assert MAIL in repr(values), "the live state was changed"
         assert (expected == id_) is (id_ == "call_1")
 
-    @pytest.mark.parametrize("id_", ["call_1", MAIL])
+    @pytest.mark.parametrize("id_", ["call_1", MAIL, f"call {MAIL}"])
     def test_a_resumed_run_matches_calls_and_replaces_messages(self, bench, id_):
         """Ids of a stored state are the same in all places, whatever they look like."""
 

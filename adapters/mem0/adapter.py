@@ -21,14 +21,14 @@ from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.operation import Method
 from ...memory.guard.step import Around
 from ...telemetry.process.faults import Faults
-from ..toolkit.proxy import guarded_class
+from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
 from .failures import store_failed
 from .hosted_methods import HOSTED_METHODS, HOSTED_NOT_GUARDED, HOSTED_RAISES
 from .journal import writes
 from .model_usage import ModelCallRecorder
 from .subject_data import HostedSubjectData, MemorySubjectData
-from .tenancy import OwnerCheckedClient
+from .tenancy import CheckOwner
 from .threads import GuardedAsyncio
 
 _mem0: Any = import_module("mem0")  # it ships no types
@@ -46,25 +46,28 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
     configure_library()
     rows = _table(type(client))
     hosted = rows is HOSTED_METHODS
-    inner = OwnerCheckedClient(client) if services.policy.enforce_tenancy else client
     if not hosted:
         ModelCallRecorder(services.accounting).watch(client)
     lock = _local_lock(client)
+    check = (CheckOwner(client),) if services.policy.enforce_tenancy else ()
     return StoreBinding(
         methods=rows,
         is_failure=store_failed,
-        client=inner,
         client_class=lambda base: _guarded_class(cast("Any", base)),
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
-        writes=writes(inner, rows, hosted=hosted),
+        writes=writes(client, rows, hosted=hosted),
         serialise=lock,
-        around=_headers_for(client, services.faults),
+        around=(*_headers_for(client, services.faults), *check),
     )
 
 
 @lru_cache(maxsize=64)
 def _guarded_class(base: Any, /) -> Any:
-    return guarded_class(base, _table(base))
+    left_alone = HOSTED_NOT_GUARDED if _table(base) is HOSTED_METHODS else methods.NOT_GUARDED
+    known = GuardedMethods(
+        table=_table(base), client_types=tuple(_TABLES), not_guarded=frozenset(left_alone)
+    )
+    return guarded_class(base, known)
 
 
 def _table(base: Any) -> dict[str, Method]:

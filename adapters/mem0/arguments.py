@@ -24,7 +24,8 @@ from .scoping import ENTITIES, LOGICAL, with_options, without_entities
 WITHHELD = "ATTACHMENT"
 """Entity that a picture or document is counted as."""
 
-_VERBATIM = frozenset({*ENTITIES, "entity_id", "memory_id", "llm"})
+_IDS = frozenset({*ENTITIES, "entity_id", "memory_id"})
+_VERBATIM = frozenset({*_IDS, "llm"})
 _TEXTS = frozenset(
     {
         "query",
@@ -45,6 +46,8 @@ _ATTACHMENTS = frozenset(
     {"image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"}
     | {"file", "input_file", "document", "pdf_url", "mdx_url"}
 )
+_PLAIN = (str, bytes, dict, list, tuple, set, frozenset, BaseModel)
+"""What no model is: text, or what may hold some."""
 _RECORD = frozenset({"memory_id", "text", "metadata", "timestamp", "expiration_date"})
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -55,7 +58,9 @@ def redact(arguments: Arguments, redaction: Redaction) -> Arguments:
 
 
 def _argument(name: str, value: Any, redaction: Redaction) -> Any:
-    if name in _VERBATIM:
+    if name in _IDS and isinstance(value, str):
+        return value
+    if name == "llm" and not isinstance(value, _PLAIN):
         return value
     if name in _WALKS:
         return _WALKS[name](value, redaction)
@@ -210,3 +215,7 @@ def _shown(name: str, value: Any) -> Any:
     if name == "memories" and is_list(value):
         return [content(each) if is_dict(each) else each for each in value]
     return value
+
+
+KEYWORDS = frozenset({*_VERBATIM, *_TEXTS, *_WALKS, *_RECORD})
+"""Names that some method takes as ``**kwargs`` and that mean here what they mean as parameters."""

@@ -7,15 +7,16 @@ from typing import Any
 
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
 from . import arguments, methods, results, scoping, tenancy
-from .methods import BY_SCOPE, CHANGED
+from .methods import BY_SCOPE, CHANGED, REDACTED
 
 _EXPORT: dict[str, Any] = {**BY_SCOPE, "confine": tenancy.confine_user}
 _PROFILE: dict[str, Any] = {
+    **REDACTED,
     "scope": scoping.scope_of_profile,
     "needs_owner": True,
     "confine": tenancy.require_own_profile,
 }
-_SETTINGS: dict[str, Any] = {"redact": arguments.redact, "content": arguments.content}
+_SETTINGS: dict[str, Any] = {**REDACTED, "content": arguments.content}
 
 HOSTED_METHODS: dict[str, Method] = {
     **{name: methods.METHODS[name] for name in ("add", "search", "reset")},
@@ -31,11 +32,11 @@ HOSTED_METHODS: dict[str, Method] = {
         forget(
             "delete_all",
             deletes=Deletes.SCOPE,
-            redact=arguments.redact,
             scope=scoping.scope_of_delete_all,
             content=arguments.content,
             needs_owner=True,
             confine=tenancy.confine_user,
+            **REDACTED,
         ),
         forget(
             "delete_users",
@@ -43,18 +44,20 @@ HOSTED_METHODS: dict[str, Method] = {
             scope=scoping.scope_of_delete_users,
             needs_owner=True,
             confine=tenancy.require_customer,
+            **REDACTED,
         ),
         recall(
             "users",
             neutral=results.empty_results,
             summary=results.summarize_list,
             confine=tenancy.refuse_customer,
+            **REDACTED,
         ),
         recall("get_profile", neutral=results.failed_profile, **_PROFILE),
         recall("get_summary", confine=tenancy.confine_filters, **BY_SCOPE),
         recall("create_memory_export", **_EXPORT),
         recall("get_memory_export", **_EXPORT),
-        remember("generate_profile", "update_memory", **_SETTINGS, **_PROFILE),
+        remember("generate_profile", "update_memory", **{**_SETTINGS, **_PROFILE}),
         remember("update_profile_settings", "update_memory", **_SETTINGS),
         remember("update_project", "update_memory", **_SETTINGS),
     ),

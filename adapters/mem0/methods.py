@@ -7,18 +7,21 @@ from typing import Any
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
 from . import arguments, results, scoping, tenancy
 
+REDACTED: dict[str, Any] = {"redact": arguments.redact, "keywords": arguments.KEYWORDS}
+"""Options of all methods."""
+
 BY_SCOPE: dict[str, Any] = {
-    "redact": arguments.redact,
+    **REDACTED,
     "scope": scoping.scope,
     "content": arguments.content,
     "needs_owner": True,
 }
 """Options of methods that name a user, agent or run."""
 
-BY_ID: dict[str, Any] = {"content": arguments.content, "needs_owner": True}
+BY_ID: dict[str, Any] = {**REDACTED, "content": arguments.content, "needs_owner": True}
 """Options of methods that name a memory by its id alone."""
 
-CHANGED: dict[str, Any] = {"redact": arguments.redact, "summary": results.summarize_change, **BY_ID}
+CHANGED: dict[str, Any] = {"summary": results.summarize_change, **BY_ID}
 """Options of methods that replace or annotate memories."""
 
 _QUERY: dict[str, Any] = {
@@ -56,8 +59,9 @@ METHODS: dict[str, Method] = method_table(
         scope=scoping.scope,
         needs_owner=True,
         confine=tenancy.confine_user,
+        **REDACTED,
     ),
-    forget("reset", deletes=Deletes.EVERYTHING, confine=tenancy.refuse_customer),
+    forget("reset", deletes=Deletes.EVERYTHING, confine=tenancy.refuse_customer, **REDACTED),
 )
 """Method by name, for both clients."""
 

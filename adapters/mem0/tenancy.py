@@ -8,12 +8,12 @@ agent's own memories, is not somebody else's.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from ...memory.context import current
+from ...memory.api import AsyncInvoke, Invoke
 from ...memory.errors import ScopeError
+from ...memory.guard.call import Call
 from ...memory.guard.operation import Arguments
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import users_of, with_options
@@ -91,46 +91,42 @@ def _is_others(record: Any, customer: str) -> bool:
 # -- the owner of a memory -----------------------------------------------------------------------
 
 
-class OwnerCheckedClient:
+class CheckOwner:
     """
-    A mem0 client that checks a memory's owner before methods that take only ids.
+    An `Around` that checks a memory's owner before methods that take only ids.
 
     Args:
-        client: Everything else is its own.
+        client: The mem0 client.
     """
 
     def __init__(self, client: Any) -> None:
-        object.__setattr__(self, "_client", client)
+        self._client = client
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_client":
-            raise AttributeError(name)  # a copy in the making: do not recurse
-        found = getattr(self._client, name)
-        return _check_owner_first(self._client, name, found) if name in BY_ID else found
+    def wrap(self, call: Call, invoke: Invoke) -> Invoke:
+        """Return *invoke*, behind the check where the method needs it."""
+        name, customer = call.method.name, call.scope.customer
+        if name not in BY_ID or customer is None:
+            return invoke  # inside another call of ours, which has been confined
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._client, name, value)
+        def called(given: Arguments) -> Any:
+            for memory_id in _ids(given):
+                _refuse_others(self._client.get(memory_id), name, customer)
+            return invoke(given)
 
-    def __delattr__(self, name: str) -> None:
-        delattr(self._client, name)
+        return called
 
+    def awrap(self, call: Call, invoke: AsyncInvoke) -> AsyncInvoke:
+        """Return *invoke* of an asynchronous client: as `wrap`."""
+        name, customer = call.method.name, call.scope.customer
+        if name not in BY_ID or customer is None:
+            return invoke
 
-def _check_owner_first(client: Any, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(method):
-
-        async def awaited(**arguments: Any) -> Any:
-            for memory_id in _ids(arguments):
-                _refuse_others(await client.get(memory_id), name)
-            return await method(**arguments)
+        async def awaited(given: Arguments) -> Any:
+            for memory_id in _ids(given):
+                _refuse_others(await self._client.get(memory_id), name, customer)
+            return await invoke(given)
 
         return awaited
-
-    def called(**arguments: Any) -> Any:
-        for memory_id in _ids(arguments):
-            _refuse_others(client.get(memory_id), name)
-        return method(**arguments)
-
-    return called
 
 
 def _ids(arguments: Arguments) -> Iterator[Any]:
@@ -142,10 +138,7 @@ def _ids(arguments: Arguments) -> Iterator[Any]:
             yield each["memory_id"]
 
 
-def _refuse_others(record: Any, name: str) -> None:
-    customer = current().customer
-    if customer is None:
-        return  # inside another call of ours, which has been confined
+def _refuse_others(record: Any, name: str, customer: str) -> None:
     if _is_others(record, customer):
         _refuse("is about somebody else's memory")
     if record is None and name == "history":

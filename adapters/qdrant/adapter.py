@@ -29,7 +29,7 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.guard import Guard
-from ..toolkit.proxy import guarded_class, inner_of, wrap
+from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
 from .headers import headers_for
 from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
@@ -91,7 +91,12 @@ def rebind(
 
 @lru_cache(maxsize=32)
 def _class_of(base: Any, owner_key: str | None, *, inline: bool) -> type[Any]:
-    return guarded_class(base, table(owner_key, inline=inline))
+    methods = GuardedMethods(
+        table=table(owner_key, inline=inline),
+        client_types=(QdrantClient, AsyncQdrantClient),
+        not_guarded=frozenset(NOT_GUARDED),
+    )
+    return guarded_class(base, methods)
 
 
 # -- failures --------------------------------------------------------------------------------------

@@ -129,14 +129,20 @@ def _lookup(walker: Walker, value: Any) -> Any:
     return value if isinstance(value, str) else walker.walk(value)
 
 
-_KEPT = (
+_NAMES = (
     "collection_name", "using", "with_vectors", "consistency", "shard_key_selector", "shard_key",
     "timeout", "wait", "ordering", "update_mode", "limit", "score_threshold", "method",
     "vector_name",
 )  # fmt: skip
 
+_CONFIGURED = (
+    "vectors_config", "sparse_vectors_config", "sharding_method", "hnsw_config",
+    "optimizers_config", "wal_config", "quantization_config", "strict_mode_config", "payload",
+    "id_tracker", "collection_params", "init_from",
+)  # fmt: skip
+
 _PARAMETERS: Mapping[str, Rule] = {
-    **dict.fromkeys(_KEPT, Walker.keep),
+    **dict.fromkeys(_NAMES, Walker.name),
     "query": Walker.vector,
     "with_payload": Walker.path,
     "group_by": Walker.path,
@@ -153,30 +159,39 @@ _PARAMETERS: Mapping[str, Rule] = {
 """By name, for all methods. What is not in here is redacted by structure."""
 
 _SPECIAL: Mapping[str, Mapping[str, Rule]] = {
-    "delete_vectors": {"vectors": Walker.keep},
+    "delete_vectors": {"vectors": Walker.name},
     "upload_collection": {"vectors": _uploaded_vectors, "payload": Walker.payloads},
 }
 
 _SETTINGS = frozenset({"create_collection", "recreate_collection", "update_collection"})
-"""Methods that take settings: only ``metadata`` holds text."""
+"""Methods that take settings: of their parameters only ``metadata`` holds text."""
+
+_NAMED = frozenset(_NAMES)
+
+
+_PLAIN = frozenset({type(None), bool, int, float})
 
 
 def _redact(
-    rules: Mapping[str, Rule], default: Rule, owner: Path, given: Arguments, redaction: Redaction
+    rules: Mapping[str, Rule], owner: Path, given: Arguments, redaction: Redaction
 ) -> Arguments:
     walker = Walker(redaction, owner)
     redacted: Arguments = {}
     for name, value in given.items():
-        rule = rules.get(name, default)
-        redacted[name] = value if rule is Walker.keep else rule(walker, value)
+        kind = value.__class__
+        if kind in _PLAIN or (kind is str and name in _NAMED):
+            redacted[name] = value
+        else:
+            redacted[name] = rules.get(name, Walker.walk)(walker, value)
     return redacted
 
 
 def _redaction_of(name: str, owner: Path) -> Callable[[Arguments, Redaction], Arguments]:
     if name in _SETTINGS:
-        return partial(_redact, {"metadata": Walker.walk}, Walker.keep, owner)
+        rules = {**dict.fromkeys(_NAMES, Walker.name), **dict.fromkeys(_CONFIGURED, Walker.setting)}
+        return partial(_redact, rules, owner)
     rules = {**_PARAMETERS, **_SPECIAL.get(name, {})}
-    return partial(_redact, rules, Walker.walk, owner)
+    return partial(_redact, rules, owner)
 
 
 # -- summaries -------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias, cast
 from uuid import UUID
 
 import numpy as np
+from google.protobuf.message import Message
 from pydantic import BaseModel
 from qdrant_client import grpc
 from qdrant_client.conversions.conversion import GrpcToRest
@@ -32,6 +33,8 @@ Path: TypeAlias = tuple[str, ...]
 
 _QUOTED = re.compile(r'"([^"]*)"')
 _HARMLESS = (bool, int, float, Enum, UUID, date)
+_CONTENT = (models.PointStruct, models.Batch, models.Filter, models.Record, models.Document)
+"""Models that are no settings, wherever they are given."""
 
 _FROM_GRPC: dict[type[Any], Callable[[Any], Any]] = {
     grpc.Filter: GrpcToRest.convert_filter,
@@ -78,8 +81,26 @@ class Walker:
         return self._redaction.value(value) if rest is value else self.walk(rest)
 
     def keep(self, value: Any) -> Any:
-        """Pass *value* on: it holds no text of the user's."""
+        """Pass *value* on: a field whose model says that it holds no text of the user's."""
         return value
+
+    def name(self, value: Any) -> Any:
+        """Pass on a name, or several, that the store gives meaning to; redact all else."""
+        if isinstance(value, (str, models.ShardKeyWithFallback)):
+            return value
+        if isinstance(value, (list, tuple)):
+            return _alike(value, map(self.name, cast("list[Any]", value)))
+        return self.walk(value)
+
+    def setting(self, value: Any) -> Any:
+        """Pass on a model of the client's, or several by name: settings hold no content."""
+        if isinstance(value, (BaseModel, Message)) and not isinstance(value, _CONTENT):
+            return value
+        if isinstance(value, dict):
+            named = cast("dict[str, Any]", value)
+            if all(isinstance(each, BaseModel) for each in named.values()):
+                return {name: self.setting(each) for name, each in named.items()}
+        return self.walk(value)
 
     def text(self, value: Any) -> Any:
         """Redact free text."""

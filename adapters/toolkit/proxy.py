@@ -4,58 +4,79 @@ Drop-in clients: a real subclass of the wrapped class whose every attribute is t
 A proxy by ``__getattr__`` alone is not an instance of the client's class, so libraries that check
 (mem0's pydantic settings, LangGraph's ``compile``) refuse it. A subclass that runs the base's code
 on itself would bypass the wrapped object. So the subclass is real, and nothing of the base runs on
-it: methods in the adapter's table go through the guard, all others straight to the wrapped object.
+it: methods in the adapter's table go through the guard, whatever kind of member they are and
+whatever they call their parameters. So do methods that no table knows. What the adapter says is not
+guarded goes straight to the wrapped object.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
-from typing import Any, NoReturn, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterator
+from functools import partialmethod, wraps
+from typing import Any, NoReturn, TypeVar, cast
 
 from ...memory.api import Row
 from ...memory.guard.factory import GuardFactory
 from ...memory.guard.guard import Guard
 from ...memory.guard.operation import Arguments, Method, Operation
+from .guarded_methods import GUARD, INNER, GuardedMethods, guarded_method
+
+__all__ = [
+    "GUARD",
+    "INNER",
+    "INSTRUMENTED",
+    "TABLE",
+    "GuardedMethods",
+    "guard_of",
+    "guarded_class",
+    "inner_of",
+    "operation_of",
+    "unwrap_instrumented",
+    "wrap",
+]
 
 T = TypeVar("T")
 
-INNER = "_mnemoscope_inner"
-GUARD = "_mnemoscope_guard"
 TABLE = "_mnemoscope_table"
+OF_OBJECTS = "_mnemoscope_of_objects"
+"""In the class of guarded clients: guarded methods that only an object of it can have."""
+FORWARDS = "_mnemoscope_forwards"
+"""On functions of that class that go straight to the client."""
 INSTRUMENTED = "_mnemoscope_instrumented"
 """In the ``__dict__`` of clients that became guarded as they were made: see `instrument`."""
 
-Inline: TypeAlias = Callable[[Any], bool]
-"""Tells of a wrapped client whether a synchronous call must stay on the caller's thread."""
 
-
-def _never(_inner: Any) -> bool:
-    return False
-
-
-def guarded_class(base: type[T], table: Mapping[str, Row], *, inline: Inline = _never) -> type[T]:
+def guarded_class(base: type[T], methods: GuardedMethods) -> type[T]:
     """
-    Build the subclass of *base* whose methods named in *table* go through a guard.
+    Build the subclass of *base* whose *methods* go through a guard.
 
-    Sync and async are decided per function: an async client has methods that are not. Before a
-    synchronous call, *inline* tells of the wrapped client whether the call must stay on its thread.
+    Called, it makes a client of *base* that is not guarded. Sync and async are decided per
+    function: an async client has methods that are not. Where a function does not say, its answer
+    does.
     """
     own: dict[str, Any] = dict(_DUNDERS)
+    client = next((each for each in methods.client_types if issubclass(base, each)), base)
     for name, member in _members(base):
-        own[name] = _stand_in(name, member, table.get(name), inline)
+        own[name] = _stand_in(base, name, member, client, methods)
     for name in ("__enter__", "__aenter__", "__exit__", "__aexit__"):
         if hasattr(base, name):
             own[name] = _CONTEXT[name]
-    own["__module__"], own["__doc__"], own[TABLE] = __name__, base.__doc__, table
+    own["__new__"] = lambda _kind, *args, **kwargs: cast("Any", base)(*args, **kwargs)
+    own["__module__"], own["__doc__"] = __name__, base.__doc__
+    own[TABLE] = methods.table
+    own[OF_OBJECTS] = {
+        name: guarded_method(base, name, None, row, client, methods)
+        for name, row in methods.table.items()
+        if name not in own
+    }
     return cast("type[T]", type(base.__name__, (base,), own))
 
 
 def wrap(inner: T, guard: Guard, guarded: type[T]) -> T:
     """Return *inner* behind *guard*, as an instance of *guarded* whose ``__init__`` never ran."""
-    proxy = guarded.__new__(guarded)
+    proxy = object.__new__(guarded)
     object.__setattr__(proxy, INNER, inner)
     object.__setattr__(proxy, GUARD, guard)
     return proxy
@@ -97,24 +118,43 @@ def _members(base: type) -> Iterator[tuple[str, Any]]:
             if name in seen or (name.startswith("__") and name.endswith("__")):
                 continue
             seen.add(name)
-            if not isinstance(member, (classmethod, staticmethod)):
-                yield name, member
+            yield name, member
 
 
-def _stand_in(name: str, member: Any, row: Row | None, inline: Inline) -> Any:
-    if not inspect.isfunction(member):
+def _stand_in(base: type, name: str, member: Any, client: type, methods: GuardedMethods) -> Any:
+    row = methods.table.get(name)
+    if row is not None:
+        return guarded_method(base, name, member, row, client, methods)
+    if isinstance(member, (classmethod, staticmethod)):
+        return _OfClass(base, name)
+    if not _is_method(member):
         return _attribute(name)
-    if row is None:
-        return _forwarded(name, member)
-    if inspect.iscoroutinefunction(member):
-        return _async_guarded(name, member, row)
-    return _guarded(name, member, row, inline)
+    if name.startswith("_") or name in methods.not_guarded:
+        return _forwarded(name, member) if inspect.isfunction(member) else _attribute(name)
+    return guarded_method(base, name, member, None, client, methods)
+
+
+def _is_method(member: Any) -> bool:
+    if inspect.isfunction(member) or isinstance(member, partialmethod):
+        return True
+    return callable(member) and hasattr(type(member), "__get__") and not inspect.isclass(member)
+
+
+class _OfClass:
+    """A class method or static method of the client's class, which knows nothing of the guard."""
+
+    def __init__(self, base: type, name: str) -> None:
+        self._base, self._name = base, name
+
+    def __get__(self, client: object, kind: type) -> Any:
+        return getattr(self._base, self._name)
 
 
 def _attribute(name: str) -> property:
     return property(
         lambda self: getattr(self.__dict__[INNER], name),
         lambda self, value: setattr(self.__dict__[INNER], name, value),
+        lambda self: delattr(self.__dict__[INNER], name),
     )
 
 
@@ -125,92 +165,60 @@ def _forwarded(name: str, member: Callable[..., Any]) -> Callable[..., Any]:
         async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
             return await getattr(self.__dict__[INNER], name)(*args, **kwargs)
 
-        return awaited
+        forward: Any = awaited
+    else:
 
-    @wraps(member)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.__dict__[INNER], name)(*args, **kwargs)
+        @wraps(member)
+        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return getattr(self.__dict__[INNER], name)(*args, **kwargs)
 
-    return called
-
-
-def _guarded(name: str, member: Callable[..., Any], row: Row, inline: Inline) -> Callable[..., Any]:
-    names, nameless = _parameters(member)
-
-    @wraps(member)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        held = self.__dict__
-        inner, guard = held[INNER], held[GUARD]
-        target = getattr(inner, name)
-        arguments = _bind(names, args, kwargs) if args else kwargs
-        if arguments is None or (nameless and not kwargs.keys().isdisjoint(nameless)):
-            return target(*args, **kwargs)  # raises the client's own TypeError
-        described = row if isinstance(row, Method) else row(arguments)
-        operation = Operation(described, arguments)
-        invoke = _invoke(target, nameless)
-        return guard.call(operation, invoke, inline=inline is not _never and inline(inner))
-
-    return called
-
-
-def _async_guarded(name: str, member: Callable[..., Any], row: Row) -> Callable[..., Any]:
-    names, nameless = _parameters(member)
-
-    @wraps(member)
-    async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
-        held = self.__dict__
-        target, guard = getattr(held[INNER], name), held[GUARD]
-        arguments = _bind(names, args, kwargs)
-        if arguments is None or (nameless and not kwargs.keys().isdisjoint(nameless)):
-            return await target(*args, **kwargs)  # raises the client's own TypeError
-        return await guard.acall(_operation(row, arguments), _invoke(target, nameless))
-
-    return awaited
-
-
-def _parameters(member: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    parameters = tuple(inspect.signature(member).parameters.values())[1:]
-    nameless = tuple(each.name for each in parameters if each.kind is each.POSITIONAL_ONLY)
-    named = (each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD)
-    return (*nameless, *named), nameless
-
-
-def _invoke(target: Callable[..., Any], nameless: tuple[str, ...]) -> Callable[[Arguments], Any]:
-    """Return a function that calls *target* with arguments by name, as far as they have one."""
-    if nameless:
-        return lambda given: _apply(target, nameless, given)
-    return lambda given: target(**given)
-
-
-def _apply(target: Callable[..., Any], nameless: tuple[str, ...], given: Arguments) -> Any:
-    named = {name: value for name, value in given.items() if name not in nameless}
-    return target(*(given[name] for name in nameless if name in given), **named)
-
-
-def _bind(
-    names: tuple[str, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Arguments | None:
-    if not args:
-        return kwargs
-    if len(args) > len(names):
-        return None
-    arguments = dict(zip(names, args, strict=False))
-    arguments.update(kwargs)
-    return arguments if len(arguments) == len(args) + len(kwargs) else None
+        forward = called
+    setattr(forward, FORWARDS, True)
+    return forward
 
 
 def _getattr(self: Any, name: str) -> Any:
-    if name in {INNER, GUARD}:
+    inner = self.__dict__.get(INNER)
+    if inner is None:
         raise AttributeError(name)  # an instance that `wrap` did not make: do not recurse
-    return getattr(self.__dict__[INNER], name)
+    found = getattr(inner, name)
+    guarded = getattr(type(self), OF_OBJECTS).get(name)
+    return found if guarded is None or not callable(found) else guarded.__get__(self)
 
 
 def _setattr(self: Any, name: str, value: Any) -> None:
-    setattr(self.__dict__[INNER], name, value)
+    held = self.__dict__
+    if getattr(value, "__self__", None) is self:
+        _delattr(self, name)  # what a test replaced is given back: not ours, but the client's own
+        return
+    if isinstance(value, _Assigned):
+        value = value.assigned
+    setattr(held[INNER], name, value)
+    ours = inspect.getattr_static(type(self), name, None)
+    if inspect.isfunction(ours):
+        is_guarded = callable(value) and not hasattr(ours, FORWARDS)
+        held[name] = _Assigned(value, ours.__get__(self)) if is_guarded else value
 
 
 def _delattr(self: Any, name: str) -> None:
+    self.__dict__.pop(name, None)
     delattr(self.__dict__[INNER], name)
+
+
+class _Assigned:
+    """A method that was assigned to a guarded client: called, it is guarded; else it is itself."""
+
+    def __init__(self, assigned: Callable[..., Any], guarded: Callable[..., Any]) -> None:
+        self.assigned = assigned
+        self._guarded = guarded
+        if inspect.iscoroutinefunction(assigned):
+            inspect.markcoroutinefunction(cast("Any", self))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._guarded(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.assigned, name)
 
 
 def _repr(self: Any) -> str:

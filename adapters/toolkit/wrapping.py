@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from ...memory.api import AdapterServices, Row, StoreAdapter, StoreBinding
 from ...memory.errors import UnsupportedClientError
-from .proxy import Inline, guard_of, guarded_class, unwrap_instrumented, wrap
+from .proxy import GuardedMethods, guard_of, guarded_class, unwrap_instrumented, wrap
 
 T = TypeVar("T")
 
@@ -60,12 +60,22 @@ def _wrapped(
         binding.on_guarded(guard)
     base = cast("Any", type(client))
     if binding.client_class is None:
-        kind = _class_of(base, tuple(binding.methods.items()), binding.inline)
+        names, rows = frozenset(adapter.not_guarded), tuple(binding.methods.items())
+        kind = _class_of(base, adapter.client_types, names, rows, binding.inline)
     else:
         kind = binding.client_class(base)
     return wrap(client if binding.client is None else binding.client, guard, kind)
 
 
 @lru_cache(maxsize=64)
-def _class_of(base: Any, methods: tuple[tuple[str, Row], ...], inline: Inline) -> type[Any]:
-    return guarded_class(base, dict(methods), inline=inline)
+def _class_of(
+    base: Any,
+    client_types: tuple[type[Any], ...],
+    not_guarded: frozenset[str],
+    rows: tuple[tuple[str, Row], ...],
+    inline: Callable[[Any], bool],
+) -> type[Any]:
+    methods = GuardedMethods(
+        table=dict(rows), client_types=client_types, not_guarded=not_guarded, inline=inline
+    )
+    return guarded_class(base, methods)

@@ -74,6 +74,11 @@ class Guard:
         self._plans: dict[Method, Plan] = {}
 
     @property
+    def faults(self) -> Faults:
+        """Where errors of our own are noted."""
+        return self._faults
+
+    @property
     def waits(self) -> int:
         """Writes that a step keeps in this process until the store takes them."""
         return sum(step.waits for step in self.steps if isinstance(step, Waiting))

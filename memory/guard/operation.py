@@ -85,6 +85,8 @@ class Method:
         content: What the audit trail keeps, from the redacted arguments: JSON types.
         shields: Calls to other guarded stores from inside this one find their arguments redacted
             already, and keep the scope ids that this one hands on verbatim.
+        keywords: Names that the client takes as ``**kwargs`` and the functions of this row know.
+            Others that it does not declare are redacted as values.
         needs_owner: Under ``tenancy="enforce"``, refused without a customer.
         confine: Under ``tenancy="enforce"``, returns the arguments narrowed to what belongs to the
             customer. May raise `ScopeError`: the call names somebody else.
@@ -105,6 +107,7 @@ class Method:
     summary: Callable[[Any, Arguments], Summary] = _no_summary
     content: Callable[[Arguments], Any] = _nothing
     shields: bool = True
+    keywords: frozenset[str] = frozenset()
     needs_owner: bool = False
     confine: Callable[[Arguments, str], Arguments] | None = None
     only: Callable[[Any, str], Any] | None = None

@@ -28,6 +28,7 @@ class MethodOptions(TypedDict, total=False):
     summary: Callable[[Any, Arguments], Summary]
     content: Callable[[Arguments], Any]
     shields: bool
+    keywords: frozenset[str]
     needs_owner: bool
     confine: Callable[[Arguments, str], Arguments] | None
     only: Callable[[Any, str], Any] | None

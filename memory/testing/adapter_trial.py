@@ -31,7 +31,7 @@ class AdapterCase:
         calls: By name of each guarded method, what returns its arguments, with a given text
             wherever it takes text. In an order in which they work on a new client: what is written
             first is what later calls read, change and at last delete.
-        not_called: Guarded methods that the client at hand cannot do, and why.
+        not_called: Methods, guarded or not, that the client at hand cannot do, and why.
         options: The adapter's own, as for ``scope.guard``: those that name an owner among them.
         failure: Makes a failure of the store's, from its message.
         customer: Whose memories the calls write: their id, as the arguments have it. None: the

@@ -267,7 +267,11 @@ def qdrant_case(kind: type) -> AdapterCase:
 def _in_kind(calls: Calls, names: Iterator[str], *, is_async: bool) -> tuple[Calls, dict[str, str]]:
     """Return *calls* for the twins of one kind, and all other *names* as not called."""
     kept = {f"a{name}" if is_async else name: call for name, call in calls.items()}
-    return kept, {name: "is not of this kind" for name in names if name not in kept}
+    others = dict.fromkeys(_OF_SUBCLASSES, "is a method of other stores")
+    return kept, others | {name: "is not of this kind" for name in names if name not in kept}
+
+
+_OF_SUBCLASSES = (*store.NOT_GUARDED, *checkpoint.NOT_GUARDED)
 
 
 def store_case(*, is_async: bool) -> AdapterCase:

@@ -12,7 +12,6 @@ conformance kit tell by that what a saver can do.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import Any, cast
@@ -33,11 +32,10 @@ from ....memory.api import (
     resume,
 )
 from ....memory.errors import ConfigurationError
-from ....memory.guard.guard import Guard
 from ....memory.guard.iteration import aiterate, iterate
-from ...toolkit.proxy import GUARD, INNER, guarded_class, operation_of, wrap
+from ...toolkit.proxy import GUARD, INNER, GuardedMethods, guarded_class, wrap
 from ..backends import in_own_loop, is_thread_bound, store_failed
-from .arguments import channels, configurable, redact_list, redact_put, scope, verbatim
+from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints
 from .subject_data import CheckpointSubjectData
 from .tasks import attribute_writes, record_loads
@@ -71,18 +69,18 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 METHODS: dict[str, Method] = method_table(
-    resume("get", scope=scope, summary=_summarize_read),
-    resume("get_tuple", scope=scope, summary=_summarize_read),
-    resume("list", scope=scope, redact=redact_list, summary=_summarize_list),
-    resume("get_delta_channel_history", scope=scope),
+    resume("get", scope=scope, redact=redact, summary=_summarize_read),
+    resume("get_tuple", scope=scope, redact=redact, summary=_summarize_read),
+    resume("list", scope=scope, redact=redact, summary=_summarize_list),
+    resume("get_delta_channel_history", scope=scope, redact=redact),
     checkpoint("put", scope=scope, redact=redact_put, summary=_summarize_put, content=channels),
     checkpoint(
         "put_writes", scope=scope, redact=redact_put, summary=_summarize_writes, content=channels
     ),
-    checkpoint("copy_thread", scope=scope),
-    forget("delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope),
-    forget("delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope),
-    forget("prune", "delete_checkpoint", deletes=Deletes.IDS, scope=scope),
+    checkpoint("copy_thread", scope=scope, redact=redact),
+    forget("delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact),
+    forget("delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact),
+    forget("prune", "delete_checkpoint", deletes=Deletes.IDS, scope=scope, redact=redact),
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""
 
@@ -93,8 +91,11 @@ NOT_GUARDED: dict[str, str] = {
     "serde": "is the saver's own serializer",
     "get_next_version": "counts, and touches no store",
     "with_allowlist": "makes another saver, which is wrapped as well",
+    **dict.fromkeys(("setup", "asetup"), "makes tables: holds no state"),
+    "cursor": "is the connection itself, for the host's own statements",
+    **dict.fromkeys(("close", "aclose"), "ends the saver, touches no thread"),
 }
-"""Public names of `BaseCheckpointSaver` that go straight to the saver, and why that is right."""
+"""Public names of savers that go straight to the saver, and why that is right."""
 
 
 def bind(
@@ -152,12 +153,15 @@ def _rows(*, redact: bool) -> dict[str, Method]:
 @lru_cache(maxsize=64)
 def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa: FBT001 - cache keys
     table = _rows(redact=redact)
-    forwarding: Any = guarded_class(
-        base, table, inline=lambda inner: thread_bound or in_own_loop(inner)
+    methods = GuardedMethods(
+        table=table,
+        client_types=(_Base,),
+        not_guarded=frozenset(NOT_GUARDED),
+        inline=lambda inner: thread_bound or in_own_loop(inner),
+        make={"list": iterate, "alist": aiterate},
     )
+    forwarding: Any = guarded_class(base, methods)
     own: dict[str, Any] = {
-        "list": _listed(base.list),
-        "alist": _alisted(base.alist),
         "get_tuple": record_loads(forwarding.get_tuple),
         "put_writes": attribute_writes(forwarding.put_writes),
         "with_allowlist": _with_allowlist,
@@ -173,26 +177,6 @@ def _is_inherited(base: Any, name: str) -> bool:
     if name.endswith("get_delta_channel_history"):
         return False
     return getattr(base, name) is getattr(_Base, name)
-
-
-def _listed(member: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(member)
-    def called(self: Any, config: Any, **options: Any) -> Iterator[Any]:
-        guard: Guard = self.__dict__[GUARD]
-        operation = operation_of(self, "list", {"config": config, **options})
-        return iterate(guard, operation, lambda given: self.__dict__[INNER].list(**given))
-
-    return called
-
-
-def _alisted(member: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(member)
-    def called(self: Any, config: Any, **options: Any) -> AsyncIterator[Any]:
-        guard: Guard = self.__dict__[GUARD]
-        operation = operation_of(self, "alist", {"config": config, **options})
-        return aiterate(guard, operation, lambda given: self.__dict__[INNER].alist(**given))
-
-    return called
 
 
 def _true(_self: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from langgraph.checkpoint.base import EXCLUDED_METADATA_KEYS
@@ -27,6 +27,7 @@ _METADATA: Final[Mapping[str, Shape]] = {
 OWNERS = ("user_id", "customer_id")
 """Keys of a config that name the customer."""
 
+_PAIR = 2
 _TENANTS = ("tenant", "tenant_id")
 _AGENTS = ("agent_id", "assistant_id")
 
@@ -58,7 +59,7 @@ class LabelledArguments(dict[str, Any]):
 def _redacted_config(config: Any, walker: StateWalker) -> Any:
     """Redact what savers copy from a config into the stored metadata."""
     if not is_dict(config):
-        return config
+        return walker.walk(config)
     sections = {
         name: dict(_redacted_section(config[name], walker))
         for name in ("metadata", "configurable")
@@ -108,23 +109,75 @@ def _redacted_checkpoint(checkpoint: Any, walker: StateWalker) -> Any:
 
 
 def _redacted_writes(writes: Any, walker: StateWalker) -> Any:
+    if not (is_sequence(writes) and all(map(_is_write, writes))):
+        return walker.walk(writes)
     return [(channel, walker.walk(value)) for channel, value in writes]
 
 
+def _is_write(write: Any) -> bool:
+    return is_sequence(write) and len(write) == _PAIR and isinstance(write[0], str)
+
+
+def _ids(value: Any, walker: StateWalker) -> Any:
+    """Return ids that the saver finds its checkpoints by: one, or several."""
+    if isinstance(value, str) or (is_sequence(value) and all(isinstance(v, str) for v in value)):
+        return value
+    return walker.walk(value)
+
+
+def _versions(versions: Any, walker: StateWalker) -> Any:
+    """Return versions by channel: names of the graph's own, and numbers."""
+    plain = is_dict(versions) and all(isinstance(v, (str, int, float)) for v in versions.values())
+    return versions if plain else walker.walk(versions)
+
+
+def _address(config: Any, walker: StateWalker) -> Any:
+    """Return the config of a read: the saver looks it up, gives it back, and stores nothing."""
+    return config if config is None or is_dict(config) else walker.walk(config)
+
+
+_ARGUMENTS: dict[str, Callable[[Any, StateWalker], Any]] = {
+    "config": _address,
+    "before": _address,
+    "checkpoint": _redacted_checkpoint,
+    "metadata": _redacted_metadata,
+    "filter": _redacted_metadata,
+    "writes": _redacted_writes,
+    "new_versions": _versions,
+    **dict.fromkeys(
+        ("task_id", "task_path", "thread_id", "thread_ids", "source_thread_id",
+         "target_thread_id", "run_ids", "channels", "strategy"),
+        _ids,
+    ),
+}  # fmt: skip
+"""Redaction by parameter. All others are redacted as state."""
+
+_WRITTEN = {**_ARGUMENTS, "config": _redacted_config}
+
+
+def redact(arguments: Arguments, redaction: Redaction) -> Arguments:
+    """
+    Return the arguments of any method that writes nothing, redacted.
+
+    A filter on metadata is redacted as the metadata was, so that it still matches.
+    """
+    return _redacted(arguments, _ARGUMENTS, StateWalker(redaction))
+
+
 def redact_put(arguments: Arguments, redaction: Redaction) -> Arguments:
-    """Redact the arguments of ``put`` and ``put_writes``."""
-    walker = StateWalker(redaction)
-    redacted = {
-        name: redact(arguments[name], walker)
-        for name, redact in (
-            ("config", _redacted_config),
-            ("checkpoint", _redacted_checkpoint),
-            ("metadata", _redacted_metadata),
-            ("writes", _redacted_writes),
-        )
-        if name in arguments
+    """Return the arguments of ``put`` and ``put_writes``, redacted."""
+    return _labelled(_redacted(arguments, _WRITTEN, StateWalker(redaction)), redaction)
+
+
+def _redacted(
+    arguments: Arguments,
+    rules: Mapping[str, Callable[[Any, StateWalker], Any]],
+    walker: StateWalker,
+) -> Arguments:
+    return {
+        name: rules[name](value, walker) if name in rules else walker.walk(value)
+        for name, value in arguments.items()
     }
-    return _labelled(arguments | redacted, redaction)
 
 
 def _labelled(arguments: Arguments, redaction: Redaction) -> Arguments:
@@ -132,7 +185,7 @@ def _labelled(arguments: Arguments, redaction: Redaction) -> Arguments:
     checkpoint = arguments.get("checkpoint")
     values = checkpoint.get("channel_values") if is_dict(checkpoint) else None
     writes = arguments.get("writes")
-    names = values or [channel for channel, _value in (writes if is_sequence(writes) else ())]
+    names = values or [each[0] for each in (writes if is_sequence(writes) else ()) if _is_write(each)]
     result.channels = [redaction.label(each) for each in names]
     return result
 
@@ -155,13 +208,6 @@ def channels(arguments: Arguments) -> dict[str, Any]:
 
 
 _SOURCES: Final = ("input", "loop", "update", "fork")
-
-
-def redact_list(arguments: Arguments, redaction: Redaction) -> Arguments:
-    """Redact the filter on metadata as the metadata was redacted, so that it still matches."""
-    if "filter" not in arguments:
-        return arguments
-    return arguments | {"filter": _redacted_metadata(arguments["filter"], StateWalker(redaction))}
 
 
 def verbatim(arguments: Arguments, redaction: Redaction) -> Arguments:

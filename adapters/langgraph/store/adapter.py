@@ -9,10 +9,9 @@ own objects; namespaces and keys as `addresses` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache, wraps
-from inspect import iscoroutinefunction
+from functools import lru_cache
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, SearchOp
@@ -32,7 +31,7 @@ from ....memory.api import (
     recall,
     remember,
 )
-from ...toolkit.proxy import INNER, guarded_class
+from ...toolkit.proxy import GuardedMethods, guarded_class
 from ..backends import in_own_loop, is_thread_bound, store_failed
 from .addresses import Addresses, is_labels
 from .batch import batch_parts
@@ -103,8 +102,14 @@ METHODS: dict[str, Method] = method_table(
 NOT_GUARDED: dict[str, str] = {
     "supports_ttl": "says what the store can do",
     "ttl_config": "says what the store was told",
+    **dict.fromkeys(("setup", "asetup"), "makes tables: holds no content"),
+    **dict.fromkeys(
+        ("start_ttl_sweeper", "stop_ttl_sweeper", "sweep_ttl"),
+        "removes what has expired, whosever it is: the host's own schedule",
+    ),
+    **dict.fromkeys(("close", "aclose"), "ends the store, touches no item"),
 }
-"""Public names of `BaseStore` that go straight to the store, and why that is right."""
+"""Public names of stores that go straight to the store, and why that is right."""
 
 _OPERATIONS = {
     OperationClass.RECALL: "search_memory",
@@ -149,10 +154,14 @@ _addresses = lru_cache(maxsize=64)(Addresses)
 @lru_cache(maxsize=64)
 def _guarded_class(base: Any, addresses: Addresses, thread_bound: bool) -> Any:  # noqa: FBT001 - a cache key
     rows = rows_of(addresses)
-    table = rows | {f"a{name}": row for name, row in rows.items()}
-    forwarding = guarded_class(base, table, inline=lambda inner: thread_bound or in_own_loop(inner))
-    listed = {name: _read_once(getattr(forwarding, name)) for name in ("batch", "abatch")}
-    return type(base.__name__, (forwarding,), listed | {"__module__": __name__})
+    methods = GuardedMethods(
+        table=rows | {f"a{name}": row for name, row in rows.items()},
+        client_types=(BaseStore,),
+        not_guarded=frozenset(NOT_GUARDED),
+        inline=lambda inner: thread_bound or in_own_loop(inner),
+        prepare={"batch": _read_once, "abatch": _read_once},
+    )
+    return guarded_class(base, methods)
 
 
 def rows_of(addresses: Addresses) -> dict[str, Row]:
@@ -232,30 +241,12 @@ def _known(ops: Any) -> list[Any]:
     return cast("Any", ops) if isinstance(ops, list) else []
 
 
-def _read_once(member: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``batch`` so that an iterator of operations is read once, by us, for everybody."""
-
-    def target(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[], Any]:
-        if len(args) + len(kwargs) != 1 or not {"ops"}.issuperset(kwargs):
-            return lambda: member(self, *args, **kwargs)  # raises the store's own error
-        (ops,) = args or kwargs.values()
-        if isinstance(ops, Iterable):
-            return lambda: member(self, list(cast("Any", ops)))
-        return lambda: getattr(self.__dict__[INNER], member.__name__)(ops)  # as above
-
-    if iscoroutinefunction(member):
-
-        @wraps(member)
-        async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return await target(self, args, kwargs)()
-
-        return awaited
-
-    @wraps(member)
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return target(self, args, kwargs)()
-
-    return called
+def _read_once(arguments: Arguments) -> Arguments:
+    """Return the arguments of ``batch`` with an iterator of operations read, for everybody."""
+    ops = arguments.get("ops")
+    if not isinstance(ops, Iterable) or isinstance(ops, list):
+        return arguments  # what is none the store refuses
+    return {**arguments, "ops": list(cast("Iterable[Any]", ops))}
 
 
 ADAPTER = StoreAdapter(store=STORE, client_types=(BaseStore,), bind=bind, not_guarded=NOT_GUARDED)

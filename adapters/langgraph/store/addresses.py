@@ -14,12 +14,19 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from operator import is_
 from typing import Any, Final, TypeAlias, TypeGuard, cast
 
-from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.base import (
+    GetOp,
+    ListNamespacesOp,
+    MatchCondition,
+    NotProvided,
+    PutOp,
+    SearchOp,
+)
 
 from ....memory.context import Scope
 from ....memory.errors import ScopeError
@@ -62,10 +69,14 @@ class Addresses:
 
     def _redacted(self, name: str, value: Any, redaction: Redaction) -> Any:
         kind = _KINDS.get(name)
-        return value if kind is None else kind(self, value, redaction)
+        if kind is not None:
+            return kind(self, value, redaction)
+        return value if value.__class__ in _HARMLESS else redaction.value(value)
 
     def ops(self, ops: Any, redaction: Redaction) -> Any:
         """Return the operations of ``batch``, redacted, in a new list."""
+        if not isinstance(ops, Iterable) or isinstance(ops, str):
+            return redaction.value(ops)  # the store says what is wrong with it
         return [self._one_op(each, redaction) for each in ops]
 
     def _one_op(self, op: Any, redaction: Redaction) -> Any:
@@ -75,9 +86,9 @@ class Addresses:
 
     def conditions(self, conditions: Any, redaction: Redaction) -> Any:
         """Return the match conditions of ``list_namespaces``, redacted."""
-        if not conditions:
-            return conditions
-        return tuple(self._condition(each, redaction) for each in conditions)
+        if not isinstance(conditions, (list, tuple)):
+            return redaction.value(conditions)
+        return tuple(self._condition(each, redaction) for each in cast("Any", conditions))
 
     def _condition(self, condition: Any, redaction: Redaction) -> Any:
         if not isinstance(condition, MatchCondition):
@@ -145,6 +156,8 @@ class Addresses:
         Raises:
             ScopeError: They address somebody else's items, or one item that is nobody's.
         """
+        if not _is_addressed(arguments):
+            raise ScopeError("the call has no namespace that can be read")
         for labels in _paths(arguments):
             if self._owner(labels) not in {customer, None}:
                 raise ScopeError("the namespace is another customer's")
@@ -156,7 +169,7 @@ class Addresses:
     def only(self, result: Any, customer: str) -> Any:
         """Return the result of any verb without the items and namespaces of other customers."""
         if not isinstance(result, list):
-            return result
+            return result if self._is_for(result, customer) else None
         listed: list[Any] = [*cast("Any", result)]
         kept = [self.only(each, customer) for each in listed if self._is_for(each, customer)]
         unchanged = len(kept) == len(listed) and all(map(is_, kept, listed))
@@ -177,7 +190,7 @@ def _value(_self: Addresses, value: Any, redaction: Redaction) -> Any:
 
 
 def _text(_self: Addresses, text: Any, redaction: Redaction) -> Any:
-    return redaction.text(text) if isinstance(text, str) else text
+    return redaction.text(text) if isinstance(text, str) else redaction.value(text)
 
 
 def _index(_self: Addresses, paths: Any, redaction: Redaction) -> Any:
@@ -206,6 +219,20 @@ def _whole_paths(arguments: Arguments) -> list[Labels]:
     return _named_paths(arguments, _WHOLE_PATHS)
 
 
+def _is_addressed(arguments: Arguments) -> bool:
+    """Tell whether all that *arguments* ask for has an address, or none that it needs."""
+    ops: Any = arguments.get("ops")
+    if ops is not None:
+        return is_labels(ops) and all(map(is_op, ops))
+    names = (*_WHOLE_PATHS, *_PREFIXES)
+    found = [arguments[name] for name in names if name in arguments]
+    return all(map(is_labels, found)) and (bool(found) or not arguments.keys() & _ITEM)
+
+
+_ITEM = frozenset({"key", "value", "index", "query", "filter"})
+"""Parameters of verbs that need a namespace."""
+
+
 def _named_paths(arguments: Arguments, names: tuple[str, ...]) -> list[Labels]:
     several: list[Arguments] = [each._asdict() for each in arguments.get("ops", ()) if is_op(each)]
     paths = (one.get(name) for one in (arguments, *several) for name in names)
@@ -225,4 +252,7 @@ _KINDS: dict[str, Callable[[Addresses, Any, Redaction], Any]] = {
     "query": _text,
     "ops": Addresses.ops,
 }
-"""Redaction by parameter. Others carry no text."""
+"""Redaction by parameter. All others are redacted as values."""
+
+_HARMLESS = frozenset({type(None), bool, int, float, NotProvided})
+"""Types of the values that carry no text: limits, offsets, times to live."""

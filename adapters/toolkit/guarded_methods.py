@@ -1,0 +1,214 @@
+"""
+The methods of a guarded client: each binds its call by name and hands it to the guard.
+
+The client's own method is called as the caller called it: what came by position goes on by
+position, what came by keyword by that keyword.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeAlias, cast
+
+from ...memory.api import AsyncInvoke, Invoke, Row
+from ...memory.guard.awaiting import call_or_await
+from ...memory.guard.guard import Guard
+from ...memory.guard.operation import Arguments, Method, Operation
+from .binding import Parameters, parameters_of, rebuild
+from .unknown import guess, tell_unknown_method, unknown_method
+
+INNER = "_mnemoscope_inner"
+GUARD = "_mnemoscope_guard"
+
+Inline: TypeAlias = Callable[[Any], bool]
+"""Tells of a wrapped client whether a synchronous call must stay on the caller's thread."""
+
+Prepare: TypeAlias = Callable[[Arguments], Arguments]
+"""Returns a call's arguments as everything after it is to see them."""
+
+Make: TypeAlias = Callable[[Guard, Operation, Invoke], Any]
+"""Makes a call of a guard, in place of `call_or_await`."""
+
+
+def never_inline(_inner: Any) -> bool:
+    """Tell that no call must stay on its thread."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedMethods:
+    """
+    All that is to be known of a client's methods, so that they can be guarded.
+
+    Attributes:
+        table: The rows of the guarded methods, by name.
+        client_types: The classes that the table describes: their parameters have its names.
+        not_guarded: Names of public methods that go straight to the client.
+        inline: Tells of the wrapped client, before a synchronous call, whether the call must stay
+            on its thread.
+        prepare: By method, what is done with the caller's arguments first.
+        make: By method, what makes its calls: for those whose answer is an iterator.
+    """
+
+    table: Mapping[str, Row]
+    client_types: tuple[type[Any], ...]
+    not_guarded: Collection[str] = ()
+    inline: Inline = never_inline
+    prepare: Mapping[str, Prepare] = field(default_factory=dict[str, Prepare])
+    make: Mapping[str, Make] = field(default_factory=dict[str, Make])
+
+
+def guarded_method(
+    base: type, name: str, member: Any, row: Row | None, client: type, methods: GuardedMethods
+) -> Callable[..., Any]:
+    """
+    Return the method *name* of the guarded subclass of *base*.
+
+    Args:
+        base: The class of the wrapped client.
+        name: The method's name.
+        member: What *base* has under that name: a function, a property, a partial method…
+        row: Its row of the table. None: the table has none.
+        client: The class that the table describes.
+        methods: The client's.
+    """
+    described = inspect.getattr_static(client, name, None) if row is not None else None
+    own = member if inspect.isfunction(member) else None
+    binder = _Binder(name, own, described if inspect.isfunction(described) else None, row, methods)
+    kinds = (member, described, getattr(base, name, None))
+    if any(map(inspect.iscoroutinefunction, kinds)):
+        made = _asynchronous(binder)
+    else:
+        made = _synchronous(binder, methods.inline, methods.make.get(name))
+    like = own or described
+    if inspect.isfunction(like):
+        return wraps(like)(made)
+    made.__name__, made.__qualname__ = name, f"{base.__qualname__}.{name}"
+    return made
+
+
+class _Binder:
+    """
+    Makes operations of the calls of one method.
+
+    Args:
+        name: The method's.
+        own: It, as a function of the client's class. None: it is none.
+        described: It, as a function of the class that the table describes. None: it is none.
+        row: Its row. None: the table has none.
+        methods: The client's.
+    """
+
+    __slots__ = ("_cached", "_described", "_keywords", "_name", "_parameters", "_prepare", "_row",
+                 "_unknown")  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        own: Callable[..., Any] | None,
+        described: Callable[..., Any] | None,
+        row: Row | None,
+        methods: GuardedMethods,
+    ) -> None:
+        self._name = name
+        self._cached = f"{name} parameters"  # no attribute can be called that
+        self._described = described
+        self._row: Row = unknown_method(name, methods.table) if row is None else row
+        self._unknown = row is None
+        self._keywords = row.keywords if isinstance(row, Method) else frozenset[str]()
+        self._prepare = methods.prepare.get(name)
+        self._parameters = None if own is None else self._parameters_of(own)
+
+    def _parameters_of(self, own: Callable[..., Any], *, is_bound: bool = False) -> Parameters:
+        return parameters_of(self._described, own, keywords=self._keywords, is_bound=is_bound)
+
+    def bind(
+        self, held: dict[str, Any], args: tuple[Any, ...], kwargs: Arguments
+    ) -> tuple[Operation, Invoke]:
+        """Return what a call asks of the client in *held*, and what asks it."""
+        inner = held[INNER]
+        target = getattr(inner, self._name)
+        parameters = self._parameters
+        if parameters is None or self._name in getattr(inner, "__dict__", ()):
+            parameters = self._of_object(held, target)
+        if self._unknown:
+            tell_unknown_method(type(inner), self._name, held[GUARD])
+        arguments = kwargs
+        if args:
+            arguments = dict(zip(parameters.names, args, strict=False))
+            arguments.update(kwargs)
+        if (
+            len(arguments) != len(args) + len(kwargs)
+            or parameters.renamed
+            or not parameters.known.issuperset(kwargs)
+        ):
+            return self._bind_any(parameters, target, args, kwargs)
+        if self._prepare is not None:
+            arguments = self._prepare(arguments)
+        row = self._row
+        if row.__class__ is not Method:
+            row = cast("Any", row)(arguments)
+        return Operation(cast("Method", row), arguments), rebuild(
+            target, parameters.names[: len(args)]
+        )
+
+    def _bind_any(
+        self,
+        parameters: Parameters,
+        target: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Arguments,
+    ) -> tuple[Operation, Invoke]:
+        bound = parameters.bind(args, kwargs)
+        arguments = bound.arguments
+        if self._prepare is not None:
+            arguments = self._prepare(arguments)
+        row = self._row
+        method = row if isinstance(row, Method) else row(arguments)
+        if not self._unknown and not parameters.known.issuperset(arguments):
+            method = guess(method, parameters.known, is_understood=bound.is_understood)
+        return Operation(method, arguments), bound.invoke(target)
+
+    def _of_object(self, held: dict[str, Any], target: Callable[..., Any]) -> Parameters:
+        """Return the parameters of a method that its object has, or makes, for itself."""
+        latest, parameters = held.get(self._cached, (None, None))
+        if latest is not target:
+            parameters = self._parameters_of(target, is_bound=True)
+            held[self._cached] = target, parameters
+        return cast("Parameters", parameters)
+
+
+def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable[..., Any]:
+    bind, may_stay = binder.bind, inline is not never_inline
+
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        held = self.__dict__
+        operation, invoke = bind(held, args, kwargs)
+        if make is not None:
+            return make(held[GUARD], operation, invoke)
+        stays = may_stay and inline(held[INNER])
+        return call_or_await(held[GUARD], operation, invoke, inline=stays)
+
+    return called
+
+
+def _asynchronous(binder: _Binder) -> Callable[..., Any]:
+    async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        held = self.__dict__
+        operation, invoke = binder.bind(held, args, kwargs)
+        return await held[GUARD].acall(operation, _awaiting(invoke))
+
+    return awaited
+
+
+def _awaiting(invoke: Invoke) -> AsyncInvoke:
+    """Return *invoke* as a coroutine function, whatever a method that stands in for one answers."""
+
+    async def asked(given: Arguments) -> Any:
+        answer = invoke(given)
+        return await answer if hasattr(type(answer), "__await__") else answer
+
+    return asked

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from ...memory.guard.operation import Arguments
 
 _BY_POSITION = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+_BY_KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+_VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 
 class Bound(NamedTuple):
@@ -52,6 +54,7 @@ class Parameters:
         renamed: Keywords of a subclass's own, and the names that they stand for.
         declared: Names that the client or its subclass declares.
         is_open: The client takes any keyword.
+        by_name: Whether *names* may all be given by keyword instead, which is cheaper.
     """
 
     known: frozenset[str]
@@ -60,6 +63,7 @@ class Parameters:
     renamed: Mapping[str, str]
     declared: frozenset[str]
     is_open: bool
+    by_name: bool
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Bound:
         """Return the arguments of any call, whatever its shape."""
@@ -107,17 +111,22 @@ def parameters_of(
     positions, renamed = _positions(by_position, known, mine)
     gap = next((i for i, key in enumerate(positions) if key not in known), len(positions))
     declared = {each.name for each in mine or () if each.kind not in _VARIADIC}
+    names = positions[:gap]
     return Parameters(
         known=known,
-        names=positions[:gap],
+        names=names,
         positions=positions,
         renamed=renamed,
         declared=known | declared,
         is_open=any(each.kind is each.VAR_KEYWORD for each in canonical),
+        by_name=_takes_by_name(names, canonical if own is client else mine or ()),
     )
 
 
-_VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+def _takes_by_name(names: tuple[str, ...], parameters: Iterable[inspect.Parameter]) -> bool:
+    by_keyword = {each.name for each in parameters if each.kind in _BY_KEYWORD}
+    kinds = {each.kind for each in parameters} & _VARIADIC
+    return by_keyword.issuperset(names) or kinds == {inspect.Parameter.VAR_KEYWORD}
 
 
 def _signature(

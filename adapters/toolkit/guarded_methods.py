@@ -85,7 +85,9 @@ def guarded_method(
         made = _synchronous(binder, methods.inline, methods.make.get(name))
     like = own or described
     if inspect.isfunction(like):
-        return wraps(like)(made)
+        made = wraps(like)(made)
+        vars(made).pop("__isabstractmethod__", None)
+        return made
     made.__name__, made.__qualname__ = name, f"{base.__qualname__}.{name}"
     return made
 
@@ -151,9 +153,10 @@ class _Binder:
         row = self._row
         if row.__class__ is not Method:
             row = cast("Any", row)(arguments)
-        return Operation(cast("Method", row), arguments), rebuild(
-            target, parameters.names[: len(args)]
-        )
+        operation = Operation(cast("Method", row), arguments)
+        if parameters.by_name or not args:
+            return operation, lambda given: target(**given)
+        return operation, rebuild(target, parameters.names[: len(args)])
 
     def _bind_any(
         self,

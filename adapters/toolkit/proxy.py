@@ -27,6 +27,7 @@ __all__ = [
     "GUARD",
     "INNER",
     "INSTRUMENTED",
+    "OF_OBJECTS",
     "TABLE",
     "GuardedMethods",
     "guard_of",
@@ -41,7 +42,7 @@ T = TypeVar("T")
 
 TABLE = "_mnemoscope_table"
 OF_OBJECTS = "_mnemoscope_of_objects"
-"""In the class of guarded clients: guarded methods that only an object of it can have."""
+"""In the class of guarded clients: guarded methods that it does not have, and an object may."""
 FORWARDS = "_mnemoscope_forwards"
 """On functions of that class that go straight to the client."""
 INSTRUMENTED = "_mnemoscope_instrumented"
@@ -79,6 +80,9 @@ def wrap(inner: T, guard: Guard, guarded: type[T]) -> T:
     proxy = object.__new__(guarded)
     object.__setattr__(proxy, INNER, inner)
     object.__setattr__(proxy, GUARD, guard)
+    of_objects: dict[str, Callable[..., Any]] = getattr(guarded, OF_OBJECTS)
+    for name in of_objects.keys() & getattr(inner, "__dict__", {}):
+        proxy.__dict__[name] = of_objects[name].__get__(proxy)
     return proxy
 
 
@@ -194,7 +198,8 @@ def _setattr(self: Any, name: str, value: Any) -> None:
     if isinstance(value, _Assigned):
         value = value.assigned
     setattr(held[INNER], name, value)
-    ours = inspect.getattr_static(type(self), name, None)
+    kind: Any = type(self)
+    ours = getattr(kind, OF_OBJECTS).get(name) or inspect.getattr_static(kind, name, None)
     if inspect.isfunction(ours):
         is_guarded = callable(value) and not hasattr(ours, FORWARDS)
         held[name] = _Assigned(value, ours.__get__(self)) if is_guarded else value

@@ -96,13 +96,13 @@ def memory_case(kind: type) -> AdapterCase:
         "delete_all": lambda text: {"user_id": CUSTOMER},
     }
     closes = {"reset": "closes the client that it was given, and fails"}
-    if kind is Memory:
+    if issubclass(kind, Memory):
         calls["reset"] = lambda text: {}
     return AdapterCase(
         adapter=mem0.ADAPTER,
         make_client=memories.make,
         calls=calls,
-        not_called={} if kind is Memory else closes,
+        not_called={} if issubclass(kind, Memory) else closes,
         customer=CUSTOMER,
     )
 
@@ -136,7 +136,7 @@ def hosted_account(client: Any) -> None:
 
 def _hosted(kind: type) -> Any:
     transport = httpx.MockTransport(Service())
-    http = (httpx.AsyncClient if kind is AsyncMemoryClient else httpx.Client)(transport=transport)
+    http = (httpx.AsyncClient if issubclass(kind, AsyncMemoryClient) else httpx.Client)(transport=transport)
     return kind(api_key="key", host="http://mem0.test", client=http)
 
 
@@ -274,7 +274,7 @@ def _in_kind(calls: Calls, names: Iterator[str], *, is_async: bool) -> tuple[Cal
 _OF_SUBCLASSES = (*store.NOT_GUARDED, *checkpoint.NOT_GUARDED)
 
 
-def store_case(*, is_async: bool) -> AdapterCase:
+def store_case(kind: type = InMemoryStore, *, is_async: bool) -> AdapterCase:
     """Return the case of a LangGraph store, by its synchronous or asynchronous methods."""
     here = ("memories", CUSTOMER)
     calls, others = _in_kind(
@@ -292,7 +292,7 @@ def store_case(*, is_async: bool) -> AdapterCase:
     )
     return AdapterCase(
         adapter=store.ADAPTER,
-        make_client=InMemoryStore,
+        make_client=kind,
         calls=calls,
         not_called=others,
         options={"customer_at": 1},
@@ -310,7 +310,7 @@ def _state(text: str) -> dict[str, Any]:
             "channel_versions": dict.fromkeys(values, "1")}  # fmt: skip
 
 
-def checkpoint_case(*, is_async: bool) -> AdapterCase:
+def checkpoint_case(kind: type = InMemorySaver, *, is_async: bool) -> AdapterCase:
     """Return the case of a LangGraph checkpointer, by its methods of one kind."""
     calls, others = _in_kind(
         {
@@ -334,7 +334,7 @@ def checkpoint_case(*, is_async: bool) -> AdapterCase:
         is_async=is_async,
     )
     return AdapterCase(
-        adapter=checkpoint.ADAPTER, make_client=InMemorySaver, calls=calls, not_called=others
+        adapter=checkpoint.ADAPTER, make_client=kind, calls=calls, not_called=others
     )
 
 

@@ -33,7 +33,14 @@ from ....memory.api import (
 )
 from ....memory.errors import ConfigurationError
 from ....memory.guard.iteration import aiterate, iterate
-from ...toolkit.proxy import GUARD, INNER, GuardedMethods, guarded_class, wrap
+from ...toolkit.proxy import (
+    GUARD,
+    INNER,
+    OF_OBJECTS,
+    GuardedMethods,
+    guarded_class,
+    wrap,
+)
 from ..backends import in_own_loop, is_thread_bound, store_failed
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints
@@ -168,7 +175,9 @@ def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa:
         "__bool__": _true,
         "__module__": __name__,
     }
-    own |= {name: vars(_Base)[name] for name in table if _is_inherited(base, name)}
+    inherited = [name for name in table if _is_inherited(base, name)]
+    own |= {name: vars(_Base)[name] for name in inherited}
+    own[OF_OBJECTS] = {name: vars(forwarding)[name] for name in inherited}
     return type(base.__name__, (forwarding,), own)
 
 

@@ -94,8 +94,9 @@ class StoreBinding:
     All that is to be known of one client, so that it can be guarded.
 
     Attributes:
-        methods: The guarded methods by name, asynchronous twins included. All others go straight
-            to the client.
+        methods: The guarded methods by name, asynchronous twins included. Of others, those in the
+            adapter's `not_guarded` go straight to the client; what nobody names is guarded as a
+            write, its arguments redacted as values.
         is_failure: Tells a store's failure from a caller's mistake, by the exception.
         client: What is called. None: the client that was given.
         client_class: Returns the class of the guarded client. None: a subclass of the client's
@@ -103,7 +104,8 @@ class StoreBinding:
         subject_data: Lists and erases what the store holds about a person. None: it cannot.
         writes: How writes are kept in the journal and made again. None: they are not.
         serialise: Held around each synchronous call, for clients that are not thread-safe.
-        blocks: The client's coroutines are synchronous code: they are run on threads.
+        blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
+            are that now: they are run on threads then. None: they are not.
         inline: Tells whether a synchronous call must stay on the caller's thread.
         steps: Steps of the adapter's own, between the journal and the breaker.
         around: What is around every call of the store, the innermost first.
@@ -119,7 +121,7 @@ class StoreBinding:
     subject_data: SubjectDataProvider | None = None
     writes: JournalledWrites | None = None
     serialise: AbstractContextManager[Any] | None = None
-    blocks: bool = False
+    blocks: Callable[[], bool] | None = None
     inline: Callable[[Any], bool] = _never
     steps: Sequence[Step] = ()
     around: Sequence[Around] = ()

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import weakref
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -67,7 +67,9 @@ def bind(
         # A write can be made again on another thread only.
         writes=None if inline else writes(client, rows),
         serialise=lock,
-        blocks=isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None,
+        blocks=partial(_is_synchronous, client)
+        if isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None
+        else None,
         around=headers_for(client, services.faults),
     )
 
@@ -212,6 +214,25 @@ def _is_bound(local: Local) -> bool:
     """Tell whether SQLite, as it was compiled here, refuses other threads than the one it knows."""
     shared = local.force_disable_check_same_thread or sqlite3.threadsafety == _SERIALISED
     return local.persistent and not shared
+
+
+def _is_synchronous(client: AsyncQdrantClient) -> bool:
+    """
+    Tell whether the coroutines of a local client wait for nothing, as Qdrant's own do.
+
+    What a subclass or the object has in their place may wait for whatever it likes, in the loop
+    that it is called in.
+    """
+    return _own_methods(type(client)) and not any(
+        hasattr(AsyncQdrantClient, name) for name in vars(client)
+    )
+
+
+@lru_cache(maxsize=64)
+def _own_methods(kind: type[AsyncQdrantClient]) -> bool:
+    below = kind.__mro__[: kind.__mro__.index(AsyncQdrantClient)]
+    own = {name for each in below for name in vars(each) if not name.startswith("__")}
+    return not any(hasattr(AsyncQdrantClient, name) for name in own)
 
 
 ADAPTER = StoreAdapter(

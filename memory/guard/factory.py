@@ -110,7 +110,7 @@ class GuardFactory:
         db_system: str | None = None,
         is_failure: Callable[[BaseException], bool] | None = None,
         serialise: AbstractContextManager[Any] | None = None,
-        blocks: bool = False,
+        blocks: Callable[[], bool] | None = None,
         writes: JournalledWrites | None = None,
         steps: Sequence[Step] = (),
         around: Sequence[Around] = (),
@@ -126,7 +126,8 @@ class GuardFactory:
             is_failure: Tells a store's failure from a caller's mistake, by the exception. None:
                 errors of the operating system, of connections and of time are the store's.
             serialise: Held around each synchronous call, for clients that are not thread-safe.
-            blocks: The client's coroutines are synchronous code: they are run on threads.
+            blocks: Tells of a client whose coroutines are synchronous code whether they are that
+                now, so that they are run on threads. None: they are not.
             writes: How writes are kept in the journal and made again. None: they are not.
             steps: Steps of the adapter's own, between the journal and the breaker.
             around: What is around every call of the store, the innermost first.

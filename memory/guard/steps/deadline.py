@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -26,7 +26,8 @@ class Deadline:
         workers: Threads for synchronous calls with a deadline.
         clock: Monotonic seconds.
         serialise: Held around each synchronous call, for clients that are not thread-safe.
-        blocks: The client's coroutines are synchronous code: they are run on threads.
+        blocks: Tells of a client whose coroutines are synchronous code whether they are that now,
+            so that they are run on threads. None: they are not.
         around: What is around every call of the store, the innermost first.
 
     Attributes:
@@ -40,7 +41,7 @@ class Deadline:
         clock: Callable[[], float],
         *,
         serialise: AbstractContextManager[Any] | None = None,
-        blocks: bool = False,
+        blocks: Callable[[], bool] | None = None,
         around: Sequence[Around] = (),
     ) -> None:
         self.late_results = 0
@@ -77,8 +78,11 @@ class Deadline:
         """Call the store with a coroutine, which the deadline cancels, and return its result."""
         for each in self._around:
             invoke = each.awrap(call, invoke)
-        if self._blocks:
-            return await self._run_blocking(call, invoke)
+        if self._blocks is not None:
+            if self._blocks():
+                return await self._run_blocking(call, invoke)
+            if self._serialise is not None:
+                invoke = in_turns(invoke, self._serialise)
         call.holds = [self._end_async]
         timeout = asyncio.timeout(call.limits.deadline_s or None)
         marks = call.enter()
@@ -139,3 +143,40 @@ class Deadline:
 def _end(call: Call) -> None:
     call.ended = True
     call.limits.bulkhead.leave()
+
+
+class in_turns:  # noqa: N801 - used as a function
+    """
+    A coroutine function whose steps, from one wait to the next, each hold a lock.
+
+    For coroutines that do wait although most of their client's do not. What waits holds nothing, so
+    that it never keeps a thread with synchronous work from ending.
+    """
+
+    def __init__(self, invoke: AsyncInvoke, turn: AbstractContextManager[Any]) -> None:
+        self._invoke = invoke
+        self._turn = turn
+
+    async def __call__(self, given: Arguments) -> Any:
+        """Await the coroutine, step by step."""
+        return await _Steps(self._invoke(given), self._turn)
+
+
+class _Steps:
+    def __init__(self, awaited: Awaitable[Any], turn: AbstractContextManager[Any]) -> None:
+        self._awaited = awaited
+        self._turn = turn
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        steps: Any = self._awaited.__await__()
+        advance = partial(steps.send, None)
+        while True:
+            try:
+                with self._turn:
+                    waits_for = advance()
+            except StopIteration as end:
+                return end.value
+            try:
+                advance = partial(steps.send, (yield waits_for))
+            except BaseException as exc:  # noqa: BLE001 - the coroutine's, to deal with or to raise
+                advance = partial(steps.throw, exc)

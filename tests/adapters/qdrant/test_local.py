@@ -235,3 +235,93 @@ async def test_a_client_bound_to_its_thread_is_called_on_it(bench, tmp_path, mon
     inner.close()
 
     assert seen == [threading.get_ident()]
+
+
+class Waiting(AsyncQdrantClient):
+    """A client of the user's own, whose calls wait for something in their loop."""
+
+    async def query_points(self, collection_name, **asked):
+        await asyncio.sleep(0.001)
+        return await super().query_points(collection_name, **asked)
+
+    async def upsert(self, *args, **kwargs):
+        async with asyncio.timeout(5):
+            await asyncio.get_running_loop().run_in_executor(None, int)
+        return await super().upsert(*args, **kwargs)
+
+
+@pytest.fixture
+async def waiting():
+    """Return a filled client whose coroutines wait, in memory."""
+    client = Waiting(":memory:")
+    await filled(client)
+    yield client
+    await client.close()
+
+
+async def test_a_local_clients_coroutine_may_wait(waiting, bench, events):
+    """What a subclass awaits is awaited in the loop that it is called in."""
+    client = wrapping(qdrant.ADAPTER)(waiting, bench)
+    bench.drain.flush(5)
+
+    found = await client.query_points(COLLECTION, query=[1.0, 0.0], limit=1)
+
+    assert len(found.points) == 1
+    assert [(each.method, each.status) for each in events()] == [("query_points", Status.OK)]
+
+
+async def test_coroutines_that_wait_lose_nothing(waiting, bench, events):
+    """Sixty writes at once, beside reads of a method that does not wait: all are there."""
+    client = wrapping(qdrant.ADAPTER)(waiting, bench)
+
+    async def write(number: int) -> None:
+        point = models.PointStruct(id=100 + number, vector=[1.0, 0.0], payload={"n": number})
+        await client.upsert(COLLECTION, [point])
+        await client.scroll(COLLECTION, limit=100)
+
+    await asyncio.gather(*map(write, range(60)))
+
+    assert (await waiting.count(COLLECTION)).count == 64
+    assert {each.status for each in events()} == {Status.OK}
+
+
+async def test_a_coroutine_that_waits_too_long_is_cancelled(waiting, bench, events, monkeypatch):
+    """At its deadline, in the middle of what it waits for."""
+    ended = []
+
+    async def query_points(*_args, **_kwargs):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    monkeypatch.setattr(waiting, "query_points", query_points)
+    deadlines = {**bench.policy.deadlines_s, OperationClass.RECALL: 0.05}
+    bench.policy = replace(bench.policy, deadlines_s=deadlines)
+    client = wrapping(qdrant.ADAPTER)(waiting, bench)
+
+    found = await client.query_points(COLLECTION, query=[1.0, 0.0])
+
+    assert found.points == []
+    assert ended == ["cancelled"]
+    assert [each.status for each in events()] == [Status.TIMEOUT]
+
+
+async def test_a_method_of_the_object_may_wait_from_then_on(bench, events, monkeypatch):
+    """The client's own coroutines run on threads until something that may wait takes their place."""
+    client = AsyncQdrantClient(":memory:")
+    await filled(client)
+    guarded = wrapping(qdrant.ADAPTER)(client, bench)
+    original, threads = client.count, []
+
+    async def count(*args, **kwargs):
+        await asyncio.sleep(0)
+        threads.append(threading.current_thread())
+        return await original(*args, **kwargs)
+
+    monkeypatch.setattr(client, "count", count)
+
+    assert (await guarded.count(COLLECTION)).count == 4
+    assert threads == [threading.main_thread()]
+    assert [each.status for each in events()] == [Status.OK]
+    await client.close()

@@ -223,7 +223,7 @@ def _is_synchronous(client: AsyncQdrantClient) -> bool:
     What a subclass or the object has in their place may wait for whatever it likes, in the loop
     that it is called in.
     """
-    return _own_methods(type(client)) and not any(
+    return _own_methods(cast("Any", type(client))) and not any(
         hasattr(AsyncQdrantClient, name) for name in vars(client)
     )
 

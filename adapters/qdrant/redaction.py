@@ -19,7 +19,6 @@ from typing import Any, TypeAlias, cast
 from uuid import UUID
 
 import numpy as np
-from google.protobuf.message import Message
 from pydantic import BaseModel
 from qdrant_client import grpc
 from qdrant_client.conversions.conversion import GrpcToRest
@@ -94,8 +93,8 @@ class Walker:
 
     def setting(self, value: Any) -> Any:
         """Pass on a model of the client's, or several by name: settings hold no content."""
-        if isinstance(value, (BaseModel, Message)) and not isinstance(value, _CONTENT):
-            return value
+        if isinstance(value, BaseModel) or hasattr(value, "DESCRIPTOR"):  # protobuf
+            return self.walk(value) if isinstance(as_rest(value), _CONTENT) else value
         if isinstance(value, dict):
             named = cast("dict[str, Any]", value)
             if all(isinstance(each, BaseModel) for each in named.values()):

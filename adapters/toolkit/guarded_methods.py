@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from ...memory.api import AsyncInvoke, Invoke, Row
 from ...memory.guard.awaiting import call_or_await
@@ -60,9 +60,13 @@ class GuardedMethods:
     prepare: Mapping[str, Prepare] = field(default_factory=dict[str, Prepare])
     make: Mapping[str, Make] = field(default_factory=dict[str, Make])
 
+    def described(self, base: type) -> type:
+        """Return the class that the table describes, of which *base* is a subclass."""
+        return next((each for each in self.client_types if issubclass(base, each)), base)
+
 
 def guarded_method(
-    base: type, name: str, member: Any, row: Row | None, client: type, methods: GuardedMethods
+    base: type, name: str, member: Any, row: Row | None, methods: GuardedMethods
 ) -> Callable[..., Any]:
     """
     Return the method *name* of the guarded subclass of *base*.
@@ -72,9 +76,9 @@ def guarded_method(
         name: The method's name.
         member: What *base* has under that name: a function, a property, a partial method…
         row: Its row of the table. None: the table has none.
-        client: The class that the table describes.
         methods: The client's.
     """
+    client = methods.described(base)
     described = inspect.getattr_static(client, name, None) if row is not None else None
     own = member if inspect.isfunction(member) else None
     binder = _Binder(name, own, described if inspect.isfunction(described) else None, row, methods)
@@ -92,6 +96,9 @@ def guarded_method(
     return made
 
 
+_NOTHING: tuple[Any, Any] = (None, None)
+
+
 class _Binder:
     """
     Makes operations of the calls of one method.
@@ -104,8 +111,17 @@ class _Binder:
         methods: The client's.
     """
 
-    __slots__ = ("_cached", "_described", "_keywords", "_name", "_parameters", "_prepare", "_row",
-                 "_unknown")  # fmt: skip
+    __slots__ = (
+        "_cached",
+        "_described",
+        "_is_plain",
+        "_keywords",
+        "_name",
+        "_parameters",
+        "_prepare",
+        "_row",
+        "_unknown",
+    )
 
     def __init__(
         self,
@@ -122,6 +138,7 @@ class _Binder:
         self._unknown = row is None
         self._keywords = row.keywords if isinstance(row, Method) else frozenset[str]()
         self._prepare = methods.prepare.get(name)
+        self._is_plain = row is not None and self._prepare is None
         self._parameters = None if own is None else self._parameters_of(own)
 
     def _parameters_of(self, own: Callable[..., Any], *, is_bound: bool = False) -> Parameters:
@@ -131,40 +148,37 @@ class _Binder:
         self, held: dict[str, Any], args: tuple[Any, ...], kwargs: Arguments
     ) -> tuple[Operation, Invoke]:
         """Return what a call asks of the client in *held*, and what asks it."""
-        inner = held[INNER]
-        target = getattr(inner, self._name)
-        parameters = self._parameters
-        if parameters is None or self._name in getattr(inner, "__dict__", ()):
-            parameters = self._of_object(held, target)
-        if self._unknown:
-            tell_unknown_method(type(inner), self._name, held[GUARD])
-        arguments = kwargs
+        inner, name = held[INNER], self._name
+        target, parameters = getattr(inner, name), self._parameters
+        if parameters is None or name in getattr(inner, "__dict__", ()):
+            latest, parameters = held.get(self._cached, _NOTHING)
+            if latest is not target:
+                parameters = self._of_object(held, target)
         if args:
             arguments = dict(zip(parameters.names, args, strict=False))
             arguments.update(kwargs)
-        if (
-            len(arguments) != len(args) + len(kwargs)
-            or parameters.renamed
-            or not parameters.known.issuperset(kwargs)
-        ):
-            return self._bind_any(parameters, target, args, kwargs)
-        if self._prepare is not None:
-            arguments = self._prepare(arguments)
-        row = self._row
-        if row.__class__ is not Method:
-            row = cast("Any", row)(arguments)
-        operation = Operation(cast("Method", row), arguments)
+            is_named = len(arguments) == len(args) + len(kwargs)
+        else:
+            arguments, is_named = kwargs, True
+        known = is_named and self._is_plain and parameters.known.issuperset(kwargs)
+        if not known or parameters.renamed:
+            return self._bind_any(held, parameters, target, args, kwargs)
+        row: Any = self._row
+        operation = Operation(row if row.__class__ is Method else row(arguments), arguments)
         if parameters.by_name or not args:
             return operation, lambda given: target(**given)
         return operation, rebuild(target, parameters.names[: len(args)])
 
     def _bind_any(
         self,
+        held: dict[str, Any],
         parameters: Parameters,
         target: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Arguments,
     ) -> tuple[Operation, Invoke]:
+        if self._unknown:
+            tell_unknown_method(held[INNER].__class__, self._name, held[GUARD])
         bound = parameters.bind(args, kwargs)
         arguments = bound.arguments
         if self._prepare is not None:
@@ -177,11 +191,9 @@ class _Binder:
 
     def _of_object(self, held: dict[str, Any], target: Callable[..., Any]) -> Parameters:
         """Return the parameters of a method that its object has, or makes, for itself."""
-        latest, parameters = held.get(self._cached, (None, None))
-        if latest is not target:
-            parameters = self._parameters_of(target, is_bound=True)
-            held[self._cached] = target, parameters
-        return cast("Parameters", parameters)
+        parameters = self._parameters_of(target, is_bound=True)
+        held[self._cached] = target, parameters
+        return parameters
 
 
 def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable[..., Any]:
@@ -212,6 +224,6 @@ def _awaiting(invoke: Invoke) -> AsyncInvoke:
 
     async def asked(given: Arguments) -> Any:
         answer = invoke(given)
-        return await answer if hasattr(type(answer), "__await__") else answer
+        return await answer if hasattr(answer.__class__, "__await__") else answer
 
     return asked

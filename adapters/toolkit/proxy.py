@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
-from functools import partialmethod, wraps
+from functools import partial, partialmethod, wraps
 from typing import Any, NoReturn, TypeVar, cast
 
 from ...memory.api import Row
@@ -58,21 +58,24 @@ def guarded_class(base: type[T], methods: GuardedMethods) -> type[T]:
     does.
     """
     own: dict[str, Any] = dict(_DUNDERS)
-    client = next((each for each in methods.client_types if issubclass(base, each)), base)
     for name, member in _members(base):
-        own[name] = _stand_in(base, name, member, client, methods)
+        own[name] = _stand_in(base, name, member, methods)
     for name in ("__enter__", "__aenter__", "__exit__", "__aexit__"):
         if hasattr(base, name):
             own[name] = _CONTEXT[name]
-    own["__new__"] = lambda _kind, *args, **kwargs: cast("Any", base)(*args, **kwargs)
+    own["__new__"] = partial(_make_unguarded, base)
     own["__module__"], own["__doc__"] = __name__, base.__doc__
     own[TABLE] = methods.table
     own[OF_OBJECTS] = {
-        name: guarded_method(base, name, None, row, client, methods)
+        name: guarded_method(base, name, None, row, methods)
         for name, row in methods.table.items()
         if name not in own
     }
     return cast("type[T]", type(base.__name__, (base,), own))
+
+
+def _make_unguarded(base: Any, _kind: type, *args: Any, **kwargs: Any) -> Any:
+    return base(*args, **kwargs)
 
 
 def wrap(inner: T, guard: Guard, guarded: type[T]) -> T:
@@ -125,17 +128,17 @@ def _members(base: type) -> Iterator[tuple[str, Any]]:
             yield name, member
 
 
-def _stand_in(base: type, name: str, member: Any, client: type, methods: GuardedMethods) -> Any:
+def _stand_in(base: type, name: str, member: Any, methods: GuardedMethods) -> Any:
     row = methods.table.get(name)
     if row is not None:
-        return guarded_method(base, name, member, row, client, methods)
+        return guarded_method(base, name, member, row, methods)
     if isinstance(member, (classmethod, staticmethod)):
         return _OfClass(base, name)
     if not _is_method(member):
         return _attribute(name)
     if name.startswith("_") or name in methods.not_guarded:
         return _forwarded(name, member) if inspect.isfunction(member) else _attribute(name)
-    return guarded_method(base, name, member, None, client, methods)
+    return guarded_method(base, name, member, None, methods)
 
 
 def _is_method(member: Any) -> bool:
@@ -162,7 +165,7 @@ def _attribute(name: str) -> property:
     )
 
 
-def _forwarded(name: str, member: Callable[..., Any]) -> Callable[..., Any]:
+def _forwarded(name: str, member: Callable[..., Any]) -> Any:
     if inspect.iscoroutinefunction(member):
 
         @wraps(member)
@@ -186,19 +189,21 @@ def _getattr(self: Any, name: str) -> Any:
     if inner is None:
         raise AttributeError(name)  # an instance that `wrap` did not make: do not recurse
     found = getattr(inner, name)
-    guarded = getattr(type(self), OF_OBJECTS).get(name)
+    guarded = getattr(self.__class__, OF_OBJECTS).get(name)
     return found if guarded is None or not callable(found) else guarded.__get__(self)
 
 
 def _setattr(self: Any, name: str, value: Any) -> None:
     held = self.__dict__
     if getattr(value, "__self__", None) is self:
-        _delattr(self, name)  # what a test replaced is given back: not ours, but the client's own
+        # What was replaced is given back: the client's own, not ours, which would call itself.
+        held.pop(name, None)
+        getattr(held[INNER], "__dict__", {}).pop(name, None)
         return
     if isinstance(value, _Assigned):
         value = value.assigned
     setattr(held[INNER], name, value)
-    kind: Any = type(self)
+    kind: Any = self.__class__
     ours = getattr(kind, OF_OBJECTS).get(name) or inspect.getattr_static(kind, name, None)
     if inspect.isfunction(ours):
         is_guarded = callable(value) and not hasattr(ours, FORWARDS)

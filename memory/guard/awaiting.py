@@ -44,7 +44,7 @@ def call_or_await(
         except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
             call.error = exc
         else:
-            if hasattr(type(call.result), "__await__"):
+            if hasattr(call.result.__class__, "__await__"):
                 return _awaited(guard, call, call.result)
     return guard.end(call)
 

@@ -1,9 +1,10 @@
 """
 Guarded calls whose result is an iterator, as lazy as the store's own.
 
-The items are the store's, pulled when the caller pulls. A synchronous store is asked on the
-caller's own thread and has no deadline: its generators hold locks and cursors, which belong to a
-thread. An asynchronous one has its class's deadline for each item.
+The items are the store's, pulled when the caller pulls. Each has the deadline of its class. An
+asynchronous store is cancelled at it. A synchronous one is asked on the caller's own thread, since
+its generators hold locks and cursors, which belong to a thread: that an item came too late is told
+when it has come, and ends the iteration.
 
 Each call has one event, when the last item was taken or the caller stopped. Its duration is the
 time that the caller waited, without the caller's own time between two items. The method's summary
@@ -39,8 +40,8 @@ def iterate(
     try:
         if call.error is None:
             call.reached_store_at = clock()
-            items = iter(_step(call, lambda: invoke(call.arguments)))
-            while (item := _step(call, lambda: next(items, _END))) is not _END:
+            items = iter(_timed(call, clock, lambda: invoke(call.arguments)))
+            while (item := _timed(call, clock, lambda: next(items, _END))) is not _END:
                 taken += 1
                 left = clock()
                 yield item
@@ -104,6 +105,15 @@ async def aiterate(
 
 # The call is current while the store works and not while the caller does: a generator that yields
 # with a ContextVar set would set it for its consumer.
+
+
+def _timed(call: Call, clock: Callable[[], float], advance: Callable[[], Any]) -> Any:
+    """Return what *advance* does, unless it took longer than the call's deadline."""
+    asked, deadline_s = clock(), call.limits.deadline_s
+    found = _step(call, advance)
+    if deadline_s and clock() - asked > deadline_s:
+        raise Expired
+    return found
 
 
 def _step(call: Call, advance: Callable[[], Any]) -> Any:

@@ -136,7 +136,9 @@ def hosted_account(client: Any) -> None:
 
 def _hosted(kind: type) -> Any:
     transport = httpx.MockTransport(Service())
-    http = (httpx.AsyncClient if issubclass(kind, AsyncMemoryClient) else httpx.Client)(transport=transport)
+    http = (httpx.AsyncClient if issubclass(kind, AsyncMemoryClient) else httpx.Client)(
+        transport=transport
+    )
     return kind(api_key="key", host="http://mem0.test", client=http)
 
 
@@ -333,9 +335,7 @@ def checkpoint_case(kind: type = InMemorySaver, *, is_async: bool) -> AdapterCas
         (f"{kind}{name}" for kind in ("", "a") for name in checkpoint.METHODS),
         is_async=is_async,
     )
-    return AdapterCase(
-        adapter=checkpoint.ADAPTER, make_client=kind, calls=calls, not_called=others
-    )
+    return AdapterCase(adapter=checkpoint.ADAPTER, make_client=kind, calls=calls, not_called=others)
 
 
 CASES: dict[str, Callable[[], AdapterCase]] = {

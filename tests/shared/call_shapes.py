@@ -179,7 +179,7 @@ CELLS = len(SHAPES) * len(WAYS) * len(TENANCIES)
 
 
 def shaped(kind: Kind, shape: str, received: list[str]) -> type:
-    """Return a subclass of *kind* whose guarded methods have *shape* and tell what they are given."""
+    """Return a subclass of *kind* whose methods have *shape* and record what they are given."""
     made: dict[str, Any] = {}
     attributes: dict[str, Any] = {}
     for name in methods_of(kind):
@@ -252,8 +252,15 @@ def breaches(kind: Kind, shape: str, way: str, tenancy: str) -> Iterator[Breach]
 
 class _Call:
     def __init__(
-        self, tried: Trial, kind: Kind, name: str, shape: str, way: str, received: list[str],
-        *, is_owned: bool,
+        self,
+        tried: Trial,
+        kind: Kind,
+        name: str,
+        shape: str,
+        way: str,
+        received: list[str],
+        *,
+        is_owned: bool,
     ) -> None:
         self._is_owned = is_owned
         self._tried, self._kind, self._name = tried, kind, name
@@ -263,7 +270,9 @@ class _Call:
     def _is_strange(self) -> bool:
         """Whether an argument has a name that neither the client nor its subclass declares."""
         parameters = inspect.signature(getattr(self._kind.client, self._name)).parameters.values()
-        return self._way == "surplus" and all(each.kind is not each.VAR_KEYWORD for each in parameters)
+        return self._way == "surplus" and all(
+            each.kind is not each.VAR_KEYWORD for each in parameters
+        )
 
     def own(self, arguments: Arguments) -> Iterator[str]:
         """Yield what is wrong with the call of the customer whose data it is about."""
@@ -296,7 +305,9 @@ class _Call:
         events = self._tried.events()
         if len(events) != 1:
             yield f"it is told in {len(events)} events"
-        if PERSONAL in "".join(f"{each!r}{each.content and each.content.value!r}" for each in events):
+        if PERSONAL in "".join(
+            f"{each!r}{each.content and each.content.value!r}" for each in events
+        ):
             yield "raw content is in its event"
 
     def _shaped(self, arguments: Arguments) -> tuple[list[Any], Arguments]:

@@ -86,7 +86,9 @@ METHODS: dict[str, Method] = method_table(
     ),
     checkpoint("copy_thread", scope=scope, redact=redact),
     forget("delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact),
-    forget("delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact),
+    forget(
+        "delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact
+    ),
     forget("prune", "delete_checkpoint", deletes=Deletes.IDS, scope=scope, redact=redact),
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""

@@ -243,10 +243,10 @@ def _known(ops: Any) -> list[Any]:
 
 def _read_once(arguments: Arguments) -> Arguments:
     """Return the arguments of ``batch`` with an iterator of operations read, for everybody."""
-    ops = arguments.get("ops")
+    ops: Any = arguments.get("ops")
     if not isinstance(ops, Iterable) or isinstance(ops, list):
         return arguments  # what is none the store refuses
-    return {**arguments, "ops": list(cast("Iterable[Any]", ops))}
+    return {**arguments, "ops": list(cast("Any", ops))}
 
 
 ADAPTER = StoreAdapter(store=STORE, client_types=(BaseStore,), bind=bind, not_guarded=NOT_GUARDED)

@@ -77,7 +77,7 @@ class Addresses:
         """Return the operations of ``batch``, redacted, in a new list."""
         if not isinstance(ops, Iterable) or isinstance(ops, str):
             return redaction.value(ops)  # the store says what is wrong with it
-        return [self._one_op(each, redaction) for each in ops]
+        return [self._one_op(each, redaction) for each in cast("Any", ops)]
 
     def _one_op(self, op: Any, redaction: Redaction) -> Any:
         if not is_op(op):

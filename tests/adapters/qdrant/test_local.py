@@ -308,7 +308,7 @@ async def test_a_coroutine_that_waits_too_long_is_cancelled(waiting, bench, even
 
 
 async def test_a_method_of_the_object_may_wait_from_then_on(bench, events, monkeypatch):
-    """The client's own coroutines run on threads until something that may wait takes their place."""
+    """Coroutines run on threads until something that may wait takes the place of one."""
     client = AsyncQdrantClient(":memory:")
     await filled(client)
     guarded = wrapping(qdrant.ADAPTER)(client, bench)

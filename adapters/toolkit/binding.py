@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ...memory.guard.operation import Arguments
@@ -196,3 +197,30 @@ def _renamed(
     left = given.copy()
     first = [left.pop(key) for key in positional]
     return target(*first, **{keywords.get(key, key): value for key, value in left.items()})
+
+
+def method_by_key(
+    client_types: tuple[type[Any], ...], client: object, name: str
+) -> Callable[..., Any]:
+    """
+    Return the method *name* of *client* as a function of arguments by the table's names.
+
+    For calls that are made again, when nobody knows any more how they were given.
+    """
+    target: Callable[..., Any] = getattr(client, name)
+    kind = described_class(type(client), client_types)
+    parameters = parameters_of(inspect.getattr_static(kind, name, None), target, is_bound=True)
+    own = {key: given for given, key in parameters.renamed.items()}
+
+    def called(**given: Any) -> Any:
+        surplus = sorted((key for key in given if key.startswith("*")), key=len)
+        # A gap ends what can go by position.
+        first = () if parameters.by_name else takewhile(given.__contains__, parameters.positions)
+        return rebuild(target, (*first, *surplus), own)(given)
+
+    return called
+
+
+def described_class(base: type, client_types: tuple[type[Any], ...]) -> type:
+    """Return the class in *client_types* of which *base* is a subclass, or itself."""
+    return next((each for each in client_types if issubclass(base, each)), base)

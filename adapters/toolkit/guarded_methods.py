@@ -17,7 +17,7 @@ from ...memory.api import AsyncInvoke, Invoke, Row
 from ...memory.guard.awaiting import call_or_await
 from ...memory.guard.guard import Guard
 from ...memory.guard.operation import Arguments, Method, Operation
-from .binding import Parameters, parameters_of, rebuild
+from .binding import Parameters, described_class, parameters_of, rebuild
 from .unknown import guess, tell_unknown_method, unknown_method
 
 INNER = "_mnemoscope_inner"
@@ -60,10 +60,6 @@ class GuardedMethods:
     prepare: Mapping[str, Prepare] = field(default_factory=dict[str, Prepare])
     make: Mapping[str, Make] = field(default_factory=dict[str, Make])
 
-    def described(self, base: type) -> type:
-        """Return the class that the table describes, of which *base* is a subclass."""
-        return next((each for each in self.client_types if issubclass(base, each)), base)
-
 
 def guarded_method(
     base: type, name: str, member: Any, row: Row | None, methods: GuardedMethods
@@ -78,7 +74,7 @@ def guarded_method(
         row: Its row of the table. None: the table has none.
         methods: The client's.
     """
-    client = methods.described(base)
+    client = described_class(base, methods.client_types)
     described = inspect.getattr_static(client, name, None) if row is not None else None
     own = member if inspect.isfunction(member) else None
     binder = _Binder(name, own, described if inspect.isfunction(described) else None, row, methods)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 from ...memory.api import AdapterServices, Row, StoreAdapter, StoreBinding
 from ...memory.errors import UnsupportedClientError
+from .binding import method_by_key
 from .proxy import GuardedMethods, guard_of, guarded_class, unwrap_instrumented, wrap
 
 T = TypeVar("T")
@@ -48,7 +50,8 @@ def _wrapped(
         is_failure=binding.is_failure,
         serialise=binding.serialise,
         blocks=binding.blocks,
-        writes=binding.writes,
+        writes=binding.writes
+        and replace(binding.writes, method=partial(method_by_key, adapter.client_types)),
         steps=binding.steps,
         around=binding.around,
         retries=binding.retries,

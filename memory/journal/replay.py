@@ -328,10 +328,7 @@ class Replay:
 
     def _target(self, method: str, *, twin: bool = False) -> Callable[..., Any]:
         writes = self.writes
-        target: Callable[..., Any] = getattr(
-            writes.client, writes.twin + method if twin else method
-        )
-        return target
+        return writes.method(writes.client, writes.twin + method if twin else method)
 
 
 _MOST_DOUBLINGS = 10

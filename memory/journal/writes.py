@@ -57,6 +57,8 @@ class JournalledWrites:
         twin: Prefix of the names of asynchronous twins, where the client has both.
         once: Recognises a write that the store has already. None: a write that is made twice
             leaves what it leaves when it is made once.
+        method: Returns a method of the client, by its name, that takes the arguments by the names
+            that they are kept under.
     """
 
     client: object
@@ -66,3 +68,4 @@ class JournalledWrites:
     part: Callable[[Arguments], Arguments] = _all
     twin: str = ""
     once: Deduplication | None = None
+    method: Callable[[object, str], Callable[..., object]] = getattr

@@ -176,7 +176,7 @@ def each_call_is_told_in_one_event(case: AdapterCase, runner: asyncio.Runner) ->
 
 
 def nothing_personal_passes(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
-    """Neither to the store nor into an event, by name or by position."""
+    """Neither to the store nor into an event, by name, by position or by an unknown name."""
     for by_position in (False, True):
         with trial(case, runner) as tried, tried.spied() as received:
             for name in case.calls:
@@ -195,6 +195,13 @@ def nothing_personal_passes(case: AdapterCase, runner: asyncio.Runner) -> Iterat
                     yield f"{name} changes the caller's arguments"
             if PERSONAL in repr(tried.client):
                 yield "the client's repr shows what is stored"
+    with trial(case, runner) as tried, tried.spied() as received:
+        for name in case.calls:
+            received.clear()
+            strange = {**case.calls[name](PLAIN), "no_such_argument": PERSONAL}
+            tried.error_of(tried.client, name, strange)
+            if PERSONAL in "".join(received):
+                yield f"{name}: text under a name that nobody knows reaches the store as it is"
 
 
 def a_failing_store_is_survived_or_told(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:

@@ -216,6 +216,29 @@ async def test_a_coroutine_in_place_of_a_synchronous_method_has_a_deadline(bench
     assert [each.status for each in events()] == [Status.TIMEOUT]
 
 
+async def test_a_write_that_waited_is_made_by_the_subclasss_own_names(bench, journal, replay):
+    """The journal keeps it by the table's, which the subclass need not have."""
+
+    class Renamed(InMemoryStore):
+        is_down = True
+
+        def put(self, place, name, content, *more):
+            if self.is_down:
+                raise ConnectionError
+            super().put(place, name, content, *more)
+
+    bare = Renamed()
+    client = wrapping(store.ADAPTER)(bare, bench)
+    client.put(HERE, "k", {"mail": PERSONAL}, None)
+    bare.is_down = False
+
+    assert await replay(client, is_async=False)
+
+    (found,) = bare.search(HERE)
+    assert found.key == "k"
+    assert PERSONAL not in repr(found)
+
+
 # -- methods that no table knows -------------------------------------------------------------------
 
 

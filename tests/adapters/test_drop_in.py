@@ -7,6 +7,7 @@ import inspect
 import logging
 from dataclasses import replace
 from functools import partial, partialmethod, wraps
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -299,6 +300,34 @@ def test_settings_of_a_collection_pass_and_content_in_their_place_does_not(bench
 
     assert PERSONAL not in spy.received[0]
     assert repr(size) in spy.received[0]
+
+
+@pytest.mark.parametrize(
+    ("client", "adapter", "method", "arguments"),
+    [
+        (InMemoryStore, store.ADAPTER, "search", {"limit": PERSONAL, "offset": [PERSONAL]}),
+        (InMemoryStore, store.ADAPTER, "put", {"ttl": {"a": PERSONAL}, "index": {"a": PERSONAL}}),
+        (InMemorySaver, checkpoint.ADAPTER, "list", {"limit": PERSONAL, "before": [PERSONAL]}),
+        (InMemorySaver, checkpoint.ADAPTER, "put", {"new_versions": {"a": {"b": PERSONAL}}}),
+        (InMemorySaver, checkpoint.ADAPTER, "delete_for_runs", {"run_ids": [{"a": PERSONAL}]}),
+        (QdrantClient, qdrant.ADAPTER, "scroll", {"timeout": {"a": PERSONAL}}),
+        (QdrantClient, qdrant.ADAPTER, "count", {"collection_name": [{"a": PERSONAL}]}),
+        (Memory, mem0.ADAPTER, "get", {"memory_id": {"a": PERSONAL}}),
+        (Memory, mem0.ADAPTER, "add", {"messages": "tea", "infer": PERSONAL, "llm": PERSONAL}),
+    ],
+)
+def test_what_is_no_structure_is_redacted_in_the_place_of_structure(
+    client, adapter, method, arguments, bench
+):
+    """Limits, times, ids, names and settings pass by what they are, not by where they stand."""
+    kind: Any = type("Spied", (client,), {})
+    bare, spy = kind.__new__(kind), Spy()
+    vars(bare)[method] = lambda *args, **kwargs: iter([spy(*args, **kwargs)])
+
+    list(getattr(wrapping(adapter)(bare, bench), method)(**arguments) or ())
+
+    assert len(spy.received) == 1
+    assert PERSONAL not in spy.received[0]
 
 
 # -- iterators -------------------------------------------------------------------------------------

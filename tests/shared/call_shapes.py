@@ -279,6 +279,8 @@ class _Call:
         answer = self._make(arguments, CUSTOMER)
         if PERSONAL in "".join(self._received):
             yield "raw content reaches the store"
+        if self._is_owned and self._is_strange and not isinstance(answer, ScopeError):
+            yield "a call that nobody can understand is not refused"
         if not self._received and not (self._is_owned and isinstance(answer, ScopeError)):
             yield f"it does not reach the store ({type(answer).__name__})"
         yield from self._told()
@@ -288,8 +290,6 @@ class _Call:
         answer = self._make(arguments, "somebody-else")
         if CUSTOMER in repr(answer) and not isinstance(answer, Exception):
             yield "another customer's data is handed out"
-        if self._is_strange and not isinstance(answer, ScopeError):
-            yield "a call that nobody can understand is not refused"
         yield from self._told()
 
     def _make(self, arguments: Arguments, customer: str) -> Any:

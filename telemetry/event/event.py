@@ -158,6 +158,11 @@ class Event(msgspec.Struct, frozen=True):
         return self.memory_ids[0] if self.operation == AUDIT_CHECKPOINT else None
 
     @property
+    def is_notice(self) -> bool:
+        """True for what mnemoscope says itself: a budget past a level, an audit checkpoint."""
+        return self.budget_event is not None or self.operation == AUDIT_CHECKPOINT
+
+    @property
     def is_frame(self) -> bool:
         """True for a graph, node or tool, whose operations have events of their own."""
         is_model = self.op_class is OperationClass.MODEL

@@ -123,6 +123,8 @@ def sentence(event: Event) -> str:
     """Return a one-line description for people."""
     if event.budget_event is not None:
         return event.budget_event.sentence()
+    if event.root is not None:
+        return f"audit checkpoint of {event.collection}: {event.hits or 0:,} events sealed"
     parts = [
         f"{event.store} {event.operation} {event.status.value} in {event.duration_s * 1e3:.1f} ms"
     ]
@@ -147,13 +149,8 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
     """Return the known fields of *event* by name, people only as keyed hashes."""
     known = {
         "event_id": event.event_id,
-        "store": event.store,
         "operation": event.operation,
-        "method": event.method,
-        "class": event.op_class.value,
-        "status": event.status.value,
-        "duration_s": event.duration_s,
-        "waited_s": event.waited_s,
+        **({} if event.is_notice else _call_fields(event)),
         "collection": event.collection,
         "neutral": event.neutral or None,
         "late": event.late or None,
@@ -181,6 +178,18 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         "content": event.content.value if content and event.content else None,
     }
     return {name: value for name, value in known.items() if value is not None}
+
+
+def _call_fields(event: Event) -> dict[str, Any]:
+    """Return the fields by which the calls of a store are counted."""
+    return {
+        "store": event.store,
+        "method": event.method,
+        "class": event.op_class.value,
+        "status": event.status.value,
+        "duration_s": event.duration_s,
+        "waited_s": event.waited_s,
+    }
 
 
 def _usage_fields(usage: Usage) -> dict[str, Any]:

@@ -112,7 +112,9 @@ class Instruments(Generic[TraceT]):
         )
 
     def record(self, event: Event) -> None:
-        """Measure *event*."""
+        """Measure *event*, if a caller waited for it."""
+        if event.is_notice:
+            return
         where = self._where(event.trace)
         if event.journal is not Journalled.REPLAYED:  # no caller saw it
             self._duration.record(event.duration_s, self._timed(event), where)

@@ -90,6 +90,8 @@ class PrometheusSink:
         shown = _shown(batch)
         with self._metrics.guard:
             for event, own_s in zip(batch, self._self_time.self_seconds(batch), strict=True):
+                if event.is_notice:
+                    continue  # no store was asked, and nobody waited
                 exemplar = _exemplar(event.trace) if id(event) in shown else None
                 _count(self._metrics, event, own_s, exemplar)
 
@@ -119,7 +121,7 @@ def _shown(batch: Sequence[Event]) -> set[int]:
     last = {
         (_series(each), bisect_left(BUCKETS_S, each.duration_s)): each
         for each in batch
-        if each.trace.sampled and each.journal is not Journalled.REPLAYED
+        if each.trace.sampled and each.journal is not Journalled.REPLAYED and not each.is_notice
     }
     return set(map(id, last.values()))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mnemoscope.memory.testing.sinks import contract_events
 from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, Event, OperationClass
 
 
@@ -21,6 +22,12 @@ def checkpoint(event_factory: Callable[..., Event]) -> Event:
         hits=4_096,
         memory_ids=("ab" * 32,),
     )
+
+
+@pytest.fixture
+def notices() -> list[Event]:
+    """Return every kind of event that is no call: those without status and wait of a store's."""
+    return [each for each in contract_events() if each.is_notice]
 
 
 @pytest.fixture

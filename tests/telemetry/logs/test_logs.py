@@ -91,6 +91,15 @@ class TestFile:
         claim = line["operation"], line["collection"], line["hits"], line["root"]
         assert claim == ("audit_checkpoint", "log/1", 4_096, "ab" * 32)
 
+    def test_a_notice_is_no_call_of_a_store(self, sink, file, notices):
+        """What counts the lines of a store, a status or a duration counts no notice."""
+        sink.write(notices)
+
+        counted = {"store", "method", "class", "status", "duration_s", "waited_s"}
+        found = [json.loads(line) for line in file.read_text().splitlines()]
+        assert len(found) == len(notices)
+        assert [counted & line.keys() for line in found] == [set()] * len(notices)
+
     def test_no_person_and_no_content(self, sink, file, event_factory):
         """The customer is a keyed hash of the logs' own, and content is left out."""
         sink.write([event_factory(content=Redacted("likes tea"), memory_ids=("memory-1",))])

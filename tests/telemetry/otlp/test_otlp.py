@@ -337,6 +337,14 @@ class TestMetrics:
             "mnemoscope.nested": False,
         }
 
+    def test_a_notice_is_no_operation(self, sink, otlp, notices):
+        """Checkpoints of the audit trail and budgets past a level have spans, and no duration."""
+        sink.write(notices)
+        sink.flush(1.0)
+
+        assert len(otlp.spans) == len(notices)
+        assert otlp.metric_requests == []
+
     def test_tokens_are_counted_by_type(self, sink, otlp, make_event, attributes_of):
         """Input and output tokens are two series of one model, and the first chunk is timed."""
         model = {"operation": "chat", "op_class": OperationClass.MODEL, "usage": USAGE}

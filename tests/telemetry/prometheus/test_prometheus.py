@@ -66,6 +66,16 @@ def test_duration_is_observed_by_store_operation_and_status(registry, sink, even
     assert value(registry, "operation_duration_seconds_count", **labels, status="empty") == 1
 
 
+def test_a_notice_is_no_operation(registry, sink, notices):
+    """Checkpoints of the audit trail and budgets past a level change no sample of any metric."""
+    before = scraped(registry)
+
+    sink.write(notices)
+
+    assert len(notices) == 2
+    assert scraped(registry) == before
+
+
 def test_buckets_reach_from_fifty_microseconds_to_thirty_seconds(registry, sink, event_factory):
     """A cache hit and a hang fall into buckets of their own."""
     sink.write([event_factory(duration_s=40e-6), event_factory(duration_s=29.0)])

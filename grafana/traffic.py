@@ -68,6 +68,9 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Traffic for the dashboards.")
+    parser.add_argument(
+        "--address", default="127.0.0.1", help="where /metrics is served: 0.0.0.0 in a container"
+    )
     parser.add_argument("--port", type=int, default=9464, help="serve /metrics here")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="then stop")
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between two messages")
@@ -99,6 +102,7 @@ def _run(options: argparse.Namespace, folder: Path) -> None:
 def _settings(options: argparse.Namespace, folder: Path) -> Settings:
     given: dict[str, Any] = {
         "prometheus_port": options.port,
+        "prometheus_address": options.address,
         "prices": PRICES,
         "deadline_recall_s": DEADLINE_S,
         "journal": folder / "journal",

@@ -14,7 +14,7 @@ from ..telemetry.delivery.registry import AttachedSink, RunTreeSink, SinkContext
 from ..telemetry.delivery.sink import Sink
 from ..telemetry.event.subject import SubjectKeys
 from ..telemetry.event.trace import Tracing
-from ..telemetry.pricing.prices import Prices
+from ..telemetry.pricing.prices import PriceFileError, Prices
 from ..telemetry.process.faults import Faults
 from ..telemetry.prometheus.live import SampleDisplay, SampleSource
 from .api import AdapterServices
@@ -189,7 +189,7 @@ def build(
         )
         journal = _journal(settings, faults)
         vault = _vault(settings, keys, faults)
-        prices = Prices.load(settings.prices)
+        prices = _prices(settings)
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from exc
     for sink in sinks:
@@ -287,8 +287,19 @@ def _secret(settings: Settings) -> bytes:
 
     given = settings.audit_pseudonym_key
     if given is not None:
-        return parse_secret(given.get_secret_value())
+        try:
+            return parse_secret(given.get_secret_value())
+        except ValueError as exc:
+            raise ValueError(f"MNEMOSCOPE_AUDIT_PSEUDONYM_KEY: {exc}") from exc
     return load_secret(settings.key_file)
+
+
+def _prices(settings: Settings) -> Prices:
+    try:
+        return Prices.load(settings.prices)
+    except PriceFileError as exc:
+        told = " ".join(str(exc).replace(str(settings.prices), "the file").split())
+        raise ValueError(f"MNEMOSCOPE_PRICES: {told}") from exc
 
 
 def _audit_sink(sinks: Iterable[Sink]) -> AuditSink | None:

@@ -62,17 +62,22 @@ class Mnemoscope:
         budgets: Iterable[Budget] = (),
     ) -> None:
         from .budgets.budgets import Budgets  # noqa: PLC0415 - not before it is wanted
-        from .settings import load_settings  # noqa: PLC0415 - pydantic costs time to import
+        from .settings import (  # noqa: PLC0415 - pydantic costs time to import
+            load_settings,
+            unknown_settings,
+        )
 
         self._settings = settings or load_settings()
         self._parts: Parts | None = None
         self._observed: dict[str, Guard] = {}
         self._vault: GuardedVault | None = None
-        limits = Budgets(budgets)
         if self._settings.disabled:
             return
         from .build import build  # noqa: PLC0415 - the sinks cost time to import
+        from .environment import warn_of_unknown  # noqa: PLC0415 - see above
 
+        limits = Budgets(budgets)
+        warn_of_unknown(unknown_settings())
         parts = build(
             self._settings,
             only_sinks=only_sinks,

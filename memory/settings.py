@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from ..telemetry.event.event import OperationClass
+from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
 from .journal import MAX_BYTES
 from .limits.audit_mode import parse_audit_mode
@@ -35,7 +37,7 @@ class Settings(BaseModel):
 
     Attributes:
         sinks: The sinks to use: of the five, or of those that an installed package adds by an entry
-            point. None: all of the five that are configured.
+            point. ``none``: no sink. None: all of the five that are configured.
         content_sinks: Sinks besides audit that are sent redacted content.
         audit_url: ``sqlite:///path`` or ``postgresql://…``. None: a file in the user's data folder.
         audit_mode: ``fail_open``: calls never wait for the audit trail. ``durable``: a call returns
@@ -72,7 +74,10 @@ class Settings(BaseModel):
         journal_max_bytes: Maximum size of that file.
         prices: A JSON price file that extends or overrides the shipped one.
         prometheus_port: Port to serve ``/metrics`` on. None: not served.
-        disabled: Do nothing at all; wrappers return the object they were given.
+        prometheus_address: IP address to serve it on: ``0.0.0.0`` or ``::`` where a scraper on
+            another machine, or in another container, is to reach it.
+        disabled: Do nothing at all; wrappers return the object they were given. Wins over every
+            other setting, invalid ones included.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -101,13 +106,15 @@ class Settings(BaseModel):
     journal_max_bytes: Annotated[int, Field(ge=1_024)] = MAX_BYTES
     prices: Path | None = None
     prometheus_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    prometheus_address: str = "127.0.0.1"
     disabled: bool = False
 
     @field_validator("sinks", "content_sinks", mode="before")
     @classmethod
     def _split_list(cls, value: Any) -> Any:
         if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
+            names = tuple(part.strip() for part in value.split(",") if part.strip())
+            return () if names == ("none",) else names
         return value
 
     @field_validator("sinks", "content_sinks")
@@ -121,6 +128,16 @@ class Settings(BaseModel):
     def _check_mode(cls, value: str) -> str:
         parse_audit_mode(value)
         return value
+
+    @field_validator("prometheus_address")
+    @classmethod
+    def _check_address(cls, value: str) -> str:
+        try:
+            return str(ip_address(value))
+        except ValueError:
+            raise ValueError(
+                "expected an IP address of this machine, such as 127.0.0.1, 0.0.0.0 or ::1"
+            ) from None
 
     @field_validator("audit_retention_days")
     @classmethod
@@ -169,19 +186,40 @@ def load_settings(**given: Any) -> Settings:
 
     Raises:
         ConfigurationError: A setting is invalid. The message names the variable and the fault in
-            one line, and never quotes the value, which may be a secret.
+            one line, and never quotes the value, which may be a secret. Not raised where
+            everything is disabled: what is invalid is left out then.
     """
+    chosen = _from_environment(os.environ) | given
+    disabled = _is_disabled(chosen)
     try:
-        return Settings.model_validate(_from_environment(os.environ) | given)
+        return Settings.model_validate(chosen)
     except ValidationError as exc:
-        raise ConfigurationError("; ".join(map(_message_of, exc.errors()))) from None
+        errors = exc.errors()
+        if not disabled:
+            raise ConfigurationError("; ".join(map(_message_of, errors))) from None
+    for error in errors:
+        chosen.pop(str(error["loc"][0]), None)
+    return Settings.model_validate(chosen)
+
+
+def unknown_settings() -> dict[str, str | None]:
+    """Return the variables ``MNEMOSCOPE_*`` that nothing reads, with the nearest known name."""
+    return unknown_variables(os.environ, Settings.model_fields)
+
+
+def _is_disabled(chosen: Mapping[str, Any]) -> bool:
+    """Return whether *chosen* switches everything off, whatever else is in it."""
+    try:
+        return Settings.model_validate({"disabled": chosen.get("disabled", False)}).disabled
+    except ValidationError:
+        return False
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the values in *environment* by setting, ignoring the case of variable names."""
     # Not by pydantic-settings: its import takes as long as that of pydantic.
-    variables = {name.upper(): value for name, value in environment.items()}
-    found = {name: variables.get(f"MNEMOSCOPE_{name.upper()}") for name in Settings.model_fields}
+    variables = variables_set(environment)
+    found = {name: variables.get(variable_of(name)) for name in Settings.model_fields}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -190,5 +228,5 @@ def _message_of(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         known = ", ".join(Settings.model_fields)
         return f"{name} is not a setting: expected one of {known}"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return f"MNEMOSCOPE_{name.upper()}: {message[:1].lower()}{message[1:]}"
+    message = " ".join(str(error["msg"]).removeprefix("Value error, ").split())
+    return f"{variable_of(name)}: {message[:1].lower()}{message[1:]}"

@@ -22,6 +22,7 @@ from ...memory.journal.inspection import look
 from ...memory.scope import Mnemoscope
 from ...memory.settings import Settings, load_settings
 from ...telemetry.network.probe import status_of
+from ...telemetry.prometheus.server import reachable_host
 
 _PORT_TIMEOUT_S = 1.0
 """Seconds that the metrics port is given to answer."""
@@ -61,8 +62,10 @@ def _unshared(settings: Settings) -> Settings:
 
 def _outside_checks(settings: Settings) -> tuple[Check, ...]:
     questions = {"journal": lambda: _journal(settings), "key": lambda: checks.key(settings)}
-    if settings.prometheus_port is not None:
-        questions["metrics port"] = lambda: _metrics_port(settings.prometheus_port)
+    port = settings.prometheus_port
+    if port is not None:
+        host = reachable_host(settings.prometheus_address)
+        questions["metrics port"] = lambda: _metrics_port(host, port)
     return ask(questions, 2 * _PORT_TIMEOUT_S).checks
 
 
@@ -77,8 +80,9 @@ def _journal(settings: Settings) -> Check:
     return checks.journal(stats, time.time_ns())
 
 
-def _metrics_port(port: int | None) -> Check:
-    status = status_of(f"http://127.0.0.1:{port}/metrics", _PORT_TIMEOUT_S)
+def _metrics_port(host: str, port: int) -> Check:
+    bracketed = f"[{host}]" if ":" in host else host
+    status = status_of(f"http://{bracketed}:{port}/metrics", _PORT_TIMEOUT_S)
     if status is None:
         detail = f"nothing answers on port {port} now"
         return Check(name="metrics port", state=State.WARNING, detail=detail)

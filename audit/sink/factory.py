@@ -27,14 +27,21 @@ def open_log(context: SinkContext) -> AuditLog:
     Raises:
         ValueError: Its URL or a previous key cannot be used.
     """
+    previous = _previous_keys(context)
+    days = context.settings["audit_retention_days"]
+    try:
+        return AuditLog(_url(context), context.keys, previous=previous, retention_days=days)
+    except ValueError as exc:
+        raise ValueError(f"MNEMOSCOPE_AUDIT_URL: {exc}") from exc
+
+
+def _previous_keys(context: SinkContext) -> list[SubjectKeys]:
     given = context.settings["audit_previous_keys"]
-    previous: list[str] = given.get_secret_value().split(",") if given is not None else []
-    return AuditLog(
-        _url(context),
-        context.keys,
-        previous=[SubjectKeys(parse_secret(each)) for each in previous if each.strip()],
-        retention_days=context.settings["audit_retention_days"],
-    )
+    named: list[str] = given.get_secret_value().split(",") if given is not None else []
+    try:
+        return [SubjectKeys(parse_secret(each)) for each in named if each.strip()]
+    except ValueError as exc:
+        raise ValueError(f"MNEMOSCOPE_AUDIT_PREVIOUS_KEYS: {exc}") from exc
 
 
 def _url(context: SinkContext) -> str:

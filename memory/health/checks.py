@@ -17,13 +17,14 @@ from ...telemetry.files.permissions import permission_problem
 from ...telemetry.pricing.prices import PriceFileError, Prices
 from ...telemetry.process.faults import Faults
 from ..budgets.budgets import Budgets, BudgetStatus
+from ..environment import unknown_sentence
 from ..guard.factory import GuardFactory
 from ..guard.guard import Guard
 from ..journal.journal import JournalStats
 from ..limits.breaker import BreakerState
 from ..privacy.engine.redactor import RedactorHealth
 from ..privacy.models.name_model import ModelState, is_installed
-from ..settings import Settings
+from ..settings import Settings, unknown_settings
 from .model import Check, Health, Question, State, ask, failed
 
 DISABLED = Health(
@@ -50,6 +51,7 @@ def examine(settings: Settings, guards: GuardFactory, limits: Budgets, timeout_s
         **dict(_about_sinks(guards.drain, timeout_s)),
         **dict(_about_stores(guards)),
         "journal": lambda: journal(kept.stats() if kept else None, guards.wall_ns()),
+        "settings": variables,
         "key": lambda: key(settings),
         "names": lambda: names(guards.redactor.redactor.health()),
         "prices": lambda: prices(settings.prices),
@@ -193,6 +195,14 @@ def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
     if stats.quarantined:
         files = ", ".join(each.name for each in stats.quarantined)
         yield f"what could not be read was put aside: {files}"
+
+
+def variables() -> Check:
+    """Check that each variable that is meant for us is a setting."""
+    unknown = unknown_settings()
+    if unknown:
+        return Check(name="settings", state=State.WARNING, detail=unknown_sentence(unknown))
+    return Check(name="settings", state=State.OK, detail="each MNEMOSCOPE_* variable is one")
 
 
 def key(settings: Settings) -> Check:

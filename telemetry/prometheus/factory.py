@@ -8,4 +8,5 @@ from .sink import PrometheusSink
 
 def build(context: SinkContext) -> PrometheusSink:
     """Build the sink on prometheus_client's default registry."""
-    return PrometheusSink(port=context.settings["prometheus_port"])
+    settings = context.settings
+    return PrometheusSink(port=settings["prometheus_port"], host=settings["prometheus_address"])

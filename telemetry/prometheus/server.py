@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound by this
 
 
+def reachable_host(bound: str) -> str:
+    """Return the address at which this machine reaches what is bound to *bound*."""
+    return _ANY.get(bound, bound)
+
+
 class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
@@ -72,9 +77,9 @@ class MetricsServer:
         except (OSError, OverflowError) as exc:
             reason = getattr(exc, "strerror", None) or "not a port number"
             raise ValueError(
-                f"cannot serve Prometheus metrics on port {port}: {reason.lower()}; "
-                "choose another with MNEMOSCOPE_PROMETHEUS_PORT, or unset it and serve "
-                "prometheus_client's registry yourself"
+                f"cannot serve Prometheus metrics on port {port}: {reason.lower()}; choose another "
+                "with MNEMOSCOPE_PROMETHEUS_PORT and MNEMOSCOPE_PROMETHEUS_ADDRESS, or unset them "
+                "and serve prometheus_client's registry yourself"
             ) from exc
         untyped = cast("Any", prometheus_client)
         self._server.set_app(untyped.make_wsgi_app(registry))
@@ -89,6 +94,12 @@ class MetricsServer:
         """The port that is bound."""
         return self._server.server_port
 
+    @property
+    def address(self) -> str:
+        """Address and port that are bound."""
+        host = str(self._server.server_address[0])
+        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
+
     def check(self, timeout_s: float) -> None:
         """
         Connect to the port.
@@ -99,7 +110,7 @@ class MetricsServer:
         if self._thread is None or not self._thread.is_alive():
             raise DeliveryError("/metrics is not served by this process any more")
         host = str(self._server.server_address[0])
-        connect(_ANY.get(host, host), self.port, timeout_s)
+        connect(reachable_host(host), self.port, timeout_s)
 
     def close(self, timeout_s: float) -> None:
         """Stop, and free the port."""

@@ -61,7 +61,7 @@ class PrometheusSink:
         *,
         registry: CollectorRegistry | None = None,
         port: int | None = None,
-        host: str = "0.0.0.0",  # noqa: S104 - a scraper is on another host, and no value is personal
+        host: str = "127.0.0.1",
         top_features: int = 200,
     ) -> None:
         from prometheus_client import REGISTRY  # noqa: PLC0415 - only where it is wanted
@@ -104,7 +104,7 @@ class PrometheusSink:
         if self._server is None:
             return "counts in the registry of prometheus_client, for your application to serve"
         self._server.check(timeout_s)
-        return f"serves /metrics on port {self._server.port}"
+        return f"serves /metrics on {self._server.address}"
 
     def close(self, timeout_s: float, /) -> None:
         """Stop serving. The metrics stay in the registry, where the host may still read them."""

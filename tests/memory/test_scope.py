@@ -466,5 +466,5 @@ def test_a_price_file_that_makes_no_sense_is_refused_at_once(tmp_path):
     file = tmp_path / "prices.json"
     file.write_text("{")
 
-    with pytest.raises(ConfigurationError, match=r"prices\.json"):
+    with pytest.raises(ConfigurationError, match="MNEMOSCOPE_PRICES: the file: line 1: not JSON"):
         Mnemoscope(load_settings(prices=file, sinks="", pii_model="none"))

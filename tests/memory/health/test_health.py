@@ -384,6 +384,7 @@ class TestScope:
             "sink.capture",
             "stores",
             "journal",
+            "settings",
             "key",
             "names",
             "prices",

@@ -183,7 +183,7 @@ class TestPrometheus:
         said = sink.check(1.0)
         sink.close(1.0)
 
-        assert said == f"serves /metrics on port {sink.port}"
+        assert said == f"serves /metrics on 127.0.0.1:{sink.port}"
 
     def test_a_port_that_is_served_no_more_is_said(self):
         """After closing, or in a forked child."""

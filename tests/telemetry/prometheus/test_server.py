@@ -15,6 +15,9 @@ from children import exit_code_of_child
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.delivery.registry import SinkContext
+from mnemoscope.telemetry.prometheus.factory import build
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 
 
@@ -43,6 +46,27 @@ class TestServer:
         sink = PrometheusSink(registry=registry)
 
         assert sink.port is None
+
+    @pytest.mark.parametrize(
+        ("given", "address"),
+        [({}, "127.0.0.1"), ({"prometheus_address": "127.0.0.2"}, "127.0.0.2")],
+    )
+    def test_it_listens_where_the_settings_say(self, subject_keys, given, address):
+        """On this machine alone, unless another address is named."""
+        with socket.socket() as free:
+            free.bind((address, 0))
+            port = free.getsockname()[1]
+        settings = load_settings(prometheus_port=port, **given)
+        context = SinkContext(
+            settings=dict(settings), data_folder=settings.data_folder, keys=subject_keys
+        )
+        sink = build(context)
+        try:
+            said = sink.check(2.0)
+        finally:
+            sink.close(2.0)
+
+        assert said == f"serves /metrics on {address}:{port}"
 
     def test_a_taken_port_is_one_clear_line_at_once(self, served):
         """The error names the port and what to do, in one line, while configuring."""
@@ -80,6 +104,9 @@ _MULTIPROCESS = """
 import os, sys, json, urllib.request
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.delivery.registry import SinkContext
+from mnemoscope.telemetry.prometheus.factory import build
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 from mnemoscope.telemetry.prometheus.live import LiveCollector, Sample
 

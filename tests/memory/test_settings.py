@@ -1,0 +1,130 @@
+"""Settings from the environment, each variable by the same rules: generated from the model."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pytest
+
+from mnemoscope.memory import ConfigurationError, configure
+from mnemoscope.memory import environment as environment_module
+from mnemoscope.memory.environment import unknown_variables, variable_of
+from mnemoscope.memory.settings import Settings, load_settings, unknown_settings
+from mnemoscope.memory.testing import scope_for_tests
+
+NAMES = tuple(Settings.model_fields)
+KEY = "00112233445566778899aabbccddeeff"
+WRONG = "hunter2,\nhunter3="
+"""A value that most settings refuse, in two lines."""
+
+ANY_TEXT = {
+    "audit_spool": "a file of any name can be made",
+    "log_file": "a file of any name can be made",
+    "vault": "a file of any name can be made",
+    "journal": "a file of any name can be made",
+    "pii_model": "a model that is not installed is told by `health`: redaction goes on without",
+}
+"""Settings that take every text, and why that is right."""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch, tmp_path):
+    """Begin each test with no settings, a data folder of its own, and nothing told yet."""
+    for name in list(os.environ):
+        if name.startswith(("MNEMOSCOPE_", "OTEL_", "LANGSMITH_", "LANGCHAIN_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(environment_module, "_told", set())
+    monkeypatch.setattr("mnemoscope.memory.default_scope._default", None)
+
+
+@pytest.mark.parametrize("empty", ["", " ", "\t\n"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_variable_is_unset(monkeypatch, name, empty):
+    """As compose files write it for each name that they list."""
+    monkeypatch.setenv(variable_of(name), empty)
+
+    assert load_settings() == Settings()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "disabled"])
+def test_disabled_wins_over_an_invalid_variable(monkeypatch, name):
+    """Whoever switches it off has no time to find out what else is wrong."""
+    monkeypatch.setenv("MNEMOSCOPE_DISABLED", "1")
+    monkeypatch.setenv(variable_of(name), WRONG)
+
+    scope = configure()
+
+    assert scope.is_disabled
+    assert scope.mem0(name) is name
+
+
+def test_disabled_keeps_the_variables_that_are_right(monkeypatch):
+    """The command line reads the audit trail of an application that is switched off."""
+    monkeypatch.setenv("MNEMOSCOPE_DISABLED", "1")
+    monkeypatch.setenv("MNEMOSCOPE_TENANCY", WRONG)
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_URL", "sqlite:///audit.db")
+
+    settings = load_settings()
+
+    assert (settings.disabled, settings.tenancy) == (True, "observe")
+    assert settings.audit_url == "sqlite:///audit.db"
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ANY_TEXT])
+def test_an_invalid_value_is_one_line_without_the_value(monkeypatch, name):
+    """At `configure`, wherever it is found out: which variable, and what was expected."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "none")
+    monkeypatch.setenv("MNEMOSCOPE_SINKS", "logs,audit")
+    monkeypatch.setenv(variable_of(name), WRONG)
+
+    with pytest.raises(ConfigurationError) as seen:
+        configure()
+
+    message = str(seen.value)
+    assert variable_of(name) in message
+    assert "\n" not in message
+    assert "hunter" not in message
+
+
+def test_no_sink_is_a_name():
+    """Since an empty variable is unset, the name ``none`` stands for no sink."""
+    assert load_settings(sinks="none").sinks == ()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_misspelt_variable_is_told_with_the_nearest_name(monkeypatch, name, caplog):
+    """Once in the log, and in `health`, whichever letter is missing; it is never an error."""
+    right = variable_of(name)
+    wrong = right[:-2] + right[-1] if len(name) > 5 else f"{right}S"
+    monkeypatch.setenv(wrong, "1")
+
+    with caplog.at_level(logging.WARNING, "mnemoscope"):
+        for _ in range(2):
+            with scope_for_tests() as (scope, _sink):
+                (check,) = (each for each in scope.health().checks if each.name == "settings")
+
+    told = f"{wrong} is not a setting, nothing reads it: did you mean {right}?"
+    assert [each.message for each in caplog.records] == [told]
+    assert (check.state, check.detail) == ("warning", told)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_variable_that_is_read_is_not_told(monkeypatch, name):
+    """In whatever case it is written."""
+    monkeypatch.setenv(variable_of(name).lower(), "1")
+
+    assert unknown_settings() == {}
+
+
+def test_a_variable_of_an_installed_package_is_not_told(monkeypatch):
+    """A sink or store of another package reads variables that begin with its name."""
+    known = unknown_variables({"MNEMOSCOPE_PARQUET_FOLDER": "x"}, ())
+    monkeypatch.setattr(
+        environment_module, "_prefixes_of_packages", lambda: ("MNEMOSCOPE_PARQUET_",)
+    )
+
+    assert list(known) == ["MNEMOSCOPE_PARQUET_FOLDER"]
+    assert unknown_variables({"MNEMOSCOPE_PARQUET_FOLDER": "x"}, ()) == {}

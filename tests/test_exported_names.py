@@ -1,0 +1,88 @@
+"""What a package exports stays what it is, whatever else was imported before, in any order."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = {
+    "mnemoscope.memory": ROOT / "memory",
+    "mnemoscope.telemetry": ROOT / "telemetry",
+    "mnemoscope.adapters": ROOT / "adapters",
+    "mnemoscope.audit": ROOT / "audit",
+    "mnemoscope.demo": ROOT / "examples" / "demo",
+    "mnemoscope.hybrid_search": ROOT / "examples" / "hybrid_search",
+}
+CODE = """
+import json, sys, types
+from importlib import import_module
+
+order, packages = json.load(sys.stdin)
+for name in order:
+    import_module(name)
+
+def what(thing):
+    kind = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    return [type(thing).__name__, *(each if isinstance(each, str) else None for each in kind)]
+
+found = {}
+for package in packages:
+    exported = import_module(package)
+    for name in getattr(exported, "__all__", ()):
+        found[f"{package}.{name}"] = what(getattr(exported, name))
+print(json.dumps(found))
+"""
+
+
+def modules() -> list[str]:
+    """Return the names of all our modules and packages."""
+    return sorted(
+        ".".join((package, *path.relative_to(folder).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        )
+        for package, folder in FOLDERS.items()
+        for path in folder.rglob("*.py")
+        if "__main__" not in path.name
+    )
+
+
+def exported(order: list[str]) -> dict[str, list[str | None]]:
+    """Return what each exported name is, in a process that first imports the modules of *order*."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CODE],
+        input=json.dumps([order, modules()]),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found: dict[str, list[str | None]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[str, list[str | None]]:
+    """Return what each exported name is where nothing was imported before."""
+    return exported([])
+
+
+@pytest.mark.parametrize("order", ["sorted", "reversed", "shuffled 1", "shuffled 2"])
+def test_no_module_takes_the_place_of_an_exported_name(alone, order):
+    """``from mnemoscope.memory import observe`` gives the decorator in every module."""
+    names = modules()
+    if order == "reversed":
+        names.reverse()
+    elif order != "sorted":
+        random.Random(order).shuffle(names)
+
+    found = exported(names)
+
+    assert len(found) > 100
+    assert {name: kind for name, kind in found.items() if kind != alone[name]} == {}
+    assert [name for name, (kind, *_) in found.items() if kind == "module"] == []

@@ -42,10 +42,11 @@ def capture_parent() -> str | None:
 
     Called on the caller's thread: costs a dictionary lookup where nobody has imported LangSmith.
     """
-    helpers = sys.modules.get("langsmith.run_helpers")
-    if helpers is None:
+    # Without the name while another thread is in the midst of the import.
+    current = getattr(sys.modules.get("langsmith.run_helpers"), "get_current_run_tree", None)
+    if current is None:
         return None
-    run = helpers.get_current_run_tree()
+    run = current()
     return (run.dotted_order or None) if run is not None else None
 
 

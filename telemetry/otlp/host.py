@@ -24,20 +24,26 @@ LOOK_EVERY_S: Final = 1.0
 
 def host_tracer_provider() -> TracerProvider | None:
     """Return the provider that the host set up, if it is the SDK's."""
-    sdk = sys.modules.get("opentelemetry.sdk.trace")
-    if sdk is None:
+    kind = _class_of_sdk("opentelemetry.sdk.trace", "TracerProvider")
+    if kind is None:
         return None
     provider = trace.get_tracer_provider()
-    return cast("TracerProvider", provider) if isinstance(provider, sdk.TracerProvider) else None
+    return cast("TracerProvider", provider) if isinstance(provider, kind) else None
 
 
 def host_meter_provider() -> MeterProvider | None:
     """Return the provider that the host set up, if it is the SDK's."""
-    sdk = sys.modules.get("opentelemetry.sdk.metrics")
-    if sdk is None:
+    kind = _class_of_sdk("opentelemetry.sdk.metrics", "MeterProvider")
+    if kind is None:
         return None
     provider = metrics.get_meter_provider()
-    return cast("MeterProvider", provider) if isinstance(provider, sdk.MeterProvider) else None
+    return cast("MeterProvider", provider) if isinstance(provider, kind) else None
+
+
+def _class_of_sdk(module: str, name: str) -> type | None:
+    """Return a class of the SDK, if it is imported: nobody has set it up before that."""
+    # Another thread may be in the midst of the import: the module is there, and its names are not.
+    return getattr(sys.modules.get(module), name, None)
 
 
 def host_tracing(clock: Callable[[], float] = time.monotonic) -> Tracing:

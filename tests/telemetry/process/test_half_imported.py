@@ -1,0 +1,44 @@
+"""Modules that another thread is importing just now are there, and their names are not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from mnemoscope.telemetry.langsmith.sink import capture_parent
+from mnemoscope.telemetry.otlp.host import host_meter_provider, host_tracer_provider
+
+ROOT = Path(__file__).parents[3]
+READERS = {
+    "opentelemetry.sdk.trace": host_tracer_provider,
+    "opentelemetry.sdk.metrics": host_meter_provider,
+    "langsmith.run_helpers": capture_parent,
+}
+"""What looks into modules that somebody else may have imported, by the module."""
+
+
+@pytest.mark.parametrize("module", READERS)
+@pytest.mark.parametrize("state", ["not imported", "half imported"])
+def test_it_counts_as_not_imported(monkeypatch, module, state):
+    """Nobody can have set it up yet, and looking is no error."""
+    if state == "not imported":
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    else:
+        monkeypatch.setitem(sys.modules, module, ModuleType(module))
+
+    assert READERS[module]() is None
+
+
+def test_every_look_into_the_modules_is_checked_here():
+    """Our code asks `sys.modules` for no other module."""
+    looking = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("memory", "telemetry", "adapters", "audit")
+        for path in (ROOT / folder).rglob("*.py")
+        if "sys.modules.get(" in path.read_text() or "sys.modules[" in path.read_text()
+    }
+
+    assert looking == {"telemetry/otlp/host.py", "telemetry/langsmith/sink.py"}

@@ -36,6 +36,7 @@ class Plan:
         after: Run after the store, in order.
         abefore: `before` for asynchronous calls, each with whether it is awaited.
         aafter: `after` for asynchronous calls, likewise.
+        home: Stands for the scope of the guard: the guards of one scope share it.
     """
 
     limits: ClassLimits
@@ -43,6 +44,7 @@ class Plan:
     after: tuple[Callable[[Call], None], ...]
     abefore: tuple[tuple[Callable[[Call], Any], Waits], ...]
     aafter: tuple[tuple[Callable[[Call], Any], Waits], ...]
+    home: object
 
 
 @dataclass(init=False, eq=False)
@@ -64,7 +66,9 @@ class Call:
         plan: What the guard does in calls of the method.
         limits: Breaker, bulkhead and deadline of its class.
         nested: Inside another guarded call.
-        private: Nested calls find their arguments redacted already.
+        covered: Inside another guarded call of the same scope, which was confined, may have been
+            redacted, and waits for the audit trail, by the rules that hold for this one.
+        private: Nested calls of the same scope find their arguments redacted already.
         sheltered: Part of another guarded call, which fails, open or closed, for both.
         failed_below: Types of exceptions that failing stores below this call raised.
         inside: The store is at work on it: what is called now, from there, is nested.
@@ -97,6 +101,7 @@ class Call:
     plan: Plan = field(repr=False)
     limits: ClassLimits = field(repr=False)
     nested: bool = False
+    covered: bool = False
     private: bool = False
     sheltered: bool = False
     failed_below: tuple[type[BaseException], ...] = ()

@@ -193,12 +193,16 @@ class Guard:
             call.journal = operation.journal
         if (outer := outer_call()) is not None:
             call.scope = call.scope.with_defaults(outer.scope)
-            call.nested, call.private, call.sheltered = True, outer.private, outer.method.shields
+            call.nested, call.sheltered = True, outer.method.shields
+            # Another scope has rules of its own: what it did with the call is nothing to this one.
+            call.covered = outer.plan.home is plan.home
+            call.private = call.covered and outer.private
         return call
 
     def _planned(self, method: Method) -> Plan:
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()  # methods that are made anew for each call
-        plan = plan_for(method, self.steps, self.limits[method.op_class])
+        # The faults are the scope's, as good as any other part of it to know it by.
+        plan = plan_for(method, self.steps, self.limits[method.op_class], home=self._faults)
         self._plans[method] = plan
         return plan

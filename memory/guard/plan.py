@@ -11,7 +11,7 @@ from .operation import Method
 from .step import Face, Step
 
 
-def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits) -> Plan:
+def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits, *, home: object) -> Plan:
     """Return what *steps* do in calls of *method*: before the store in order, after it reversed."""
     faces = [step.faces(method) for step in steps]
     behind = faces[::-1]
@@ -21,12 +21,13 @@ def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits) -> Plan
         after=tuple(each.after for each in behind if each.after),
         abefore=tuple(_either(each.abefore, each.before) for each in faces if each.before),
         aafter=tuple(_either(each.aafter, each.after) for each in behind if each.after),
+        home=home,
     )
 
 
-def plan_without_steps(limits: ClassLimits) -> Plan:
+def plan_without_steps(limits: ClassLimits, *, home: object) -> Plan:
     """Return the plan of a call that is made outside its guard."""
-    return Plan(limits, (), (), (), ())
+    return Plan(limits, (), (), (), (), home)
 
 
 def _either(

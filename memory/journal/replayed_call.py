@@ -80,7 +80,7 @@ class ReplayedCalls:
             around(trace),
             self._wall_ns(),
             self._clock(),
-            plan_without_steps(self._limits[method.op_class]),
+            plan_without_steps(self._limits[method.op_class], home=self._faults),
         )
         call.private = call.redacted = True
         call.redaction = self._redactor.begin_labels(scope)

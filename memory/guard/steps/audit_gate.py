@@ -13,7 +13,7 @@ from ....telemetry.delivery.drain import Drain
 from ....telemetry.event.event import OperationClass
 from ....telemetry.process.faults import Faults
 from ...errors import AuditUnavailableError
-from ..call import Call, outer_call
+from ..call import Call
 from ..operation import Method
 from ..step import NOTHING, Faces
 
@@ -100,9 +100,9 @@ class AwaitAudit:
 
 
 def _waits(call: Call) -> bool:
-    # What is nested waits with the call that it is inside of; a call that was refused since
+    # What is covered waits with the call that it is inside of; a call that was refused since
     # nothing takes its event has nothing to wait for; what ends the process does not wait.
     error = call.error
-    if isinstance(error, AuditUnavailableError) or outer_call() is not None:
+    if isinstance(error, AuditUnavailableError) or call.covered:
         return False
     return error is None or isinstance(error, Exception)

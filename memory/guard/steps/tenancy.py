@@ -57,7 +57,7 @@ class Tenancy:
         """Refuse a call without an owner; narrow the arguments to what belongs to its customer."""
         self.name_owner(call)
         method, customer = call.method, call.scope.customer
-        if method.needs_owner and not call.nested and customer is None:
+        if method.needs_owner and not call.covered and customer is None:
             raise ScopeError(
                 f"{self._store}.{method.name} names no customer and tenancy is enforced: "
                 "pass the id or use context(customer=...)"

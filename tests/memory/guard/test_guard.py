@@ -672,7 +672,8 @@ class TestNesting:
         self, make_guard, make_operation, reach, shields
     ):
         """Scope ids that mem0 hands to Qdrant stay verbatim; without a shield they do not."""
-        outer, inner = make_guard(), make_guard()
+        outer = make_guard()
+        inner = bench_of(outer).guard("crm")
         asked = []
 
         def store(_arguments):
@@ -973,7 +974,8 @@ class TestTenancy:
 
     async def test_a_nested_call_needs_no_owner_of_its_own(self, make_guard, make_operation, reach):
         """What mem0 asks of Qdrant, it asks for the customer of the call around it."""
-        outer, inner = make_guard(), make_guard(enforce_tenancy=True)
+        outer = make_guard()
+        inner = make_guard(enforce_tenancy=True, faults=bench_of(outer).faults)
         nested = make_operation(needs_owner=True)
 
         answer = await reach(

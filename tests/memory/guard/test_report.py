@@ -30,7 +30,7 @@ def reported(make_bench, make_operation, sink):
 
     def report(scope, summary, status, exc=None):
         bench, operation = make_bench(), make_operation()
-        plan = plan_without_steps(LIMITS[operation.method.op_class])
+        plan = plan_without_steps(LIMITS[operation.method.op_class], home=None)
         call = Call(
             operation.method, operation.arguments, scope, TraceRef(1, 2), None, 1, 0.0, plan
         )
@@ -77,7 +77,7 @@ def test_an_event_tells_of_whom_it_is(reported):
 def test_a_copy_of_a_call_is_another_call(make_operation):
     """With what was changed, and without the threads that are at work on the first."""
     operation = make_operation()
-    plan = plan_without_steps(LIMITS[operation.method.op_class])
+    plan = plan_without_steps(LIMITS[operation.method.op_class], home=None)
     call = Call(
         operation.method, operation.arguments, EMPTY_SCOPE, TraceRef(1, 2), None, 1, 0.0, plan
     )

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .journal.writes import Deduplication, JournalledWrites, Lookup
     from .limits.policy import Policy
     from .privacy.engine.redaction import Redaction
+    from .privacy.key_use import KeyUse
     from .privacy.scoped_redactor import ScopedRedactor
     from .subject_data.records import (
         PAGE_SIZE,
@@ -77,6 +78,7 @@ class AdapterServices:
         faults: Where errors of the adapter's own are noted.
         guards: Makes the guards.
         subject_data: What the wrapped clients' stores hold about people.
+        key_use: The key of digests and pseudonyms, for adapters whose stores can carry its id.
     """
 
     policy: Policy
@@ -86,6 +88,7 @@ class AdapterServices:
     faults: Faults
     guards: GuardFactory
     subject_data: SubjectDataRegistry
+    key_use: KeyUse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,8 @@ class StoreBinding:
         retries: Ask again inside a call, for classes whose policy says so.
         parts: Splits calls that hold several operations, each of which has an event.
         on_guarded: Called with the guard, once it is there.
+        shared: Whether other machines can use the store, as far as is known. Then a key that was
+            made on this one is told as a warning: they would not find what is stored under it.
     """
 
     methods: Mapping[str, Row]
@@ -128,6 +133,7 @@ class StoreBinding:
     retries: bool = False
     parts: Parts | None = None
     on_guarded: Callable[[Guard], None] | None = None
+    shared: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +186,7 @@ __all__ = [
     "Faults",
     "Invoke",
     "JournalledWrites",
+    "KeyUse",
     "Lookup",
     "Method",
     "ModelAccounting",
@@ -227,6 +234,7 @@ _MODULES = {
     "Event": "..telemetry.event.event",
     "Faults": "..telemetry.process.faults",
     "JournalledWrites": ".journal.writes",
+    "KeyUse": ".privacy.key_use",
     "Lookup": ".journal.writes",
     "ModelAccounting": ".budgets.accounting",
     "PAGE_SIZE": ".subject_data.records",

@@ -30,6 +30,7 @@ from .journal.replayer import Replayer
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import Policy
 from .privacy.engine.redactor import Redactor, build_redactor
+from .privacy.key_use import KeyUse
 from .privacy.scoped_redactor import ScopedRedactor
 from .settings import Settings
 from .sinks import SINKS
@@ -100,6 +101,7 @@ def compose(
     tracing: Tracing | None = None,
     parent_run: Callable[[], str | None] = no_parent,
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None] = (None, None),
+    key_use: KeyUse | None = None,
     clock: Callable[[], float] = time.perf_counter,
     wall_ns: Callable[[], int] = time.time_ns,
 ) -> Parts:
@@ -140,6 +142,7 @@ def compose(
         faults=faults,
         guards=guards,
         subject_data=subject_data,
+        key_use=key_use or KeyUse(keys.key, is_given=True),
     )
     return Parts(
         guards=guards,
@@ -175,7 +178,7 @@ def build(
     """
     faults = Faults()
     try:
-        key_made = settings.audit_pseudonym_key is None and not settings.key_file.exists()
+        key_made = not settings.has_key and not settings.key_file.exists()
         keys = SubjectKeys(_secret(settings))
         chosen = (
             [*only_sinks]
@@ -209,6 +212,7 @@ def build(
         tracing=_tracing(sinks),
         parent_run=_parent_run(sinks),
         audit_gate=_audit_gate(settings, audit, drain, faults),
+        key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts.guards, parts.accounting.budgets)
     return replace(parts, audit=None if audit is None else audit.log, live=live)
@@ -274,7 +278,7 @@ def configured_keys(settings: Settings) -> SubjectKeys | None:
     Raises:
         ConfigurationError: They cannot be used.
     """
-    if settings.audit_pseudonym_key is None and not settings.key_file.exists():
+    if not settings.has_key and not settings.key_file.exists():
         return None
     try:
         return SubjectKeys(_secret(settings))
@@ -282,15 +286,27 @@ def configured_keys(settings: Settings) -> SubjectKeys | None:
         raise ConfigurationError(str(exc)) from exc
 
 
-def _secret(settings: Settings) -> bytes:
-    from ..audit.record.keys import load_secret, parse_secret  # noqa: PLC0415
+def key_use_of(settings: Settings, keys: SubjectKeys) -> KeyUse:
+    """Return what is known of the key that *settings* lead to, before a client is wrapped."""
+    use = KeyUse(keys.key, is_given=settings.has_key)
+    audits = settings.sinks is None or "audit" in settings.sinks
+    use.note_store("audit", shared=audits and (settings.audit_url or "").startswith("postgres"))
+    return use
 
-    given = settings.audit_pseudonym_key
-    if given is not None:
-        try:
+
+def _secret(settings: Settings) -> bytes:
+    from ..audit.record.keys import load_secret, parse_secret, read_secret  # noqa: PLC0415
+
+    given, file = settings.audit_pseudonym_key, settings.audit_pseudonym_key_file
+    variable = "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY"
+    try:
+        if given is not None:
             return parse_secret(given.get_secret_value())
-        except ValueError as exc:
-            raise ValueError(f"MNEMOSCOPE_AUDIT_PSEUDONYM_KEY: {exc}") from exc
+        variable += "_FILE"
+        if file is not None:
+            return read_secret(file)
+    except ValueError as exc:
+        raise ValueError(f"{variable}: {exc}") from exc
     return load_secret(settings.key_file)
 
 

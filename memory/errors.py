@@ -6,6 +6,7 @@ Exceptions of this library.
     * UnsupportedClientError              no adapter guards this client
   * ScopeError (ValueError)               the tenant or customer is missing, a wildcard or wrong
   * RedactionError                        the content could not be redacted
+  * KeyMismatchError                      the store was written under another key
   * StoreUnavailableError                 the breaker is open or the bulkhead is full
   * DeadlineExceededError (TimeoutError)  the store did not answer in time
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
@@ -48,6 +49,30 @@ class UnsupportedClientError(ConfigurationError):
         )
         self.client = client
         self.wanted = wanted
+
+
+class KeyMismatchError(MnemoscopeError):
+    """
+    The store was written under another key than this process has, so nothing would be found in it.
+
+    Raised by every guarded call of that store, in every class of operations: an empty answer would
+    be wrong.
+
+    Attributes:
+        store: Name of the store.
+        found: Id of the key that it was written under.
+        ours: Id of the key of this process.
+    """
+
+    def __init__(self, store: str, found: str, ours: str) -> None:
+        super().__init__(
+            f"{store} was written under key {found}, and this process has key {ours}: nothing "
+            "would be found again. Set MNEMOSCOPE_AUDIT_PSEUDONYM_KEY or "
+            "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY_FILE to the key of the process that wrote it"
+        )
+        self.store = store
+        self.found = found
+        self.ours = ours
 
 
 class ScopeError(MnemoscopeError, ValueError):

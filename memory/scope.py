@@ -347,7 +347,8 @@ class Mnemoscope:
         if parts is None:
             return checks.DISABLED
         limits = parts.accounting.budgets
-        return checks.examine(self._settings, parts.guards, limits, timeout_s)
+        use = parts.services.key_use
+        return checks.examine(self._settings, parts.guards, limits, timeout_s, key_use=use)
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""

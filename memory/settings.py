@@ -43,8 +43,11 @@ class Settings(BaseModel):
         audit_mode: ``fail_open``: calls never wait for the audit trail. ``durable``: a call returns
             when its event is on disk. ``strict``: as durable, and a call is refused if auditing is
             impossible. The last two can be limited to classes: ``strict:forget,remember``.
-        audit_pseudonym_key: Secret for the hashes of subjects, base64 or hex, at least 16 bytes.
-            None: a file readable by its owner only, created on first use.
+        audit_pseudonym_key: Secret for the hashes of subjects, and for the digests and pseudonyms
+            that stores hold: base64 or hex, at least 16 bytes. All processes that share a store or
+            an audit database need the same one. None: from a file.
+        audit_pseudonym_key_file: File that holds this secret; it must be there. None: one in the
+            user's data folder, readable by its owner only, made on first use.
         audit_previous_keys: Earlier secrets, or the next one during a rollout, separated by commas.
         audit_spool: File for events while the audit database cannot be written. None: a file in the
             user's data folder.
@@ -87,6 +90,7 @@ class Settings(BaseModel):
     audit_url: str | None = None
     audit_mode: str = "fail_open"
     audit_pseudonym_key: SecretStr | None = None
+    audit_pseudonym_key_file: Path | None = None
     audit_previous_keys: SecretStr | None = None
     audit_spool: Path | None = None
     audit_spool_max_bytes: Annotated[int, Field(ge=1_048_576)] = 64 * 1024 * 1024
@@ -177,7 +181,12 @@ class Settings(BaseModel):
     @property
     def key_file(self) -> Path:
         """File of the pseudonym key, unless a setting gives the key."""
-        return self.data_folder / "subject.key"
+        return self.audit_pseudonym_key_file or self.data_folder / "subject.key"
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the settings name the pseudonym key, which is made on this machine otherwise."""
+        return (self.audit_pseudonym_key or self.audit_pseudonym_key_file) is not None
 
 
 def load_settings(**given: Any) -> Settings:

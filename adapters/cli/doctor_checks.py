@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from ...memory.build import configured_keys
+from ...memory.build import configured_keys, key_use_of
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
 from ...memory.health.model import Check, Health, State, ask, failed
@@ -61,12 +61,17 @@ def _unshared(settings: Settings) -> Settings:
 
 
 def _outside_checks(settings: Settings) -> tuple[Check, ...]:
-    questions = {"journal": lambda: _journal(settings), "key": lambda: checks.key(settings)}
+    questions = {"journal": lambda: _journal(settings), "key": lambda: _key(settings)}
     port = settings.prometheus_port
     if port is not None:
         host = reachable_host(settings.prometheus_address)
         questions["metrics port"] = lambda: _metrics_port(host, port)
     return ask(questions, 2 * _PORT_TIMEOUT_S).checks
+
+
+def _key(settings: Settings) -> Check:
+    keys = configured_keys(settings)
+    return checks.key(settings, None if keys is None else key_use_of(settings, keys))
 
 
 def _journal(settings: Settings) -> Check:

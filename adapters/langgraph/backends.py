@@ -12,6 +12,9 @@ import sqlite3
 import threading
 from typing import Any
 
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+
 _FAILURES = frozenset(
     {
         "OperationalError",  # PEP 249: sqlite3, psycopg, pymysql…
@@ -61,6 +64,15 @@ def in_own_loop(inner: Any) -> bool:
     except RuntimeError:
         return False
     return any(getattr(inner, name, None) is running for name in _LOOPS)
+
+
+def is_shared(inner: Any) -> bool:
+    """Tell whether other machines can use the database of *inner*: unless it is known not to be."""
+    if isinstance(inner, (InMemoryStore, InMemorySaver)):
+        return False
+    connection = getattr(inner, "conn", None)
+    is_sqlite = isinstance(connection, sqlite3.Connection)
+    return not (is_sqlite or type(connection).__module__.startswith("aiosqlite"))
 
 
 def is_thread_bound(inner: Any) -> bool:

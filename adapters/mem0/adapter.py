@@ -57,6 +57,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
         writes=writes(client, rows, hosted=hosted),
         serialise=lock,
+        shared=_below(client) != "QdrantLocal",
         around=(*_headers_for(client, services.faults), *check),
     )
 

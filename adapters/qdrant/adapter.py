@@ -67,6 +67,7 @@ def bind(
         # A write can be made again on another thread only.
         writes=None if inline else writes(client, rows),
         serialise=lock,
+        shared=local is None,
         blocks=partial(_is_synchronous, client)
         if isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None
         else None,

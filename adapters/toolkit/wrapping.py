@@ -57,6 +57,7 @@ def _wrapped(
         retries=binding.retries,
         parts=binding.parts,
     )
+    services.key_use.note_store(adapter.store, shared=binding.shared)
     if binding.subject_data is not None:
         services.subject_data.add(binding.subject_data, guard)
     if binding.on_guarded is not None:

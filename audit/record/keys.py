@@ -79,6 +79,21 @@ def load_secret(path: Path) -> bytes:
         ) from exc
 
 
+def read_secret(path: Path) -> bytes:
+    """
+    Return the secret in the key file at *path*, whoever may read it.
+
+    Raises:
+        ValueError: The file is not there, is not a key, or cannot be read. Does not name it.
+    """
+    try:
+        return parse_secret(path.read_text(encoding="ascii"))
+    except UnicodeDecodeError:
+        raise ValueError("the file does not hold a key") from None
+    except OSError as exc:
+        raise ValueError(f"the file cannot be read: {reason_of(exc)}") from exc
+
+
 def _read(path: Path) -> bytes:
     objection = permission_problem(path)
     if objection:

@@ -23,6 +23,7 @@ from ..guard.guard import Guard
 from ..journal.journal import JournalStats
 from ..limits.breaker import BreakerState
 from ..privacy.engine.redactor import RedactorHealth
+from ..privacy.key_use import KeyUse
 from ..privacy.models.name_model import ModelState, is_installed
 from ..settings import Settings, unknown_settings
 from .model import Check, Health, Question, State, ask, failed
@@ -44,15 +45,22 @@ _FULL = 0.9
 """Share of the journal's size from which it is worth a warning."""
 
 
-def examine(settings: Settings, guards: GuardFactory, limits: Budgets, timeout_s: float) -> Health:
-    """Check a scope's sinks, guards and budgets, within *timeout_s* seconds."""
+def examine(
+    settings: Settings,
+    guards: GuardFactory,
+    limits: Budgets,
+    timeout_s: float,
+    *,
+    key_use: KeyUse | None = None,
+) -> Health:
+    """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
     kept = guards.journal
     questions: dict[str, Question] = {
         **dict(_about_sinks(guards.drain, timeout_s)),
         **dict(_about_stores(guards)),
         "journal": lambda: journal(kept.stats() if kept else None, guards.wall_ns()),
         "settings": variables,
-        "key": lambda: key(settings),
+        "key": lambda: key(settings, key_use),
         "names": lambda: names(guards.redactor.redactor.health()),
         "prices": lambda: prices(settings.prices),
         "budgets": lambda: budgets(limits),
@@ -205,20 +213,43 @@ def variables() -> Check:
     return Check(name="settings", state=State.OK, detail="each MNEMOSCOPE_* variable is one")
 
 
-def key(settings: Settings) -> Check:
-    """Check the secret for pseudonyms and subject hashes."""
+def key(settings: Settings, key_use: KeyUse | None = None) -> Check:
+    """Check the secret for pseudonyms and subject hashes, and the stores that are used with it."""
+    found = _secret(settings)
+    if found.state is State.FAILED or key_use is None:
+        return found
+    if key_use.refused:
+        stores = ", ".join(f"{name} ({each})" for name, each in sorted(key_use.refused.items()))
+        detail = f"it is {key_use.id}, and stores were written under others: {stores}"
+        return failed("key", f"{found.detail}; {detail}")
+    said = [found.detail, f"its id is {key_use.id}"]
+    if key_use.unmarked:
+        stores = ", ".join(sorted(key_use.unmarked))
+        said.append(f"not compared with the key of {stores}, which took no mark of it")
+    shared = tuple(sorted(key_use.shared)) if not key_use.is_given else ()
+    if shared:
+        said.append(key_use.generated_sentence(shared))
+    state = State.WARNING if shared or key_use.unmarked else found.state
+    return Check(name="key", state=state, detail="; ".join(said))
+
+
+def _secret(settings: Settings) -> Check:
     if settings.audit_pseudonym_key is not None:
         return Check(name="key", state=State.OK, detail="given by MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
     path = settings.key_file
     try:
         objection = permission_problem(path)
     except FileNotFoundError:
+        if settings.has_key:
+            return failed("key", f"there is no {path}")
         return Check(
             name="key",
             state=State.WARNING,
             detail=f"there is no {path}: a new one is made at the next start. If there was one, "
             "restore it: without it nobody is found who was recorded before",
         )
+    if objection and settings.has_key:
+        return Check(name="key", state=State.WARNING, detail=f"{path} {objection}")
     if objection:
         return failed("key", f"{path} {objection}")
     return Check(name="key", state=State.OK, detail=f"from {path}, which its owner alone may read")

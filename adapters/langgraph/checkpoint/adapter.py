@@ -41,7 +41,7 @@ from ...toolkit.proxy import (
     guarded_class,
     wrap,
 )
-from ..backends import in_own_loop, is_thread_bound, store_failed
+from ..backends import in_own_loop, is_shared, is_thread_bound, store_failed
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints
 from .subject_data import CheckpointSubjectData
@@ -137,6 +137,7 @@ def bind(
         subject_data=CheckpointSubjectData(client),
         steps=() if waiting is None else (waiting,),
         retries=True,
+        shared=is_shared(client),
         on_guarded=None if waiting is None else waiting.write_through,
     )
 

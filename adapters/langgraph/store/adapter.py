@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
 
 from ....memory.api import (
     AdapterServices,
@@ -32,10 +33,11 @@ from ....memory.api import (
     remember,
 )
 from ...toolkit.proxy import GuardedMethods, guarded_class
-from ..backends import in_own_loop, is_thread_bound, store_failed
+from ..backends import in_own_loop, is_shared, is_thread_bound, store_failed
 from .addresses import Addresses, is_labels
 from .batch import batch_parts
 from .journal import writes
+from .key_mark import KeyMark
 from .subject_data import StoreSubjectData
 
 STORE = "langgraph.store"
@@ -134,6 +136,7 @@ def bind(
     """
     addresses = _addresses(services.digest_key(STORE), services.redactor.redactor, customer_at)
     thread_bound = is_thread_bound(client)
+    mark = KeyMark(STORE, client, services.key_use, services.faults)
     rows = _methods(addresses)
     return StoreBinding(
         methods=rows,
@@ -142,6 +145,9 @@ def bind(
         subject_data=StoreSubjectData(client, customer_at),
         # A write can be made again on another thread only.
         writes=None if thread_bound else writes(client, rows_of(addresses)),
+        # What is in this process alone, no process with another key can meet.
+        around=() if isinstance(client, InMemoryStore) else (mark,),
+        shared=is_shared(client),
         parts=batch_parts(
             lambda op: _row(op, rows), tracing=services.guards.tracing, redactor=services.redactor
         ),

@@ -4,8 +4,11 @@ Guards for an application written without mnemoscope, by patching its clients' c
 A client becomes guarded as its constructor ends: it is made an instance of the guarded subclass,
 and its state moves to an unguarded twin behind it. So every reference to it is guarded, and
 its calls of its own methods are not seen twice. Clients that a client builds for itself, as mem0
-builds one of Qdrant, stay as they are: the operation is the outer one's. LangGraph's
-stores and checkpointers are guarded as they are handed to a graph.
+builds one of Qdrant, stay as they are: the operation is the outer one's.
+
+LangGraph's stores and checkpointers become guarded as they are made too, in a graph or without one.
+Some hand themselves to a task of their own while they are made, so theirs is the twin's
+construction. Those of other classes' making are guarded as they are handed to a graph.
 
 Clients that existed before stay as they are, and those that were made meanwhile stay guarded.
 """
@@ -13,7 +16,7 @@ Clients that existed before stay as they are, and those that were made meanwhile
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
@@ -37,7 +40,7 @@ _lock = threading.Lock()
 class _Patch:
     """One replaced attribute of a class, which can be restored."""
 
-    def __init__(self, owner: type, name: str, replacement: Callable[..., Any]) -> None:
+    def __init__(self, owner: type, name: str, replacement: Any) -> None:
         self._owner, self._name = owner, name
         self._own = vars(owner).get(name)
         setattr(owner, name, replacement)
@@ -60,7 +63,9 @@ def instrument(
     customer_at: int | None = None,
 ) -> tuple[str, ...]:
     """
-    Guard every client of mem0 and Qdrant made, and every LangGraph graph compiled, from now on.
+    Guard every client of mem0 and Qdrant, and everything of LangGraph, that is made from now on.
+
+    Of LangGraph these are stores, checkpointers and compiled graphs.
 
     Calling it again changes nothing. Clients that are wrapped explicitly are not guarded twice:
     the explicit wrapper wins.
@@ -154,6 +159,87 @@ def _become(client: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> No
 
 
 def _patch_langgraph(scope: Mnemoscope, customer_at: int | None) -> None:
+    checkpoints: Any = import_module("langgraph.checkpoint.base")
+    stores: Any = import_module("langgraph.store.base")
+    _patch_parts(checkpoints.BaseCheckpointSaver, scope.checkpointer, scope)
+    _patch_parts(stores.BaseStore, partial(scope.store, customer_at=customer_at), scope)
+    _patch_graphs(scope, customer_at)
+
+
+def _patch_parts(base: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> None:
+    """Patch the constructor of every subclass of *base*: those there are, and those to come."""
+
+    def subclassed(kind: Any, **options: Any) -> None:
+        super(base, kind).__init_subclass__(**options)
+        _patch_part(kind, guarded, scope)
+
+    for kind in _subclasses(base):
+        _patch_part(kind, guarded, scope)
+    _patches.append(_Patch(base, "__init_subclass__", classmethod(subclassed)))
+
+
+def _subclasses(base: type) -> Iterator[type]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _subclasses(kind)
+
+
+def _patch_part(kind: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> None:
+    if "__init__" not in vars(kind):
+        return  # its base's is patched; or it is a guarded class of ours
+    original: Callable[..., None] = kind.__init__
+
+    @wraps(original)
+    def initialised(self: Any, *args: Any, **kwargs: Any) -> None:
+        if guard_of(self) is not None:
+            return  # by `made`, below
+        if _constructing.get() or not _has_dict(type(self)):
+            original(self, *args, **kwargs)
+            return
+        twin = object.__new__(_class_of(self))
+        with _building():
+            original(twin, *args, **kwargs)
+        proxy = _guarded_or_none(twin, guarded, scope)
+        if proxy is None:
+            # Not the twin's state: what it started knows the twin.
+            original(self, *args, **kwargs)
+            return
+        self.__dict__ = {**vars(proxy), INSTRUMENTED: True}
+        self.__class__ = _class_of(proxy)
+
+    _patches.append(_Patch(kind, "__init__", initialised))
+    if _has_dict(kind) or "__new__" in vars(kind):
+        return
+
+    def made(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        bare = object.__new__(cls)
+        if _constructing.get() or _has_dict(cls):
+            return bare
+        with _building():
+            bare.__init__(*args, **kwargs)
+        proxy = _guarded_or_none(bare, guarded, scope)
+        if proxy is None:
+            return bare
+        vars(proxy)[INSTRUMENTED] = True
+        return proxy
+
+    # What has slots cannot change its class: another object is made in its place.
+    _patches.append(_Patch(kind, "__new__", staticmethod(made)))
+
+
+def _has_dict(kind: type) -> bool:
+    return kind.__dictoffset__ != 0
+
+
+def _guarded_or_none(client: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> Any:
+    try:
+        return guarded(client)
+    except Exception as exc:  # noqa: BLE001 - an application that never asked for us must not fail
+        scope.note_fault("instrument", exc)
+        return None
+
+
+def _patch_graphs(scope: Mnemoscope, customer_at: int | None) -> None:
     graphs: Any = import_module("langgraph.graph.state")  # it ships no types
     functions: Any = import_module("langgraph.func")
     compiled: Callable[..., Any] = graphs.StateGraph.compile

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -11,23 +12,36 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.graph.state import StateGraph as Patched
+from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.instrument import instrument, uninstrument
 from mnemoscope.adapters.toolkit import wrapping as toolkit
 from mnemoscope.adapters.toolkit.proxy import guard_of, inner_of
-from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory import Mnemoscope, feature
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
 
 MAIL = "ada@example.com"
-PLACES = [(QdrantClient, "__init__"), (AsyncQdrantClient, "__init__"), (Patched, "compile")]
+PLACES = [
+    (QdrantClient, "__init__"),
+    (AsyncQdrantClient, "__init__"),
+    (Patched, "compile"),
+    (BaseStore, "__init_subclass__"),
+    (InMemoryStore, "__init__"),
+    (InMemoryStore, "__new__"),
+    (InMemorySaver, "__init__"),
+    (SqliteStore, "__init__"),
+]
 
 
 @pytest.fixture
@@ -134,6 +148,101 @@ def test_a_graph_has_guarded_parts(instrumented):
     assert {"invoke_agent", "execute_node"} <= operations(instrumented)
 
 
+def sqlite_store():
+    """Return a store with a dictionary of attributes."""
+    store = SqliteStore(sqlite3.connect(":memory:", isolation_level=None))
+    store.setup()
+    return store
+
+
+class OwnStore(InMemoryStore):
+    """A store of the application's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.name = "own"
+
+
+@pytest.mark.parametrize("make", [InMemoryStore, sqlite_store, OwnStore])
+def test_a_store_is_guarded_without_a_graph(instrumented, make):
+    """As soon as it is made, once, whether its class has slots or attributes of its own."""
+    store = make()
+    store.put(("notes",), "tea", {"text": f"write to {MAIL}"})
+
+    assert isinstance(store, (InMemoryStore, SqliteStore))
+    assert store.get(("notes",), "tea").value == {"text": "write to <EMAIL_ADDRESS>"}
+    assert methods(instrumented) == ["put", "get"]
+    assert getattr(store, "name", "own") == "own"
+
+
+async def test_an_asynchronous_store_is_guarded_once(instrumented):
+    """Its own task, which coalesces calls, works for the bare store behind: one event a call."""
+    async with AsyncSqliteStore.from_conn_string(":memory:") as store:
+        await store.setup()
+        await store.aput(("notes",), "tea", {"text": f"write to {MAIL}"})
+        item = await store.aget(("notes",), "tea")
+
+    assert item.value == {"text": "write to <EMAIL_ADDRESS>"}
+    assert methods(instrumented) == ["put", "get"]
+
+
+def test_a_checkpointer_is_guarded_without_a_graph(instrumented):
+    """As stores are."""
+    saver = InMemorySaver()
+
+    assert saver.get_tuple({"configurable": {"thread_id": "t"}}) is None
+    assert methods(instrumented) == ["get_tuple"]
+
+
+def test_a_class_that_is_made_later_is_guarded(instrumented):
+    """As those of packages that the application imports after it was started."""
+
+    class Later(BaseStore):
+        __slots__ = ("inner",)
+
+        def __init__(self):
+            self.inner = InMemoryStore()
+
+        def batch(self, ops):
+            return self.inner.batch(ops)
+
+        async def abatch(self, ops):
+            return await self.inner.abatch(ops)
+
+    Later().put(("notes",), "tea", {"text": MAIL})
+
+    assert methods(instrumented) == ["put"]
+
+
+def test_model_calls_have_their_feature(instrumented):
+    """An application that is instrumented, and names its features, has its spend by feature."""
+
+    def check(_state):
+        return {"x": len(GenericFakeChatModel(messages=iter(["tea"])).invoke("hi").content)}
+
+    builder = StateGraph(dict)
+    builder.add_node("draft", feature("reply-draft")(check))
+    builder.add_node("check", check)
+    builder.add_edge(START, "draft")
+    builder.add_edge("draft", "check")
+    builder.compile().invoke({"x": 1})
+    instrumented.flush()
+
+    calls = [each for each in instrumented._parts.drain.sinks[0].events if each.usage]
+    assert [each.feature for each in calls] == ["reply-draft", None]
+
+
+def test_a_store_that_cannot_be_guarded_is_as_it_is(instrumented, monkeypatch):
+    """An error of ours costs the guard alone."""
+    monkeypatch.setattr(Mnemoscope, "_guard", lambda *_args, **_options: 1 / 0)
+    stores = [InMemoryStore(), sqlite_store()]
+    for store in stores:
+        store.put(("notes",), "tea", {"n": 1})
+
+    assert [store.get(("notes",), "tea").value for store in stores] == [{"n": 1}] * 2
+    assert [guard_of(store) for store in stores] == [None, None]
+
+
 def test_a_functional_graph_has_them_too(instrumented):
     """As `entrypoint` is given them."""
 
@@ -170,13 +279,13 @@ def test_an_explicit_wrapper_wins(instrumented, scope):
 
 def test_every_class_is_put_back_identically(scope):
     """After `uninstrument` each patched attribute is the very object that it was."""
-    before = [vars(owner)[name] for owner, name in PLACES]
+    before = [vars(owner).get(name) for owner, name in PLACES]
     instrument(scope)
-    during = [vars(owner)[name] for owner, name in PLACES]
+    during = [vars(owner).get(name) for owner, name in PLACES]
     uninstrument()
 
     assert all(old is not new for old, new in zip(before, during, strict=True))
-    assert [vars(owner)[name] for owner, name in PLACES] == before
+    assert [vars(owner).get(name) for owner, name in PLACES] == before
     assert guard_of(QdrantClient(":memory:")) is None
 
 

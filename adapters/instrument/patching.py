@@ -169,17 +169,18 @@ def _patch_langgraph(scope: Mnemoscope, customer_at: int | None) -> None:
 def _patch_parts(base: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> None:
     """Patch the constructor of every subclass of *base*: those there are, and those to come."""
 
-    def subclassed(kind: Any, **options: Any) -> None:
-        super(base, kind).__init_subclass__(**options)
+    def subclassed(kind: Any, /, **options: Any) -> None:
+        cast("Any", super(base, kind)).__init_subclass__(**options)
         _patch_part(kind, guarded, scope)
 
-    for kind in _subclasses(base):
-        _patch_part(kind, guarded, scope)
+    for known in _subclasses(base):
+        _patch_part(known, guarded, scope)
     _patches.append(_Patch(base, "__init_subclass__", classmethod(subclassed)))
 
 
 def _subclasses(base: type) -> Iterator[type]:
-    for kind in base.__subclasses__():
+    found: list[type] = base.__subclasses__()
+    for kind in found:
         yield kind
         yield from _subclasses(kind)
 
@@ -193,7 +194,7 @@ def _patch_part(kind: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> 
     def initialised(self: Any, *args: Any, **kwargs: Any) -> None:
         if guard_of(self) is not None:
             return  # by `made`, below
-        if _constructing.get() or not _has_dict(type(self)):
+        if _constructing.get() or not _has_dict(_class_of(self)):
             original(self, *args, **kwargs)
             return
         twin = object.__new__(_class_of(self))

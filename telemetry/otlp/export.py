@@ -36,7 +36,7 @@ from ..network.timeouts import failure, quiet, suppressed_args, time_limit
 from .fast.direct import direct_spans
 from .histograms import OwnHistograms, keeps_defaults
 from .metrics import Instruments, instruments_of
-from .settings import GRPC, Signal, metrics_every_s, protocol, timeout_s
+from .settings import GRPC, metrics_every_s, protocol, timeout_s
 from .spans import DeferredSpans
 
 _COLLECTOR: Final = "the OTLP collector"
@@ -61,6 +61,7 @@ class OwnTraces:
         self._built = InMemorySpanExporter()
         provider.add_span_processor(SimpleSpanProcessor(self._built))
         self._spans = DeferredSpans(provider, content=content)
+        self._protocol = protocol("TRACES")
         self._timeout_s = timeout_s("TRACES")
         self._exporter = _span_exporter(self._timeout_s)
         self._send = sender_of(self._exporter)
@@ -78,7 +79,7 @@ class OwnTraces:
             else:
                 result = self._export(self._build(sampled))
         if result is not SpanExportResult.SUCCESS:
-            raise _failure("TRACES")
+            raise _failure(self._protocol)
 
     def _request(self, batch: Sequence[Event]) -> bytes | None:
         """Return the encoded request, or None if the SDK has to encode *batch*."""
@@ -120,6 +121,7 @@ class OwnMetrics:
     def __init__(
         self, resource: Resource | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        self._protocol = protocol("METRICS")
         self._timeout_s = timeout_s("METRICS")
         self._exporter = _metric_exporter(self._timeout_s)
         self.instruments: Instruments[Any]
@@ -149,7 +151,7 @@ class OwnMetrics:
         with quiet(*_LOGGERS), time_limit(self._timeout_s):
             result = self._exporter.export(metrics)  # pyright: ignore[reportUnknownMemberType] - unannotated **kwargs
         if result is not MetricExportResult.SUCCESS:
-            raise _failure("METRICS")
+            raise _failure(self._protocol)
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -157,8 +159,8 @@ class OwnMetrics:
             self._exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - see above
 
 
-def _failure(signal: Signal) -> DeliveryError:
-    if protocol(signal) != GRPC:
+def _failure(spoken: str) -> DeliveryError:
+    if spoken != GRPC:
         return failure(_COLLECTOR)
     # The exporter keeps the status to itself; but it is an argument of what it logs.
     name = next((each.name for each in reversed(suppressed_args()) if isinstance(each, Enum)), None)

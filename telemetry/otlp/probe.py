@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit
 
 from ..delivery.sink import DeliveryError
@@ -13,17 +13,26 @@ _OVER_GRPC = "http://localhost:4317"
 _OVER_HTTP = "http://localhost:4318"
 
 
-def collectors(signals: Iterable[Signal], timeout_s: float) -> str:
+def collectors(signals: Iterable[Signal]) -> list[tuple[str, int]]:
     """
-    Connect to the collectors of *signals* and return a description of them.
+    Return host and port of each collector of *signals*.
+
+    Raises:
+        DeliveryError: The environment names none.
+    """
+    return list(dict.fromkeys(map(_place, signals)))
+
+
+def reach(addresses: Sequence[tuple[str, int]], timeout_s: float) -> str:
+    """
+    Connect to each of *addresses* and return a description of them.
 
     Raises:
         DeliveryError: Nobody listens there.
     """
-    places = list(dict.fromkeys(map(_place, signals)))
-    for host, port in places:
-        connect(host, port, timeout_s / len(places))
-    return f"reaches {' and '.join(f'{host}:{port}' for host, port in places)}"
+    for host, port in addresses:
+        connect(host, port, timeout_s / len(addresses))
+    return f"reaches {' and '.join(f'{host}:{port}' for host, port in addresses)}"
 
 
 def _place(signal: Signal) -> tuple[str, int]:

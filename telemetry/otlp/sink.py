@@ -19,7 +19,8 @@ from ..process.fork import reset_after_fork
 from .attributes import SINK
 from .host import host_meter_provider, host_tracer_provider, host_tracing
 from .metrics import Instruments, instruments_of
-from .probe import collectors
+from .probe import collectors, reach
+from .saved_variables import SavedVariables
 from .settings import Signal, is_wanted, protocol, setting
 from .spans import DeferredSpans
 
@@ -147,6 +148,7 @@ class OtlpSink:
         provider: TracerProvider | None = None,
         meter_provider: MeterProvider | None = None,
     ) -> None:
+        self._variables = SavedVariables()
         protocol("TRACES")
         protocol("METRICS")
         self.faults = Faults()
@@ -187,12 +189,14 @@ class OtlpSink:
         host = self._provider or host_tracer_provider()
         host_metrics = self._meter_provider or host_meter_provider()
         own: list[Signal] = []
-        if host is None and is_wanted("TRACES"):
-            own.append("TRACES")
-        if host_metrics is None and exports_metrics(alone=host is None):
-            own.append("METRICS")
-        if own:
-            return collectors(own, timeout_s)
+        with self._variables.applied():
+            if host is None and is_wanted("TRACES"):
+                own.append("TRACES")
+            if host_metrics is None and exports_metrics(alone=host is None):
+                own.append("METRICS")
+            addresses = collectors(own)
+        if addresses:
+            return reach(addresses, timeout_s)
         if host or host_metrics:
             return "goes through your application's OpenTelemetry SDK"
         return "is switched off by OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER"
@@ -223,10 +227,11 @@ class OtlpSink:
 
     def _opened(self) -> Exports:
         if self._out is None:
-            self._out = Exports(
-                self._provider or host_tracer_provider(),
-                self._meter_provider or host_meter_provider(),
-                resource=self._resource,
-                content=self._content,
-            )
+            with self._variables.applied():
+                self._out = Exports(
+                    self._provider or host_tracer_provider(),
+                    self._meter_provider or host_meter_provider(),
+                    resource=self._resource,
+                    content=self._content,
+                )
         return self._out

@@ -67,7 +67,10 @@ def open_files():
 
 
 @pytest.fixture
-def sink():
+def sink(request):
+    # Made when the environment has the address of the test's collector, whichever that is.
+    for collector in {"otlp", "otlp_http", "otlp_grpc"}.intersection(request.fixturenames):
+        request.getfixturevalue(collector)
     sink = OtlpSink()
     yield sink
     sink.close(1.0)

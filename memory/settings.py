@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from ..telemetry.event.event import OperationClass
+from ..telemetry.event.kinds import OperationClass
 from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
 from .journal import MAX_BYTES
 from .limits.audit_mode import parse_audit_mode
-from .limits.policy import Policy
+from .limits.policy import CLASSES, PLACES, Policy
 from .sinks import SINKS
 
 SINK_NAMES = SINKS.built_in
@@ -29,6 +29,7 @@ SINK_NAMES = SINKS.built_in
 MIN_RETENTION_DAYS = 183
 
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Places = Annotated[int, Field(ge=1, le=100_000)]
 
 
 class Settings(BaseModel):
@@ -72,6 +73,18 @@ class Settings(BaseModel):
         deadline_forget_s: Seconds a deletion may take; 0: no deadline.
         deadline_resume_s: Seconds to load a checkpoint; 0: no deadline.
         deadline_checkpoint_s: Seconds to save a checkpoint; 0: no deadline.
+        concurrent_recall: Recalls that may be in one store at once. Others wait, within their
+            deadline, while the store answers.
+        concurrent_remember: Writes that may be in one store at once.
+        concurrent_forget: Deletions that may be in one store at once.
+        concurrent_resume: Checkpoints that may be loaded from one store at once.
+        concurrent_checkpoint: Checkpoints that may be saved to one store at once.
+        wait_recall_s: Seconds that recalls wait while the store finishes no other; then they are
+            refused. 0: they do not wait. None: the deadline, or 10 where there is none.
+        wait_remember_s: The same for writes.
+        wait_forget_s: The same for deletions.
+        wait_resume_s: The same for loading checkpoints.
+        wait_checkpoint_s: The same for saving checkpoints.
         journal: File for writes that a store does not accept; they are replayed when it is back.
             None: such writes are counted as lost.
         journal_max_bytes: Maximum size of that file.
@@ -106,6 +119,16 @@ class Settings(BaseModel):
     deadline_forget_s: Seconds = 30.0
     deadline_resume_s: Seconds = 10.0
     deadline_checkpoint_s: Seconds = 10.0
+    concurrent_recall: Places = PLACES
+    concurrent_remember: Places = PLACES
+    concurrent_forget: Places = PLACES
+    concurrent_resume: Places = PLACES
+    concurrent_checkpoint: Places = PLACES
+    wait_recall_s: Seconds | None = None
+    wait_remember_s: Seconds | None = None
+    wait_forget_s: Seconds | None = None
+    wait_resume_s: Seconds | None = None
+    wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
     journal_max_bytes: Annotated[int, Field(ge=1_024)] = MAX_BYTES
     prices: Path | None = None
@@ -166,12 +189,15 @@ class Settings(BaseModel):
     @property
     def policy(self) -> Policy:
         """Policy of the guards by these settings."""
-        deadlines_s: dict[OperationClass, float] = {
-            each: getattr(self, f"deadline_{each}_s")
-            for each in OperationClass
-            if each is not OperationClass.MODEL
+        waits_s: dict[OperationClass, float | None] = {
+            each: getattr(self, f"wait_{each}_s") for each in CLASSES
         }
-        return Policy(deadlines_s=deadlines_s, enforce_tenancy=self.tenancy == "enforce")
+        return Policy(
+            deadlines_s={each: getattr(self, f"deadline_{each}_s") for each in CLASSES},
+            places={each: getattr(self, f"concurrent_{each}") for each in CLASSES},
+            waits_s={each: wait_s for each, wait_s in waits_s.items() if wait_s is not None},
+            enforce_tenancy=self.tenancy == "enforce",
+        )
 
     @property
     def data_folder(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..privacy.engine.redaction import Redaction
 
 
-Waits: TypeAlias = bool
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """
@@ -34,7 +31,7 @@ class Plan:
         limits: Breaker, bulkhead and deadline of the method's class.
         before: Run before the store, in order.
         after: Run after the store, in order.
-        abefore: `before` for asynchronous calls, each with whether it is awaited.
+        abefore: `before` for asynchronous calls. What one returns, unless None, is awaited.
         aafter: `after` for asynchronous calls, likewise.
         home: Stands for the scope of the guard: the guards of one scope share it.
     """
@@ -42,8 +39,8 @@ class Plan:
     limits: ClassLimits
     before: tuple[Callable[[Call], None], ...]
     after: tuple[Callable[[Call], None], ...]
-    abefore: tuple[tuple[Callable[[Call], Any], Waits], ...]
-    aafter: tuple[tuple[Callable[[Call], Any], Waits], ...]
+    abefore: tuple[Callable[[Call], Awaitable[None] | None], ...]
+    aafter: tuple[Callable[[Call], Awaitable[None] | None], ...]
     home: object
 
 
@@ -74,6 +71,7 @@ class Call:
         inside: The store is at work on it: what is called now, from there, is nested.
         redacted: This call redacted its `arguments`, so its event may hold them.
         reached_store_at: Monotonic seconds, or None while it has not.
+        left_s: Seconds that its deadline leaves to the store. 0: all of them.
         admission: The breaker's answer. None: the store was not to be asked.
         result: What the store returned, or the neutral value in place of it.
         error: What a step or the store raised. None: nothing.
@@ -108,6 +106,7 @@ class Call:
     inside: bool = False
     redacted: bool = False
     reached_store_at: float | None = None
+    left_s: float = 0.0
     admission: Admission | None = None
     result: Any = field(default=None, repr=False)
     error: BaseException | None = field(default=None, repr=False)

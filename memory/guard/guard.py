@@ -132,10 +132,9 @@ class Guard:
         """Return *operation* as an asynchronous call: as `begin`."""
         call = self._made(operation)
         try:
-            for before, waits in call.plan.abefore:
-                done = before(call)
-                if waits:
-                    await done
+            for before in call.plan.abefore:
+                if (waits := before(call)) is not None:
+                    await waits
         except BaseException as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
             call.error = exc
         return call
@@ -153,11 +152,10 @@ class Guard:
 
     async def aend(self, call: Call) -> Any:
         """Run the steps behind the store and return the result of an asynchronous call."""
-        for after, waits in call.plan.aafter:
+        for after in call.plan.aafter:
             try:
-                done = after(call)
-                if waits:
-                    await done
+                if (waits := after(call)) is not None:
+                    await waits
             except BaseException as exc:  # noqa: BLE001 - a cancellation: the other steps still run
                 call.error, call.neutral = exc, False
         return call.result if call.error is None else self._unanswered(call)

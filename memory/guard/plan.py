@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ..limits.class_limits import ClassLimits
-from .call import Call, Plan, Waits
+from .call import Plan
 from .operation import Method
-from .step import Face, Step
+from .step import Step
 
 
 def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits, *, home: object) -> Plan:
@@ -19,8 +18,8 @@ def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits, *, home
         limits=limits,
         before=tuple(each.before for each in faces if each.before),
         after=tuple(each.after for each in behind if each.after),
-        abefore=tuple(_either(each.abefore, each.before) for each in faces if each.before),
-        aafter=tuple(_either(each.aafter, each.after) for each in behind if each.after),
+        abefore=tuple(each.abefore or each.before for each in faces if each.before),
+        aafter=tuple(each.aafter or each.after for each in behind if each.after),
         home=home,
     )
 
@@ -28,9 +27,3 @@ def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits, *, home
 def plan_without_steps(limits: ClassLimits, *, home: object) -> Plan:
     """Return the plan of a call that is made outside its guard."""
     return Plan(limits, (), (), (), (), home)
-
-
-def _either(
-    waiting: Callable[[Call], Awaitable[None]] | None, plain: Face
-) -> tuple[Callable[[Call], Any], Waits]:
-    return (plain, False) if waiting is None else (waiting, True)

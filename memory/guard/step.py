@@ -23,7 +23,8 @@ AsyncInvoke: TypeAlias = Callable[[Arguments], Awaitable[Any]]
 """Its coroutine twin."""
 
 Face: TypeAlias = "Callable[[Call], None]"
-AsyncFace: TypeAlias = "Callable[[Call], Awaitable[None]]"
+AsyncFace: TypeAlias = "Callable[[Call], Awaitable[None] | None]"
+"""A face that may wait: it returns what is to be awaited, or None where there is nothing."""
 
 
 class Faces(NamedTuple):
@@ -35,8 +36,8 @@ class Faces(NamedTuple):
             neither the steps behind it nor the store are asked then.
         after: Run when the outcome is known, in reverse order, for every step and whatever the
             outcome is. Must not raise: it changes the call's error or result instead.
-        abefore: `before` for asynchronous calls. None: `before`, which does not wait.
-        aafter: `after` for asynchronous calls. None: `after`, which does not wait.
+        abefore: `before` for asynchronous calls. None: `before`, where it does not wait.
+        aafter: `after` for asynchronous calls. None: `after`, where it does not wait.
     """
 
     before: Face | None = None

@@ -236,9 +236,11 @@ class Replay:
     def _ask(self, entry: Entry, ask: _Store) -> Generator[_Step, Any, Any]:
         call = ask.call
         try:
-            self._admit.take_place(call)
+            admitted = self._admit.try_place(call)
         except StoreUnavailableError:
-            raise _NotNowError from None
+            admitted = False
+        if not admitted:
+            raise _NotNowError
         entry.call = call
         try:
             answer = yield ask

@@ -18,7 +18,7 @@ class ClassLimits:
 
     Attributes:
         breaker: Whether to ask the store.
-        bulkhead: How many calls may be in the store at once.
+        bulkhead: How many calls may be in the store at once; others wait.
         deadline_s: Seconds that a call may take; 0 means no deadline.
         slow_s: Seconds from which a call is slow; 0 means that none is.
         pauses_s: Seconds between the attempts, one fewer than there are.
@@ -43,7 +43,7 @@ def limits_by_class(
 def _limits_of(op_class: OperationClass, policy: Policy, clock: Callable[[], float]) -> ClassLimits:
     return ClassLimits(
         breaker=Breaker(policy.breaker, clock),
-        bulkhead=Bulkhead(policy.concurrency),
+        bulkhead=Bulkhead(policy.places_for(op_class), policy.wait_s(op_class), clock),
         deadline_s=policy.deadline_s(op_class),
         slow_s=policy.slow_call_s(op_class),
         pauses_s=policy.checkpoint_pauses_s if op_class is OperationClass.CHECKPOINT else (),

@@ -72,6 +72,13 @@ class BreakerPolicy:
                 raise ConfigurationError(f"{name} must be positive, not {value}")
 
 
+PLACES = 64
+"""Calls of one class that may be in a store at once."""
+
+WAIT_S = 10.0
+"""Seconds that calls of a class without a deadline wait for a place while none is given back."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """
@@ -79,7 +86,11 @@ class Policy:
 
     Attributes:
         deadlines_s: Seconds a call of each class may take; 0 means no deadline.
-        concurrency: Calls of one class that may be in a store at once, hung ones included.
+        concurrency: Calls of one class that may be in a store at once, hung ones included. Others
+            wait, within their deadline, while the store answers.
+        places: The same for single classes.
+        waits_s: Seconds that calls of each class wait while the store gives no place back; then
+            they are refused. 0: they do not wait. Not given: the deadline.
         breaker: When to stop asking.
         checkpoint_pauses_s: Seconds between the attempts to write a checkpoint, one fewer than
             there are attempts. Nothing else is retried: the caller knows whether it may be.
@@ -87,7 +98,9 @@ class Policy:
     """
 
     deadlines_s: Mapping[OperationClass, float] = field(default_factory=lambda: DEADLINES_S)
-    concurrency: int = 64
+    concurrency: int = PLACES
+    places: Mapping[OperationClass, int] = field(default_factory=dict[OperationClass, int])
+    waits_s: Mapping[OperationClass, float] = field(default_factory=dict[OperationClass, float])
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     checkpoint_pauses_s: tuple[float, ...] = (0.05, 0.25)
     enforce_tenancy: bool = False
@@ -102,12 +115,27 @@ class Policy:
         for seconds in self.checkpoint_pauses_s:
             if not 0 <= seconds <= LONGEST_S:
                 raise ConfigurationError(f"a checkpoint pause must not be {seconds} seconds")
-        if self.concurrency < 1:
-            raise ConfigurationError(f"concurrency must be at least 1, not {self.concurrency}")
+        for places in (self.concurrency, *self.places.values()):
+            if places < 1:
+                raise ConfigurationError(f"concurrency must be at least 1, not {places}")
+        for op_class, seconds in self.waits_s.items():
+            if not 0 <= seconds <= LONGEST_S:
+                raise ConfigurationError(
+                    f"the wait of {op_class} must be 0 (none) or up to {LONGEST_S:g} seconds, "
+                    f"not {seconds}"
+                )
 
     def deadline_s(self, op_class: OperationClass) -> float:
         """Seconds a call of *op_class* may take; 0 means no deadline."""
         return self.deadlines_s.get(op_class, DEADLINES_S.get(op_class, 0.0))
+
+    def places_for(self, op_class: OperationClass) -> int:
+        """Calls of *op_class* that may be in a store at once."""
+        return self.places.get(op_class, self.concurrency)
+
+    def wait_s(self, op_class: OperationClass) -> float:
+        """Seconds that calls of *op_class* wait while the store gives no place back."""
+        return self.waits_s.get(op_class, self.deadline_s(op_class) or WAIT_S)
 
     def slow_call_s(self, op_class: OperationClass) -> float:
         """Seconds from which a call of *op_class* is slow; 0 means that none is."""

@@ -1,10 +1,12 @@
-"""The step that refuses calls when the breaker is open or the bulkhead is full."""
+"""The step that refuses calls when the breaker is open or no place in the bulkhead comes free."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ...errors import StoreUnavailableError
+from ...limits.policy import LONGEST_S
+from ...limits.workers import Expired
 from ..call import Call
 from ..operation import Method
 from ..step import Faces
@@ -12,7 +14,7 @@ from ..step import Faces
 
 class Admit:
     """
-    Refuses calls to a store that keeps failing or is full of calls that hang.
+    Refuses calls to a store that keeps failing or that gives no place back.
 
     Args:
         store: The guard's store.
@@ -25,33 +27,93 @@ class Admit:
 
     def faces(self, _method: Method) -> Faces:
         """Return both faces: for every method."""
-        return Faces(before=self.take_place, after=self.settle)
+        return Faces(before=self.take_place, after=self.settle, abefore=self.atake_place)
 
     def take_place(self, call: Call) -> None:
         """
-        Take a place in the bulkhead, which whoever ends the call leaves.
+        Take a place in the bulkhead, which whoever ends the call leaves; wait for it if need be.
 
         Raises:
             StoreUnavailableError: The breaker is open, or there is no place.
+            Expired: The deadline passed before the store was asked.
+        """
+        if not self.try_place(call):
+            self._admit_waited(call, found=call.limits.bulkhead.wait(self._until(call)))
+        if call.limits.deadline_s:
+            self._begin_deadline(call)
+
+    def atake_place(self, call: Call) -> Awaitable[None] | None:
+        """Take a place as `take_place`. Returns None where there is nothing to wait for."""
+        if not self.try_place(call):
+            return self._await_place(call)
+        if call.limits.deadline_s:
+            self._begin_deadline(call)
+        return None
+
+    def try_place(self, call: Call) -> bool:
+        """
+        Take a place if there is one now. False: there is none.
+
+        Raises:
+            StoreUnavailableError: The breaker is open.
         """
         limits = call.limits
         admission = limits.breaker.admit()
         if not admission.granted:
             raise StoreUnavailableError(self._store, "breaker open")
-        if not limits.bulkhead.enter():
-            limits.breaker.release(admission)
+        if limits.bulkhead.enter():
+            call.admission = admission
+            return True
+        limits.breaker.release(admission)
+        return False
+
+    async def _await_place(self, call: Call) -> None:
+        found = await call.limits.bulkhead.await_place(self._until(call))
+        self._admit_waited(call, found=found)
+        if call.limits.deadline_s:
+            self._begin_deadline(call)
+
+    def _until(self, call: Call) -> float:
+        """Return the monotonic seconds until which *call* may wait."""
+        return call.started + (call.limits.deadline_s or LONGEST_S)
+
+    def _admit_waited(self, call: Call, *, found: bool) -> None:
+        limits = call.limits
+        if not found:
             raise StoreUnavailableError(self._store, "bulkhead full")
+        # Meanwhile the store may have been found to fail.
+        admission = limits.breaker.admit()
+        if not admission.granted:
+            limits.bulkhead.leave()
+            raise StoreUnavailableError(self._store, "breaker open")
         call.admission = admission
+
+    def _begin_deadline(self, call: Call) -> None:
+        """Note how much of its time the call has left for the store."""
+        left_s = call.limits.deadline_s - (self._clock() - call.started)
+        if left_s > 0 or call.method.inline:
+            call.left_s = left_s
+            return
+        admission, call.admission = call.admission, None
+        if admission is not None:
+            call.limits.breaker.release(admission)
+        call.limits.bulkhead.leave()
+        raise Expired
 
     def settle(self, call: Call) -> None:
         """Report to the breaker how the call ended, if it was admitted."""
         limits, admission, failed = call.limits, call.admission, call.failed
         if admission is None:
             return
-        if call.error is not None and not failed:
+        if call.error is not None and (not failed or _was_hurried(call)):
             limits.breaker.release(admission)
             return
         now = self._clock()
         took_s = now - (call.reached_store_at or call.started)
         slow = not (failed or call.method.inline) and 0 < limits.slow_s <= took_s
         limits.breaker.settle(admission, failed=failed, slow=slow, now=now)
+
+
+def _was_hurried(call: Call) -> bool:
+    """Tell whether *call* waited so long that its store had no time in which it must answer."""
+    return isinstance(call.error, Expired) and 0 < call.left_s < call.limits.slow_s

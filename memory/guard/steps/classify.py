@@ -55,8 +55,14 @@ class Classify:
         if isinstance(error, REFUSALS):
             call.status = Status.DENIED
             return
-        refused = isinstance(error, RedactionError)
-        call.status = Status.REFUSED if refused else Status.REJECTED
+        if not isinstance(error, Exception):  # the caller has gone
+            call.status = status_of(error, neutral=False)
+            return
+        if isinstance(error, Expired):
+            call.status = Status.TIMEOUT
+        else:
+            refused = isinstance(error, RedactionError)
+            call.status = Status.REFUSED if refused else Status.REJECTED
         call.neutral = self.make_neutral(call)
 
     def _classify_error(self, call: Call, error: BaseException) -> None:

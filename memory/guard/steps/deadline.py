@@ -72,7 +72,7 @@ class Deadline:
         if inline or call.method.inline or not deadline_s:
             return self._work(call, invoke)
         work, late = partial(self._work, call, invoke), partial(self._note_late, call)
-        return self._workers.run(work, deadline_s, late)
+        return self._workers.run(work, call.left_s or deadline_s, late)
 
     async def arun(self, call: Call, invoke: AsyncInvoke) -> Any:
         """Call the store with a coroutine, which the deadline cancels, and return its result."""
@@ -84,7 +84,7 @@ class Deadline:
             if self._serialise is not None:
                 invoke = in_turns(invoke, self._serialise)
         call.holds = [self._end_async]
-        timeout = asyncio.timeout(call.limits.deadline_s or None)
+        timeout = asyncio.timeout(call.left_s or call.limits.deadline_s or None)
         marks = call.enter()
         try:
             async with timeout:
@@ -104,7 +104,8 @@ class Deadline:
             return driven(invoke(given).__await__())
 
         work, late = partial(self._work, call, driving), partial(self._note_late, call)
-        return await self._workers.acall(work, call.limits.deadline_s or None, late)
+        timeout_s = call.left_s or call.limits.deadline_s or None
+        return await self._workers.acall(work, timeout_s, late)
 
     def _work(self, call: Call, invoke: Invoke) -> Any:
         call.holds = [_end]

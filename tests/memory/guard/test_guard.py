@@ -922,7 +922,9 @@ class TestBreaking:
 
     def test_a_full_bulkhead_gives_the_probe_back(self, make_guard, search, clock):
         """It was never made: the next caller may make it."""
-        guard = make_guard(breaker=SHAKY, clock=clock, concurrency=1, deadlines_s={RECALL: 0})
+        guard = make_guard(
+            breaker=SHAKY, clock=clock, concurrency=1, deadlines_s={RECALL: 0}, waits_s={RECALL: 0}
+        )
         entered, go = threading.Event(), threading.Event()
 
         def slow(_arguments):

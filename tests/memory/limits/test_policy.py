@@ -21,6 +21,9 @@ RECALL = OperationClass.RECALL
         {"deadlines_s": {RECALL: math.nan}},
         {"deadlines_s": {RECALL: 1e12}},
         {"concurrency": 0},
+        {"places": {RECALL: 0}},
+        {"waits_s": {RECALL: -1.0}},
+        {"waits_s": {RECALL: math.inf}},
         {"checkpoint_pauses_s": (-0.1,)},
         {"checkpoint_pauses_s": (math.nan,)},
     ],
@@ -88,3 +91,20 @@ def test_a_call_is_slow_from_half_of_its_deadline_on():
 def test_only_recall_and_remember_fail_open():
     """Never pretend that something was forgotten, resumed or saved."""
     assert {OperationClass.RECALL, OperationClass.REMEMBER} == FAILS_OPEN
+
+
+def test_calls_wait_as_long_as_they_have_where_no_wait_is_given():
+    """The deadline, or ten seconds for a class without one; 0 is no wait."""
+    policy = Policy(deadlines_s={RECALL: 3, OperationClass.FORGET: 0})
+
+    assert policy.wait_s(RECALL) == 3
+    assert policy.wait_s(OperationClass.FORGET) == 10
+    assert Policy(waits_s={RECALL: 0}).wait_s(RECALL) == 0
+
+
+def test_one_class_may_have_places_of_its_own():
+    """The others have what is given for all."""
+    policy = Policy(concurrency=8, places={RECALL: 3})
+
+    assert policy.places_for(RECALL) == 3
+    assert policy.places_for(OperationClass.FORGET) == 8

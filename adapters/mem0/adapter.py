@@ -10,12 +10,10 @@ process. And ``AsyncMemory`` is given threads that a hung store may keep.
 from __future__ import annotations
 
 import os
-import threading
-from contextlib import AbstractContextManager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.operation import Method
@@ -30,6 +28,9 @@ from .model_usage import ModelCallRecorder
 from .subject_data import HostedSubjectData, MemorySubjectData
 from .tenancy import CheckOwner
 from .threads import GuardedAsyncio
+
+if TYPE_CHECKING:
+    from .local_store import LocalTurns
 
 _mem0: Any = import_module("mem0")  # it ships no types
 
@@ -48,7 +49,8 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
     hosted = rows is HOSTED_METHODS
     if not hosted:
         ModelCallRecorder(services.accounting).watch(client)
-    lock = _local_lock(client)
+    turns = _local_turns(client)
+    lock = None if turns is None else turns.lock
     check = (CheckOwner(client),) if services.policy.enforce_tenancy else ()
     return StoreBinding(
         methods=rows,
@@ -56,9 +58,8 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         client_class=lambda base: _guarded_class(cast("Any", base)),
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
         writes=writes(client, rows, hosted=hosted),
-        serialise=lock,
         shared=_below(client) != "QdrantLocal",
-        around=(*_headers_for(client, services.faults), *check),
+        around=(*(_headers_for(client, services.faults) if turns is None else (turns,)), *check),
     )
 
 
@@ -75,13 +76,13 @@ def _table(base: Any) -> dict[str, Method]:
     return next(table for kind, table in _TABLES.items() if issubclass(base, kind))
 
 
-def _local_lock(client: Any) -> AbstractContextManager[Any] | None:
-    """
-    Return a lock for a memory in a local Qdrant, which loses rows when two threads write at once.
+def _local_turns(client: Any) -> LocalTurns | None:
+    """Return what has calls of a local Qdrant take turns. None: there is none below *client*."""
+    if _below(client) != "QdrantLocal":
+        return None
+    from .local_store import LocalTurns  # noqa: PLC0415 - not without Qdrant
 
-    A call that outlives its deadline would otherwise run beside the next one.
-    """
-    return threading.Lock() if _below(client) == "QdrantLocal" else None
+    return LocalTurns(client)
 
 
 def _headers_for(client: Any, faults: Faults) -> tuple[Around, ...]:

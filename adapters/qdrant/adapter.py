@@ -11,12 +11,8 @@ one is synchronous code, which would block its event loop while it answers: it i
 from __future__ import annotations
 
 import sqlite3
-import threading
-import weakref
-from contextvars import ContextVar
 from functools import lru_cache, partial
-from types import TracebackType
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import grpc  # type: ignore[import-untyped]  # grpcio ships no types
 import httpx
@@ -25,7 +21,6 @@ from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
-from qdrant_client.local.qdrant_local import QdrantLocal
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.guard import Guard
@@ -34,9 +29,9 @@ from .headers import headers_for
 from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
 from .subject_data import QdrantSubjectData
+from .turns import is_bound, local_of, lock_of
 
 T = TypeVar("T")
-Local: TypeAlias = QdrantLocal | AsyncQdrantLocal
 
 
 def bind(
@@ -52,9 +47,9 @@ def bind(
             key of the store, so it is kept verbatim. Gives the customer of a call and
             the owners of its results; needed for ``tenancy="enforce"`` to have an effect here.
     """
-    local = _local(client)
-    inline = local is not None and _is_bound(local)
-    lock = None if local is None else _lock_of(local)
+    local = local_of(client)
+    inline = local is not None and is_bound(local)
+    lock = None if local is None else lock_of(local)
     rows = table(owner_key, inline=inline)
     points = QdrantSubjectData(client, lock=lock)
     if owner_key is not None:
@@ -85,9 +80,9 @@ def rebind(
     points = services.subject_data.of(guard)
     if isinstance(points, QdrantSubjectData):
         points.owner_keys.add(owner_key)
-    local = _local(cast("Any", inner))
+    local = local_of(cast("Any", inner))
     kind = _class_of(
-        cast("Any", type(inner)), owner_key, inline=local is not None and _is_bound(local)
+        cast("Any", type(inner)), owner_key, inline=local is not None and is_bound(local)
     )
     return client if type(client) is kind else wrap(inner, guard, kind)
 
@@ -153,68 +148,6 @@ def _failed_source(source: BaseException) -> bool:
 def _is_closed(exc: RuntimeError) -> bool:
     # Local mode, httpx and the gRPC channel pool have no type for it, only words.
     return "closed" in str(exc) or "grpc connection" in str(exc)
-
-
-# -- local mode ------------------------------------------------------------------------------------
-
-
-_SERIALISED = 3
-"""`sqlite3.threadsafety` where connections may go from thread to thread."""
-
-_inside: ContextVar[tuple[object, ...]] = ContextVar("mnemoscope_qdrant_lock", default=())
-
-
-class CallLock:
-    """
-    Lock around the calls of a client that is not thread-safe.
-
-    A call made from inside another (by the iterator that an upload pulls, say) shares the lock, on
-    whichever thread its deadline is kept: a re-entrant lock would wait for itself there.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._turn: object | None = None
-
-    def __enter__(self) -> None:
-        inside = _inside.get()
-        if self._turn not in inside:
-            self._lock.acquire()
-            self._turn = object()
-        _inside.set((*inside, self._turn))
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        exc: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        outside = _inside.get()[:-1]
-        _inside.set(outside)
-        if self._turn not in outside:
-            self._turn = None
-            self._lock.release()
-
-
-_locks: weakref.WeakKeyDictionary[Any, CallLock] = weakref.WeakKeyDictionary()
-_locks_guard = threading.Lock()
-
-
-def _lock_of(local: Local) -> CallLock:
-    """Return the lock that all guards of a local client share."""
-    with _locks_guard:
-        return _locks.setdefault(local, CallLock())
-
-
-def _local(client: QdrantClient | AsyncQdrantClient) -> Local | None:
-    found = getattr(client, "_client", None)
-    return found if isinstance(found, (QdrantLocal, AsyncQdrantLocal)) else None
-
-
-def _is_bound(local: Local) -> bool:
-    """Tell whether SQLite, as it was compiled here, refuses other threads than the one it knows."""
-    shared = local.force_disable_check_same_thread or sqlite3.threadsafety == _SERIALISED
-    return local.persistent and not shared
 
 
 def _is_synchronous(client: AsyncQdrantClient) -> bool:

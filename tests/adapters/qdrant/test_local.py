@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import pytest
 from bench import wrapping
+from children import exit_code_of_child
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
-from mnemoscope.adapters.qdrant.adapter import CallLock
+from mnemoscope.adapters.qdrant.turns import CallLock
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.telemetry.event.event import OperationClass, Status
 
@@ -117,6 +118,25 @@ def test_turns_are_free_again_after_an_error():
             pool.submit(lambda: turns.__enter__() or turns.__exit__(None, None, None)).result(5)
             is None
         )
+
+
+def test_a_child_forked_inside_a_turn_can_take_and_leave_turns():
+    """Neither the parent's turn nor the child's is in the way of the other."""
+    turns = CallLock()
+
+    def child():
+        with turns:
+            pass
+        turns.__exit__(None, None, None)  # the turn that it was forked in
+        with turns:
+            pass
+
+    with turns:
+        code = exit_code_of_child(child)
+        assert turns._lock.locked()
+
+    assert code == 0
+    assert not turns._lock.locked()
 
 
 async def test_a_guarded_client_keeps_nothing_alive(bench):

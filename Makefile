@@ -65,6 +65,9 @@ lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 bench: $(STAMP)  ## Measure what a guarded call costs
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/cost.py $(ARGS)
 
+bench-loop: $(STAMP)  ## Measure how long an event loop stands still while documents are written
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/event_loop.py $(ARGS)
+
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) tests/benchmarks/pii.py $(FILE)
 

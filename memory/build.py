@@ -29,7 +29,8 @@ from .health.live_metrics import LiveMetrics
 from .journal.replayer import Replayer
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import Policy
-from .privacy.engine.redactor import Redactor, build_redactor
+from .privacy.engine.redaction import CallBound
+from .privacy.engine.redactor import Limits, Redactor, build_redactor
 from .privacy.key_use import KeyUse
 from .privacy.scoped_redactor import ScopedRedactor
 from .settings import Settings
@@ -98,6 +99,7 @@ def compose(
     budgets: Budgets | None = None,
     journal: Journal | None = None,
     vault: Vault | None = None,
+    bound: CallBound | None = None,
     tracing: Tracing | None = None,
     parent_run: Callable[[], str | None] = no_parent,
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None] = (None, None),
@@ -106,7 +108,7 @@ def compose(
     wall_ns: Callable[[], int] = time.time_ns,
 ) -> Parts:
     """Put the parts of a scope together."""
-    scoped = ScopedRedactor(redactor, vault)
+    scoped = ScopedRedactor(redactor, vault, bound)
     guards = GuardFactory(
         redactor=scoped,
         drain=drain,
@@ -188,7 +190,10 @@ def build(
         sinks = (*chosen, *extra_sinks)
         drain = Drain(sinks, faults=faults)
         redactor = redactor or build_redactor(
-            model=settings.pii_model, keys=keys, operators=settings.pii_operators
+            model=settings.pii_model,
+            keys=keys,
+            operators=settings.pii_operators,
+            limits=Limits(max_chars=settings.pii_most_characters),
         )
         journal = _journal(settings, faults)
         vault = _vault(settings, keys, faults)
@@ -209,6 +214,7 @@ def build(
         budgets=budgets,
         journal=journal,
         vault=vault,
+        bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
         tracing=_tracing(sinks),
         parent_run=_parent_run(sinks),
         audit_gate=_audit_gate(settings, audit, drain, faults),

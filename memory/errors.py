@@ -150,6 +150,14 @@ class RedactionError(MnemoscopeError):
         self.kind = kind
 
 
+class ContentTooLargeError(RedactionError):
+    """
+    The content has more text than may be redacted in one call, so it was not written.
+
+    Raised where ``MNEMOSCOPE_PII_TOO_LARGE`` is ``refuse``; see ``MNEMOSCOPE_PII_MOST_CHARACTERS``.
+    """
+
+
 class BudgetExceededError(MnemoscopeError, RuntimeError):
     """
     A budget with ``on_exceeded="stop"`` is spent, so the model was not called.

@@ -66,6 +66,10 @@ class Settings(BaseModel):
         pii_operators: Replacement by entity, for example
             ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations,
             dates, ages and nationalities are kept unless they have an operator here.
+        pii_most_characters: Characters of text that one call may carry, each text and key counting
+            8 more. All of them are redacted before the store is asked, within the deadline.
+        pii_too_large: ``refuse`` a call that carries more, or ``cut``: what is beyond becomes
+            ``<OVERSIZE>``, counted as such in the event's redactions.
         vault: File for the originals of pseudonyms, encrypted for each customer, so that
             `Mnemoscope.reveal` can restore them. None: no originals are stored.
         deadline_recall_s: Seconds a recall may take; 0: no deadline.
@@ -113,6 +117,8 @@ class Settings(BaseModel):
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None
     pii_operators: dict[str, str] = Field(default_factory=dict)
+    pii_most_characters: Annotated[int, Field(ge=4_096)] = 2_000_000
+    pii_too_large: Literal["refuse", "cut"] = "refuse"
     vault: Path | None = None
     deadline_recall_s: Seconds = 2.0
     deadline_remember_s: Seconds = 10.0

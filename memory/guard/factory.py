@@ -149,7 +149,9 @@ class GuardFactory:
             blocks=blocks,
             around=(Retry(classify.is_failure), *around) if retries else around,
         )
-        redact = Redact(store, self.redactor, faults=self.faults)
+        redact = Redact(
+            store, self.redactor, workers=self.workers, faults=self.faults, clock=self.clock
+        )
         report = Report(
             store,
             db_system=db_system,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..context import Scope
-from .engine.redaction import Redaction
+from .engine.redaction import CallBound, Redaction
 
 if TYPE_CHECKING:
     from .engine.redactor import Redactor
@@ -19,10 +19,17 @@ class ScopedRedactor:
     Args:
         redactor: Finds and replaces personal data.
         vault: Keeps what pseudonyms stand for. None: nothing does.
+        bound: The bound of the text in one call.
+
+    Attributes:
+        redactor: As given, as is `bound`.
     """
 
-    def __init__(self, redactor: Redactor, vault: Vault | None = None) -> None:
+    def __init__(
+        self, redactor: Redactor, vault: Vault | None = None, bound: CallBound | None = None
+    ) -> None:
         self.redactor = redactor
+        self.bound = bound or CallBound()
         self._vault = vault
 
     def begin(self, scope: Scope) -> Redaction:

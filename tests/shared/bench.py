@@ -37,6 +37,7 @@ class Bench:
     budgets: Budgets = field(default_factory=Budgets)
     journal: Any = None
     vault: Any = None
+    bound: Any = None
     replayer: Any = None
     tracing: Tracing = field(default_factory=Tracing)
     parent_run: Callable[[], str | None] = no_parent

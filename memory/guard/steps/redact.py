@@ -1,13 +1,26 @@
-"""The step that redacts a call's arguments, or refuses the call."""
+"""
+The step that redacts a call's arguments, or refuses the call.
+
+Short content is redacted where the call is made. Long content is redacted on a worker thread, so
+that no event loop stands still for it, and within the call's deadline.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from ....telemetry.process.faults import Faults
-from ...errors import RedactionError
+from ...errors import ContentTooLargeError, RedactionError
+from ...limits.workers import Expired, Workers
+from ...privacy.engine.pace import LongRedaction, LoopPace, ThreadPace
+from ...privacy.engine.redaction import Redaction
 from ...privacy.scoped_redactor import ScopedRedactor
 from ..call import Call, error_name
-from ..operation import Method
+from ..operation import Arguments, Method
 from ..step import Faces
+
+_ON_LOOP = LoopPace()
 
 
 class Redact:
@@ -17,17 +30,29 @@ class Redact:
     Args:
         store: The guard's store.
         redactor: Begins the redaction of each call.
+        workers: Threads for long content.
         faults: Where failing redactions are noted.
+        clock: Monotonic seconds.
     """
 
-    def __init__(self, store: str, redactor: ScopedRedactor, *, faults: Faults) -> None:
+    def __init__(
+        self,
+        store: str,
+        redactor: ScopedRedactor,
+        *,
+        workers: Workers,
+        faults: Faults,
+        clock: Callable[[], float],
+    ) -> None:
         self._store = store
         self._redactor = redactor
+        self._workers = workers
         self._faults = faults
+        self._clock = clock
 
     def faces(self, _method: Method) -> Faces:
         """Return the face before the store: for every method."""
-        return Faces(before=self._redact)
+        return Faces(before=self._redact, abefore=self._aredact)
 
     def open(self, call: Call) -> None:
         """
@@ -43,20 +68,89 @@ class Redact:
 
     def _redact(self, call: Call) -> None:
         try:
-            call.redaction = self._redactor.begin(call.scope)
+            redaction = call.redaction = self._redactor.begin(call.scope)
             # If private, the outer call's event has the content; the scope ids are verbatim.
-            if not call.private:
-                call.arguments = call.method.redact(call.arguments, call.redaction)
-                call.private = call.method.shields
-                call.redacted = True
+            if call.private:
+                return
+            if call.limits.deadline_s:
+                redaction.keep_short(None)
+            else:
+                redaction.keep_within(self._redactor.bound)
+            self._take(call, redaction, call.method.redact(call.arguments, redaction))
+        except LongRedaction:
+            self._redact_on_worker(call)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
 
+    def _aredact(self, call: Call) -> Awaitable[None] | None:
+        try:
+            redaction = call.redaction = self._redactor.begin(call.scope)
+            if not call.private:
+                redaction.keep_short(_ON_LOOP)
+                self._take(call, redaction, call.method.redact(call.arguments, redaction))
+        except LongRedaction:
+            return self._aredact_on_worker(call)
+        except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
+            raise self._refusal(call, exc) from None
+        return None
+
+    def _redact_on_worker(self, call: Call) -> None:
+        redaction, pace = self._begin_anew(call)
+        try:
+            work = partial(call.method.redact, call.arguments, redaction)
+            redacted = self._workers.run(work, self._left_s(call) or 0.0, _nothing)
+            self._take(call, redaction, redacted)
+        except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
+            raise self._failure(call, exc) from None
+        finally:
+            pace.is_abandoned = True
+
+    async def _aredact_on_worker(self, call: Call) -> None:
+        redaction, pace = self._begin_anew(call)
+        try:
+            work = partial(call.method.redact, call.arguments, redaction)
+            redacted = await self._workers.acall(work, self._left_s(call), _nothing)
+            self._take(call, redaction, redacted)
+        except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
+            raise self._failure(call, exc) from None
+        finally:
+            pace.is_abandoned = True
+
+    def _begin_anew(self, call: Call) -> tuple[Redaction, ThreadPace]:
+        """Return a redaction for a worker: the call's own may be asked for labels meanwhile."""
+        pace = ThreadPace()
+        self.open(call)
+        redaction = self._redactor.begin(call.scope)
+        redaction.keep_within(self._redactor.bound, pace)
+        return redaction, pace
+
+    def _take(self, call: Call, redaction: Redaction, redacted: Arguments) -> None:
+        redaction.end_call()
+        call.redaction, call.arguments = redaction, redacted
+        call.private = call.method.shields
+        call.redacted = True
+
+    def _left_s(self, call: Call) -> float | None:
+        """Return the seconds that *call* has left. None: all there are."""
+        deadline_s = call.limits.deadline_s
+        return max(0.0, deadline_s - (self._clock() - call.started)) if deadline_s else None
+
+    def _failure(self, call: Call, exc: Exception) -> Exception:
+        """Return what the call ends with: a passed deadline is no fault of the redactor."""
+        return exc if isinstance(exc, Expired) else self._refusal(call, exc)
+
     def _refusal(self, call: Call, exc: Exception) -> RedactionError:
         self._faults.note("guard.redact", exc)
+        called = f"{self._store}.{call.method.name}"
+        if isinstance(exc, ContentTooLargeError):
+            return ContentTooLargeError(f"{called}: {exc}, so the store was not asked")
         kind = exc.kind if isinstance(exc, RedactionError) else None
         return RedactionError(
-            f"{self._store}.{call.method.name}: the content could not be redacted, so the "
+            f"{called}: the content could not be redacted, so the "
             f"store was not asked ({f'it holds a {kind}' if kind else error_name(exc)})",
             kind=kind,
         )
+
+
+def _nothing() -> None:
+    return

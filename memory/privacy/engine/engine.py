@@ -38,6 +38,7 @@ from ..detectors.normalized_text import decode_base64_parts, normalize_text
 from ..detectors.prefilter import TextFeatures, extract_features, may_hold_name
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.presidio import MODEL_ENTITIES, Presidio
+from .pace import Pace
 
 Detector = Callable[[str, TextFeatures], Iterator[Finding]]
 Precondition = Callable[[str, TextFeatures], bool]
@@ -107,7 +108,13 @@ UNCHUNKED: tuple[tuple[Precondition, Detector], ...] = (
 """Detectors of what may be longer than the overlap of two chunks."""
 
 _CHUNK_CHARS, _OVERLAP_CHARS = 4_096, 512
-SEARCH_S = 0.09
+WINDOW_CHARS = 65_536
+"""Characters of one text that are searched together; a longer one is searched part by part."""
+
+_WINDOW_OVERLAP_CHARS = 4_096
+"""As long as the longest key."""
+
+SEARCH_S = 0.3
 _PERSON_ONLY = frozenset({"PERSON"})
 _UUID = re.compile(
     r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}",
@@ -131,7 +138,8 @@ class Engine:
         custom: The user's recognizers.
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
-        search_s: Processor seconds that our own detectors may take for one long text.
+        search_s: Processor seconds that our own detectors may take for one long text, or each
+            65,536 characters of it.
         clock: Processor seconds of this thread.
     """
 
@@ -193,7 +201,7 @@ class Engine:
             any(known.find(part, extract_features(part))) for _start, _end, part in decoded
         )
 
-    def find(self, text: str, known: KnownIdentifiers) -> list[Finding]:
+    def find(self, text: str, known: KnownIdentifiers, pace: Pace | None = None) -> list[Finding]:
         """
         Return the personal data in *text*, in order, without overlaps.
 
@@ -201,7 +209,9 @@ class Engine:
             RedactionError: A detector failed. The message has its exception's type, not the text.
         """
         try:
-            return self._find(text, known)
+            if len(text) > WINDOW_CHARS:
+                return self._find_in_windows(text, known, pace)
+            return self._find(text, known, pace)
         except RedactionError:
             raise
         except Exception as error:  # noqa: BLE001 - fails closed: the text is refused
@@ -209,9 +219,20 @@ class Engine:
         # Raised here, without context: the message of the original error may quote the text.
         raise RedactionError(f"redaction failed: {failure}")
 
-    def _find(self, text: str, known: KnownIdentifiers) -> list[Finding]:
+    def _find_in_windows(
+        self, text: str, known: KnownIdentifiers, pace: Pace | None
+    ) -> list[Finding]:
+        """Search a very long text part by part: some patterns look at all of what they get."""
+        windows = split_into_chunks(text, size=WINDOW_CHARS, overlap=_WINDOW_OVERLAP_CHARS)
+        return merge_findings(
+            _moved(each, offset + each.start, offset + each.end)
+            for offset, window in windows
+            for each in self._find(window, known, pace)
+        )
+
+    def _find(self, text: str, known: KnownIdentifiers, pace: Pace | None) -> list[Finding]:
         normalized = normalize_text(text)
-        found = list(self._search(normalized.text, known))
+        found = list(self._search(normalized.text, known, pace))
         if not found:
             return found
         replaced = (each for each in found if self._is_reported(each))
@@ -221,27 +242,31 @@ class Engine:
         visible = exclude_spans(merge_findings(mapped), self._find_placeholders(text))
         return [trimmed for each in visible if (trimmed := trim_finding(each, text))]
 
-    def _search(self, text: str, known: KnownIdentifiers) -> Iterator[Finding]:
+    def _search(self, text: str, known: KnownIdentifiers, pace: Pace | None) -> Iterator[Finding]:
         features = extract_features(text)
         is_long = len(text) > _CHUNK_CHARS
         ends = self._clock() + self._search_s if is_long or features.has_long_word else 0.0
         ours = (
-            self._search_chunks(text, features, ends)
+            self._search_chunks(text, features, ends, pace)
             if is_long
             else self._run_detectors(text, features)
         )
         found = [*known.find(text, features), *ours]
         yield from found
         if features.has_digit and (names := national_ids.select_recognizers(text, features)):
-            yield from self.presidio.find_national_ids(text, names)
+            yield from self.presidio.find_national_ids(text, names, pace)
         if self._needs_model(text, features, found):
-            yield from self.presidio.find_entities(text, self._model_entities)
+            yield from self.presidio.find_entities(text, self._model_entities, pace)
         if self._custom:
+            if pace is not None:
+                pace.before_slow_work()
             yield from self._custom.find(text)
         if features.has_long_word:
             yield from self._search_base64(text, known, ends)
 
-    def _search_chunks(self, text: str, features: TextFeatures, ends: float) -> Iterator[Finding]:
+    def _search_chunks(
+        self, text: str, features: TextFeatures, ends: float, pace: Pace | None
+    ) -> Iterator[Finding]:
         """Search a long text until the clock reaches *ends*; report the rest as unsearched."""
         for applies, detector in UNCHUNKED:
             if applies(text, features):
@@ -251,6 +276,8 @@ class Engine:
             if self._clock() > ends:
                 yield Finding(offset, len(text), UNSEARCHED, 1.0, _OUT_OF_TIME)
                 break
+            if pace is not None:
+                pace.between_pieces()
             for each in self._run_detectors(chunk, extract_features(chunk)):
                 found = _moved(each, offset + each.start, offset + each.end)
                 names += [found] if found.entity == "PERSON" else []

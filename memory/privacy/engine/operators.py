@@ -22,6 +22,20 @@ from ..detectors.finding import DIRECT, QUASI, UNSEARCHED
 
 MASK = "********"
 OVERSIZE = "<OVERSIZE>"
+_WORD_LIMIT = 512
+
+
+def cut_text(text: str, limit: int) -> str:
+    """Return the head of *text* up to *limit*, cut between two words."""
+    head = text[:limit]
+    if len(head) == len(text):
+        return text
+    # Half an identifier would stay visible at the cut.
+    from_ = max(0, limit - _WORD_LIMIT)
+    space = max(head.rfind(" ", from_), head.rfind("\n", from_))
+    return head[: space + 1 if space != -1 else from_]
+
+
 """Replacement of text beyond what is searched."""
 
 PSEUDONYM_BYTES = 8

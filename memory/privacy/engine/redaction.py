@@ -8,15 +8,19 @@ type raises `RedactionError`, since it might hold text.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
 from ....telemetry.event.event import Redacted
-from ...errors import RedactionError
+from ...errors import ContentTooLargeError, RedactionError
 from ..detectors.known_identifiers import KnownIdentifiers
 from .cache import RedactedText
 from .content import to_content
+from .operators import OVERSIZE, cut_text
+from .pace import LongRedaction, Pace
 from .value_redaction import Formats, Rebuild, ValueRedactor
 
 _MACHINE_ID = re.compile(
@@ -26,6 +30,28 @@ _MACHINE_ID = re.compile(
     re.ASCII,
 )
 """A UUID or a hash, alone or behind a word that frameworks put before their ids."""
+
+SHORT_CHARS = 4_096
+"""Characters of a call that are redacted on the thread that makes it."""
+
+TEXT_CHARS = 8
+"""Characters that each text counts for besides its own."""
+
+_UNLIMITED = sys.maxsize
+
+
+@dataclass(frozen=True, slots=True)
+class CallBound:
+    """
+    The bound of the text in one call.
+
+    Attributes:
+        most_characters: Characters of all texts together.
+        cuts: Replace what is beyond by ``<OVERSIZE>``. False: refuse the call.
+    """
+
+    most_characters: int = 2_000_000
+    cuts: bool = False
 
 
 class TextRole(StrEnum):
@@ -66,6 +92,7 @@ class TextRedactor(Protocol):
         tenant: str | None,
         role: TextRole,
         vault: PseudonymStore | None = None,
+        pace: Pace | None = None,
     ) -> RedactedText:
         """Return *text* redacted, and the replacements."""
         ...
@@ -87,7 +114,17 @@ class Redaction:
         counts: Number of replacements so far, by entity (``EMAIL_ADDRESS``, ``PERSON``…).
     """
 
-    __slots__ = ("_known", "_rebuild", "_redactor", "_tenant", "_vault", "counts")
+    __slots__ = (
+        "_bound",
+        "_known",
+        "_left",
+        "_pace",
+        "_rebuild",
+        "_redactor",
+        "_tenant",
+        "_vault",
+        "counts",
+    )
 
     def __init__(
         self,
@@ -103,6 +140,21 @@ class Redaction:
         self._known = known
         self._vault = vault
         self._rebuild = rebuild
+        self._left = _UNLIMITED
+        self._bound: CallBound | None = None
+        self._pace: Pace | None = None
+
+    def keep_short(self, pace: Pace | None) -> None:
+        """Raise `LongRedaction` as soon as there is more text than may be redacted here."""
+        self._left, self._pace = SHORT_CHARS, pace
+
+    def keep_within(self, bound: CallBound, pace: Pace | None = None) -> None:
+        """Cut or refuse what is beyond *bound*."""
+        self._left, self._bound, self._pace = bound.most_characters, bound, pace
+
+    def end_call(self) -> None:
+        """Count no further: what comes now is labels, and items as the store pulls them."""
+        self._left, self._pace = _UNLIMITED, None
 
     def text(self, text: str, /) -> str:
         """Return *text* with personal data replaced. Free text: messages, queries, documents."""
@@ -186,9 +238,40 @@ class Redaction:
         if not isinstance(text, str):
             kind = type(text).__qualname__
             raise RedactionError(f"expected text, not a {kind}", kind=kind)
+        self._left -= len(text) + TEXT_CHARS
+        if self._left < 0:
+            return self._redact_excess(text, role)
         result = self._redactor.redact(
-            text, known=self._known, tenant=self._tenant, role=role, vault=self._vault
+            text,
+            known=self._known,
+            tenant=self._tenant,
+            role=role,
+            vault=self._vault,
+            pace=self._pace,
         )
-        for entity, count in result.counts:
-            self.counts[entity] = self.counts.get(entity, 0) + count
+        if result.counts:
+            self._count(result.counts)
         return result.text
+
+    def _count(self, counts: Iterable[tuple[str, int]]) -> None:
+        for entity, count in counts:
+            if entity == _OVERSIZE and self._bound is not None and not self._bound.cuts:
+                raise ContentTooLargeError("a text is too long to redact, or takes too long")
+            self.counts[entity] = self.counts.get(entity, 0) + count
+
+    def _redact_excess(self, text: str, role: TextRole) -> str:
+        """Redact *text* as far as it is within the call's bound, and replace the rest."""
+        bound = self._bound
+        if bound is None:
+            raise LongRedaction
+        if not bound.cuts or role is TextRole.KEY:
+            raise ContentTooLargeError(f"more than {bound.most_characters:,} characters of text")
+        head = cut_text(text, max(0, len(text) + self._left))
+        self._left = len(head) + TEXT_CHARS
+        redacted = self._redact_text(head, role) if head else ""
+        self._left = 0
+        self._count([(_OVERSIZE, 1)])
+        return redacted + OVERSIZE
+
+
+_OVERSIZE = "OVERSIZE"

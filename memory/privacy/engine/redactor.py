@@ -18,7 +18,8 @@ from ..models.name_model import ModelState, NameModel
 from ..models.presidio import Presidio
 from .cache import RedactedText, RedactionCache
 from .engine import SEARCH_S, Engine
-from .operators import OVERSIZE, PSEUDONYM, Operators
+from .operators import OVERSIZE, PSEUDONYM, Operators, cut_text
+from .pace import Pace
 from .redaction import PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild
 
@@ -134,6 +135,7 @@ class Redactor:
         tenant: str | None,
         role: TextRole,
         vault: PseudonymStore | None = None,
+        pace: Pace | None = None,
     ) -> RedactedText:
         """
         Return *text* redacted, and the replacements.
@@ -150,7 +152,9 @@ class Redactor:
         held = self._cache.get(key)
         if held is not None and (vault is None or vault.holds(held.pseudonyms)):
             return held
-        result = self._search_and_replace(text, known, tenant, role, vault)
+        if pace is not None:
+            pace.between_pieces()
+        result = self._search_and_replace(text, known, tenant, role, vault, pace)
         self._cache.put(key, result)
         if result.text != text:
             self._cache_result_of(result.text, known, tenant)
@@ -186,16 +190,17 @@ class Redactor:
         """Return the findings that would be replaced in *text*."""
         return self._engine.find(text[: self._limits.max_chars], self._known(tuple(known)))
 
-    def _search_and_replace(
+    def _search_and_replace(  # noqa: PLR0917 - what `redact` is given
         self,
         text: str,
         known: KnownIdentifiers,
         tenant: str | None,
         role: TextRole,
         vault: PseudonymStore | None,
+        pace: Pace | None,
     ) -> RedactedText:
         body, rest = self._within_limit(text)
-        findings = self._engine.find(body, known)
+        findings = self._engine.find(body, known, pace)
         if not findings and not rest:
             return RedactedText(text, ())
         counts = Counter(each.entity for each in findings)
@@ -230,10 +235,7 @@ class Redactor:
         limit = self._limits.max_chars
         if len(text) <= limit or len(text.removesuffix(OVERSIZE)) <= limit:
             return text, ""
-        # Cut between words: half an identifier would stay visible at the cut.
-        head = text[:limit]
-        space = max(head.rfind(" ", limit - _WORD_LIMIT), head.rfind("\n", limit - _WORD_LIMIT))
-        return head[: space + 1 if space != -1 else max(0, limit - _WORD_LIMIT)], OVERSIZE
+        return cut_text(text, limit), OVERSIZE
 
     def _cache_result_of(self, redacted: str, known: KnownIdentifiers, tenant: str | None) -> None:
         """Cache *redacted* as clean: recalled and written back, it must not change again."""
@@ -242,7 +244,6 @@ class Redactor:
             self._cache.put(key, RedactedText(redacted, ()))
 
 
-_WORD_LIMIT = 512
 _CLEAN = "clean"
 """First part of the keys of texts that are clean for everybody; no `TextRole` has this value."""
 

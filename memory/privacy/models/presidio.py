@@ -18,6 +18,7 @@ from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import Finding
 from ..detectors.national_ids import RECOGNIZERS, is_plausible
 from ..detectors.prefilter import extract_features, may_hold_name
+from ..engine.pace import Pace
 from .entity_filter import OTHER_ENTITIES, filter_entities, truecase
 from .name_model import NameModel
 from .span_models import SpanModel
@@ -65,28 +66,40 @@ class Presidio:
         with self.model.pipeline():
             pass
 
-    def find_national_ids(self, text: str, names: frozenset[str]) -> Iterator[Finding]:
+    def find_national_ids(
+        self, text: str, names: frozenset[str], pace: Pace | None = None
+    ) -> Iterator[Finding]:
         """Find national identity numbers with the recognizers *names*."""
+        if pace is not None:
+            pace.before_slow_work()
         analyzer, entities = self._analyzer
         wanted = [entities[name] for name in sorted(names)]
         for start, piece in split_into_chunks(text):
+            if pace is not None:
+                pace.between_pieces()
             for found in analyzer.analyze(piece, "en", wanted, nlp_artifacts=_empty_artifacts()):
                 name = found.recognition_metadata["recognizer_name"]
                 if is_plausible(name, piece, found.start, found.end, found.score):
                     span = start + found.start, start + found.end
                     yield Finding(*span, "NATIONAL_ID", found.score, f"Presidio's {name}")
 
-    def find_entities(self, text: str, entities: frozenset[str]) -> Iterator[Finding]:
+    def find_entities(
+        self, text: str, entities: frozenset[str], pace: Pace | None = None
+    ) -> Iterator[Finding]:
         """
         Find *entities* with the language model.
 
         The model analyzes a limited number of characters, since it takes 11 ms for 1,000, and fewer
         of a text with many tokens. Beyond the limit every possible name counts as a person.
         """
+        if pace is not None:
+            pace.before_slow_work()
         analyzed, ends = 0, self._clock() + MODEL_S
         for start, piece in split_into_chunks(text):
             if entities == _PERSON_ONLY and not may_hold_name(piece, extract_features(piece)):
                 continue
+            if pace is not None:
+                pace.between_pieces()
             analyzed += max(len(piece), _CHARS_OF_TOKEN * len(_TOKEN.findall(piece)))
             in_time = analyzed <= _ALWAYS_ANALYZED_CHARS or self._clock() <= ends
             within = in_time and analyzed <= self._model_chars and _has_words(piece)

@@ -68,6 +68,9 @@ class BrokenRedaction:
             raise RuntimeError(text)
         return self.redaction.label(text)
 
+    def __getattr__(self, name):
+        return getattr(self.redaction, name)
+
 
 class TestAnswers:
     async def test_the_stores_own_object_is_returned(self, guard, search, reach):

@@ -6,6 +6,7 @@ Exceptions of this library.
     * UnsupportedClientError              no adapter guards this client
   * ScopeError (ValueError)               the tenant or customer is missing, a wildcard or wrong
   * RedactionError                        the content could not be redacted
+    * ContentTooLargeError                it has more text than one call may carry
   * KeyMismatchError                      the store was written under another key
   * StoreUnavailableError                 the breaker is open or the bulkhead is full
   * DeadlineExceededError (TimeoutError)  the store did not answer in time

@@ -112,7 +112,7 @@ async def test_local_qdrant(make_scope, sink, seen, monkeypatch):
 def test_closed_loop(make_scope, sink, seen, eventually):
     """What a thread brings to a loop that has gone is given to nobody, and its place is free."""
     gate, client = threading.Event(), AsyncQdrantClient(":memory:")
-    scope = make_scope(sink)
+    scope = make_scope(sink, pii_model="none")
     guarded = scope.qdrant(client)
 
     async def hang(*_args, **_kwargs):

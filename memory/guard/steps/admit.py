@@ -75,7 +75,7 @@ class Admit:
 
     def _until(self, call: Call) -> float:
         """Return the monotonic seconds until which *call* may wait."""
-        return call.started + (call.limits.deadline_s or LONGEST_S)
+        return call.started + call.loading_s + (call.limits.deadline_s or LONGEST_S)
 
     def _admit_waited(self, call: Call, *, found: bool) -> None:
         limits = call.limits
@@ -90,7 +90,7 @@ class Admit:
 
     def _begin_deadline(self, call: Call) -> None:
         """Note how much of its time the call has left for the store."""
-        left_s = call.limits.deadline_s - (self._clock() - call.started)
+        left_s = call.limits.deadline_s - (self._clock() - call.started - call.loading_s)
         if left_s > 0 or call.method.inline:
             call.left_s = left_s
             return

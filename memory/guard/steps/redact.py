@@ -13,7 +13,7 @@ from functools import partial
 from ....telemetry.process.faults import Faults
 from ...errors import ContentTooLargeError, RedactionError
 from ...limits.workers import Expired, Workers
-from ...privacy.engine.pace import LongRedaction, LoopPace, ThreadPace
+from ...privacy.engine.pace import LongRedaction, LoopPace, SlowRedaction, ThreadPace
 from ...privacy.engine.redaction import Redaction
 from ...privacy.scoped_redactor import ScopedRedactor
 from ..call import Call, error_name
@@ -73,12 +73,12 @@ class Redact:
             if call.private:
                 return
             if call.limits.deadline_s:
-                redaction.keep_short(None)
+                redaction.keep_short(None if self._redactor.redactor.is_prepared else _ON_LOOP)
             else:
                 redaction.keep_within(self._redactor.bound)
             self._take(call, redaction, call.method.redact(call.arguments, redaction))
-        except LongRedaction:
-            self._redact_on_worker(call)
+        except LongRedaction as left:
+            self._redact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
 
@@ -88,15 +88,19 @@ class Redact:
             if not call.private:
                 redaction.keep_short(_ON_LOOP)
                 self._take(call, redaction, call.method.redact(call.arguments, redaction))
-        except LongRedaction:
-            return self._aredact_on_worker(call)
+        except LongRedaction as left:
+            return self._aredact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
         return None
 
-    def _redact_on_worker(self, call: Call) -> None:
+    def _redact_on_worker(self, call: Call, left: LongRedaction) -> None:
         redaction, pace = self._begin_anew(call)
         try:
+            if self._must_load(left):
+                began = self._clock()
+                self._redactor.redactor.prepare()
+                call.loading_s = self._clock() - began
             work = partial(call.method.redact, call.arguments, redaction)
             redacted = self._workers.run(work, self._left_s(call) or 0.0, _nothing)
             self._take(call, redaction, redacted)
@@ -105,9 +109,13 @@ class Redact:
         finally:
             pace.is_abandoned = True
 
-    async def _aredact_on_worker(self, call: Call) -> None:
+    async def _aredact_on_worker(self, call: Call, left: LongRedaction) -> None:
         redaction, pace = self._begin_anew(call)
         try:
+            if self._must_load(left):
+                began = self._clock()
+                await self._workers.acall(self._redactor.redactor.prepare, None, _nothing)
+                call.loading_s = self._clock() - began
             work = partial(call.method.redact, call.arguments, redaction)
             redacted = await self._workers.acall(work, self._left_s(call), _nothing)
             self._take(call, redaction, redacted)
@@ -124,6 +132,12 @@ class Redact:
         redaction.keep_within(self._redactor.bound, pace)
         return redaction, pace
 
+    def _must_load(self, left: LongRedaction) -> bool:
+        """Tell whether something is to be loaded first: once in a process, for seconds."""
+        redactor = self._redactor.redactor
+        slow = isinstance(left, SlowRedaction) and not redactor.is_prepared
+        return slow or redactor.waits_for_model
+
     def _take(self, call: Call, redaction: Redaction, redacted: Arguments) -> None:
         redaction.end_call()
         call.redaction, call.arguments = redaction, redacted
@@ -133,7 +147,10 @@ class Redact:
     def _left_s(self, call: Call) -> float | None:
         """Return the seconds that *call* has left. None: all there are."""
         deadline_s = call.limits.deadline_s
-        return max(0.0, deadline_s - (self._clock() - call.started)) if deadline_s else None
+        return max(0.0, deadline_s - self._taken_s(call)) if deadline_s else None
+
+    def _taken_s(self, call: Call) -> float:
+        return self._clock() - call.started - call.loading_s
 
     def _failure(self, call: Call, exc: Exception) -> Exception:
         """Return what the call ends with: a passed deadline is no fault of the redactor."""

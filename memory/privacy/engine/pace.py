@@ -17,6 +17,10 @@ class LongRedaction(BaseException):
     """The rest takes long: begin anew on another thread. No adapter takes it for a failure."""
 
 
+class SlowRedaction(LongRedaction):
+    """A language model, or Presidio, is needed, which may have to be loaded first."""
+
+
 class AbandonedError(RedactionError):
     """Nobody waits for this redaction any more."""
 
@@ -34,11 +38,11 @@ class Pace(Protocol):
 
 
 class LoopPace:
-    """The pace on the thread of an event loop."""
+    """The pace on the thread of an event loop, or of a caller for whom nothing is loaded yet."""
 
     def before_slow_work(self) -> None:
         """Leave the thread."""
-        raise LongRedaction
+        raise SlowRedaction
 
     def between_pieces(self) -> None:
         """Go on: the text is short."""

@@ -83,6 +83,9 @@ class Redactor:
         operators: Replace it.
         limits: Limits of the work for one text.
         rebuild: Functions by type, for values of types that are not known here.
+
+    Attributes:
+        is_prepared: Everything is loaded, by `prepare`.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Redactor:
         self._rebuild = dict(rebuild or {})
         self._cache = RedactionCache(entries=self._limits.cached)
         self._known = lru_cache(maxsize=256)(KnownIdentifiers)
+        self.is_prepared = False
 
     def begin(
         self,
@@ -126,6 +130,12 @@ class Redactor:
     def prepare(self) -> None:
         """Load the model and Presidio now, so that no call waits for them."""
         self._engine.presidio.prepare()
+        self.is_prepared = True
+
+    @property
+    def waits_for_model(self) -> bool:
+        """Whether a language model is still to be loaded."""
+        return not self.is_prepared and self._engine.presidio.model.state is ModelState.IDLE
 
     def redact(
         self,

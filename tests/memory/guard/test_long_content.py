@@ -164,6 +164,27 @@ async def test_the_model_is_never_asked_on_the_loops_thread(
     assert threading.current_thread() not in asked
 
 
+async def test_loading_a_model_counts_against_no_deadline(
+    make_guard, search, reach, fresh, clock, events_of
+):
+    """It takes seconds, once in a process: the call that comes first is answered."""
+    redactor = fresh(model="no_such_model_anywhere")
+    prepare = redactor.prepare
+
+    def load():
+        clock.now += 60
+        prepare()
+
+    redactor.prepare = load
+    guard = make_guard(redactor=redactor, clock=clock)
+    search.arguments["query"] = "Homero Portillo moved to Lisbon"
+
+    assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
+    assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
+    assert clock.now == 60
+    assert [event.status for event in events_of(guard)] == [Status.OK] * 2
+
+
 async def test_short_content_stays_where_it_is(make_guard, search, fresh, searches):
     """A thread costs more than the search of a sentence."""
     guard = make_guard(redactor=fresh(), deadlines_s=NO_DEADLINES)

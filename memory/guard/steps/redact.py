@@ -81,6 +81,9 @@ class Redact:
             self._redact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
+        except BaseException:
+            _end_redaction(call)
+            raise
 
     def _aredact(self, call: Call) -> Awaitable[None] | None:
         try:
@@ -92,6 +95,9 @@ class Redact:
             return self._aredact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
+        except BaseException:
+            _end_redaction(call)
+            raise
         return None
 
     def _redact_on_worker(self, call: Call, left: LongRedaction) -> None:
@@ -157,6 +163,7 @@ class Redact:
         return exc if isinstance(exc, Expired) else self._refusal(call, exc)
 
     def _refusal(self, call: Call, exc: Exception) -> RedactionError:
+        _end_redaction(call)
         self._faults.note("guard.redact", exc)
         called = f"{self._store}.{call.method.name}"
         if isinstance(exc, ContentTooLargeError):
@@ -167,6 +174,12 @@ class Redact:
             f"store was not asked ({f'it holds a {kind}' if kind else error_name(exc)})",
             kind=kind,
         )
+
+
+def _end_redaction(call: Call) -> None:
+    """Lift the bounds of a redaction that failed: the event's labels are made with it."""
+    if call.redaction is not None:
+        call.redaction.end_call()
 
 
 def _nothing() -> None:

@@ -350,6 +350,31 @@ async def test_what_there_is_no_time_to_search_is_not_lost_silently(
         assert event.status is Status.REFUSED
 
 
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+async def test_a_failed_redaction_still_makes_labels(
+    make_guard, make_operation, reach, fresh, events_of, error
+):
+    """The event of a refused call has its labels, whatever they take to search."""
+    guard = make_guard(redactor=fresh())
+
+    def redact(_arguments, redaction):
+        redaction.text("x" * (SHORT_CHARS - 100))
+        raise error
+
+    label = "passport 123456789 " + "and so on " * 20
+    operation = writing(make_operation, [], redact=redact, collection=lambda _arguments: label)
+    if error is ValueError:
+        assert await put(guard, operation, reach) == []
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            await put(guard, operation, reach)
+
+    (event,) = events_of(guard)
+    assert event.collection
+    assert "123456789" not in event.collection
+    assert not event.collection.startswith("[REDACTED")
+
+
 async def test_labels_and_later_items_are_not_counted(make_guard, make_operation, reach, fresh):
     """The bound is of what a call carries as it is made."""
     guard = make_guard(redactor=fresh(), bound=BOUNDED)

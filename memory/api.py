@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..telemetry.event.event import Deletes, OperationClass
 from .context import Scope
 from .errors import ScopeError
+from .guard.failures import CallerMistake
 from .guard.operation import Arguments, Method, Operation, Summary
 from .guard.rows import checkpoint, forget, method_table, recall, remember, resume
 from .guard.step import Around, AsyncInvoke, Faces, Invoke, Step
@@ -100,7 +101,9 @@ class StoreBinding:
         methods: The guarded methods by name, asynchronous twins included. Of others, those in the
             adapter's `not_guarded` go straight to the client; what nobody names is guarded as a
             write, its arguments redacted as values.
-        is_failure: Tells a store's failure from a caller's mistake, by the exception.
+        caller_mistakes: Exceptions out of the store that are mistakes of the caller, each with the
+            place in the client that raises it. All others are the store's failure.
+        exits: ``SystemExit`` is its failure too: a library below the client ends the process.
         client: What is called. None: the client that was given.
         client_class: Returns the class of the guarded client. None: a subclass of the client's
             class whose `methods` are guarded.
@@ -120,7 +123,8 @@ class StoreBinding:
     """
 
     methods: Mapping[str, Row]
-    is_failure: Callable[[BaseException], bool]
+    caller_mistakes: Sequence[CallerMistake] = ()
+    exits: bool = False
     client: Any = None
     client_class: Callable[[type[Any]], type[Any]] | None = None
     subject_data: SubjectDataProvider | None = None
@@ -175,6 +179,7 @@ __all__ = [
     "Arguments",
     "Around",
     "AsyncInvoke",
+    "CallerMistake",
     "Checkable",
     "DataSubject",
     "Deduplication",

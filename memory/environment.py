@@ -28,8 +28,8 @@ def variables_set(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def variable_of(setting: str) -> str:
-    """Return the name of the variable of *setting*."""
-    return PREFIX + setting.upper()
+    """Return the name of the variable of *setting*, which may end in ``_``, for Python."""
+    return PREFIX + setting.rstrip("_").upper()
 
 
 def unknown_variables(

@@ -10,6 +10,7 @@ Exceptions of this library.
   * KeyMismatchError                      the store was written under another key
   * StoreUnavailableError                 the breaker is open or the bulkhead is full
   * DeadlineExceededError (TimeoutError)  the store did not answer in time
+  * UnexpectedAnswerError                 the store's answer is none that it documents
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
 
@@ -116,6 +117,25 @@ class DeadlineExceededError(MnemoscopeError, TimeoutError):
         super().__init__(f"{store}: no answer within {deadline_s:g} s; it may still take effect")
         self.store = store
         self.deadline_s = deadline_s
+
+
+class UnexpectedAnswerError(MnemoscopeError):
+    """
+    The store's answer is none that it documents, such as null or the page of a proxy.
+
+    Raised by operations that fail closed: forget, resume and checkpoint.
+
+    Attributes:
+        method: The method of the client.
+        kind: Name of the answer's type.
+    """
+
+    def __init__(self, method: str, kind: str) -> None:
+        super().__init__(
+            f"{method}() was answered with a {kind}, which the store does not document"
+        )
+        self.method = method
+        self.kind = kind
 
 
 class AuditUnavailableError(MnemoscopeError):

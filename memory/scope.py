@@ -391,10 +391,7 @@ class Mnemoscope:
         if guard is None:
             # Not under a lock, which a fork or a signal handler could meet held: of two made at
             # once, one is everybody's and the other is erased.
-            from .guard.decorator import function_failed  # noqa: PLC0415 - only where it is wanted
-
-            new = self._parts.guards.guard(store, is_failure=function_failed)
-            guard = self._observed.setdefault(store, new)
+            guard = self._observed.setdefault(store, self._parts.guards.guard(store))
         return guard
 
 

@@ -92,6 +92,8 @@ class Settings(BaseModel):
         journal: File for writes that a store does not accept; they are replayed when it is back.
             None: such writes are counted as lost.
         journal_max_bytes: Maximum size of that file.
+        raise_: ``unexpected``, for development: recalls and writes raise what a store raises, but
+            for known outages (connections, timeouts, 408, 429, 5xx). None: they fail open.
         prices: A JSON price file that extends or overrides the shipped one.
         prometheus_port: Port to serve ``/metrics`` on. None: not served.
         prometheus_address: IP address to serve it on: ``0.0.0.0`` or ``::`` where a scraper on
@@ -137,6 +139,7 @@ class Settings(BaseModel):
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
     journal_max_bytes: Annotated[int, Field(ge=1_024)] = MAX_BYTES
+    raise_: Literal["unexpected"] | None = None
     prices: Path | None = None
     prometheus_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
     prometheus_address: str = "127.0.0.1"
@@ -203,6 +206,7 @@ class Settings(BaseModel):
             places={each: getattr(self, f"concurrent_{each}") for each in CLASSES},
             waits_s={each: wait_s for each, wait_s in waits_s.items() if wait_s is not None},
             enforce_tenancy=self.tenancy == "enforce",
+            raise_unexpected=self.raise_ == "unexpected",
         )
 
     @property

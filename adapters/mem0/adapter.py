@@ -21,7 +21,7 @@ from ...memory.guard.step import Around
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
-from .failures import store_failed
+from .failures import HOSTED_MISTAKES, MISTAKES
 from .hosted_methods import HOSTED_METHODS, HOSTED_NOT_GUARDED, HOSTED_RAISES
 from .journal import writes
 from .model_usage import ModelCallRecorder
@@ -54,7 +54,8 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
     check = (CheckOwner(client),) if services.policy.enforce_tenancy else ()
     return StoreBinding(
         methods=rows,
-        is_failure=store_failed,
+        caller_mistakes=HOSTED_MISTAKES if hosted else MISTAKES,
+        exits=True,  # spaCy, where a model cannot be downloaded
         client_class=lambda base: _guarded_class(cast("Any", base)),
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
         writes=writes(client, rows, hosted=hosted),

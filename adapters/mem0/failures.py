@@ -1,105 +1,145 @@
 """
-Classification of mem0's exceptions: failures of the store, or mistakes of the caller.
+The caller's mistakes that mem0 raises exceptions for. All others are failures of the store.
 
-mem0 lets the exceptions of some twenty vector stores and as many model providers through. None of
-them may be imported here, so they are told by what they have in common: a status code if there is
-one, else the names of their types.
+mem0 lets the exceptions of some twenty vector stores and as many model providers through, and none
+of those are the caller's: a refused credential of the model provider, say, is the deployment's.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
-_TRANSIENT = frozenset({408, 429})
-_SERVER_ERROR = 500
-_LEAST, _MOST = 100, 599
-_HTTP = "HTTP_"
+from mem0 import exceptions  # type: ignore[import-untyped]  # it ships no types
 
-_THEIRS = frozenset(
-    {
-        "NetworkError",
-        "RateLimitError",
-        "VectorStoreError",
-        "VectorSearchError",
-        "EmbeddingError",
-        "LLMError",
-        "DatabaseError",
-        "CacheError",
-        "MemoryCorruptionError",
-    }
+from ...memory.api import CallerMistake
+
+_MAIN = "mem0.memory.main"
+_CLIENT = "mem0.client.main"
+_ANSWER = "mem0.client.utils:_handle_http_error"
+
+
+def _is_by_service(error: Any) -> bool:
+    # The service explains itself in JSON. A page of HTML is from something in front of it.
+    return bool(error.details)
+
+
+def _names_memory(error: Any) -> bool:
+    asked = error.debug_info or {}
+    path = str(asked.get("url"))
+    return _is_by_service(error) and "/memories/" in path and asked.get("method") != "POST"
+
+
+MISTAKES = (
+    CallerMistake(
+        what="an empty query",
+        error=ValueError,
+        where=(
+            f"{_MAIN}:_validate_and_trim_search_query",
+            f"{_CLIENT}:_validate_and_trim_search_query",
+        ),
+    ),
+    CallerMistake(
+        what="`user_id` and the like beside `filters`",
+        error=ValueError,
+        where=(f"{_MAIN}:_reject_top_level_entity_params", f"{_CLIENT}:search"),
+    ),
+    CallerMistake(
+        what="an empty id, or one with white space in it",
+        error=ValueError,
+        where=(f"{_MAIN}:_validate_and_trim_entity_id",),
+    ),
+    CallerMistake(
+        what="a `top_k` or `threshold` that is no number, or out of range",
+        error=ValueError,
+        where=(f"{_MAIN}:_validate_search_params",),
+    ),
+    CallerMistake(
+        what="nobody to remember it for",
+        error=exceptions.ValidationError,
+        where=(f"{_MAIN}:_build_filters_and_metadata",),
+    ),
+    CallerMistake(
+        what="messages, or a type of memory, that `add` does not take",
+        error=(ValueError, exceptions.ValidationError),
+        where=(f"{_MAIN}:add", f"{_CLIENT}:add"),
+    ),
+    CallerMistake(
+        what="an expiration that is no date",
+        error=ValueError,
+        where=(f"{_MAIN}:_normalize_expiration_date",),
+    ),
+    CallerMistake(
+        what="filters that name nobody",
+        error=ValueError,
+        where=(f"{_MAIN}:search", f"{_MAIN}:get_all", f"{_MAIN}:delete_all"),
+    ),
+    CallerMistake(
+        what="a filter of another form",
+        error=ValueError,
+        where=(
+            f"{_MAIN}:_process_metadata_filters",
+            f"{_MAIN}:process_condition",
+            "mem0.vector_stores.qdrant:_create_filter",
+            "mem0.vector_stores.qdrant:_build_field_condition",
+        ),
+    ),
+    CallerMistake(
+        what="an update of nothing",
+        error=ValueError,
+        where=(f"{_MAIN}:update", f"{_CLIENT}:update"),
+    ),
+    CallerMistake(
+        what="the id of no memory",
+        error=ValueError,
+        where=(f"{_MAIN}:_update_memory", f"{_MAIN}:delete", f"{_MAIN}:_delete_memory"),
+    ),
+    CallerMistake(
+        what="an image without its address",
+        error=ValueError,
+        where=("mem0.memory.utils:parse_vision_messages",),
+    ),
 )
-_ANYBODYS = frozenset(
-    {
-        # httpx, under the clients of Qdrant and of the model providers
-        "TransportError",
-        "ResponseHandlingException",
-        "ResourceExhaustedResponse",
-        "APIConnectionError",
-        "APITimeoutError",
-        # databases: psycopg, sqlite3, pymysql, redis, pymongo, elasticsearch
-        "OperationalError",
-        "ConnectionError",
-        "ConnectionFailure",
-        "TimeoutError",
-        "ConnectionTimeout",
-        # grpc's and Google's
-        "ServiceUnavailable",
-        "DeadlineExceeded",
-        "ResourceExhausted",
-    }
+"""What ``Memory`` and ``AsyncMemory`` raise. The hosted clients share some of it."""
+
+HOSTED_MISTAKES = (
+    *(row for row in MISTAKES if any(each.startswith(_CLIENT) for each in row.where)),
+    CallerMistake(
+        what="`user_id` and the like beside `filters`, for `get_all`",
+        error=ValueError,
+        where=(f"{_CLIENT}:get_all",),
+    ),
+    CallerMistake(
+        what="a feedback that there is none of",
+        error=ValueError,
+        where=(f"{_CLIENT}:feedback",),
+    ),
+    CallerMistake(
+        what="nobody whose memories to delete",
+        error=ValueError,
+        where=(f"{_CLIENT}:delete_users",),
+    ),
+    CallerMistake(
+        what="a change of nothing in the project",
+        error=ValueError,
+        where=(f"{_CLIENT}:update_project",),
+    ),
+    CallerMistake(
+        what="arguments that do not bind",
+        error=TypeError,
+        where=("mem0.client.utils:wrapper", "mem0.client.utils:async_wrapper"),
+        how="called",
+    ),
+    CallerMistake(
+        what="a request that the service finds invalid (400, 409, 422)",
+        error=exceptions.ValidationError,
+        where=(_ANSWER,),
+        when=_is_by_service,
+    ),
+    CallerMistake(
+        what="the id of no memory (404)",
+        error=exceptions.MemoryNotFoundError,
+        where=(_ANSWER,),
+        when=_names_memory,
+    ),
 )
-_GRPC_FAILURES = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL"})
-
-
-def store_failed(exc: BaseException) -> bool:
-    """
-    Tell whether the store failed: it is down, slow or overloaded. False: a caller's mistake.
-
-    ``SystemExit`` counts: spaCy raises it inside mem0 where a model cannot be downloaded.
-    """
-    if isinstance(exc, SystemExit):
-        return True
-    blamed = _blamed(exc)
-    status = _status(blamed)
-    if status is not None:
-        return status >= _SERVER_ERROR or status in _TRANSIENT
-    grpc = _grpc_status(blamed)
-    if grpc is not None:
-        return grpc in _GRPC_FAILURES
-    return any(_fails(kind) for kind in (*type(exc).__mro__, *type(blamed).__mro__))
-
-
-def _blamed(exc: BaseException) -> BaseException:
-    """Return the model provider's own exception, which mem0 wraps: it knows the status."""
-    wrapped = type(exc).__name__ in {"LLMError", "EmbeddingError"}
-    return exc.__cause__ if wrapped and exc.__cause__ is not None else exc
-
-
-def _fails(kind: type) -> bool:
-    if kind.__module__ == "mem0.exceptions":
-        return kind.__name__ in _THEIRS
-    return kind.__name__ in _ANYBODYS or kind is OSError
-
-
-def _status(exc: Any) -> int | None:
-    response = getattr(exc, "response", None)
-    code = getattr(exc, "error_code", None)
-    spelled = code[len(_HTTP) :] if isinstance(code, str) and code.startswith(_HTTP) else ""
-    candidates = (
-        getattr(exc, "status_code", None),
-        getattr(response, "status_code", None),
-        getattr(exc, "code", None),
-        int(spelled) if spelled.isdigit() else None,
-    )
-    return next((each for each in candidates if _is_http(each)), None)
-
-
-def _is_http(value: Any) -> TypeGuard[int]:
-    return isinstance(value, int) and _LEAST <= value <= _MOST
-
-
-def _grpc_status(exc: Any) -> str | None:
-    if "RpcError" not in {kind.__name__ for kind in type(exc).__mro__}:
-        return None
-    name: Any = getattr(exc.code(), "name", None)
-    return name if isinstance(name, str) else None
+"""What ``MemoryClient`` and ``AsyncMemoryClient`` raise."""

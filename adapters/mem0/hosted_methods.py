@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
+from ..toolkit.type_guards import is_dict, is_list
 from . import arguments, methods, results, scoping, tenancy
 from .methods import BY_SCOPE, CHANGED, REDACTED
 
@@ -18,7 +20,7 @@ _PROFILE: dict[str, Any] = {
 }
 _SETTINGS: dict[str, Any] = {**REDACTED, "content": arguments.content}
 
-HOSTED_METHODS: dict[str, Method] = {
+_ROWS: dict[str, Method] = {
     **{name: methods.METHODS[name] for name in ("add", "search", "reset")},
     "get_all": replace(methods.METHODS["get_all"], neutral=results.empty_page),
     **{
@@ -61,6 +63,17 @@ HOSTED_METHODS: dict[str, Method] = {
         remember("update_profile_settings", "update_memory", **_SETTINGS),
         remember("update_project", "update_memory", **_SETTINGS),
     ),
+}
+
+_ANSWERS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_ROWS, is_dict),
+    **dict.fromkeys(("search", "get_all", "users"), results.is_page),
+    "history": is_list,
+}
+"""What each method's documentation says of its answer."""
+
+HOSTED_METHODS: dict[str, Method] = {
+    name: replace(row, answer=_ANSWERS[name]) for name, row in _ROWS.items()
 }
 """Method by name, for both clients."""
 

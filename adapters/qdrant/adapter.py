@@ -10,21 +10,16 @@ one is synchronous code, which would block its event loop while it answers: it i
 
 from __future__ import annotations
 
-import sqlite3
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
-import grpc  # type: ignore[import-untyped]  # grpcio ships no types
-import httpx
-from pydantic import ValidationError
 from qdrant_client import AsyncQdrantClient, QdrantClient
-from qdrant_client.common.client_exceptions import QdrantException
-from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.guard import Guard
 from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
+from .failures import MISTAKES
 from .headers import headers_for
 from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
@@ -56,7 +51,7 @@ def bind(
         points.owner_keys.add(owner_key)
     return StoreBinding(
         methods=rows,
-        is_failure=store_failed,
+        caller_mistakes=MISTAKES,
         client_class=lambda base: _class_of(cast("Any", base), owner_key, inline=inline),
         subject_data=points,
         # A write can be made again on another thread only.
@@ -95,59 +90,6 @@ def _class_of(base: Any, owner_key: str | None, *, inline: bool) -> type[Any]:
         not_guarded=frozenset(NOT_GUARDED),
     )
     return guarded_class(base, methods)
-
-
-# -- failures --------------------------------------------------------------------------------------
-
-_FAILED_CODES = frozenset(
-    {
-        grpc.StatusCode.ABORTED,
-        grpc.StatusCode.CANCELLED,
-        grpc.StatusCode.DATA_LOSS,
-        grpc.StatusCode.DEADLINE_EXCEEDED,
-        grpc.StatusCode.INTERNAL,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.UNKNOWN,
-    }
-)
-_MALFORMED = (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
-_TIMEOUT, _TOO_MANY, _BAD_REQUEST, _SERVER_ERROR = 408, 429, 400, 500
-
-
-def store_failed(exc: BaseException) -> bool:
-    """Tell a failure of Qdrant from a caller's mistake."""
-    if isinstance(exc, UnexpectedResponse):
-        return _failed_status(exc.status_code)
-    if isinstance(exc, ResponseHandlingException):
-        return _failed_source(exc.source)
-    if isinstance(exc, grpc.RpcError):
-        code = getattr(exc, "code", None)
-        return code is None or code() in _FAILED_CODES
-    if isinstance(exc, RuntimeError):
-        return _is_closed(exc)
-    return isinstance(exc, (QdrantException, sqlite3.Error, OSError))
-
-
-def _failed_status(status: int | None) -> bool:
-    # Below 400 it is a redirect or a captive portal: somebody answered, but not the store.
-    if status is None or status < _BAD_REQUEST or status >= _SERVER_ERROR:
-        return True
-    return status in {_TIMEOUT, _TOO_MANY}
-
-
-def _failed_source(source: BaseException) -> bool:
-    """Classify the exception that the client wrapped, which may be its own mistake in a request."""
-    if isinstance(source, httpx.HTTPError):
-        return not isinstance(source, _MALFORMED)
-    if isinstance(source, RuntimeError):
-        return _is_closed(source)
-    return isinstance(source, (ValidationError, OSError))
-
-
-def _is_closed(exc: RuntimeError) -> bool:
-    # Local mode, httpx and the gRPC channel pool have no type for it, only words.
-    return "closed" in str(exc) or "grpc connection" in str(exc)
 
 
 def _is_synchronous(client: AsyncQdrantClient) -> bool:

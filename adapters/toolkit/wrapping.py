@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
-from ...memory.api import AdapterServices, Row, StoreAdapter, StoreBinding
+from ...memory.api import AdapterServices, Around, Method, Row, StoreAdapter, StoreBinding
 from ...memory.errors import UnsupportedClientError
+from ...memory.guard.answers import CheckAnswer
 from .binding import method_by_key
 from .proxy import GuardedMethods, guard_of, guarded_class, unwrap_instrumented, wrap
 
@@ -47,13 +48,14 @@ def _wrapped(
     guard = services.guards.guard(
         adapter.store,
         db_system=adapter.db_system,
-        is_failure=binding.is_failure,
+        caller_mistakes=binding.caller_mistakes,
+        exits=binding.exits,
         serialise=binding.serialise,
         blocks=binding.blocks,
         writes=binding.writes
         and replace(binding.writes, method=partial(method_by_key, adapter.client_types)),
         steps=binding.steps,
-        around=binding.around,
+        around=(*_checks(binding), *binding.around),
         retries=binding.retries,
         parts=binding.parts,
     )
@@ -69,6 +71,12 @@ def _wrapped(
     else:
         kind = binding.client_class(base)
     return wrap(client if binding.client is None else binding.client, guard, kind)
+
+
+def _checks(binding: StoreBinding) -> tuple[Around, ...]:
+    rows = binding.methods.values()
+    says = any(isinstance(row, Method) and row.answer is not None for row in rows)
+    return (CheckAnswer(),) if says else ()
 
 
 @lru_cache(maxsize=64)

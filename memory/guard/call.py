@@ -67,7 +67,7 @@ class Call:
             redacted, and waits for the audit trail, by the rules that hold for this one.
         private: Nested calls of the same scope find their arguments redacted already.
         sheltered: Part of another guarded call, which fails, open or closed, for both.
-        failed_below: Types of exceptions that failing stores below this call raised.
+        outages_below: Types of exceptions that stores below this call raised in an outage.
         inside: The store is at work on it: what is called now, from there, is nested.
         redacted: This call redacted its `arguments`, so its event may hold them.
         reached_store_at: Monotonic seconds, or None while it has not.
@@ -77,6 +77,7 @@ class Call:
         result: What the store returned, or the neutral value in place of it.
         error: What a step or the store raised. None: nothing.
         failed: `error` is a failure of the store, not a mistake of the caller.
+        outage: And one that stores are known to have while they are down.
         neutral: The caller gets `result`, a neutral value, in place of `error`.
         status: How it ended, once it has.
         late: The store was still at work as the caller was answered.
@@ -103,7 +104,7 @@ class Call:
     covered: bool = False
     private: bool = False
     sheltered: bool = False
-    failed_below: tuple[type[BaseException], ...] = ()
+    outages_below: tuple[type[BaseException], ...] = ()
     inside: bool = False
     redacted: bool = False
     reached_store_at: float | None = None
@@ -113,6 +114,7 @@ class Call:
     result: Any = field(default=None, repr=False)
     error: BaseException | None = field(default=None, repr=False)
     failed: bool = False
+    outage: bool = False
     neutral: bool = False
     status: Status = Status.OK
     late: bool = False

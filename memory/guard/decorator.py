@@ -27,33 +27,6 @@ OPERATIONS = {
 }
 """The OTel GenAI operation names that an observed function may have, and their classes."""
 
-_PROGRAMMING_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
-
-
-def function_failed(exc: BaseException) -> bool:
-    """
-    Tell a store's failure from a mistake in the function, where the store is unknown.
-
-    Drivers raise exceptions of their own for an outage, so every `Exception` is one that is neither
-    a programming error nor a control-flow signal of LangGraph (``GraphInterrupt`` is an Exception).
-    A group is one if all in it are.
-    """
-    if isinstance(exc, ExceptionGroup):
-        return all(map(function_failed, cast("ExceptionGroup[Exception]", exc).exceptions))
-    if not isinstance(exc, Exception) or isinstance(exc, _PROGRAMMING_ERRORS):
-        return False
-    return not any(kind.__module__ == "langgraph.errors" for kind in type(exc).__mro__)
-
 
 class GuardSource(Protocol):
     """Finds guards when a function is called."""

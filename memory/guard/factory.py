@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..journal.journal import Journal
     from ..journal.writes import JournalledWrites
     from .call import Call
+    from .failures import CallerMistake
     from .guard import Guard
     from .steps.audit_gate import AwaitAudit, RequireAudit
     from .steps.classify import Classify
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
 Limits: TypeAlias = Mapping[OperationClass, ClassLimits]
 
 _IMPORTED_LATE = (
+    ".failures",
     ".guard",
+    ".outages",
     ".steps.classify",
     ".steps.deadline",
     ".steps.journal",
@@ -108,7 +111,8 @@ class GuardFactory:
         store: str,
         *,
         db_system: str | None = None,
-        is_failure: Callable[[BaseException], bool] | None = None,
+        caller_mistakes: Sequence[CallerMistake] = (),
+        exits: bool = False,
         serialise: AbstractContextManager[Any] | None = None,
         blocks: Callable[[], bool] | None = None,
         writes: JournalledWrites | None = None,
@@ -123,8 +127,8 @@ class GuardFactory:
         Args:
             store: Its name in events and metrics.
             db_system: OpenTelemetry's name of the database, where the store is one.
-            is_failure: Tells a store's failure from a caller's mistake, by the exception. None:
-                errors of the operating system, of connections and of time are the store's.
+            caller_mistakes: Exceptions out of the store that are not its failure.
+            exits: ``SystemExit`` is its failure.
             serialise: Held around each synchronous call, for clients that are not thread-safe.
             blocks: Tells of a client whose coroutines are synchronous code whether they are that
                 now, so that they are run on threads. None: they are not.
@@ -135,13 +139,15 @@ class GuardFactory:
             parts: Splits calls that hold several operations, each of which has an event.
         """
         # asyncio costs a tenth of the time to configure a scope: not before a client is wrapped.
+        from .failures import Failures  # noqa: PLC0415
         from .guard import Guard  # noqa: PLC0415
-        from .steps.classify import Classify, is_store_failure  # noqa: PLC0415
+        from .steps.classify import Classify  # noqa: PLC0415
         from .steps.deadline import Deadline  # noqa: PLC0415
         from .steps.retry import Retry  # noqa: PLC0415
 
         limits = limits_by_class(self.policy, self.clock)
-        classify = Classify(is_failure or is_store_failure, self.faults)
+        failures = Failures(caller_mistakes, self.faults, exits=exits)
+        classify = Classify(failures, self.faults, raise_unexpected=self.policy.raise_unexpected)
         deadline = Deadline(
             self.workers,
             self.clock,

@@ -76,6 +76,8 @@ class Method:
         deletes: How much it deletes: every method of class ``forget`` says so, no other does.
         neutral: Makes the value that a caller gets in place of the store's answer, from the
             redacted arguments. None where the class fails closed: the error is raised.
+        answer: Tells whether an answer is one that the store documents; any other is its failure.
+            None: its client sees to that.
         redact: Returns the arguments with every text redacted, as new objects. Must not consume
             iterators and must not touch the caller's objects.
         scope: Whom the arguments name. May raise `ScopeError` for wildcards and ids that are not
@@ -101,6 +103,7 @@ class Method:
     op_class: OperationClass
     deletes: Deletes | None = None
     neutral: Callable[[Arguments], Any] | None = None
+    answer: Callable[[Any], bool] | None = None
     redact: Callable[[Arguments, Redaction], Arguments] = _as_given
     scope: Callable[[Arguments], Scope] = nobody
     collection: Callable[[Arguments], str | None] = _nothing

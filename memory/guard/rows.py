@@ -22,6 +22,7 @@ class MethodOptions(TypedDict, total=False):
     """The optional fields of a `Method`, which has their meaning and their defaults."""
 
     neutral: Callable[[Arguments], Any] | None
+    answer: Callable[[Any], bool] | None
     redact: Callable[[Arguments, Redaction], Arguments]
     scope: Callable[[Arguments], Scope]
     collection: Callable[[Arguments], str | None]

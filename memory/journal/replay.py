@@ -21,6 +21,7 @@ from ...telemetry.process.faults import Faults
 from ..context import context
 from ..errors import StoreUnavailableError
 from ..guard.call import Call
+from ..guard.outages import is_of_the_deployment, is_outage
 from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
 from ..guard.steps.deadline import Deadline
@@ -38,6 +39,9 @@ HUNG_S = 60.0
 
 KEEP_S = 5.0
 """Longest time that a caller waits for the journal's disk."""
+
+MOST_TRIES = 8
+"""Tries after which a write is given up that fails by itself: it would hold up all that follow."""
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _POLL_S = 0.02
@@ -108,6 +112,8 @@ class Replay:
         self._workers = workers
         self._faults = faults
         self._clock = clock
+        self._odd: Entry | None = None
+        self._tries = 0
 
     def replay(self, until: float | None = None) -> bool:
         """
@@ -247,11 +253,19 @@ class Replay:
         except BaseException as exc:
             call.error, call.failed = exc, self._classify.is_failure(exc)
             self._admit.settle(call)
-            if call.failed:
+            if call.failed and not self._is_hopeless(entry, exc):
                 raise _NotNowError from None
             raise
         self._admit.settle(call)
         return answer
+
+    def _is_hopeless(self, entry: Entry, exc: BaseException) -> bool:
+        """Tell whether *entry* alone fails, with what no outage is, and has failed often enough."""
+        if is_outage(exc) or is_of_the_deployment(exc) or not isinstance(exc, Exception):
+            return False
+        self._tries = self._tries + 1 if self._odd is entry else 1
+        self._odd = entry
+        return self._tries >= MOST_TRIES
 
     def _strike(
         self, entry: Entry, call: Call, exc: Exception | None = None

@@ -95,6 +95,7 @@ class Policy:
         checkpoint_pauses_s: Seconds between the attempts to write a checkpoint, one fewer than
             there are attempts. Nothing else is retried: the caller knows whether it may be.
         enforce_tenancy: Refuse operations without the scope their store needs.
+        raise_unexpected: Raise a store's failures in every class, but for known outages.
     """
 
     deadlines_s: Mapping[OperationClass, float] = field(default_factory=lambda: DEADLINES_S)
@@ -104,6 +105,7 @@ class Policy:
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     checkpoint_pauses_s: tuple[float, ...] = (0.05, 0.25)
     enforce_tenancy: bool = False
+    raise_unexpected: bool = False
 
     def __post_init__(self) -> None:
         for op_class, seconds in self.deadlines_s.items():

@@ -14,7 +14,6 @@ from bench import Bench, bench_of
 
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
-from mnemoscope.memory.guard.steps.classify import is_store_failure
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.memory.testing import CapturingSink
@@ -84,9 +83,11 @@ def make_bench(
 def make_guard(make_bench: Callable[..., Bench]) -> Callable[..., Guard]:
     """Return a factory of guards; what is not a guard's own goes to the bench."""
 
-    def make(*, failed: Any = is_store_failure, serialise: Any = None, **given: Any) -> Guard:
+    def make(
+        *, mistakes: Any = (), exits: bool = False, serialise: Any = None, **given: Any
+    ) -> Guard:
         return make_bench(**given).guard(
-            "crm", is_failure=failed, serialise=serialise, retries=True
+            "crm", caller_mistakes=mistakes, exits=exits, serialise=serialise, retries=True
         )
 
     return make

@@ -41,7 +41,8 @@ from ...toolkit.proxy import (
     guarded_class,
     wrap,
 )
-from ..backends import in_own_loop, is_shared, is_thread_bound, store_failed
+from ..backends import in_own_loop, is_shared, is_thread_bound
+from ..failures import SAVER_MISTAKES
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints
 from .subject_data import CheckpointSubjectData
@@ -132,7 +133,7 @@ def bind(
     waiting = _degraded(client, services) if degraded else None
     return StoreBinding(
         methods=_rows(redact=redact),
-        is_failure=store_failed,
+        caller_mistakes=SAVER_MISTAKES,
         client_class=lambda base: _guarded_class(cast("Any", base), redact, bound),
         subject_data=CheckpointSubjectData(client),
         steps=() if waiting is None else (waiting,),
@@ -148,7 +149,6 @@ def _degraded(saver: Any, services: AdapterServices) -> DegradedCheckpoints:
         STORE,
         saver=saver,
         rows=_AGAIN,
-        is_failure=store_failed,
         replayer=guards.replayer,
         faults=guards.faults,
         clock=guards.clock,

@@ -184,9 +184,9 @@ def _labelled(arguments: Arguments, redaction: Redaction) -> Arguments:
     result = LabelledArguments(arguments)
     checkpoint = arguments.get("checkpoint")
     values = checkpoint.get("channel_values") if is_dict(checkpoint) else None
-    writes = arguments.get("writes")
-    names = values or [each[0] for each in (writes if is_sequence(writes) else ()) if _is_write(each)]
-    result.channels = [redaction.label(each) for each in names]
+    given = arguments.get("writes")
+    writes = filter(_is_write, given if is_sequence(given) else ())
+    result.channels = [redaction.label(each) for each in values or [each[0] for each in writes]]
     return result
 
 

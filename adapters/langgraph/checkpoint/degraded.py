@@ -14,10 +14,11 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import Any
 
-from ....memory.errors import DeadlineExceededError, StoreUnavailableError
+from ....memory.errors import StoreUnavailableError
 from ....memory.guard.call import Call
 from ....memory.guard.guard import Guard
 from ....memory.guard.operation import Arguments, Method, Operation
+from ....memory.guard.outages import is_outage
 from ....memory.guard.step import Faces
 from ....memory.journal.replayer import Replayer
 from ....telemetry.event.event import Journalled, OperationClass, Status
@@ -39,7 +40,6 @@ class DegradedCheckpoints:
         store: The guard's store.
         saver: The saver.
         rows: The rows of ``put`` and ``put_writes``, which redact nothing.
-        is_failure: Tells a store's failure from a caller's mistake.
         replayer: The thread that writes what waits, for savers that are called synchronously.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
@@ -51,7 +51,6 @@ class DegradedCheckpoints:
         *,
         saver: Any,
         rows: dict[str, Method],
-        is_failure: Callable[[BaseException], bool],
         replayer: Replayer,
         faults: Faults,
         clock: Callable[[], float],
@@ -59,7 +58,6 @@ class DegradedCheckpoints:
         self._store = store
         self._saver = saver
         self._rows = rows
-        self._is_failure = is_failure
         self._replayer = replayer
         self._faults = faults
         self._clock = clock
@@ -107,11 +105,11 @@ class DegradedCheckpoints:
             call.error, call.status = None, Status.DEGRADED
         elif call.journal is Journalled.REPLAYED:
             if call.error is not None:
-                never = call.admission is not None and not call.failed
+                never = call.admission is not None and not call.outage
                 call.journal = Journalled.LOST if never else Journalled.NO
         elif call.error is None:
             self._follow(call)
-        elif (call.failed or call.status is Status.REJECTED) and self._make_neutral(call):
+        elif (call.outage or call.status is Status.REJECTED) and self._make_neutral(call):
             call.neutral, call.journal = True, Journalled.APPENDED
             if call.status is Status.ERROR:
                 call.status = Status.DEGRADED
@@ -215,8 +213,7 @@ class DegradedCheckpoints:
         return True
 
     def _failed_again(self, exc: Exception) -> bool | None:
-        ours = (StoreUnavailableError, DeadlineExceededError)
-        if not isinstance(exc, ours) and not self._is_failure(exc):
+        if not is_outage(exc):
             return False
         pause_s = min(POLL_S * 2**self._failures, _LONGEST_PAUSE_S)
         self._failures = min(self._failures + 1, _MOST_DOUBLINGS)

@@ -33,7 +33,8 @@ from ....memory.api import (
     remember,
 )
 from ...toolkit.proxy import GuardedMethods, guarded_class
-from ..backends import in_own_loop, is_shared, is_thread_bound, store_failed
+from ..backends import in_own_loop, is_shared, is_thread_bound
+from ..failures import STORE_MISTAKES
 from .addresses import Addresses, is_labels
 from .batch import batch_parts
 from .journal import writes
@@ -140,7 +141,7 @@ def bind(
     rows = _methods(addresses)
     return StoreBinding(
         methods=rows,
-        is_failure=store_failed,
+        caller_mistakes=STORE_MISTAKES,
         client_class=lambda base: _guarded_class(cast("Any", base), addresses, thread_bound),
         subject_data=StoreSubjectData(client, customer_at),
         # A write can be made again on another thread only.

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Callable
 
 from ....telemetry.event.event import Status
 from ....telemetry.process.faults import Faults
-from ...errors import (
-    REFUSALS,
-    DeadlineExceededError,
-    RedactionError,
-    StoreUnavailableError,
-)
+from ...errors import REFUSALS, RedactionError
 from ...limits.policy import FAILS_OPEN
 from ...limits.workers import Expired
 from ..call import Call, outer_call
+from ..failures import Failures
 from ..operation import Method, Summary
+from ..outages import is_outage
 from ..step import Faces
-
-
-def is_store_failure(exc: BaseException) -> bool:
-    """Return whether *exc* is a store's failure, for stores without an adapter."""
-    return isinstance(exc, OSError)  # ConnectionError and TimeoutError are
 
 
 class Classify:
@@ -30,13 +21,17 @@ class Classify:
     Classifies the outcome of each call.
 
     Args:
-        is_failure: Tells a store's failure from a caller's mistake, by the exception.
+        failures: Tells a store's failure from a caller's mistake, by the exception.
         faults: Where errors of our own, and of the adapter's functions, are noted.
+        raise_unexpected: Failures that are no known outage are raised, in every class.
     """
 
-    def __init__(self, is_failure: Callable[[BaseException], bool], faults: Faults) -> None:
-        self._is_failure = is_failure
+    def __init__(
+        self, failures: Failures, faults: Faults, *, raise_unexpected: bool = False
+    ) -> None:
+        self.is_failure = failures.is_failure
         self._faults = faults
+        self._raise_unexpected = raise_unexpected
 
     def faces(self, _method: Method) -> Faces:
         """Return the face after the store: for every method."""
@@ -67,25 +62,14 @@ class Classify:
 
     def _classify_error(self, call: Call, error: BaseException) -> None:
         call.late = call.is_at_work or isinstance(error, Expired)
-        call.failed = self.is_failure(error) or isinstance(error, call.failed_below)
-        if call.failed and call.sheltered and (outer := outer_call()) is not None:
-            outer.failed_below = (*outer.failed_below, type(error))
+        call.failed = self.is_failure(error)
+        call.outage = call.failed and (is_outage(error) or isinstance(error, call.outages_below))
+        if call.outage and call.sheltered and (outer := outer_call()) is not None:
+            outer.outages_below = (*outer.outages_below, type(error))
         # An item of a lazy iterable, redacted as the store pulled it, may turn out not to be.
-        refused = isinstance(error, RedactionError)
-        call.neutral = (call.failed or refused) and self.make_neutral(call)
+        opens = call.outage if self._raise_unexpected else call.failed
+        call.neutral = (opens or isinstance(error, RedactionError)) and self.make_neutral(call)
         call.status = status_of(error, neutral=call.neutral)
-
-    def is_failure(self, error: BaseException) -> bool:
-        """Tell whether *error* is the store's failure."""
-        if isinstance(error, (Expired, StoreUnavailableError, DeadlineExceededError)):
-            return True  # the latter two come from a guard below this one
-        if not isinstance(error, (Exception, SystemExit)):
-            return False
-        try:
-            return self._is_failure(error)
-        except Exception as ours:  # noqa: BLE001 - classifying fails towards the caller seeing it
-            self._faults.note("guard.classify", ours)
-            return False
 
     def make_neutral(self, call: Call) -> bool:
         """Make the neutral value the result of *call*. False: it has none."""

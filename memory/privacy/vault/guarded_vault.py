@@ -7,7 +7,6 @@ fails closed. So the audit trail records what was revealed to whom.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
@@ -65,12 +64,6 @@ _FORGET = Method(
 )
 
 
-def _is_store_failure(exc: BaseException) -> bool:
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - loaded long before it is raised
-
-    return isinstance(exc, (OSError, sqlite3.Error, InvalidTag))
-
-
 class GuardedVault:
     """
     The vault of a scope, behind a guard.
@@ -84,7 +77,7 @@ class GuardedVault:
         self._vault = vault
         self._faults = guards.faults
         self._enforced_tenancy = guards.policy.enforce_tenancy
-        self._guard = guards.guard("vault", is_failure=_is_store_failure)
+        self._guard = guards.guard("vault")
 
     def reveal(self, text: str, *, customer: str | None = None, tenant: str | None = None) -> str:
         """Return *text* with *customer*'s own pseudonyms resolved; see `Mnemoscope.reveal`."""

@@ -7,6 +7,7 @@ import contextvars
 import gc
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from bench import bench_of
@@ -20,6 +21,7 @@ from mnemoscope.memory.errors import (
     StoreUnavailableError,
 )
 from mnemoscope.memory.guard.call import last_event, outer_call
+from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.operation import Summary
 from mnemoscope.memory.limits.breaker import NORMAL
 from mnemoscope.memory.limits.policy import CLASSES, BreakerPolicy
@@ -31,6 +33,9 @@ from mnemoscope.telemetry.process.faults import Faults
 RECALL, FORGET = OperationClass.RECALL, OperationClass.FORGET
 SHORT = {RECALL: 0.05, FORGET: 0.05, OperationClass.CHECKPOINT: 0.05}
 SHAKY = BreakerPolicy(minimum_calls=1, window_calls=1)
+
+
+MISTAKE = CallerMistake(what="a mistake", error=(ValueError, TypeError), where=(__name__,))
 
 
 def raising(exc):
@@ -110,7 +115,7 @@ class TestAnswers:
         self, make_guard, make_operation, reach, events_of, overrides, exc
     ):
         """What is raised is raised unchanged: classes that fail closed, and callers' mistakes."""
-        guard = make_guard(checkpoint_pauses_s=())
+        guard = make_guard(checkpoint_pauses_s=(), mistakes=[MISTAKE])
 
         with pytest.raises(type(exc)) as seen:
             await reach(guard, make_operation(**overrides), raising(exc))
@@ -142,7 +147,7 @@ class TestAnswers:
         self, make_guard, search, reach, events_of
     ):
         """A library below the store may call sys.exit() for its own trouble."""
-        guard = make_guard(failed=lambda exc: isinstance(exc, SystemExit))
+        guard = make_guard(exits=True)
 
         assert await reach(guard, search, raising(SystemExit(1))) == []
         assert [event.error for event in events_of(guard)] == ["SystemExit"]
@@ -151,24 +156,18 @@ class TestAnswers:
     async def test_no_adapter_can_have_other_base_exceptions_swallowed(
         self, make_guard, search, reach, exc
     ):
-        """Even a classifier that calls everything a failure."""
-        guard = make_guard(failed=lambda _exc: True)
+        """Not even one whose library ends the process."""
+        guard = make_guard(exits=True)
 
         with pytest.raises(type(exc)):
             await reach(guard, search, raising(exc))
 
-    async def test_a_broken_classifier_shows_the_caller_the_error(self, make_guard, search, reach):
-        """In doubt the caller sees what the store raised, and the doubt is counted."""
+    async def test_a_broken_row_of_mistakes_is_no_reason_to_raise(self, make_guard, search, reach):
+        """In doubt it is the store's failure, and the doubt is counted."""
+        broken = replace(MISTAKE, when=lambda _exc: 1 / 0)
+        guard = make_guard(mistakes=[broken])
 
-        def failed(_exc):
-            raise RuntimeError
-
-        guard, exc = make_guard(failed=failed), ConnectionError()
-
-        with pytest.raises(ConnectionError) as seen:
-            await reach(guard, search, raising(exc))
-
-        assert seen.value is exc
+        assert await reach(guard, search, raising(ValueError())) == []
         assert guard._faults.counts["guard.classify"] == 1
 
     async def test_a_broken_neutral_value_shows_the_caller_the_error(
@@ -875,7 +874,7 @@ class TestRetries:
     @pytest.mark.parametrize("op_class", CLASSES)
     async def test_nothing_else_is_tried_again(self, make_guard, make_operation, reach, op_class):
         """No other class, and no mistake of the caller's: only it knows whether it may be."""
-        guard, asked = make_guard(checkpoint_pauses_s=(0.0, 0.0)), []
+        guard, asked = make_guard(checkpoint_pauses_s=(0.0, 0.0), mistakes=[MISTAKE]), []
         exc = ValueError if op_class is OperationClass.CHECKPOINT else ConnectionError
 
         def store(_arguments):
@@ -908,7 +907,7 @@ class TestRetries:
 class TestBreaking:
     async def test_only_store_failures_count(self, make_guard, search, reach):
         """A caller that keeps making mistakes does not close the store to others."""
-        guard = make_guard(breaker=SHAKY)
+        guard = make_guard(breaker=SHAKY, mistakes=[MISTAKE])
         for exc in (ValueError(), KeyboardInterrupt(), asyncio.CancelledError()):
             with pytest.raises(type(exc)):
                 await reach(guard, search, raising(exc))
@@ -917,7 +916,7 @@ class TestBreaking:
 
     async def test_a_mistake_gives_the_probe_back(self, make_guard, search, reach, clock):
         """The next caller may find out whether the store is back."""
-        guard = make_guard(breaker=SHAKY, clock=clock)
+        guard = make_guard(breaker=SHAKY, clock=clock, mistakes=[MISTAKE])
         await reach(guard, search, raising(ConnectionError()))
         clock.now += 6
         with pytest.raises(ValueError, match="mistake"):

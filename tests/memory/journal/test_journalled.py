@@ -12,13 +12,14 @@ import pytest
 from bench import bench_of, journalling
 
 from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import StoreUnavailableError
+from mnemoscope.memory.errors import StoreUnavailableError, UnexpectedAnswerError
+from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
 from mnemoscope.memory.guard.steps.journal import JournalWrites
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import Journal
-from mnemoscope.memory.journal.replay import HUNG_S
+from mnemoscope.memory.journal.replay import HUNG_S, MOST_TRIES
 from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
 from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.memory.limits.workers import Expired
@@ -42,6 +43,8 @@ GET = Method(
     name="get", operation="search_memory", op_class=OperationClass.RECALL, neutral=lambda _: None
 )
 TABLE = {each.name: each for each in (PUT, ADD, STREAM, FORGET, GET)}
+PATIENT = BreakerPolicy(minimum_calls=32)
+MISTAKE = CallerMistake(what="a value of no kind", error=ValueError, where=(__name__,))
 
 
 class Store:
@@ -116,6 +119,12 @@ class Store:
 
     async def astream(self, items: Any) -> str:
         return self.stream(items)
+
+
+class Refused(Exception):  # noqa: N818 - a client's own name
+    """What a client raises for credentials that a store does not know."""
+
+    status_code = 401
 
 
 class Deduplication:
@@ -213,7 +222,7 @@ def make_rig(make_bench, journals, colour, monkeypatch):
             twin="a",
             once=Deduplication(),
         )
-        guard = bench.guard("crm", writes=writes)
+        guard = bench.guard("crm", writes=writes, caller_mistakes=[MISTAKE])
         return Rig(guard, store, is_async=colour == "async")
 
     return make
@@ -531,6 +540,38 @@ async def test_a_write_that_the_store_refuses_when_it_is_made_again_is_lost(rig,
 
     assert rig.waits == 0
     assert [each[1:] for each in outcomes(rig)[2:]] == [("error", "lost"), ("error", "lost")]
+
+
+async def test_a_write_that_fails_by_itself_is_given_up_at_last(make_rig, outcomes):
+    """It would hold up what comes after; before, whatever failed is given time to be mended."""
+    rig = make_rig(breaker=PATIENT)
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    await rig.do("put", key="b", value=2)
+    rig.store.down = KeyError("odd")
+    for _ in range(MOST_TRIES - 1):
+        await rig.replay()
+    waited = rig.waits
+    await rig.replay()
+
+    assert waited == 2
+    assert [each[1:] for each in outcomes(rig)[2:]] == [("error", "lost")]
+
+
+@pytest.mark.parametrize("failure", [UnexpectedAnswerError("put", "str"), Refused()], ids=repr)
+async def test_what_the_deployment_is_to_blame_for_costs_no_write(make_rig, outcomes, failure):
+    """Refused credentials and another server's answers are mended for all writes at once."""
+    rig = make_rig(breaker=PATIENT)
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="a", value=1)
+    rig.store.down = failure
+    for _ in range(MOST_TRIES + 1):
+        await rig.replay()
+    rig.store.down = None
+    await rig.replay()
+
+    assert rig.store.items == {"a": 1}
+    assert [each[1:] for each in outcomes(rig)[1:]] == [("ok", "replayed")]
 
 
 async def test_a_record_that_cannot_be_read_any_more_is_lost(rig, outcomes, tmp_path):

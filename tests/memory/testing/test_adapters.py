@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import wraps
 
 import pytest
 
 from mnemoscope.memory.api import (
+    CallerMistake,
     Deletes,
     Method,
     OperationClass,
@@ -123,14 +125,14 @@ CASE = AdapterCase(
 )
 
 
-def a_case(*, methods=(), provider=NotesOfPeople, is_failure=None, adapter=(), **changed):
+def a_case(*, methods=(), provider=NotesOfPeople, mistakes=(), adapter=(), **changed):
     """Return the case of the notes, with what is changed in the adapter, methods or binding."""
     rows = {**METHODS, **dict(methods)}
 
     def bind(client, services, /):
         return StoreBinding(
             methods={name: row for name, row in rows.items() if row is not None},
-            is_failure=is_failure or (lambda exc: isinstance(exc, OSError)),
+            caller_mistakes=mistakes,
             subject_data=provider and provider(client),
         )
 
@@ -153,6 +155,22 @@ class Another(Notes):
 
     def merge(self, other):
         return
+
+
+def logged(method):
+    """Return *method* as some decorators do: what does not bind is found out inside of them."""
+
+    @wraps(method)
+    def called(*args, **kwargs):
+        return method(*args, **kwargs)
+
+    return called
+
+
+class Decorated(Notes):
+    """A client of which the adapter does not say so."""
+
+    find = logged(Notes.find)
 
 
 class Forgetful(NotesOfPeople):
@@ -215,8 +233,10 @@ BREACHES = {
     "find finds something in an empty store": {
         "methods": changed("find", summary=lambda found, _: Summary(hits=1))
     },
-    "find raises ConnectionError: does is_failure know it?": {"is_failure": lambda exc: False},
-    "find is told as ['degraded']: expected one event, error": {"is_failure": lambda exc: True},
+    "find raises ConnectionError: is it a row of caller_mistakes?": {
+        "mistakes": [CallerMistake(what="", error=Exception, where=("mnemoscope",), how="beneath")]
+    },
+    "find is told as ['degraded']: expected one event, error": {"make_client": Decorated},
     "binding lists nothing about them": {"provider": None},
     "what was erased is still listed": {"provider": Forgetful},
     "what was erased is erased once more": {"provider": Forgetful},

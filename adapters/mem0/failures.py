@@ -93,11 +93,6 @@ MISTAKES = (
         error=ValueError,
         where=(f"{_MAIN}:_update_memory", f"{_MAIN}:delete", f"{_MAIN}:_delete_memory"),
     ),
-    CallerMistake(
-        what="an image without its address",
-        error=ValueError,
-        where=("mem0.memory.utils:parse_vision_messages",),
-    ),
 )
 """What ``Memory`` and ``AsyncMemory`` raise. The hosted clients share some of it."""
 
@@ -112,11 +107,6 @@ HOSTED_MISTAKES = (
         what="a feedback that there is none of",
         error=ValueError,
         where=(f"{_CLIENT}:feedback",),
-    ),
-    CallerMistake(
-        what="nobody whose memories to delete",
-        error=ValueError,
-        where=(f"{_CLIENT}:delete_users",),
     ),
     CallerMistake(
         what="a change of nothing in the project",

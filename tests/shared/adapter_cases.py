@@ -125,7 +125,9 @@ class Service:
         if path.endswith("/history/"):
             return httpx.Response(200, json=results)
         if path.endswith(f"/{_NOBODYS_ID}/"):
-            return httpx.Response(200, text=json.dumps(_FOUND if self.is_filled else None))
+            if not self.is_filled:
+                return httpx.Response(404, json={"detail": "no such memory"})
+            return httpx.Response(200, json=_FOUND)
         return httpx.Response(200, json={"count": len(results), "results": results})
 
 

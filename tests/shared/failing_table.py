@@ -2,8 +2,8 @@
 What a host sees when a store raises: every exception, in every class of every store.
 
 The exceptions come out of the layer below the real client: mem0's embedder and vector store,
-Qdrant's local engine, the data of LangGraph's store and saver. `observed` makes the calls;
-`page` is the table of ``docs/failing.md``, written by ``python tests/shared/failing_table.py``.
+Qdrant's local engine, the data of LangGraph's store and saver. `observed` makes the calls; `page`
+makes the tables of ``docs/failing.md`` of them: ``make failing-table``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -33,9 +32,14 @@ from pydantic import TypeAdapter, ValidationError
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from mnemoscope.adapters.langgraph.failures import SAVER_MISTAKES, STORE_MISTAKES
+from mnemoscope.adapters.mem0.failures import HOSTED_MISTAKES
+from mnemoscope.adapters.mem0.failures import MISTAKES as MEM0_MISTAKES
+from mnemoscope.adapters.qdrant.failures import MISTAKES as QDRANT_MISTAKES
 from mnemoscope.memory.testing.capture import scope_for_tests
 
-BEGIN, END = "<!-- failing_table: begin -->", "<!-- failing_table: end -->"
+BEGIN, END = "<!-- failing table: begin -->", "<!-- failing table: end -->"
+BEGIN_MISTAKES, END_MISTAKES = "<!-- mistakes: begin -->", "<!-- mistakes: end -->"
 HERE = {"user_id": "c-42"}
 SIZE = models.VectorParams(size=2, distance=models.Distance.COSINE)
 _REQUEST = httpx.Request("POST", "http://model.test")
@@ -349,7 +353,7 @@ def page(cells: Iterable[Cell]) -> str:
 
 
 def _grouped(raised: dict[str, set[str]]) -> Iterator[str]:
-    """Yield names of exceptions, with all ordinary ones as one word, and the kind where it tells."""
+    """Yield names of exceptions, all ordinary ones as one, with the kind where it tells."""
     both = {name for name, kinds in raised.items() if len(kinds) == 2}
     if both >= EXCEPTIONS.keys():
         yield "any exception"
@@ -367,22 +371,44 @@ def all_cells() -> list[Cell]:
     return [cell for store, kind in SUBJECTS for cell in observed(store, kind, raised)]
 
 
-def with_table(text: str, table: str) -> str:
-    """Return the page *text* with *table* in place of the one it has."""
-    head, _, rest = text.partition(BEGIN)
-    return head + table + rest.partition(END)[2]
+MISTAKES = {
+    "mem0": MEM0_MISTAKES,
+    "mem0, hosted": HOSTED_MISTAKES,
+    "Qdrant": QDRANT_MISTAKES,
+    "LangGraph store": STORE_MISTAKES,
+    "LangGraph checkpointer": SAVER_MISTAKES,
+}
+"""The callers' mistakes, by store."""
 
+
+def mistakes() -> str:
+    """Return the table of the callers' mistakes."""
+    lines = [
+        BEGIN_MISTAKES,
+        "| store | mistake | raised as | where in the client |",
+        "|---|---|---|---|",
+    ]
+    for store, rows in MISTAKES.items():
+        for row in rows:
+            kinds = row.error if isinstance(row.error, tuple) else (row.error,)
+            errors = ", ".join(f"`{each.__name__}`" for each in kinds)
+            places = ", ".join(f"`{each}`" for each in row.where)
+            lines.append(f"| {store} | {row.what} | {errors} | {places} |")
+    return "\n".join((*lines, END_MISTAKES))
+
+
+def with_tables(text: str, cells: Iterable[Cell]) -> str:
+    """Return the page *text* with tables of today in place of those that it has."""
+    for begin, end, table in (
+        (BEGIN, END, page(cells)),
+        (BEGIN_MISTAKES, END_MISTAKES, mistakes()),
+    ):
+        head, _, rest = text.partition(begin)
+        text = head + table + rest.partition(end)[2]
+    return text
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "failing.md"
 
 if __name__ == "__main__":
-    cells = all_cells()
-    if sys.argv[1:] == ["--count"]:
-        ordinary = [
-            each
-            for each in cells
-            if each.op_class in {"recall", "remember"} and each.exception in EXCEPTIONS
-        ]
-        raised = [each for each in ordinary if each.status == "error"]
-        sys.stdout.write(f"{len(raised)} of {len(ordinary)} recalls and writes raised\n")
-    else:
-        target = Path(__file__).parents[2] / "docs" / "failing.md"
-        target.write_text(with_table(target.read_text("utf-8"), page(cells)), "utf-8")
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), all_cells()), "utf-8")

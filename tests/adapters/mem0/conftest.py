@@ -94,11 +94,13 @@ class Service:
     Attributes:
         requests: Method, path with query, body.
         answer: Status and body of the next answers, or the exception of the transport.
+        page: Text of the next answers, in place of `answer`.
     """
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, Any]] = []
         self.answer: tuple[int, Any] | Exception = (200, {"results": []})
+        self.page: str | None = None
 
     def handle(self, request: httpx.Request) -> httpx.Response:
         target = request.url.raw_path.decode()
@@ -106,6 +108,8 @@ class Service:
             return httpx.Response(200, json=ACCOUNT)
         body = json.loads(request.content) if request.content else None
         self.requests.append((request.method, target, body))
+        if self.page is not None:
+            return httpx.Response(200, text=self.page)
         if isinstance(self.answer, Exception):
             raise self.answer
         status, content = self.answer

@@ -23,7 +23,6 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 
-from mnemoscope.adapters.langgraph.backends import store_failed
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER, METHODS, NOT_GUARDED
 from mnemoscope.adapters.langgraph.store.addresses import Addresses
 from mnemoscope.adapters.toolkit.proxy import guard_of
@@ -390,55 +389,6 @@ class TestOutage:
 
         assert store.search(NAMESPACE, query="anything") == []
         assert told(events) == [("search", Status.DEGRADED, None)]
-
-    @pytest.mark.parametrize(
-        ("exc", "failed"),
-        [
-            (ConnectionResetError(), True),
-            (TimeoutError(), True),
-            (sqlite3.OperationalError("database is locked"), True),
-            (sqlite3.ProgrammingError(), False),
-            (sqlite3.IntegrityError(), False),
-            (ValueError(), False),
-            (KeyError(), False),
-            (InvalidNamespaceError(), False),
-            (asyncio.InvalidStateError(), False),
-            (NotImplementedError(), False),
-        ],
-        ids=lambda each: type(each).__name__,
-    )
-    def test_whose_fault_an_error_is(self, exc, failed):
-        """Errors of the database are the store's, all others the caller's."""
-        assert store_failed(exc) is failed
-
-    def test_a_missing_table_is_a_mistake(self):
-        """An operational error by name only: whoever forgot to set the store up must hear it."""
-        connection = sqlite3.connect(":memory:")
-        try:
-            with pytest.raises(sqlite3.OperationalError) as seen:
-                connection.execute("SELECT * FROM absent")
-        finally:
-            connection.close()
-
-        assert not store_failed(seen.value)
-
-    @pytest.mark.parametrize(
-        ("status", "failed"), [(429, True), (503, True), (401, False), (404, False)]
-    )
-    def test_a_status_decides_where_there_is_one(self, status, failed):
-        """An HTTP error is told by its status, whatever its type is called."""
-        exc = type("APIConnectionError", (Exception,), {"status_code": status})()
-
-        assert store_failed(exc) is failed
-
-    @pytest.mark.parametrize(
-        ("sqlstate", "failed"), [("28P01", False), ("57P01", True), (None, True)]
-    )
-    def test_a_refused_login_is_a_mistake(self, sqlstate, failed):
-        """Of PostgreSQL's operational errors those that no waiting mends are the caller's."""
-        exc = type("OperationalError", (Exception,), {"sqlstate": sqlstate})()
-
-        assert store_failed(exc) is failed
 
 
 class TestBatch:

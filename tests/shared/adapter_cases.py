@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any

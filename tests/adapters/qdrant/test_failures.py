@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 from dataclasses import replace
 
-import grpc
 import httpx
 import pytest
 from bench import wrapping
-from pydantic import TypeAdapter, ValidationError
 from qdrant_client import AsyncQdrantClient, models
-from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.http.models import CountResult, FacetResponse, GroupsResult, QueryResponse
 

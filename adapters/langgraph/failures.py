@@ -19,7 +19,7 @@ STORE_MISTAKES = (
     CallerMistake(
         what="a namespace that is empty, or has a label with a period in it",
         error=InvalidNamespaceError,
-        where=(f"{_STORES}.base:_validate_namespace",),
+        where=(f"{_STORES}.base",),
     ),
     CallerMistake(
         what="something that the store does not have: times to live, coroutines",

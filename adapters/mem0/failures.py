@@ -29,6 +29,10 @@ def _names_memory(error: Any) -> bool:
     return _is_by_service(error) and "/memories/" in path and asked.get("method") != "POST"
 
 
+def _are_no_options(error: Any) -> bool:
+    return bool(error.name == "model_dump")
+
+
 MISTAKES = (
     CallerMistake(
         what="an empty query",
@@ -74,6 +78,12 @@ MISTAKES = (
         where=(f"{_MAIN}:search", f"{_MAIN}:get_all", f"{_MAIN}:delete_all"),
     ),
     CallerMistake(
+        what="an id in `filters` that is None",
+        error=AttributeError,
+        where=("mem0.memory.utils:process_telemetry_filters",),
+        how="called",
+    ),
+    CallerMistake(
         what="a filter of another form",
         error=ValueError,
         where=(
@@ -102,6 +112,13 @@ HOSTED_MISTAKES = (
         what="`user_id` and the like beside `filters`, for `get_all`",
         error=ValueError,
         where=(f"{_CLIENT}:get_all",),
+    ),
+    CallerMistake(
+        what="options of another type",
+        error=AttributeError,
+        where=(_CLIENT,),
+        how="called",
+        when=_are_no_options,
     ),
     CallerMistake(
         what="a feedback that there is none of",

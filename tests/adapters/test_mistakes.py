@@ -171,6 +171,8 @@ def mem0_calls(kind: type) -> Iterator[Call]:
                {"filters": {**HERE, "AND": "x"}})  # fmt: skip
     yield call("a filter of another form", empty, "search", ("tea",),
                {"filters": {**HERE, "size": {"near": 1}}})  # fmt: skip
+    yield call("an id in `filters` that is None", empty, "search", ("tea",),
+               {"filters": {"user_id": None}})  # fmt: skip
     yield call("an update of nothing", empty, "update", (ID,))
     yield call("the id of no memory", empty, "update", (ID,), {"text": "tea"})
     yield call("the id of no memory", empty, "delete", (ID,))
@@ -186,6 +188,7 @@ def hosted_calls(kind: type) -> Iterator[Call]:
                HERE)  # fmt: skip
     yield call("messages, or a type of memory, that `add` does not take", answers, "add", (5,),
                HERE)  # fmt: skip
+    yield call("options of another type", answers, "search", ("tea", 5))
     yield call("an update of nothing", answers, "update", (ID,))
     yield call("a feedback that there is none of", answers, "feedback", (ID,),
                {"feedback": "GREAT"})  # fmt: skip
@@ -236,6 +239,8 @@ def store_calls(prefix: str) -> Iterator[Call]:
     wrong = "a filter of another form"
     yield call("a namespace that is empty, or has a label with a period in it", InMemoryStore,
                f"{prefix}put", ((), "k", {"n": 1}))  # fmt: skip
+    yield call("a namespace that is empty, or has a label with a period in it", InMemoryStore,
+               f"{prefix}put", (("a", 7), "k", {"n": 1}))  # fmt: skip
     yield call("something that the store does not have: times to live, coroutines", InMemoryStore,
                f"{prefix}put", (NAMESPACE, "k", {"n": 1}), {"ttl": 5})  # fmt: skip
     yield call("something that the store does not have: times to live, coroutines",

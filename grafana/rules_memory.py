@@ -1,4 +1,4 @@
-"""The alerts about stores that fail, empty recalls and lost writes."""
+"""The alerts about stores that fail, calls that raise, empty recalls and lost writes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,21 @@ def memory(pace: Pace) -> Group:
     """Return the rules about the stores' answers."""
     return Group(
         name="memory",
-        rules=[*_records(pace), _degraded(pace), _breaker(pace), _empty(pace), _lost(pace)],
+        rules=[
+            *_records(pace),
+            _degraded(pace),
+            _errors(pace),
+            _breaker(pace),
+            _empty(pace),
+            _lost(pace),
+        ],
     )
 
 
 def _records(pace: Pace) -> tuple[Record, ...]:
     every = f'{_COUNT}{{store!~"{_NO_MEMORY}"}}[{pace("10m")}]'
     unanswered = f'{_COUNT}{{store!~"{_NO_MEMORY}",{_UNANSWERED}}}[{pace("10m")}]'
+    raised = f'{_COUNT}{{store!~"{_NO_MEMORY}",status="error"}}[{pace("10m")}]'
     half_hour = pace("30m")
     return (
         Record(
@@ -32,6 +40,15 @@ def _records(pace: Pace) -> tuple[Record, ...]:
         Record(
             name="store:mnemoscope_unanswered:increase10m",
             expr=f"sum by (job, store) (increase({unanswered}))\n",
+        ),
+        Record(
+            name="store:mnemoscope_errors:ratio10m",
+            expr=f"sum by (job, store) (rate({raised}))\n"
+            f"/ (sum by (job, store) (rate({every})) > 0)\n",
+        ),
+        Record(
+            name="store:mnemoscope_errors:increase10m",
+            expr=f"sum by (job, store) (increase({raised}))\n",
         ),
         Record(
             name="store:mnemoscope_empty_recalls:ratio30m",
@@ -56,6 +73,22 @@ def _degraded(pace: Pace) -> Alert:
         summary="Agents work without {{ $labels.store }}",
         description="{{ $value | humanizePercentage }} of the operations of {{ $labels.store }} "
         "were not answered by it in the last 10 minutes: degraded, timed out or rejected.",
+        board="overview",
+    )
+
+
+def _errors(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeErrorsRaised",
+        expr="store:mnemoscope_errors:ratio10m > 0.05\n"
+        "and store:mnemoscope_errors:increase10m >= 10\n",
+        wait=pace("2m"),
+        hold=pace("5m"),
+        severity="warning",
+        summary="Calls of {{ $labels.store }} raise errors in the agent",
+        description="{{ $value | humanizePercentage }} of the operations of {{ $labels.store }} "
+        "raised an error in the last 10 minutes: deletions and checkpoints of a store that fails, "
+        "or calls that make no sense to it.",
         board="overview",
     )
 

@@ -92,6 +92,12 @@ def recalls(every, empty):
     }
 
 
+def errors(good, raised):
+    """Return the series of operations that a store answered, and that raised."""
+    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",operation="add"'
+    return {f'{name},status="ok"}}': good, f'{name},status="error"}}': raised}
+
+
 def breaker(values):
     """Return a breaker's series: 0 closed, 1 half open, 2 open."""
     return {'mnemoscope_breaker_state{job="app",store="mem0",class="recall"}': values}
@@ -233,6 +239,21 @@ STORIES = [
         "DegradedAnswers",
         "flapping: one in a hundred fails, again and again",
         answers(counter((3 * HOUR, 99)), counter((3 * HOUR, 1))),
+    ),
+    fires(
+        "ErrorsRaised",
+        "every call makes no sense since a deployment",
+        errors(counter((HOUR, 60), (20, 0)), counter((HOUR, 0), (20, 60))),
+    ),
+    quiet(
+        "ErrorsRaised",
+        "low traffic: two of three raise",
+        errors(counter((HOUR, 0), (1, 1), (20, 0)), counter((HOUR, 0), (2, 1), (20, 0))),
+    ),
+    quiet(
+        "ErrorsRaised",
+        "one in a hundred raises, again and again",
+        errors(counter((3 * HOUR, 99)), counter((3 * HOUR, 1))),
     ),
     fires("BreakerOpen", "open for ten minutes", breaker(gauge((10, 0), (10, 2)))),
     fires(

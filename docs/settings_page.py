@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from mnemoscope.memory import Settings
+from mnemoscope.memory.settings import variable_of
 
 PAGE = Path(__file__).parent / "settings.md"
 
@@ -18,7 +19,8 @@ HEAD = """\
 # Settings
 
 Each setting is an environment variable `MNEMOSCOPE_<NAME>` and, in lower case and without the
-prefix, a keyword argument of `configure()` and `load_settings()`, which wins over the environment.
+prefix, a keyword argument of `configure()` and `load_settings()`, which wins over the environment
+(`raise_` for `MNEMOSCOPE_RAISE`).
 A setting that makes no sense is refused when the scope is built, in one line that names the
 variable and never quotes its value.
 
@@ -88,7 +90,7 @@ def page() -> str:
     meanings = dict(parse(Settings.__doc__).items("Attributes"))
     parts = [HEAD]
     for name, info in Settings.model_fields.items():
-        parts.append(f"## MNEMOSCOPE_{name.upper()}\n")
+        parts.append(f"## {variable_of(name)}\n")
         parts.append(f"* Type: {type_of(info)}\n* Default: {default_of(info)}\n")
         parts.append(fill(meanings[name].replace("None:", "Unset:")) + "\n")
     standard = (bullet(f"{names}: {meaning}") for names, meaning in STANDARD_VARIABLES)

@@ -162,6 +162,51 @@ class TestAnswers:
         with pytest.raises(type(exc)):
             await reach(guard, search, raising(exc))
 
+    @pytest.mark.parametrize("exc", [ValueError("odd"), KeyError("odd"), RuntimeError("odd")])
+    async def test_what_is_unexpected_is_raised_where_a_setting_says_so(
+        self, make_guard, search, reach, events_of, exc
+    ):
+        """While an application is written, its author wants to see the traceback."""
+        guard = make_guard(raise_unexpected=True)
+
+        with pytest.raises(type(exc)) as seen:
+            await reach(guard, search, raising(exc))
+
+        assert seen.value is exc
+        assert [event.status for event in events_of(guard)] == [Status.ERROR]
+
+    async def test_an_outage_is_survived_even_then(self, make_guard, search, reach, events_of):
+        """It is the same in development."""
+        guard = make_guard(raise_unexpected=True)
+
+        assert await reach(guard, search, raising(ConnectionError("down"))) == []
+        assert [event.status for event in events_of(guard)] == [Status.DEGRADED]
+
+    async def test_an_outage_below_is_survived_even_then(
+        self, make_guard, make_operation, search, reach
+    ):
+        """A store that wraps what a guarded store below it raised has the same outage."""
+        below, guard = make_guard(raise_unexpected=True), make_guard(raise_unexpected=True)
+
+        def store(_arguments):
+            return below.call(make_operation(), raising(ConnectionError("down")))
+
+        assert guard.call(search, store) == []
+
+    async def test_an_unexpected_failure_counts_like_any_other(
+        self, make_guard, search, reach, events_of
+    ):
+        """Half of the calls must fail for the breaker to open: one odd record does not do it."""
+        guard = make_guard()
+        for number in range(20):
+            odd = number % 3 == 0
+            await reach(guard, search, raising(KeyError()) if odd else lambda _arguments: ["tea"])
+        assert Status.REJECTED not in {event.status for event in events_of(guard)}
+
+        for _ in range(20):
+            await reach(guard, search, raising(KeyError()))
+        assert events_of(guard)[-1].status is Status.REJECTED
+
     async def test_a_broken_row_of_mistakes_is_no_reason_to_raise(self, make_guard, search, reach):
         """In doubt it is the store's failure, and the doubt is counted."""
         broken = replace(MISTAKE, when=lambda _exc: 1 / 0)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import chromadb
-from mnemoscope_chroma.adapter import ADAPTER
+import pytest
+from mnemoscope_chroma.adapter import ADAPTER, MISTAKES
 
-from mnemoscope.memory.testing import AdapterCase, check_adapter
+from mnemoscope.memory.testing import AdapterCase, check_adapter, scope_for_tests
 
 CUSTOMER = {"customer": "c-42"}
 
@@ -55,3 +56,20 @@ def test_the_adapter_keeps_the_contract(tmp_path: Path) -> None:
             customer="c-42",
         )
     )
+
+
+def test_a_callers_mistake_is_raised_as_chroma_raises_it(tmp_path: Path) -> None:
+    """Each row of the table, provoked on a real collection."""
+    client = chromadb.PersistentClient(tmp_path / "mistaken")
+    bare = client.create_collection("notes", embedding_function=None)
+    bare.add(**written("tea"))
+    mistaken: list[dict[str, Any]] = [
+        {"query_embeddings": [[1.0, 0.0]], "where": {"note": {"$near": "tea"}}},
+        {"query_embeddings": [[1.0, 0.0, 0.0]]},
+    ]
+    with scope_for_tests() as (scope, _sink):
+        guarded = scope.guard(bare, adapter=ADAPTER)
+        for arguments, row in zip(mistaken, MISTAKES, strict=True):
+            with pytest.raises(row.error) as seen:
+                guarded.query(**arguments)
+            assert row.is_it(seen.value)

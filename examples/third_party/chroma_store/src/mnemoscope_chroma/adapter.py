@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx
 from chromadb.api.models.Collection import Collection
-from chromadb.errors import ChromaError
+from chromadb.errors import InvalidArgumentError
 
-from mnemoscope.memory.api import AdapterServices, StoreAdapter, StoreBinding
+from mnemoscope.memory.api import AdapterServices, CallerMistake, StoreAdapter, StoreBinding
 
 from .methods import NOT_GUARDED, RAISES, table
 from .subject_data import Documents
 
-_FAILED = frozenset({429, 500, 502, 503, 504})
+MISTAKES = (
+    CallerMistake(
+        what="arguments that Chroma finds invalid",
+        error=(ValueError, TypeError),
+        where=("chromadb.api",),
+    ),
+    CallerMistake(
+        what="a request that Chroma's engine finds invalid",
+        error=InvalidArgumentError,
+        where=("chromadb.api",),
+        how="called",
+    ),
+)
+"""All others are Chroma's failures."""
 
 
 def bind(
@@ -22,16 +34,9 @@ def bind(
     """Return what is to be known of a collection; *owner_key* in metadata holds owners' ids."""
     return StoreBinding(
         methods=table(owner_key),
-        is_failure=is_failure,
+        caller_mistakes=MISTAKES,
         subject_data=Documents(collection, owner_key),
     )
-
-
-def is_failure(exc: BaseException) -> bool:
-    """Tell a failure of Chroma from a caller's mistake."""
-    if isinstance(exc, ChromaError):
-        return exc.code() in _FAILED
-    return isinstance(exc, (OSError, httpx.TransportError))
 
 
 ADAPTER = StoreAdapter(

@@ -20,13 +20,14 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 from mnemoscope.memory import Settings
+from mnemoscope.memory.settings import variable_of
 
 ROOT = Path(__file__).parents[1]
 CLIENTS = re.compile(r"mem0|qdrant|langgraph|langchain", re.IGNORECASE)
 
 EXCEPTIONS = {
     "memory/scope.py": "the short names of the front door, and the adapters that they lead to",
-    "memory/guard/decorator.py": "GraphInterrupt, which is no failure, passes observed functions",
+    "memory/guard/failures.py": "GraphInterrupt, which is no failure, passes every guard",
     "telemetry/langsmith/factory.py": "LangSmith's own variables, by their older names",
     "telemetry/langsmith/sink.py": "LangSmith's own variables, by their older names, and its host",
     "telemetry/langsmith/runs.py": "a field of LangSmith's, by the name that LangSmith knows",
@@ -151,7 +152,7 @@ def test_the_settings_page_is_up_to_date_and_complete():
     page = settings_page.PAGE.read_text()
 
     assert page == settings_page.page()
-    assert all(f"## MNEMOSCOPE_{name.upper()}\n" in page for name in Settings.model_fields)
+    assert all(f"## {variable_of(name)}\n" in page for name in Settings.model_fields)
 
 
 def test_the_picture_of_the_architecture_is_up_to_date():

@@ -24,7 +24,7 @@ def _is_by_service(error: Any) -> bool:
 
 
 def _names_memory(error: Any) -> bool:
-    asked = error.debug_info or {}
+    asked: dict[str, Any] = error.debug_info or {}
     path = str(asked.get("url"))
     return _is_by_service(error) and "/memories/" in path and asked.get("method") != "POST"
 

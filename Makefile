@@ -71,6 +71,10 @@ bench-loop: $(STAMP)  ## Measure how long an event loop stands still while docum
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@$(PY) tests/benchmarks/pii.py $(FILE)
 
+.PHONY: service
+service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
+	@$(PY) tests/faults/service.py $(ARGS)
+
 phoenix: $(STAMP)  ## Run the demo against Arize Phoenix and check its traces: make phoenix ARGS=--keep
 	@test -d .venv-phoenix || { echo "==> building .venv-phoenix (once; a few minutes)"; $(PYTHON) -m venv .venv-phoenix; }
 	@.venv-phoenix/bin/python -m pip install --quiet --disable-pip-version-check "arize-phoenix>=8"

@@ -47,6 +47,18 @@ MISTAKES = (
         where=_CLIENTS,
     ),
     CallerMistake(
+        what="points that are no collection",
+        error=TypeError,
+        where=_CLIENTS,
+        how="called",
+    ),
+    CallerMistake(
+        what="a vector of another size than those of the collection, in local mode",
+        error=ValueError,
+        where=("qdrant_client.local.distances",),
+        how="called",
+    ),
+    CallerMistake(
         what="arguments of which no request can be made",
         error=ValidationError,
         where=_REMOTES,

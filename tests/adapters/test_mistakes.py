@@ -6,7 +6,7 @@ import asyncio
 import json
 import sqlite3
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -84,13 +84,16 @@ def hosted(kind: type, status: int = 200, body: Any = None) -> Any:
     return kind(api_key="key", host="http://mem0.test", client=sort(transport=transport))
 
 
-def local(kind: type) -> Any:
-    """Return a local Qdrant with a collection."""
+def local(kind: type, points: Sequence[models.PointStruct] = ()) -> Any:
+    """Return a local Qdrant with a collection, which has *points*."""
     client = kind(":memory:")
     size = models.VectorParams(size=2, distance=models.Distance.COSINE)
     made = client.create_collection("notes", vectors_config=size)
     if isawaitable(made):
         asyncio.run(_awaited(made))
+    written = client.upsert("notes", points=points) if points else None
+    if isawaitable(written):
+        asyncio.run(_awaited(written))
     return client
 
 
@@ -221,6 +224,10 @@ def qdrant_calls(kind: type) -> Iterator[Call]:
                    {"points": [point]})  # fmt: skip
     yield call("a request that the server finds invalid, by gRPC", partial(by_grpc, kind),
                "count", ("notes",))  # fmt: skip
+    yield call("points that are no collection", at_hand, "upsert", ("notes",), {"points": 7})
+    filled = partial(local, kind, points=[models.PointStruct(id=1, vector=[1.0, 0.0])])
+    yield call("a vector of another size than those of the collection, in local mode", filled,
+               "query_points", ("notes",), {"query": [1.0]})  # fmt: skip
     invalid = "a request that local mode finds invalid"
     yield call(invalid, at_hand, "upsert", ("notes",), {"points": [point]})
     yield call(invalid, at_hand, "query_points", ("notes",), {"query": [1.0, 0.0], "limit": 0})

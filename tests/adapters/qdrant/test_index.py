@@ -183,16 +183,17 @@ async def test_a_store_that_is_down_confirms_nothing_and_finds_nothing(remote, i
     assert [each.status for each in events()] == [Status.DEGRADED] * 2
 
 
-async def test_an_encoders_error_is_raised(make_local, index_on):
-    """It is not the store's failure, nor hidden as one."""
+async def test_an_encoder_that_fails_is_the_indexs_failure(make_local, index_on, events):
+    """What the index cannot do without is part of it; the event has the type of the error."""
 
     class Broken(Listening):
         def documents(self, texts, /):
             raise LookupError("no such model")
 
     index = index_on(make_local(), dense=Broken())
-    with pytest.raises(LookupError, match="no such model"):
-        await index("search", "refunds")
+
+    assert await index("search", "refunds") == []
+    assert (events()[-1].status, events()[-1].error) == (Status.DEGRADED, "LookupError")
 
 
 async def test_tenancy_reaches_both_searches(index, index_on, bench):

@@ -158,13 +158,11 @@ async def test_results_are_the_clients_own_objects(bench, client_type, make_loca
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("count", {"collection_name": "nowhere"}),
         ("query_points", {"collection_name": COLLECTION, "query": [1.0]}),
         ("query_points", {"collection_name": COLLECTION, "limit": 0}),
         ("query_points", {"collection_name": COLLECTION, "made_up": 1}),
         ("retrieve", {"collection_name": COLLECTION}),
         ("upsert", {"collection_name": COLLECTION, "points": 7}),
-        ("upsert", {"collection_name": "nowhere", "points": []}),
         ("delete", {"collection_name": "nowhere", "points_selector": [1]}),
         ("create_shard_key", {"collection_name": COLLECTION, "shard_key": "a"}),
     ],

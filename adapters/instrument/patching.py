@@ -37,6 +37,14 @@ _constructing: ContextVar[bool] = ContextVar("mnemoscope_constructing", default=
 _lock = threading.Lock()
 
 
+def _make_plain(kind: Any, *_args: Any, **_kwargs: Any) -> Any:
+    return object.__new__(kind)
+
+
+_PLAIN_NEW = staticmethod(_make_plain)
+"""In a class that was patched and restored: it makes objects as `object` does."""
+
+
 class _Patch:
     """One replaced attribute of a class, which can be restored."""
 
@@ -46,8 +54,15 @@ class _Patch:
         setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        """Restore the class as it was: an inherited attribute is inherited again."""
-        if self._own is None:
+        """
+        Restore the class as it was: an inherited attribute is inherited again.
+
+        But for ``__new__``: Python does not give a class its base's constructor back, and what
+        deleting it leaves takes no arguments (python/cpython#105888).
+        """
+        if self._name == "__new__":
+            setattr(self._owner, self._name, _PLAIN_NEW)
+        elif self._own is None:
             delattr(self._owner, self._name)
         else:
             setattr(self._owner, self._name, self._own)
@@ -209,7 +224,7 @@ def _patch_part(kind: Any, guarded: Callable[[Any], Any], scope: Mnemoscope) -> 
         self.__class__ = _class_of(proxy)
 
     _patches.append(_Patch(kind, "__init__", initialised))
-    if _has_dict(kind) or "__new__" in vars(kind):
+    if _has_dict(kind) or kind.__new__ not in {object.__new__, _make_plain}:
         return
 
     def made(cls: Any, *args: Any, **kwargs: Any) -> Any:

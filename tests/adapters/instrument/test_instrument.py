@@ -289,6 +289,20 @@ def test_every_class_is_put_back_identically(scope):
     assert guard_of(QdrantClient(":memory:")) is None
 
 
+def test_stores_are_made_as_before_once_restored(scope):
+    """With arguments too; and guarded again if they are instrumented again."""
+    index = {"dims": 1, "embed": lambda texts: [[0.0] for _ in texts]}
+    instrument(scope)
+    uninstrument()
+    bare = InMemoryStore(index=index)
+    instrument(scope)
+    guarded = InMemoryStore(index=index)
+    uninstrument()
+
+    assert guard_of(bare) is None
+    assert guard_of(guarded) is not None
+
+
 def test_instrumenting_twice_is_instrumenting_once(instrumented, scope):
     """The second call changes nothing, and one `uninstrument` undoes both."""
     assert instrument(scope) == ("mem0", "qdrant_client", "langgraph")

@@ -92,6 +92,16 @@ MISTAKES = (
         ),
     ),
     CallerMistake(
+        what="a query of a type that there is none of",
+        error=ValueError,
+        where=("qdrant_client.qdrant_fastembed", "qdrant_client.async_qdrant_fastembed"),
+    ),
+    CallerMistake(
+        what="a formula that local mode cannot evaluate",
+        error=ValueError,
+        where=("qdrant_client.hybrid",),
+    ),
+    CallerMistake(
         what="something that local mode does not have",
         error=NotImplementedError,
         where=("qdrant_client.local",),

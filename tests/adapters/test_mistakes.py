@@ -232,6 +232,15 @@ def qdrant_calls(kind: type) -> Iterator[Call]:
     yield call(invalid, at_hand, "upsert", ("notes",), {"points": [point]})
     yield call(invalid, at_hand, "query_points", ("notes",), {"query": [1.0, 0.0], "limit": 0})
     yield call(invalid, at_hand, "set_payload", ("notes",), {"payload": {"a": 1}, "points": [9]})
+    yield call("a query of a type that there is none of", filled, "query_points", ("notes",),
+               {"query": {"text": [1.0]}})  # fmt: skip
+    power = models.PowExpression(pow=models.PowParams(base="nothing", exponent=-5.0))
+    by_power = {
+        "prefetch": models.Prefetch(query=[1.0, 0.0]),
+        "query": models.FormulaQuery(formula=power, defaults={"nothing": 0.0}),
+    }
+    yield call("a formula that local mode cannot evaluate", filled, "query_points", ("notes",),
+               by_power)  # fmt: skip
     yield call("something that local mode does not have", at_hand, "delete_shard_key",
                ("notes", "a"))  # fmt: skip
     yield call("an iterable of the caller's own that raises", at_hand, "upload_points", ("notes",),

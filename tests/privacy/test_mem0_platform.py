@@ -101,7 +101,8 @@ def make_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             if request.url.path == "/v1/ping/":
                 return httpx.Response(200, json=ACCOUNT)
             exits.sent += (str(request.url).encode(), request.content)
-            return httpx.Response(200, json=FOUND)
+            is_history = request.url.path.endswith("/history/")
+            return httpx.Response(200, json=[] if is_history else FOUND)
 
         asynchronous = issubclass(kind, AsyncMemoryClient)
         http = httpx.AsyncClient if asynchronous else httpx.Client

@@ -21,7 +21,8 @@ class Incidents:
     Every kind of failure, once for each message.
 
     mem0 is down from the first message on; the CRM is an observed function that calls another
-    store; a note cannot be redacted; a search covers all customers; now and then an archive hangs.
+    store, and refuses to delete; a note cannot be redacted; a search covers all customers; now and
+    then an archive hangs.
 
     Args:
         scope: The scope that guards the stores.
@@ -35,6 +36,7 @@ class Incidents:
         self._contacts = observe(store="crm", operation="search_memory", neutral=list)(self._ask)
         self._archive = observe(store="archive", operation="search_memory", neutral=list)(_hang)
         self._note = observe(store="crm", operation="upsert_memory", neutral=dict)(self._fail)
+        self._removal = observe(store="crm", operation="delete_memory")(self._fail)
         StoreFault("mem0", FaultMode.DOWN, delay_s=0).begin(stores.bare["mem0"])
 
     def happen(self) -> None:
@@ -46,6 +48,7 @@ class Incidents:
     def _each(self) -> Iterator[Callable[[], Any]]:
         yield self._contacts
         yield self._note
+        yield self._removal
         yield self._unredactable
         yield self._everybody
         if next(self._calls) % 25 in {2, 4, 6}:

@@ -84,6 +84,7 @@ class _Thread:
         fresh: Namespaces in which the saver had nothing.
         writes: By namespace, by checkpoint, in the savers' order. They may come before it.
         waiting: What the saver does not have, oldest first.
+        given_up: Steps among it that the saver will never have, by namespace and id.
         busy: Held by whoever writes it.
     """
 
@@ -91,6 +92,7 @@ class _Thread:
     fresh: set[str] = field(default_factory=set[str])
     writes: dict[str, dict[str, dict[_Order, _Write]]] = field(default_factory=dict[str, Any])
     waiting: deque[PendingWrite] = field(default_factory=deque[PendingWrite])
+    given_up: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     busy: threading.Lock = field(default_factory=threading.Lock)
 
     def settle(self, place: str) -> None:
@@ -175,7 +177,10 @@ class Overlay:
             if self._count >= WAITING:
                 raise OverlayFullError
             answer, thread = self._take(method, stored), self._thread(arguments)
-            thread.waiting.append(PendingWrite(method, stored))
+            write = PendingWrite(method, stored)
+            if method == "put_writes" and _step_of(write) in thread.given_up:
+                return answer, [write]  # it came late: its step was given up meanwhile
+            thread.waiting.append(write)
             self._count += 1
             if len(thread.waiting) <= WAITING_OF_ONE:
                 return answer, []
@@ -199,6 +204,8 @@ class Overlay:
             self._count -= 1
             if not taken:
                 _carry(waiting, thread.waiting)
+            if not thread.waiting:
+                thread.given_up.clear()
             for place in list(thread.places):
                 thread.settle(place)
 
@@ -208,7 +215,9 @@ class Overlay:
         for index, old in enumerate(waiting[1:], 1):
             later = waiting[index + 1 :]
             if _carry(old, later):
-                given_up = [old, *(each for each in later if _is_on(each, old))]
+                # Its writes may stand before it: a graph saves them on other threads.
+                given_up = [each for each in waiting[1:] if each is old or _is_on(each, old)]
+                thread.given_up.add(_step_of(old))
                 # By identity, which is how they compare: what a write holds may not be comparable.
                 thread.waiting = deque(each for each in waiting if each not in given_up)
                 self._count -= len(given_up)
@@ -334,13 +343,16 @@ def _is_new(thread: _Thread, place: str, ids: dict[str, Any]) -> bool:
     return made_of > latest or (made_of == latest and known[latest].ours)
 
 
+def _step_of(waiting: PendingWrite) -> tuple[str, str]:
+    """Return the namespace and id of the checkpoint that a write is, or is on."""
+    ids = configurable(waiting.arguments)
+    is_step = waiting.method == "put"
+    step = waiting.arguments["checkpoint"]["id"] if is_step else ids["checkpoint_id"]
+    return ids.get("checkpoint_ns", ""), step
+
+
 def _is_on(waiting: PendingWrite, step: PendingWrite) -> bool:
-    ids, of = configurable(waiting.arguments), configurable(step.arguments)
-    return (
-        waiting.method == "put_writes"
-        and ids.get("checkpoint_ns", "") == of.get("checkpoint_ns", "")
-        and ids.get("checkpoint_id") == step.arguments["checkpoint"]["id"]
-    )
+    return waiting.method == "put_writes" and _step_of(waiting) == _step_of(step)
 
 
 def _carry(old: PendingWrite, later: Iterable[PendingWrite]) -> bool:

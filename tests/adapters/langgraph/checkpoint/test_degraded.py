@@ -408,6 +408,33 @@ def test_the_graph_cannot_change_what_waits(degraded, eventually):
     assert bare.get_tuple(config).checkpoint["channel_values"]["notes"] == ["first"]
 
 
+@pytest.mark.parametrize("order", ["before", "after", "long after"])
+def test_writes_are_given_up_with_their_step(monkeypatch, order):
+    """A graph saves them on other threads: they may come before their step, or late."""
+    monkeypatch.setattr(langgraph_overlay, "WAITING_OF_ONE", 6)
+    overlay, most = langgraph_overlay.Overlay(), 0
+
+    def keep_writes(step):
+        config = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": step}}
+        overlay.keep("put_writes", {"config": config, "writes": [("n", 1)], "task_id": step})
+
+    for number in range(40):
+        step = f"{number:02}"
+        if order == "before":
+            keep_writes(step)
+        checkpoint = {**empty_checkpoint(), "id": step}
+        config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+        put = {"config": config, "checkpoint": checkpoint, "metadata": {}, "new_versions": {}}
+        overlay.keep("put", put)
+        if order == "after":
+            keep_writes(step)
+        elif order == "long after" and number >= 20:
+            keep_writes(f"{number - 20:02}")
+        most = max(most, overlay.waits)
+
+    assert most <= 7
+
+
 def test_a_long_outage_is_bounded(degraded, events, eventually, monkeypatch):
     """Steps that were superseded are given up; the latest has every channel all the same."""
     monkeypatch.setattr(langgraph_overlay, "WAITING_OF_ONE", 6)

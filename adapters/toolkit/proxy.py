@@ -130,7 +130,7 @@ def _members(base: type) -> Iterator[tuple[str, Any]]:
 
 def _stand_in(base: type, name: str, member: Any, methods: GuardedMethods) -> Any:
     row = methods.table.get(name)
-    if row is not None:
+    if row is not None and (callable(member) or hasattr(cast("Any", type(member)), "__get__")):
         return guarded_method(base, name, member, row, methods)
     if isinstance(member, (classmethod, staticmethod)):
         return _OfClass(base, name)

@@ -158,7 +158,7 @@ def test_results(make_scope, sink, seen):
     56, "a newer version of the store", expected="its methods and errors as they are"
 )
 def test_newer_version(make_scope, sink, seen):
-    """What our table does not know goes straight through; what is gone is gone."""
+    """What our table does not know answers as it does bare; what is gone is gone."""
 
     class Newer(InMemoryStore):
         batch_size = 7

@@ -90,9 +90,11 @@ class Admit:
 
     def _begin_deadline(self, call: Call) -> None:
         """Note how much of its time the call has left for the store."""
-        left_s = call.limits.deadline_s - (self._clock() - call.started - call.loading_s)
-        if left_s > 0 or call.method.inline:
-            call.left_s = left_s
+        deadline_s = call.limits.deadline_s
+        left_s = deadline_s - (self._clock() - call.started - call.loading_s)
+        if call.method.inline or not left_s <= 0:
+            # The clock may have gone back, or be no number, which is not less than any.
+            call.left_s = min(deadline_s, left_s)
             return
         admission, call.admission = call.admission, None
         if admission is not None:

@@ -6,19 +6,12 @@ import json
 import random
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-FOLDERS = {
-    "mnemoscope.memory": ROOT / "memory",
-    "mnemoscope.telemetry": ROOT / "telemetry",
-    "mnemoscope.adapters": ROOT / "adapters",
-    "mnemoscope.audit": ROOT / "audit",
-    "mnemoscope.demo": ROOT / "examples" / "demo",
-    "mnemoscope.hybrid_search": ROOT / "examples" / "hybrid_search",
-}
+PACKAGES = ("memory", "telemetry", "adapters", "audit", "demo", "hybrid_search")
 CODE = """
 import json, sys, types
 from importlib import import_module
@@ -40,13 +33,23 @@ print(json.dumps(found))
 """
 
 
+def folders() -> list[tuple[str, Path]]:
+    """Return the names and folders of our packages, as they are installed."""
+    found = [(name, find_spec(name)) for name in (f"mnemoscope.{each}" for each in PACKAGES)]
+    return [
+        (name, Path(spec.submodule_search_locations[0]))
+        for name, spec in found
+        if spec is not None and spec.submodule_search_locations
+    ]
+
+
 def modules() -> list[str]:
     """Return the names of all our modules and packages."""
     return sorted(
         ".".join((package, *path.relative_to(folder).with_suffix("").parts)).removesuffix(
             ".__init__"
         )
-        for package, folder in FOLDERS.items()
+        for package, folder in folders()
         for path in folder.rglob("*.py")
         if "__main__" not in path.name
     )

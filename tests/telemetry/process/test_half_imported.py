@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -11,7 +12,6 @@ import pytest
 from mnemoscope.telemetry.langsmith.sink import capture_parent
 from mnemoscope.telemetry.otlp.host import host_meter_provider, host_tracer_provider
 
-ROOT = Path(__file__).parents[3]
 READERS = {
     "opentelemetry.sdk.trace": host_tracer_provider,
     "opentelemetry.sdk.metrics": host_meter_provider,
@@ -35,9 +35,10 @@ def test_it_counts_as_not_imported(monkeypatch, module, state):
 def test_every_look_into_the_modules_is_checked_here():
     """Our code asks `sys.modules` for no other module."""
     looking = {
-        path.relative_to(ROOT).as_posix()
-        for folder in ("memory", "telemetry", "adapters", "audit")
-        for path in (ROOT / folder).rglob("*.py")
+        f"{package}/{path.relative_to(folder).as_posix()}"
+        for package in ("memory", "telemetry", "adapters", "audit")
+        for folder in find_spec(f"mnemoscope.{package}").submodule_search_locations
+        for path in Path(folder).rglob("*.py")
         if "sys.modules.get(" in path.read_text() or "sys.modules[" in path.read_text()
     }
 

@@ -63,32 +63,38 @@ def _records(pace: Pace) -> tuple[Record, ...]:
 
 
 def _degraded(pace: Pace) -> Alert:
-    return Alert(
+    return _share_of_operations(
+        pace,
+        "unanswered",
         name="MnemoscopeDegradedAnswers",
-        expr="store:mnemoscope_unanswered:ratio10m > 0.05\n"
-        "and store:mnemoscope_unanswered:increase10m >= 10\n",
-        wait=pace("2m"),
-        hold=pace("5m"),
-        severity="warning",
         summary="Agents work without {{ $labels.store }}",
-        description="{{ $value | humanizePercentage }} of the operations of {{ $labels.store }} "
-        "were not answered by it in the last 10 minutes: degraded, timed out or rejected.",
-        board="overview",
+        what="were not answered by it in the last 10 minutes: degraded, timed out or rejected.",
     )
 
 
 def _errors(pace: Pace) -> Alert:
-    return Alert(
+    return _share_of_operations(
+        pace,
+        "errors",
         name="MnemoscopeErrorsRaised",
-        expr="store:mnemoscope_errors:ratio10m > 0.05\n"
-        "and store:mnemoscope_errors:increase10m >= 10\n",
+        summary="Calls of {{ $labels.store }} raise errors in the agent",
+        what="raised an error in the last 10 minutes: deletions and checkpoints of a store that "
+        "fails, or calls that make no sense to it.",
+    )
+
+
+def _share_of_operations(pace: Pace, recorded: str, *, name: str, summary: str, what: str) -> Alert:
+    """Return an alert on more than 5 % of a store's operations, and not on a handful of them."""
+    return Alert(
+        name=name,
+        expr=f"store:mnemoscope_{recorded}:ratio10m > 0.05\n"
+        f"and store:mnemoscope_{recorded}:increase10m >= 10\n",
         wait=pace("2m"),
         hold=pace("5m"),
         severity="warning",
-        summary="Calls of {{ $labels.store }} raise errors in the agent",
+        summary=summary,
         description="{{ $value | humanizePercentage }} of the operations of {{ $labels.store }} "
-        "raised an error in the last 10 minutes: deletions and checkpoints of a store that fails, "
-        "or calls that make no sense to it.",
+        + what,
         board="overview",
     )
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from datetime import UTC, datetime
 
 import pytest
 from msgspec.structs import replace
+from own_process import leaving, run_code
 
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.trace import TraceRef
@@ -317,7 +316,7 @@ class TestCapture:
             " ('langsmith', 'requests', 'urllib3')])"
         )
 
-        assert run(code).stdout.strip() == "None []"
+        assert run_code(code).stdout.strip() == "None []"
 
 
 class TestWhenTheBackEndIsBroken:
@@ -366,7 +365,7 @@ class TestWhenTheBackEndIsBroken:
         """A LangSmith that never answers does not hold the exit beyond the drain's bound."""
         env = os.environ | {"LANGSMITH_ENDPOINT": black_hole, "LANGSMITH_API_KEY": "k"}
 
-        done = run(LEAVING, env=env)
+        done = run_code(leaving("langsmith.sink", "LangSmithSink"), env=env)
 
         assert float(done.stdout) < 2.5
         assert not done.stderr
@@ -402,32 +401,3 @@ class TestQuiet:
         assert sink._inherited == [parents]
         sink.close(1.0)
         parents.close()
-
-
-def run(code, env=None):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-
-
-LEAVING = """
-import atexit, time
-from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Event, OperationClass, Status
-from mnemoscope.telemetry.langsmith.sink import LangSmithSink
-from mnemoscope.telemetry.event.trace import TraceRef
-
-drain = Drain([LangSmithSink()])
-drain.emit(Event(writer_id="0", writer_seq=1, started_ns=1, duration_s=0.1, store="mem0",
-                 operation="search_memory", op_class=OperationClass.RECALL, method="search",
-                 status=Status.OK, trace=TraceRef(1, 2)))
-time.sleep(1.0)
-left_at = time.monotonic()
-atexit.register(lambda: print(time.monotonic() - left_at, flush=True))
-atexit.register(drain.close)
-"""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,6 +17,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
+from own_process import leaving, run_code
 
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import (
@@ -49,17 +48,6 @@ USAGE = Usage(
 )
 CLIENT, INTERNAL, ERROR = 3, 1, 2
 """Numbers of span kinds and of the status code, on the wire."""
-
-
-def run(code, env=None):
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
 
 
 def open_files():
@@ -702,28 +690,10 @@ class TestWhenTheBackEndIsBroken:
             "OTEL_EXPORTER_OTLP_ENDPOINT": black_hole,
             "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
         }
-        done = run(LEAVING, env=env)
+        done = run_code(leaving("otlp.sink", "OtlpSink"), env=env)
 
         assert float(done.stdout) < 2.5
         assert not done.stderr
-
-
-LEAVING = """
-import atexit, time
-from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.event.event import Event, OperationClass, Status
-from mnemoscope.telemetry.otlp.sink import OtlpSink
-from mnemoscope.telemetry.event.trace import TraceRef
-
-drain = Drain([OtlpSink()])
-drain.emit(Event(writer_id="0", writer_seq=1, started_ns=1, duration_s=0.1, store="mem0",
-                 operation="search_memory", op_class=OperationClass.RECALL, method="search",
-                 status=Status.OK, trace=TraceRef(1, 2)))
-time.sleep(1.0)
-left_at = time.monotonic()
-atexit.register(lambda: print(time.monotonic() - left_at, flush=True))
-atexit.register(drain.close)
-"""
 
 
 class TestQuiet:
@@ -766,7 +736,7 @@ class TestQuiet:
             "heavy = ('opentelemetry.sdk', 'opentelemetry.exporter', 'grpc', 'requests')\n"
             "print([name for name in sys.modules if name.startswith(heavy)])"
         )
-        done = run(code)
+        done = run_code(code)
 
         assert done.stdout.strip() == "[]"
 

@@ -45,6 +45,25 @@ def test_every_test_says_what_it_holds():
     assert silent == []
 
 
+def test_no_absence_is_told_by_a_word_that_a_hash_may_spell():
+    """`"ada" not in text` fails by chance where the text holds a digest: it may spell it."""
+    spelt = re.compile("[0-9a-f]{1,6}")
+
+    def is_spelt(node: ast.expr) -> bool:
+        word = node.value if isinstance(node, ast.Constant) else None
+        return isinstance(word, str) and spelt.fullmatch(word) is not None
+
+    compared = [
+        (path, each.lineno)
+        for path in TESTS
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, ast.Compare) and isinstance(each.ops[0], ast.NotIn)
+        if is_spelt(each.left)
+    ]
+
+    assert [f"{name_of(path)}:{line}" for path, line in compared] == []
+
+
 def test_nothing_is_left_to_do():
     """What is not done is an issue, not a comment."""
     words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"))

@@ -29,8 +29,8 @@ APPLICATION = """
     def scope():
         scope = Mnemoscope(load_settings(sinks="audit"))
         store = scope.store(InMemoryStore(), customer_at=1)
-        with context(tenant="acme", customer="ada"):
-            store.put(("notes", "ada"), "n-1", {"text": "likes oolong"})
+        with context(tenant="acme", customer="grace"):
+            store.put(("notes", "grace"), "n-1", {"text": "likes oolong"})
         return scope
 
 
@@ -40,7 +40,7 @@ APPLICATION = """
         unavailable = None
 
         async def page(self, subject, after=None):
-            raise RuntimeError("the password of ada is swordfish")
+            raise RuntimeError("the password of grace is swordfish")
 
 
     def with_a_broken_store():
@@ -52,12 +52,12 @@ APPLICATION = """
 
 @pytest.fixture
 def trail(tmp_path, monkeypatch, event_factory):
-    """An audit trail that holds one write for ada and one for bob, and is the configured one."""
+    """An audit trail that holds one write for grace and one for bob, and is the configured one."""
     keys = SubjectKeys(SECRET)
     log = AuditLog(tmp_path / "audit.db", keys)
-    people = {name: Subject(name, tenant="acme", keys=keys) for name in ("ada", "bob")}
+    people = {name: Subject(name, tenant="acme", keys=keys) for name in ("grace", "bob")}
     write = {"op_class": OperationClass.REMEMBER, "memory_ids": ("m-1",)}
-    log.append([event_factory(subject=people[name], **write) for name in ("ada", "bob")])
+    log.append([event_factory(subject=people[name], **write) for name in ("grace", "bob")])
     log.close()
     monkeypatch.setenv("MNEMOSCOPE_AUDIT_URL", f"sqlite:///{tmp_path}/audit.db")
     monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", SECRET.hex())
@@ -83,7 +83,7 @@ def the_bundle(tmp_path):
 
 def test_a_bundle_is_written_and_its_name_is_said(trail, tmp_path, capfd):
     """In this folder, of one customer alone, and it verifies."""
-    run([*EXPORT, "ada"])
+    run([*EXPORT, "grace"])
 
     path = the_bundle(tmp_path)
     printed = capfd.readouterr()
@@ -94,7 +94,7 @@ def test_a_bundle_is_written_and_its_name_is_said(trail, tmp_path, capfd):
 
 def test_without_a_scope_the_log_alone_answers_and_says_so(trail, tmp_path, capfd):
     """Exit code 3: what the log alone can tell is not presented as the whole answer."""
-    code = run([*EXPORT, "ada"])
+    code = run([*EXPORT, "grace"])
 
     said = capfd.readouterr().err
     assert code == 3
@@ -105,7 +105,7 @@ def test_without_a_scope_the_log_alone_answers_and_says_so(trail, tmp_path, capf
 
 def test_with_a_scope_its_stores_answer(application, tmp_path, capfd):
     """What is remembered now, from the store itself; those that it lacks are named."""
-    code = run([*EXPORT, "ada", "--scope", f"{application}:scope"])
+    code = run([*EXPORT, "grace", "--scope", f"{application}:scope"])
 
     said = capfd.readouterr().err
     with zipfile.ZipFile(the_bundle(tmp_path)) as archive:
@@ -121,7 +121,7 @@ def test_with_a_scope_its_stores_answer(application, tmp_path, capfd):
 
 def test_a_store_that_fails_is_named_and_its_message_is_not(application, tmp_path, capfd):
     """Exit code 3; the error by its type."""
-    code = run([*EXPORT, "ada", "--scope", f"{application}:with_a_broken_store"])
+    code = run([*EXPORT, "grace", "--scope", f"{application}:with_a_broken_store"])
 
     said = capfd.readouterr().err
     assert code == 3
@@ -138,17 +138,17 @@ def test_nobody_known_is_an_answer(trail, tmp_path, capfd):
     assert check(the_bundle(tmp_path)).code == 0
 
 
-@pytest.mark.parametrize("out", ["ada.zip", "."])
+@pytest.mark.parametrize("out", ["grace.zip", "."])
 def test_out_is_a_file_or_a_folder(trail, tmp_path, out):
     """A folder gets a file of its own name."""
-    run([*EXPORT, "ada", "--out", str(tmp_path / out)])
+    run([*EXPORT, "grace", "--out", str(tmp_path / out)])
 
     assert len(list(tmp_path.glob("*.zip"))) == 1
 
 
 def test_json_goes_to_standard_output(trail, tmp_path, capfd):
     """For scripts: where it is, how much, and what is missing."""
-    run([*EXPORT, "ada", "--json"])
+    run([*EXPORT, "grace", "--json"])
 
     found = json.loads(capfd.readouterr().out)
     assert found["path"] == the_bundle(tmp_path).name
@@ -162,7 +162,7 @@ def test_portability_and_notice_reach_the_bundle(trail, tmp_path):
     """Only what can be taken elsewhere; and what the operator has to say."""
     notice = tmp_path / "notice.json"
     notice.write_text(json.dumps({"controller": {"name": "North"}, "art15": {"retention": "1 y"}}))
-    run([*EXPORT, "ada", "--portability", "--notice", str(notice)])
+    run([*EXPORT, "grace", "--portability", "--notice", str(notice)])
 
     with zipfile.ZipFile(the_bundle(tmp_path)) as archive:
         manifest = json.loads(archive.read("manifest.json"))
@@ -173,7 +173,7 @@ def test_portability_and_notice_reach_the_bundle(trail, tmp_path):
 
 def test_that_it_was_asked_is_in_the_trail(trail, tmp_path):
     """Requested and completed, with how much, and without who."""
-    run([*EXPORT, "ada"])
+    run([*EXPORT, "grace"])
 
     with closing(sqlite3.connect(tmp_path / "audit.db")) as connection:
         found = connection.execute(
@@ -190,13 +190,13 @@ def test_that_it_was_asked_is_in_the_trail(trail, tmp_path):
         False,
         {"mem0": "not_configured"},
     )
-    assert "ada" not in str(found)
+    assert "grace" not in str(found)
 
 
 def test_a_lost_key_is_an_error_and_no_empty_bundle(trail, tmp_path, capfd, monkeypatch):
     """Nobody is found without it, which is not the same as nobody being there."""
     monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", bytes(32).hex())
-    code = run([*EXPORT, "ada"])
+    code = run([*EXPORT, "grace"])
 
     assert code == 2
     assert "another pseudonym key" in capfd.readouterr().err
@@ -219,7 +219,7 @@ def test_a_mistake_ends_in_one_line_and_leaves_no_file(
 ):
     """What is wrong, the documented exit code, and nothing written."""
     (tmp_path / "list.json").write_text("[1]")
-    ended = run([*EXPORT, "ada", *arguments])
+    ended = run([*EXPORT, "grace", *arguments])
 
     error = capfd.readouterr().err
     assert (ended, len(error.splitlines())) == (code, 1)
@@ -237,7 +237,7 @@ def test_a_trail_that_can_only_be_read_is_exported(trail, tmp_path, capfd, monke
         raise AuditError("the audit database is read-only")
 
     monkeypatch.setattr(AuditLog, "append_log_event", refuse)
-    run([*EXPORT, "ada"])
+    run([*EXPORT, "grace"])
 
     assert "could not be recorded in the trail" in capfd.readouterr().err
     assert check(the_bundle(tmp_path)).events == 1

@@ -20,7 +20,7 @@ from mnemoscope.telemetry.event.usage import Usage
 SECRET = bytes(range(32))
 HOUR_US = 3_600_000_000
 NOW_US = 1_700_000_000_000_000
-ADA = "ada@example.com"
+ADA = "grace@example.com"
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_customers_are_short_references(surge, table):
     """Nobody's name or id is on the screen, or in what scripts are given."""
     screens = [table("--by", "customer"), table("--by", "customer", "--json")]
 
-    assert all("ada" not in each and "example.com" not in each for each in screens)
+    assert all("grace" not in each and "example.com" not in each for each in screens)
     (line,) = json.loads(screens[1])["lines"]
     assert len(line["customer"]) == 8
 

@@ -55,7 +55,7 @@ class BrokenRedactor:
 
     def begin(self, **given):
         if self.place == "begin":
-            raise RuntimeError("ada@example.com")
+            raise RuntimeError("grace@example.com")
         redaction = self.redactor.begin(**given)
         return BrokenRedaction(redaction, self.place)
 
@@ -245,7 +245,7 @@ class TestOneEvent:
 
     async def test_degraded(self, guard, search, reach, events_of):
         """A failure that the caller does not see, except here."""
-        await reach(guard, search, raising(ConnectionError("ada@example.com")))
+        await reach(guard, search, raising(ConnectionError("grace@example.com")))
 
         (event,) = events_of(guard)
         assert (event.status, event.neutral, event.error) == (
@@ -253,7 +253,7 @@ class TestOneEvent:
             True,
             "ConnectionError",
         )
-        assert "ada@" not in repr(event)
+        assert "grace@" not in repr(event)
 
     async def test_timeout(self, make_guard, search, reach, events_of, hang):
         """A store that did not answer within the deadline of its class."""
@@ -333,14 +333,14 @@ class TestOneEvent:
     ):
         """The error says where and never what."""
         guard = make_guard(redactor=BrokenRedactor(redactor, "value"))
-        operation = make_operation({"query": "ada@example.com"}, op_class=FORGET)
+        operation = make_operation({"query": "grace@example.com"}, op_class=FORGET)
         asked = []
 
         with pytest.raises(RedactionError, match=r"crm\.search") as seen:
             await reach(guard, operation, asked.append)
 
         assert asked == []
-        assert "ada" not in str(seen.value)
+        assert "grace" not in str(seen.value)
 
     async def test_denied(self, guard, make_operation, reach, events_of):
         """A wildcard is the caller's mistake: raised, reported, and its content kept nowhere."""
@@ -455,14 +455,14 @@ class TestFailsOpen:
         """A broken description costs the event a field, and is counted; the caller sees nothing."""
 
         def broken(*_given):
-            raise RuntimeError("ada@example.com")
+            raise RuntimeError("grace@example.com")
 
         answer = await reach(guard, make_operation(**{part: broken}), lambda _arguments: ["tea"])
 
         assert answer == ["tea"]
         (event,) = events_of(guard)
         assert event.status is Status.OK
-        assert "ada@" not in repr(event)
+        assert "grace@" not in repr(event)
         assert guard._faults.counts == {site: 1}
 
     async def test_a_summary_of_the_wrong_type_is_as_good_as_none(
@@ -578,7 +578,7 @@ class TestRedaction:
         self, guard, make_operation, reach, events_of
     ):
         """A tenant, run or collection may be an e-mail address; the customer is opaque."""
-        operation = make_operation(collection=lambda _arguments: "ada@example.com")
+        operation = make_operation(collection=lambda _arguments: "grace@example.com")
 
         with context(
             tenant="t@example.com", customer="c@example.com", run="r@example.com", agent="sales"

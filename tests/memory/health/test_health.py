@@ -105,7 +105,7 @@ class TestAsking:
         """A message may hold anything."""
 
         def broken():
-            raise kind("ada@example.com")
+            raise kind("grace@example.com")
 
         (check,) = ask({"x": broken}, 1.0).checks
 
@@ -414,7 +414,7 @@ class TestScope:
 
     def test_nobodys_data_is_in_it(self):
         """Neither who was asked about, nor what."""
-        with scope_for_tests() as (scope, _sink), context(customer="ada@example.com"):
+        with scope_for_tests() as (scope, _sink), context(customer="grace@example.com"):
             search = scope.observe(store="crm", operation="search_memory", neutral=list)
 
             @search
@@ -424,7 +424,7 @@ class TestScope:
             broken("Ada likes tea")
             document = json.dumps(scope.health().as_document())
 
-        assert "ada" not in document.lower()
+        assert "grace" not in document.lower()
         assert "tea" not in document
 
     def test_a_disabled_scope_says_so(self):

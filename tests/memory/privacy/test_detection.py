@@ -109,9 +109,9 @@ def test_quasi_identifiers_are_kept_until_switched_on(make, entity, text, secret
 
 def test_overlapping_findings_become_one(redaction):
     """What two rules find of one piece of text is replaced once and as a whole."""
-    redacted = redaction.text("mongodb://root:ada@example.com@db.example.com/x")
+    redacted = redaction.text("mongodb://root:swordfish@example.com@db.example.com/x")
 
-    assert "ada" not in redacted
+    assert "swordfish" not in redacted
     assert redacted.count("<") == redacted.count(">")
 
 
@@ -121,4 +121,4 @@ def test_findings_explain_themselves(redactor):
 
     assert (found.start, found.end, found.entity) == (5, 20, "EMAIL_ADDRESS")
     assert 0 < found.score <= 1
-    assert "ada" not in found.why
+    assert "ada@" not in found.why

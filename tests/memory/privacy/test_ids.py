@@ -41,7 +41,7 @@ def test_the_subjects_own_id_does_not(redactor, form):
 
 def test_part_of_the_subjects_number_in_an_id_is_replaced(redactor):
     """What is known is looked for inside ids as well."""
-    assert "4c7b" not in redactor.begin(known=["4c7b"]).label(OWN)
+    assert "-4c7b-" not in redactor.begin(known=["4c7b"]).label(OWN)
 
 
 def test_what_only_looks_like_an_id_is_searched(redaction):

@@ -14,7 +14,7 @@ from mnemoscope.memory.subject_data.records import DataSubject, Erased, Page, Su
 from mnemoscope.memory.subject_data.registry import SubjectDataRegistry, keep_clients
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 
-ADA = DataSubject(customer="c-ada")
+ADA = DataSubject(customer="c-grace")
 
 
 class Notes:
@@ -119,11 +119,11 @@ def test_nobody_and_everybody_are_no_subject(customer):
 def test_a_subject_is_not_shown():
     """Neither ids nor contents may reach a log by way of a repr."""
     subject = DataSubject(
-        customer="ada@example.com", runs={"t-ada"}, memory_ids={"mem0": {"m-ada"}}
+        customer="grace@example.com", runs={"t-grace"}, memory_ids={"mem0": {"m-grace"}}
     )
-    record = SubjectRecord(kind="memory", id="m-ada", content="lives in Ada")
+    record = SubjectRecord(kind="memory", id="m-grace", content="lives in Ada")
 
-    assert "ada" not in f"{subject!r} {record!r}".casefold()
+    assert "grace" not in f"{subject!r} {record!r}".casefold()
 
 
 def test_a_disabled_scope_holds_nothing_and_cannot_be_erased_from():
@@ -132,4 +132,4 @@ def test_a_disabled_scope_holds_nothing_and_cannot_be_erased_from():
 
     assert scope.subject_data.named() == {}
     with pytest.raises(ConfigurationError, match="disabled"):
-        scope.customer_data("c-ada")
+        scope.customer_data("c-grace")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..telemetry.event.usage import Usage
     from ..telemetry.process.faults import Faults
     from .budgets.accounting import ModelAccounting
+    from .database import Database
     from .guard.factory import GuardFactory
     from .guard.guard import Guard
     from .guard.steps.report import Parts
@@ -109,6 +110,7 @@ class StoreBinding:
             class whose `methods` are guarded.
         subject_data: Lists and erases what the store holds about a person. None: it cannot.
         writes: How writes are kept in the journal and made again. None: they are not.
+        database: What the client writes to. None: that cannot be told for certain.
         serialise: Held around each synchronous call, for clients that are not thread-safe.
         blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
             are that now: they are run on threads then. None: they are not.
@@ -129,6 +131,7 @@ class StoreBinding:
     client_class: Callable[[type[Any]], type[Any]] | None = None
     subject_data: SubjectDataProvider | None = None
     writes: JournalledWrites | None = None
+    database: Database | None = None
     serialise: AbstractContextManager[Any] | None = None
     blocks: Callable[[], bool] | None = None
     inline: Callable[[Any], bool] = _never
@@ -182,6 +185,7 @@ __all__ = [
     "CallerMistake",
     "Checkable",
     "DataSubject",
+    "Database",
     "Deduplication",
     "Deletes",
     "DeliveryError",
@@ -233,6 +237,7 @@ _MODULES = {
     "ArgumentCodec": ".journal.codec",
     "Checkable": "..telemetry.delivery.sink",
     "DataSubject": ".subject_data.records",
+    "Database": ".database",
     "Deduplication": ".journal.writes",
     "DeliveryError": "..telemetry.delivery.sink",
     "Erased": ".subject_data.records",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .guard.guard import Guard
     from .guard.steps.report import Parts
     from .journal.codec import ArgumentCodec
+    from .journal.touches import Touches
     from .journal.writes import Deduplication, JournalledWrites, Lookup
     from .limits.policy import Policy
     from .privacy.engine.redaction import Redaction
@@ -221,6 +222,7 @@ __all__ = [
     "SubjectDataRegistry",
     "SubjectRecord",
     "Summary",
+    "Touches",
     "TraceRef",
     "UnacceptableError",
     "UnavailableError",
@@ -261,6 +263,7 @@ _MODULES = {
     "SubjectDataProvider": ".subject_data.records",
     "SubjectDataRegistry": ".subject_data.registry",
     "SubjectRecord": ".subject_data.records",
+    "Touches": ".journal.touches",
     "TraceRef": "..telemetry.event.trace_ref",
     "UnacceptableError": "..telemetry.delivery.sink",
     "UnavailableError": "..telemetry.delivery.sink",

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from ..guard.operation import Arguments, Method
 from .codec import ArgumentCodec
+from .touches import UNTOLD, Touches
 
 
 class Lookup(NamedTuple):
@@ -43,6 +44,10 @@ def _all(arguments: Arguments) -> Arguments:
     return arguments
 
 
+def _untold(_method: str, _arguments: Arguments) -> Touches:
+    return UNTOLD
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledWrites:
     """
@@ -57,6 +62,8 @@ class JournalledWrites:
         twin: Prefix of the names of asynchronous twins, where the client has both.
         once: Recognises a write that the store has already. None: a write that is made twice
             leaves what it leaves when it is made once.
+        touches: ``touches(method, arguments)`` returns what a write writes, or a deletion of the
+            client's deletes. Never raises.
         method: Returns a method of the client, by its name, that takes the arguments by the names
             that they are kept under.
     """
@@ -68,4 +75,5 @@ class JournalledWrites:
     part: Callable[[Arguments], Arguments] = _all
     twin: str = ""
     once: Deduplication | None = None
+    touches: Callable[[str, Arguments], Touches] = _untold
     method: Callable[[object, str], Callable[..., object]] = getattr

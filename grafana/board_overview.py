@@ -312,7 +312,7 @@ def _writes() -> tuple[AnyPanel, ...]:
             Query(
                 expr=f"max(mnemoscope_journal_oldest_seconds{{{JOB}}})", legend="oldest, seconds"
             ),
-            Query(expr=f"sum(mnemoscope_journal_quarantined_total{{{JOB}}})", legend="put aside"),
+            Query(expr=f"sum(mnemoscope_journal_parked{{{JOB}}})", legend="set aside"),
         ),
         lines(
             About(

@@ -82,7 +82,7 @@ class Parts:
         deadline = time.monotonic() + timeout_s
         self.guards.replayer.close(timeout_s / 4)
         if self.guards.journal is not None:
-            self.guards.journal.close(timeout_s / 4)
+            self.guards.journal.close()
         if self.vault is not None:
             self.vault.close(timeout_s / 4)
         self.drain.close(max(0.0, deadline - time.monotonic()))
@@ -195,7 +195,7 @@ def build(
             operators=settings.pii_operators,
             limits=Limits(max_chars=settings.pii_most_characters),
         )
-        journal = _journal(settings, faults)
+        journal = _journal(settings, keys, faults)
         vault = _vault(settings, keys, faults)
         prices = _prices(settings)
     except (ValueError, OSError) as exc:
@@ -349,12 +349,17 @@ def _audit_gate(
 _NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
-def _journal(settings: Settings, faults: Faults) -> Journal | None:
+def _journal(settings: Settings, keys: SubjectKeys, faults: Faults) -> Journal | None:
     if settings.journal is None:
         return None
     from .journal.journal import Journal  # noqa: PLC0415 - only where it is wanted
 
-    journal = Journal(settings.journal, faults=faults, max_bytes=settings.journal_max_bytes)
+    journal = Journal(
+        settings.journal,
+        key=keys.key("journal"),
+        faults=faults,
+        max_bytes=settings.journal_max_bytes,
+    )
     try:
         journal.open()
     except _NEVER_RIGHT:

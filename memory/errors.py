@@ -10,6 +10,7 @@ Exceptions of this library.
   * KeyMismatchError                      the store was written under another key
   * StoreUnavailableError                 the breaker is open or the bulkhead is full
   * DeadlineExceededError (TimeoutError)  the store did not answer in time
+  * ForgetUncertainError                  deleted, and a late write may bring it back
   * UnexpectedAnswerError                 the store's answer is none that it documents
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
@@ -100,6 +101,24 @@ class StoreUnavailableError(MnemoscopeError):
         super().__init__(f"{store}: {reason}; the operation was not attempted, try again later")
         self.store = store
         self.reason = reason
+
+
+class ForgetUncertainError(MnemoscopeError):
+    """
+    The store deleted, and a write that it is still at work on may bring back what it deleted.
+
+    Raised by operations of the class forget, in place of an answer that may turn out wrong.
+
+    Attributes:
+        store: Name of the store.
+    """
+
+    def __init__(self, store: str) -> None:
+        super().__init__(
+            f"{store}: deleted, but an earlier write that it is still at work on may bring it "
+            "back; delete again later"
+        )
+        self.store = store
 
 
 class DeadlineExceededError(MnemoscopeError, TimeoutError):

@@ -18,7 +18,7 @@ from ...memory.build import configured_keys, key_use_of
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
 from ...memory.health.model import Check, Health, State, ask, failed
-from ...memory.journal.inspection import look
+from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
 from ...memory.settings import Settings, load_settings
 from ...telemetry.network.probe import status_of

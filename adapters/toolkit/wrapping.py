@@ -54,6 +54,7 @@ def _wrapped(
         blocks=binding.blocks,
         writes=binding.writes
         and replace(binding.writes, method=partial(method_by_key, adapter.client_types)),
+        database=binding.database,
         steps=binding.steps,
         around=(*_checks(binding), *binding.around),
         retries=binding.retries,

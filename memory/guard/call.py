@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,7 +18,7 @@ from ..limits.class_limits import ClassLimits
 from .operation import NO_SUMMARY, Arguments, Method, Summary
 
 if TYPE_CHECKING:
-    from ..journal.journal_file import Entry
+    from ..journal.replay import Kept
     from ..privacy.engine.redaction import Redaction
 
 
@@ -85,7 +85,8 @@ class Call:
         holds: One for each thread of the store's own at work on it, above what ends the call.
         landed: The store answered, if only after the caller was.
         write_id: Id of the write in stores that would take it twice, if there is one.
-        entry: Where it waits in the journal, if it does.
+        kept: Where it waits in the journal, if it does.
+        undone_by: Late writes that may bring back what it deletes.
         journal: What became of a write that the store did not take.
         summary: What could be read of the result.
         redaction: The redactor's session, with its counts.
@@ -122,7 +123,8 @@ class Call:
     holds: list[Hold] = field(init=False, repr=False)
     landed: bool = False
     write_id: str | None = None
-    entry: Entry | None = field(default=None, repr=False)
+    kept: Kept | None = field(default=None, repr=False)
+    undone_by: Iterable[Call] = ()
     journal: Journalled = Journalled.NO
     summary: Summary = field(default=NO_SUMMARY, repr=False)
     redaction: Redaction | None = field(default=None, repr=False)

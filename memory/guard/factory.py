@@ -6,6 +6,7 @@ Before the store they run from top to bottom, after it from bottom to top.
 
 from __future__ import annotations
 
+import logging
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -20,17 +21,20 @@ from ...telemetry.event.subject import SubjectKeys
 from ...telemetry.event.trace import Tracing
 from ...telemetry.process.faults import Faults
 from ..journal.replayer import Replayer
+from ..journal.writes import untold
 from ..limits.class_limits import ClassLimits, limits_by_class
 from ..limits.policy import Policy
 from ..limits.workers import Workers
 from ..privacy.scoped_redactor import ScopedRedactor
 from .step import Around, Step
 from .steps.admit import Admit
+from .steps.late_writes import LateWrites, WaitForLateWrites
 from .steps.redact import Redact
 from .steps.report import Parts, Report, no_parent
 from .steps.tenancy import Tenancy
 
 if TYPE_CHECKING:
+    from ..database import Database
     from ..journal.journal import Journal
     from ..journal.writes import JournalledWrites
     from .call import Call
@@ -40,6 +44,13 @@ if TYPE_CHECKING:
     from .steps.classify import Classify
     from .steps.deadline import Deadline
     from .steps.journal import JournalWrites
+
+NOT_KEPT = (
+    "%s: it cannot be told which database this client writes to, so writes that it does not take "
+    "are lost; name it: scope.guard(client, name=...)"
+)
+
+logger = logging.getLogger("mnemoscope")
 
 Limits: TypeAlias = Mapping[OperationClass, ClassLimits]
 
@@ -83,6 +94,7 @@ class GuardFactory:
         faults: Where errors of our own are noted.
         journal: Keeps writes that a store did not take, if there is one.
         replayer: The thread that makes them again.
+        late: The writes that outlived their callers.
         require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
         await_audit: Waits for the audit trail, where ``durable`` asks for it.
         clock: Monotonic seconds.
@@ -100,6 +112,7 @@ class GuardFactory:
     faults: Faults
     journal: Journal | None = None
     replayer: Replayer
+    late: LateWrites = field(default_factory=LateWrites)
     require_audit: RequireAudit | None = None
     await_audit: AwaitAudit | None = None
     clock: Callable[[], float] = time.perf_counter
@@ -116,6 +129,7 @@ class GuardFactory:
         serialise: AbstractContextManager[Any] | None = None,
         blocks: Callable[[], bool] | None = None,
         writes: JournalledWrites | None = None,
+        database: Database | None = None,
         steps: Sequence[Step] = (),
         around: Sequence[Around] = (),
         retries: bool = False,
@@ -133,6 +147,7 @@ class GuardFactory:
             blocks: Tells of a client whose coroutines are synchronous code whether they are that
                 now, so that they are run on threads. None: they are not.
             writes: How writes are kept in the journal and made again. None: they are not.
+            database: What the client writes to. None: that is not known, and nothing is kept.
             steps: Steps of the adapter's own, between the journal and the breaker.
             around: What is around every call of the store, the innermost first.
             retries: Ask again inside a call, for classes whose policy says so.
@@ -143,6 +158,7 @@ class GuardFactory:
         from .guard import Guard  # noqa: PLC0415
         from .steps.classify import Classify  # noqa: PLC0415
         from .steps.deadline import Deadline  # noqa: PLC0415
+        from .steps.journal import CountLostWrites  # noqa: PLC0415
         from .steps.retry import Retry  # noqa: PLC0415
 
         limits = limits_by_class(self.policy, self.clock)
@@ -170,13 +186,23 @@ class GuardFactory:
             parts=parts,
         )
         admit = Admit(store, self.clock)
+        journal = self._journal_step(
+            store, writes, database, limits, admit, deadline, classify, report
+        )
         order = (
             self.await_audit,
             report,
             Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
-            self._journal_step(store, writes, limits, admit, deadline, classify, report),
+            WaitForLateWrites(
+                store,
+                database=database or classify,
+                late=self.late,
+                touches=writes.touches if writes is not None else untold,
+                clock=self.clock,
+            ),
+            CountLostWrites() if journal is None else journal,
             *steps,
             admit,
             classify,
@@ -198,18 +224,22 @@ class GuardFactory:
         self,
         store: str,
         writes: JournalledWrites | None,
+        database: Database | None,
         limits: Limits,
         admit: Admit,
         deadline: Deadline,
         classify: Classify,
         report: Report,
-    ) -> Step:
+    ) -> JournalWrites | None:
         from ..journal.replay import Replay  # noqa: PLC0415 - see `guard`
         from ..journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - see `guard`
-        from .steps.journal import CountLostWrites, JournalWrites  # noqa: PLC0415 - see `guard`
+        from .steps.journal import JournalWrites  # noqa: PLC0415 - see `guard`
 
         if self.journal is None or writes is None:
-            return CountLostWrites()
+            return None
+        if database is None:
+            logger.warning(NOT_KEPT, store)
+            return None
         calls = ReplayedCalls(
             redactor=self.redactor,
             limits=limits,
@@ -220,7 +250,7 @@ class GuardFactory:
         )
         replay = Replay(
             journal=self.journal,
-            queue=self.journal.queue(store, writes.client),
+            queue=self.journal.queue(database, store),
             writes=writes,
             calls=calls,
             admit=admit,
@@ -235,7 +265,6 @@ class GuardFactory:
             store,
             replay=replay,
             replayer=self.replayer,
-            breaker=limits[OperationClass.REMEMBER].breaker,
             report=report,
             enforced_tenancy=self.policy.enforce_tenancy,
             workers=self.workers,
@@ -252,6 +281,6 @@ def _weakly(journal: JournalWrites) -> Callable[[Call], None]:
 
     def on_late(call: Call) -> None:
         if (found := journal_ref()) is not None:
-            found.note_landed(call)
+            found.note_ended(call)
 
     return on_late

@@ -200,9 +200,10 @@ def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
         yield f"writes wait: {writes}, the oldest for {age_s:,.0f} s"
     if stats.size_bytes >= _FULL * stats.max_bytes:
         yield "the file is almost full"
-    if stats.quarantined:
-        files = ", ".join(each.name for each in stats.quarantined)
-        yield f"what could not be read was put aside: {files}"
+    if stats.parked:
+        parked = sorted(stats.parked.items())
+        writes = ", ".join(f"{count:,} for {store}" for store, count in parked)
+        yield f"writes were set aside: {writes}: look with mnemoscope journal list"
 
 
 def variables() -> Check:

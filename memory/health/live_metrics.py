@@ -72,9 +72,8 @@ _JOURNAL_LIMIT_BYTES = LiveMetric(
 _JOURNAL_OPEN = LiveMetric(
     "mnemoscope_journal_open", "1 if the journal can be written, 0 if it could not be opened"
 )
-_JOURNAL_QUARANTINED = counter(
-    "mnemoscope_journal_quarantined_total",
-    "Journal files, or parts of one, that could not be read and were put aside",
+_JOURNAL_PARKED = LiveMetric(
+    "mnemoscope_journal_parked", "Writes that were set aside: the store will not take them as is"
 )
 _OPERATIONS_IN_FLIGHT = LiveMetric(
     "mnemoscope_operations_in_flight", "Calls inside a store now, the hung ones included"
@@ -145,7 +144,8 @@ def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[Sample]:
     yield _JOURNAL_BYTES.sample(stats.size_bytes)
     yield _JOURNAL_LIMIT_BYTES.sample(stats.max_bytes)
     yield _JOURNAL_OPEN.sample(float(stats.path is not None))
-    yield _JOURNAL_QUARANTINED.sample(len(stats.quarantined))
+    for store, parked in stats.parked.items():
+        yield _JOURNAL_PARKED.sample(parked, store=store)
 
 
 def _of_guard(guard: Guard) -> Iterator[Sample]:

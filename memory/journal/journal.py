@@ -1,34 +1,102 @@
 """
-The write journal of one process: redacted writes that wait for their store.
+The write journal of a machine: redacted writes that wait for their database, in order.
 
-What is appended is on the disk before the caller is told. Each write waits in the queue of its
-guard, in order. Before a write is tried again a mark says so, durably: a crash in the middle leaves
-it in doubt rather than forgotten. When nothing waits the file is empty again.
-
-Processes that share a path have a file each. Files whose processes are dead are taken over, when
-the journal is opened and before anything is forgotten.
+All processes that name the same file share it. Each database has one queue, which is whoever's that
+holds its lease: a lock of the kernel's, gone with its holder. A write is on the disk when `append`
+returns, and waits until it is settled. A deletion is noted before the store is asked: what waits
+and is covered by it is dropped, and what was asked for earlier but comes later is not taken.
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
+from ...telemetry.files.file_lock import FileLock, try_lock
 from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
+from ..database import Database
 from . import MAX_BYTES
-from .journal_file import Entry, InFlight, JournalFile, Queue, holds
-from .records import Placed, Waiting, Write
+from .journal_file import JournalError, JournalFile, number
+from .records import Sealer, Write, read_touches
+from .touches import Covered, Touches
+
+HUNG_S = 60.0
+"""Seconds for which a write waits for the store to finish what it is at work on."""
 
 _RETRY_S = 30.0
 """Seconds until a journal that could not be opened is tried again."""
+
+_BATCH, _BATCH_BYTES = 256, 4 * 1024 * 1024
+_REMEMBERED_NS = 3_600 * 10**9
+"""How long a deletion is remembered: no call lasts longer."""
+
+
+class JournalFullError(Exception):
+    """The write would make the journal larger than it may become."""
+
+
+class ForgottenError(Exception):
+    """What the write would have written was deleted after it was asked for."""
+
+
+class Entry(NamedTuple):
+    """
+    A write that waits.
+
+    Attributes:
+        seq: Its place in the order of all.
+        write: What waits. None: it cannot be read.
+        in_doubt: The store may have taken it already.
+    """
+
+    seq: int
+    write: Write | None
+    in_doubt: bool
+
+
+class Parked(NamedTuple):
+    """A write that was set aside: why."""
+
+    entry: Entry
+    reason: str
+
+
+class Asked(NamedTuple):
+    """
+    A write as it is given to the journal.
+
+    Attributes:
+        write: The write.
+        touches: What it writes.
+        in_doubt: The store may have taken it.
+        lands: The store is still at work on it.
+    """
+
+    write: Write
+    touches: Touches
+    in_doubt: bool = False
+    lands: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """
+    The outcome of noting a deletion.
+
+    Attributes:
+        writes: What waited, was covered by it, and is gone.
+        left: Whether something waits that it covers, or may cover.
+    """
+
+    writes: list[Write]
+    left: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,276 +105,477 @@ class JournalStats:
     The state of a journal.
 
     Attributes:
-        path: Its file in this process. None: it could not be opened.
-        size_bytes: How large that is.
-        max_bytes: How large it may become.
-        waiting: Writes that wait, by queue.
-        oldest_ns: Since when the oldest of them waits, or None.
-        quarantined: Files that hold what could not be read.
+        path: Its file. None: it could not be opened.
+        size_bytes: How much of that is used.
+        max_bytes: How much may be.
+        waiting: Writes that wait, by store.
+        parked: Writes that were set aside, by store.
+        oldest_ns: Since when the oldest of those that wait does, or None.
     """
 
     path: Path | None
     size_bytes: int
     max_bytes: int
-    waiting: dict[str, int]
-    oldest_ns: int | None
-    quarantined: tuple[Path, ...]
+    waiting: Mapping[str, int] = field(default_factory=dict[str, int])
+    parked: Mapping[str, int] = field(default_factory=dict[str, int])
+    oldest_ns: int | None = None
+
+
+class Queue:
+    """
+    The writes that wait for one database.
+
+    Attributes:
+        address: The database, as the file has it.
+        store: Name of the store that it is.
+        busy: Held in this process by whoever has the lease.
+        not_before: Monotonic seconds before which it is not worth trying.
+        failures: Attempts in a row that failed.
+        settled: What the store has, and the file does not say yet.
+    """
+
+    def __init__(self, address: str, store: str) -> None:
+        self.address = address
+        self.store = store
+        self.forked()
+
+    def forked(self) -> None:
+        """Begin anew: a lease is the parent's."""
+        self.busy = threading.Lock()
+        self.not_before = 0.0
+        self.failures = 0
+        self.settled: set[int] = set()
 
 
 class Journal:
     """
-    The journal of one scope in one process. Thread-safe.
+    The journal of one scope. Thread-safe.
 
     Args:
-        path: Its file. Other processes take ``<path>.2`` and so on.
+        path: Its file.
+        key: 32 secret bytes that what waits is encrypted with.
         faults: Where errors of its own are noted.
-        max_bytes: How large a file of it may become.
-        clock: Monotonic seconds.
+        max_bytes: How much it may hold.
+        clock: Monotonic seconds, the same for all processes of the machine.
+        wall_ns: Nanoseconds since 1970 UTC.
     """
 
     def __init__(
         self,
         path: Path,
         *,
+        key: bytes,
         faults: Faults,
         max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.monotonic,
+        wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._path = path
-        self._max_bytes = max_bytes
+        self._file = JournalFile(path)
+        self._sealer = Sealer(key)
         self._faults = faults
+        self._max_bytes = max_bytes
         self._clock = clock
+        self._wall_ns = wall_ns
         self._queues: dict[str, Queue] = {}
-        self._files: list[JournalFile] = []  # the first is this process's own
-        self._quarantined: list[Path] = []
-        self._begin()
-        weakref.finalize(self, _close, self._files)
+        self.forked()
         reset_after_fork(self)
 
-    def _begin(self) -> None:
-        self._lock = threading.RLock()
-        self._retry_at = float("-inf")
-
     def forked(self) -> None:
-        """Release the parent's files in a forked child, which opens its own when it needs one."""
-        self._begin()
-        _close(self._files)
+        """Begin anew in a forked child: leases, and databases in memory, are the parent's."""
+        self._lock = threading.RLock()
+        self._is_open = False
+        self._retry_at = float("-inf")
+        self._seen: tuple[bytes, frozenset[str]] = b"", frozenset()
+        self._owner = f"process {os.getpid()} {os.urandom(4).hex()}"
         for queue in self._queues.values():
             queue.forked()
 
     def open(self) -> None:
         """
-        Open the file and take over what dead processes left.
+        Open the file.
 
         Raises:
+            ConfigurationError: It is none of ours, or open to other users.
             OSError: It cannot be opened.
         """
         with self._lock:
-            if not self._files:
-                self._load([self._file(lock_free_name(self._path))])
-                self.adopt()
+            if not self._is_open:
+                self._file.open()
+                self._is_open = True
 
     def is_open(self) -> bool:
         """Tell whether there is a file, having tried to open one; not too often, if it fails."""
-        return bool(self._files) or self._opens()
-
-    def _opens(self) -> bool:
+        if self._is_open:
+            return True
         with self._lock:
             if self._clock() < self._retry_at:
                 return False
             try:
                 self.open()
-            except OSError as exc:
+            except Exception as exc:  # noqa: BLE001 - closed: callers are told
                 self._retry_at = self._clock() + _RETRY_S
                 self._faults.note("journal.open", exc)
-            return bool(self._files)
+            return self._is_open
 
-    def close(self, timeout_s: float = -1) -> None:
-        """
-        Let go of the files. What waits stays in them; the next call opens them again.
-
-        Args:
-            timeout_s: Seconds to wait for whoever writes just now; -1: as long as it takes.
-        """
-        if not self._lock.acquire(timeout=timeout_s):
-            return
-        try:
-            _close(self._files)
-            for queue in self._queues.values():
-                queue.entries = {}
-        finally:
-            self._lock.release()
-
-    # -- queues ------------------------------------------------------------------------------------
-
-    def queue(self, store: str, client: object) -> Queue:
-        """
-        Return the queue of *client*, a store of the name *store*.
-
-        The first client of that name has the queue ``store``, the second ``store#2``; one that
-        takes the place of a client that is gone has its queue. So a process that wraps its clients
-        in the same order as the one before it finds what that one left.
-        """
+    def queue(self, database: Database, store: str) -> Queue:
+        """Return the queue of *database*, a store of the name *store*."""
+        address = str(database)
+        if not database.lasting:
+            # The file outlives the object: another process's must not be taken for it.
+            address = f"{address} of {self._owner}"
         with self._lock:
-            queue = next(each for each in self._candidates(store) if _is_for(each, client))
-            queue.client = _reference(client)
-            return queue
+            return self._queues.setdefault(address, Queue(address, store))
 
-    def _candidates(self, store: str) -> Iterator[Queue]:
-        yield self._queue(store)
-        for number in count(2):
-            yield self._queue(f"{store}#{number}")
-
-    def _queue(self, key: str) -> Queue:
-        return self._queues.setdefault(key, Queue(key))
-
-    def head(self, queue: Queue) -> Entry | None:
-        """Return the write that has waited longest."""
-        with self._lock:
-            return next(iter(queue.entries.values()), None)
-
-    # -- one write ---------------------------------------------------------------------------------
-
-    def append(self, write: Write, call: InFlight | None = None) -> Entry:
+    def waits(self, queue: Queue) -> bool:
         """
-        Keep *write*. It is on the disk when this returns.
-
-        Args:
-            write: What to keep.
-            call: What the store may still be at work on.
+        Tell whether a write waits for *queue*. Cheap while the file does not change.
 
         Raises:
-            FileFullError: There is no room.
+            OSError: That cannot be told.
+        """
+        if not self.is_open():
+            return False  # and nothing is kept
+        counter, waiting = self._seen
+        if (now := self._file.change_counter()) != counter:
+            try:
+                with self._file.reading(busy_s=0) as connection:
+                    waiting = frozenset(_waiting_addresses(connection))
+            except JournalError as exc:
+                if exc.reason != "SQLITE_BUSY":
+                    raise
+                return queue.address in waiting  # somebody writes just now: as it was before
+            self._seen = now, waiting
+        return queue.address in waiting
+
+    # -- the lease ------------------------------------------------------------------------------
+
+    def lease(self, queue: Queue) -> FileLock | None:
+        """
+        Return the right to make the writes of *queue*, to be released; None: another process's.
+
+        Raises:
+            OSError: No lock file can be made.
+        """
+        with self._file.writing() as connection:
+            number_ = _queue_id(connection, queue)
+        return try_lock(self._path.with_name(f"{self._path.name}.queue-{number_}"))
+
+    # -- one write --------------------------------------------------------------------------------
+
+    def append(self, queue: Queue, asked: Asked) -> int:
+        """
+        Keep a write. It is on the disk when this returns.
+
+        Returns:
+            Its place.
+
+        Raises:
+            JournalFullError: There is no room.
+            ForgottenError: What it would write has been deleted since.
             OSError: It could not be written.
         """
-        with self._lock:
-            self.open()
-            file = self._files[0]
-            entry = self._enter(Placed(write, file.keep(write)), file)
-            entry.call = call
-            return entry
+        self.open()
+        row = self._row(asked)
+        with self._file.writing() as connection:
+            if _used_bytes(connection) + len(row.sealed) > self._max_bytes:
+                raise JournalFullError
+            queue_id = _queue_id(connection, queue)
+            if _is_forgotten(connection, queue_id, row):
+                raise ForgottenError
+            return _insert(connection, queue_id, row)
 
-    def read(self, entry: Entry) -> Write:
+    def _row(self, asked: Asked) -> _Row:
+        write = asked.write
+        return _Row(
+            write.id,
+            write.created_ns,
+            asked.in_doubt,
+            self._clock() + HUNG_S if asked.lands else 0.0,
+            self._sealer.touched(asked.touches),
+            self._sealer.sealed(write),
+        )
+
+    def ended(self, seq: int, *, landed: bool) -> bool:
         """
-        Return the write that waits as *entry*.
+        Note that the store is no longer at work on a write that waits.
+
+        Returns:
+            Whether the store took it, and it waited still.
 
         Raises:
-            ValueError: It is not what was written.
-            OSError: It cannot be read.
+            OSError: It could not be noted.
         """
-        with self._lock:
-            return entry.file.read(entry)
+        with self._file.writing() as connection:
+            if not landed:
+                connection.execute("UPDATE waiting SET lands_until_s = 0 WHERE seq = ?", (seq,))
+                return False
+            return bool(connection.execute("DELETE FROM waiting WHERE seq = ?", (seq,)).rowcount)
 
-    def attempt(self, entry: Entry) -> None:
+    # -- making them again --------------------------------------------------------------------
+
+    def take(self, queue: Queue) -> list[Entry]:
         """
-        Say, before it is so, that the store is asked to take *entry*.
+        Return the writes that have waited longest, and say that the store may have them from now.
+
+        For the holder of the lease. Nothing is returned behind a write that the store is at work
+        on.
 
         Raises:
             OSError: It could not be said, so the store must not be asked.
         """
-        with self._lock:
-            if not entry.in_doubt:
-                entry.file.attempt(entry)
-                entry.in_doubt = True
+        with self._file.writing() as connection:
+            now = self._clock()
+            rows = connection.execute(
+                "SELECT seq, id, in_doubt, lands_until_s, sealed FROM waiting WHERE parked IS NULL "
+                "AND queue = ? ORDER BY seq LIMIT ?",
+                (_queue_id(connection, queue), _BATCH),
+            )
+            found: list[Entry] = []
+            size = 0
+            for seq, write_id, in_doubt, lands_until_s, sealed in rows:
+                size += len(sealed)
+                # Farther off than any call lasts: the machine was started anew since.
+                if now < lands_until_s <= now + HUNG_S or (found and size > _BATCH_BYTES):
+                    break
+                if seq not in queue.settled:
+                    found.append(Entry(seq, self._read(sealed, write_id), bool(in_doubt)))
+            asked = [(each.seq,) for each in found if not each.in_doubt]
+            connection.executemany("UPDATE waiting SET in_doubt = 1 WHERE seq = ?", asked)
+            return found
 
-    def done(self, entry: Entry) -> bool:
-        """Strike *entry* out. False: somebody else has."""
-        with self._lock:
-            if entry.queue.entries.get(entry.write_id) is not entry:
-                return False
-            try:
-                entry.file.strike(entry)
-                self._clear_away()
-            except (OSError, ValueError) as exc:
-                self._faults.note("journal.done", exc)
-            # Only now: whoever finds nothing to wait for must not be undone after a crash.
-            del entry.queue.entries[entry.write_id]
-            return True
+    def _read(self, sealed: bytes, write_id: str) -> Write | None:
+        try:
+            return self._sealer.opened(sealed, write_id)
+        except ValueError as exc:
+            self._faults.note("journal.read", exc)
+            return None
 
-    def _clear_away(self) -> None:
-        """Remove the files of dead processes in which nothing waits any more."""
-        for file in [each for each in self._files[1:] if not each.entries]:
-            file.remove()
-            self._files.remove(file)
+    def settle(
+        self,
+        queue: Queue,
+        *,
+        done: Iterable[int],
+        parked: Iterable[Parked] = (),
+        untried: Iterable[int] = (),
+        flying: Iterable[int] = (),
+    ) -> None:
+        """
+        Say what became of writes that were taken.
 
-    # -- files -------------------------------------------------------------------------------------
+        Args:
+            queue: Theirs.
+            done: The store has them, or they are not wanted any more.
+            parked: They are set aside.
+            untried: The store was not asked for them.
+            flying: The store is still at work on them.
 
-    def adopt(self) -> None:
-        """Take over the files of processes that have died."""
-        with self._lock:
-            if not self._files:
-                return  # opening does it
-            try:
-                claimed = [each for path in self._others() if (each := try_lock(path))]
-                self._load([self._file(each) for each in claimed])
-                self._clear_away()
-            except OSError as exc:
-                self._faults.note("journal.adopt", exc)
+        Raises:
+            OSError: It could not be said. What is done is not taken again by this process.
+        """
+        queue.settled.update(done)
+        until = self._clock() + HUNG_S
+        changes = (
+            ("DELETE FROM waiting WHERE seq = ?", [(seq,) for seq in queue.settled]),
+            (
+                "UPDATE waiting SET parked = ? WHERE seq = ?",
+                [(each.reason, each.entry.seq) for each in parked],
+            ),
+            ("UPDATE waiting SET in_doubt = 0 WHERE seq = ?", [(seq,) for seq in untried]),
+            ("UPDATE waiting SET lands_until_s = ? WHERE seq = ?", [(until, s) for s in flying]),
+        )
+        self._with_room(lambda: self._apply(changes))
+        queue.settled.clear()
 
-    def waits_elsewhere(self, queue: Queue) -> bool:
-        """Tell whether writes for *queue* wait in the journal of another process, still alive."""
-        with self._lock:
-            return any(holds(path, queue.key) for path in self._others())
+    def _apply(self, changes: Iterable[tuple[str, list[tuple[object, ...]]]]) -> None:
+        with self._file.writing() as connection:
+            for statement, rows in changes:
+                connection.executemany(statement, rows)
+            left = connection.execute("SELECT EXISTS (SELECT 1 FROM waiting)").fetchone()
+        if not left[0]:
+            with self._file.writing() as connection:
+                connection.execute("PRAGMA incremental_vacuum").fetchall()
+            self._file.lay_reserve()
 
-    def _others(self) -> list[Path]:
-        mine = {each.frames.path for each in self._files}
-        return [each for each in lockable_files(self._path) if each not in mine]
+    def _with_room(self, work: Callable[[], None]) -> None:
+        """Do *work*; where the disk is full, once more in the room of the reserve."""
+        try:
+            work()
+        except JournalError as exc:
+            if exc.reason not in {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN"}:
+                raise
+            if not self._file.give_up_reserve():
+                raise
+            work()
 
-    def _file(self, claimed: FileLock) -> JournalFile:
-        file = JournalFile(claimed, self._max_bytes)
-        if file.frames.recovery.quarantine is not None:
-            self._quarantined.append(file.frames.recovery.quarantine)
-            self._faults.count("journal.quarantine")
-        return file
+    # -- deletions ----------------------------------------------------------------------------
 
-    def _load(self, files: list[JournalFile]) -> None:
-        found = [(each, each.waiting()) for each in files]
-        self._files.extend(files)
-        for file, kept in sorted(found, key=lambda pair: _oldest_ns(pair[1])):
-            for placed in kept.values():
-                self._enter(placed, file)
+    def forget(self, queue: Queue, deleted: Touches, *, leased: bool = False) -> Dropped:
+        """
+        Note a deletion, durably, before it is made, and drop what it covers of what waits.
 
-    def _enter(self, placed: Placed, file: JournalFile) -> Entry:
-        write = placed.write
-        queue = self._queue(write.key)
-        entry = Entry(write.id, queue, write.created_ns, write.in_doubt, file, placed.span)
-        queue.entries[write.id] = file.entries[write.id] = entry
-        return entry
+        Args:
+            queue: What it deletes from.
+            deleted: What it deletes.
+            leased: The caller has the lease: nobody makes a write of the queue now.
+
+        Raises:
+            OSError: It could not be noted, so it must not be made.
+        """
+        found: list[Dropped] = []
+        self._with_room(lambda: found.append(self._forget(queue, deleted, leased=leased)))
+        return found[-1]
+
+    def _forget(self, queue: Queue, deleted: Touches, *, leased: bool) -> Dropped:
+        touches, now_ns = self._sealer.touched(deleted), self._wall_ns()
+        with self._file.writing() as connection:
+            queue_id = _queue_id(connection, queue)
+            connection.execute("DELETE FROM forgotten WHERE at_ns < ?", (now_ns - _REMEMBERED_NS,))
+            connection.execute(
+                "INSERT INTO forgotten VALUES (?, ?, ?)", (queue_id, now_ns, touches)
+            )
+            covered = self._covered(connection, queue_id, touches, leased=leased)
+            writes = [self._dropped(connection, seq) for seq in covered.dropped]
+            connection.executemany(
+                "UPDATE waiting SET shadowed = 1 WHERE seq = ?",
+                [(seq,) for seq in covered.shadowed],
+            )
+        return Dropped([each for each in writes if each is not None], covered.left)
+
+    def _covered(
+        self, connection: sqlite3.Connection, queue_id: int, touches: str, *, leased: bool
+    ) -> _Covered:
+        rows = connection.execute(
+            "SELECT seq, in_doubt, lands_until_s, parked, touches FROM waiting WHERE queue = ?",
+            (queue_id,),
+        )
+        found, deleted, now = _Covered(), read_touches(touches), self._clock()
+        for seq, in_doubt, lands_until_s, parked, touched in rows:
+            covered = deleted.covers(read_touches(touched))
+            lands = now < lands_until_s <= now + HUNG_S
+            at_rest = parked is not None or (not lands and (leased or not in_doubt))
+            if covered is Covered.YES and at_rest:
+                found.dropped.append(seq)
+            elif covered is not Covered.NO and parked is not None:
+                found.shadowed.append(seq)
+            elif covered is not Covered.NO:
+                found.left = True
+        return found
+
+    def _dropped(self, connection: sqlite3.Connection, seq: int) -> Write | None:
+        write_id, sealed = connection.execute(
+            "SELECT id, sealed FROM waiting WHERE seq = ?", (seq,)
+        ).fetchone()
+        connection.execute("DELETE FROM waiting WHERE seq = ?", (seq,))
+        return self._read(sealed, write_id)
+
+    # -- the whole ----------------------------------------------------------------------------
 
     def stats(self) -> JournalStats:
-        """Return what can be said of the journal now, without waiting for its disk."""
-        own = next((each.frames for each in list(self._files)), None)
-        queues = dict(self._queues)
-        waiting = {key: list(queue.entries.values()) for key, queue in queues.items()}
-        kept = (each.created_ns for entries in waiting.values() for each in entries)
-        return JournalStats(
-            path=own.path if own else None,
-            size_bytes=own.size_bytes if own else 0,
-            max_bytes=self._max_bytes,
-            waiting={key: len(entries) for key, entries in waiting.items()},
-            oldest_ns=min(kept, default=None),
-            quarantined=tuple(self._quarantined),
+        """Return what can be said of the journal now."""
+        try:
+            with self._file.reading(busy_s=0.1) as connection:
+                return _stats(connection, self._path, self._max_bytes)
+        except OSError:
+            return JournalStats(path=None, size_bytes=0, max_bytes=self._max_bytes)
+
+    def close(self) -> None:
+        """Let go. What waits stays in the file; the next call opens it again."""
+        with self._lock:
+            self._is_open = False
+
+
+def look(path: Path, max_bytes: int) -> JournalStats:
+    """
+    Return what all processes have in the journal at *path*, without making it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    if not path.exists():
+        return JournalStats(path=path, size_bytes=0, max_bytes=max_bytes)
+    with JournalFile(path).reading() as connection:
+        return _stats(connection, path, max_bytes)
+
+
+def _stats(connection: sqlite3.Connection, path: Path, max_bytes: int) -> JournalStats:
+    counts: dict[bool, dict[str, int]] = {False: {}, True: {}}
+    for store, parked, count in connection.execute(
+        "SELECT store, parked IS NOT NULL, count(*) FROM waiting "
+        "JOIN queue ON queue.id = waiting.queue GROUP BY 1, 2"
+    ):
+        counts[bool(parked)][store] = count
+    (oldest_ns,) = connection.execute(
+        "SELECT min(created_ns) FROM waiting WHERE parked IS NULL"
+    ).fetchone()
+    return JournalStats(
+        path=path,
+        size_bytes=_used_bytes(connection),
+        max_bytes=max_bytes,
+        waiting=counts[False],
+        parked=counts[True],
+        oldest_ns=oldest_ns,
+    )
+
+
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    pages = number(connection, "page_count") - number(connection, "freelist_count")
+    return pages * number(connection, "page_size")
+
+
+def _waiting_addresses(connection: sqlite3.Connection) -> Iterable[str]:
+    rows = connection.execute(
+        "SELECT address FROM queue WHERE EXISTS "
+        "(SELECT 1 FROM waiting WHERE queue = queue.id AND parked IS NULL)"
+    )
+    return (address for (address,) in rows)
+
+
+def _queue_id(connection: sqlite3.Connection, queue: Queue) -> int:
+    query = "SELECT id FROM queue WHERE address = ?"
+    found = connection.execute(query, (queue.address,)).fetchone()
+    if found is None:
+        connection.execute(
+            "INSERT INTO queue (address, store) VALUES (?, ?)", (queue.address, queue.store)
         )
+        found = connection.execute(query, (queue.address,)).fetchone()
+    return int(found[0])
 
 
-def _is_for(queue: Queue, client: object) -> bool:
-    held = queue.client()
-    return held is None or held is client
+class _Row(NamedTuple):
+    """A write as it stands in the file."""
+
+    id: str
+    created_ns: int
+    in_doubt: bool
+    lands_until_s: float
+    touches: str
+    sealed: bytes
 
 
-def _reference(client: object) -> Callable[[], object]:
-    try:
-        return weakref.ref(client)
-    except TypeError:
-        return lambda: client
+@dataclass(slots=True)
+class _Covered:
+    """Places of writes by what a deletion does to them."""
+
+    dropped: list[int] = field(default_factory=list[int])
+    shadowed: list[int] = field(default_factory=list[int])
+    left: bool = False
 
 
-def _close(files: list[JournalFile]) -> None:
-    for file in files:
-        with suppress(OSError):
-            file.close()
-    files.clear()
+def _insert(connection: sqlite3.Connection, queue_id: int, row: _Row) -> int:
+    inserted = connection.execute(
+        "INSERT INTO waiting (queue, id, created_ns, in_doubt, lands_until_s, touches, sealed) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (queue_id, *row),
+    )
+    assert inserted.lastrowid is not None  # noqa: S101 - one row was inserted
+    return inserted.lastrowid
 
 
-def _oldest_ns(kept: Waiting) -> int:
-    return min((each.write.created_ns for each in kept.values()), default=0)
+def _is_forgotten(connection: sqlite3.Connection, queue_id: int, write: _Row) -> bool:
+    """Tell whether a deletion since *write* was asked for covers it, or may."""
+    rows = connection.execute(
+        "SELECT touches FROM forgotten WHERE queue = ? AND at_ns >= ?", (queue_id, write.created_ns)
+    )
+    touched = read_touches(write.touches)
+    return any(read_touches(each).covers(touched) is not Covered.NO for (each,) in rows)

@@ -1,203 +1,202 @@
-"""One file of the journal, locked by one process, and the queues of the writes in it."""
+"""
+The journal's file: an SQLite database that all processes of a machine share.
+
+A connection lives for one transaction, so none outlives a fork. The file is in rollback mode with
+``secure_delete``: what was erased stays in no page, and in no log beside it. A reserve lies beside
+the file, which is given up when the disk is full: what makes room in the journal needs some first.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+import os
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
 
-from ...telemetry.files.file_lock import FileLock
-from ...telemetry.files.framed_file import FramedFile
-from ...telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
-from .records import Waiting, Write, attempted, kept, struck, waiting, write_in
+from ...telemetry.files.permissions import permission_problem
+from ...telemetry.process.fork_lock import ForkLock
+from ..errors import ConfigurationError
 
-KIND = b"journal"
+BUSY_S = 4.0
+"""Seconds to wait for another process's transaction."""
 
-_LITTER_BYTES = 64 * 1024
-"""Bytes of struck records in a file before it is rewritten."""
+RESERVE_BYTES = 1024 * 1024
+"""Size of the reserve beside the file."""
 
-
-class InFlight(Protocol):
-    """The call of a write that the store may still be at work on."""
-
-    started: float
-    ended: bool
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """
-    A write that waits. The write itself is on the disk.
-
-    Attributes:
-        write_id: Its id.
-        queue: Where it waits.
-        created_ns: Since when.
-        in_doubt: The store may have taken it already.
-        file: Where it is kept.
-        span: And at which place.
-        call: What the store was still at work on as it was kept, or tried again.
-    """
-
-    write_id: str
-    queue: Queue
-    created_ns: int
-    in_doubt: bool
-    file: JournalFile
-    span: Span
-    call: InFlight | None = field(default=None, repr=False)
-
-
-def _nothing() -> object:
-    return None
-
-
-class Queue:
-    """
-    The writes that wait for one guarded client, oldest first.
-
-    Attributes:
-        key: The store's name, and a number where there are several of it.
-        client: Returns the client, or None: it is gone, or there was none yet.
-        entries: By id. Empty: there is nothing to wait behind.
-        busy: Held by whoever makes them again.
-        not_before: Monotonic seconds before which it is not worth trying.
-        failures: Attempts in a row that failed.
-    """
-
-    def __init__(self, key: str) -> None:
-        self.key = key
-        self.client: Callable[[], object] = _nothing
-        self.forked()
-
-    def forked(self) -> None:
-        """Begin empty: what waits is the parent's."""
-        self.entries: dict[str, Entry] = {}
-        self.busy = threading.Lock()
-        self.not_before = 0.0
-        self.failures = 0
+_APPLICATION_ID = 0x6D6E6A31  # "mnj1"
+_VERSION = 1
+_COUNTER_AT, _COUNTER_BYTES = 24, 4  # https://www.sqlite.org/fileformat.html#file_change_counter
+_PRAGMAS = (
+    "PRAGMA secure_delete = ON",
+    # Otherwise a rollback journal could come back after a power cut and undo an erasure.
+    "PRAGMA synchronous = EXTRA",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA foreign_keys = OFF",
+)
+_SCHEMA = (
+    "PRAGMA auto_vacuum = INCREMENTAL",
+    """CREATE TABLE queue (
+        id INTEGER PRIMARY KEY, address TEXT NOT NULL UNIQUE, store TEXT NOT NULL
+    )""",
+    """CREATE TABLE waiting (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queue INTEGER NOT NULL,
+        created_ns INTEGER NOT NULL, in_doubt INTEGER NOT NULL, lands_until_s REAL NOT NULL,
+        parked TEXT, shadowed INTEGER NOT NULL DEFAULT 0,
+        touches TEXT NOT NULL, sealed BLOB NOT NULL
+    )""",
+    "CREATE INDEX waiting_in_order ON waiting (queue, parked, seq)",
+    """CREATE TABLE forgotten (
+        queue INTEGER NOT NULL, at_ns INTEGER NOT NULL, touches TEXT NOT NULL
+    )""",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_VERSION}",
+)
 
 
 class JournalFile:
     """
-    One file of the journal, locked by this process. Not thread-safe.
+    The file of one journal. Thread-safe; processes share it.
 
     Args:
-        claimed: Its lock. Released where the file cannot be opened.
-        max_bytes: How large it may become.
-
-    Attributes:
-        frames: Its records.
-        entries: What waits in it, by id, in order.
-
-    Raises:
-        OSError: It cannot be opened.
+        path: The file.
     """
 
-    def __init__(self, claimed: FileLock, max_bytes: int) -> None:
-        self._claim = claimed
-        self.entries: dict[str, Entry] = {}
-        try:
-            self.frames = FramedFile(claimed.path, kind=KIND, max_bytes=max_bytes)
-        except BaseException:
-            claimed.release()
-            raise
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._reserve = path.with_name(f"{path.name}.reserve")
+        self._lock = ForkLock()
+        self._fd = -1
 
-    def close(self) -> None:
-        """Close the file and release its lock."""
-        self.frames.close()
-        self._claim.release()
-
-    def remove(self) -> None:
+    def open(self) -> None:
         """
-        Remove the file.
+        Create the file, readable by its owner only, if it is missing, and check that it is ours.
 
         Raises:
-            OSError: It is still there, and still held.
+            ConfigurationError: Other users can read it, or it is no journal of this version.
+            OSError: It cannot be created, opened or written.
         """
-        self.frames.remove()
-        self._claim.release()
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        objection = permission_problem(self.path)
+        if objection:
+            raise ConfigurationError(f"the journal {self.path} {objection}")
+        with self.writing():
+            pass
+        if self._fd == -1:
+            # Never closed while the process lives: that would drop SQLite's locks on the file.
+            self._fd = os.open(self.path, os.O_RDONLY)
+        self.lay_reserve()
 
-    def waiting(self) -> Waiting:
-        """Return what was found to wait as the file was opened."""
-        records = self.frames.recovery.records
-        return waiting((self.frames.read(span), span) for span in records)
-
-    def keep(self, write: Write) -> Span:
+    def change_counter(self) -> bytes:
         """
-        Add *write*.
-
-        Raises:
-            FileFullError: There is no room.
-            OSError: It could not be written.
-        """
-        (span,) = self.frames.append([kept(write)])
-        return span
-
-    def read(self, entry: Entry) -> Write:
-        """
-        Return the write that waits as *entry*.
+        Return what differs whenever a transaction has changed the file. No transaction is begun.
 
         Raises:
-            ValueError: It is not what was written.
-            OSError: It cannot be read.
+            OSError: The file cannot be read.
         """
-        write = write_in(self.frames.read(entry.span))
-        if write is None:
-            raise ValueError("a record is no kept write")
-        return replace(write, in_doubt=entry.in_doubt)
+        return os.pread(self._fd, _COUNTER_BYTES, _COUNTER_AT)
 
-    def attempt(self, entry: Entry) -> None:
+    @contextmanager
+    def writing(self, busy_s: float = BUSY_S) -> Generator[sqlite3.Connection]:
         """
-        Record that *entry* is about to be made again.
+        Begin a transaction, which is on the disk when it ends.
 
         Raises:
-            OSError: It could not be said.
+            OSError: It could not be made, and nothing has changed.
         """
-        self.frames.append([attempted(entry.write_id)], reserved=True)
+        with self._connected(self.path, busy_s) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._check(connection)
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
 
-    def strike(self, entry: Entry) -> None:
+    @contextmanager
+    def reading(self, busy_s: float = BUSY_S) -> Generator[sqlite3.Connection]:
         """
-        Record that *entry* waits no more; rewrite the file where that is worth it.
+        Begin a transaction that reads.
 
         Raises:
-            OSError: It could not be said.
+            OSError: The file cannot be read.
         """
-        self.entries.pop(entry.write_id, None)
-        if not self.entries and self._is_cleared():
+        with self._connected(self.path, busy_s) as connection:
+            connection.execute("BEGIN")
+            yield connection
+
+    @contextmanager
+    def _connected(self, path: Path, busy_s: float) -> Generator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                connection = sqlite3.connect(
+                    path, timeout=busy_s, isolation_level=None, check_same_thread=False
+                )
+                with closing(connection):
+                    for pragma in _PRAGMAS:
+                        connection.execute(pragma)
+                    yield connection
+            except sqlite3.Error as exc:
+                name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
+                raise JournalError(self.path, name) from None
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        version = tuple(number(connection, each) for each in ("application_id", "user_version"))
+        if version == (_APPLICATION_ID, _VERSION):
             return
-        self.frames.append([struck(entry.write_id)], reserved=True)
-        live = sum(each.span.end - each.span.start for each in self.entries.values())
-        size = self.frames.size_bytes
-        if size - live > max(_LITTER_BYTES, size // 2):
-            self._tidy()
+        if version != (0, 0) or number(connection, "schema_version") != 0:
+            raise ConfigurationError(
+                f"{self.path} is no journal of this version: choose another file"
+            )
+        connection.execute("COMMIT")  # how a file is vacuumed cannot be set inside a transaction
+        connection.execute(_SCHEMA[0])
+        connection.execute("BEGIN IMMEDIATE")
+        if number(connection, "user_version") == 0:
+            for statement in _SCHEMA[1:]:
+                connection.execute(statement)
 
-    def _is_cleared(self) -> bool:
+    # -- room --------------------------------------------------------------------------------
+
+    def lay_reserve(self) -> None:
+        """Have some room on the disk that nobody else can take, if there is any."""
+        if self._reserve.exists():
+            return
         try:
-            self.frames.rewrite(())
+            fd = os.open(self._reserve, os.O_RDWR | os.O_CREAT, 0o600)
+            try:
+                os.posix_fallocate(fd, 0, RESERVE_BYTES)
+            finally:
+                os.close(fd)
         except OSError:
-            return False  # on a full disk there may be room for a mark, still
+            self.give_up_reserve()
+
+    def give_up_reserve(self) -> bool:
+        """Leave the reserve to the journal. False: there is none."""
+        try:
+            self._reserve.unlink()
+        except OSError:
+            return False
         return True
 
-    def _tidy(self) -> None:
-        entries = list(self.entries.values())
-        spans = self.frames.rewrite([kept(self.read(each)) for each in entries])
-        for entry, span in zip(entries, spans, strict=True):
-            entry.span = span
+
+class JournalError(OSError):
+    """
+    The journal cannot be read or written. Its message quotes nothing that is in it.
+
+    Attributes:
+        reason: SQLite's name of the error.
+    """
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"the journal {path} cannot be used ({reason})")
+        self.reason = reason
 
 
-def holds(path: Path, key: str) -> bool:
-    """Tell whether writes for the queue *key* wait in a file of another process."""
-    try:
-        if path.stat().st_size <= HEADER_BYTES:
-            return False
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return False  # its process has just emptied and removed it
-    except OSError:
-        return True  # what cannot be looked into is not known to be empty
-    spans = scan(data, KIND).records
-    found = waiting((data[span.start + RECORD_BYTES : span.end], span) for span in spans)
-    return any(each.write.key == key for each in found.values())
+def number(connection: sqlite3.Connection, pragma: str) -> int:
+    """Return the number that a pragma tells."""
+    row = connection.execute(f"PRAGMA {pragma}").fetchone()
+    return int(row[0])

@@ -1,13 +1,22 @@
-"""The records of a journal's file."""
+"""The records of the journal: writes as they are kept, sealed under the key of the settings."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
 
-from ...telemetry.files.framing import Span
+from .touches import Touches
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+_NONCE_BYTES = 12
+_NAME_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,11 +26,9 @@ class Write:
 
     Attributes:
         id: Its own, and the one that it carries into stores that would take it twice.
-        key: The queue it waits in.
         method: The client's own name for what is to be called.
         arguments: What with, redacted, as `codec.ArgumentCodec` wrote them.
-        created_ns: When, nanoseconds since 1970 UTC.
-        in_doubt: The store may have taken it already.
+        created_ns: When it was asked for, nanoseconds since 1970 UTC.
         labels: Tenant, agent, feature, run and purpose as sinks may have them.
         customer: For whom, verbatim, where ownership is checked as it is made again. Else None.
         trace_id: Of the call that asked for it.
@@ -30,74 +37,77 @@ class Write:
     """
 
     id: str
-    key: str
     method: str
     arguments: str = field(repr=False)
     created_ns: int
-    in_doubt: bool = False
-    labels: dict[str, str] = field(default_factory=dict[str, str])
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     customer: str | None = field(default=None, repr=False)
     trace_id: int = 1
     span_id: int = 1
     sampled: bool = False
 
 
-class Placed(NamedTuple):
-    """A write and where it is in its file."""
+class Sealer:
+    """
+    Seals writes, and the names of what they touch, under one key.
 
-    write: Write
-    span: Span
+    Args:
+        key: 32 secret bytes.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def __repr__(self) -> str:
+        """Hide the key."""
+        return "Sealer(...)"
+
+    @cached_property
+    def _cipher(self) -> AESGCM:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - costs time
+
+        return AESGCM(self._key)
+
+    def sealed(self, write: Write) -> bytes:
+        """Return *write*, encrypted and bound to its id."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        text = json.dumps(asdict(write), separators=(",", ":")).encode()
+        return nonce + self._cipher.encrypt(nonce, text, write.id.encode())
+
+    def opened(self, sealed: bytes, write_id: str) -> Write:
+        """
+        Return the write of *write_id* that was `sealed`.
+
+        Raises:
+            ValueError: It is not as it was written, or was sealed under another key.
+        """
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - costs time
+
+        nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        try:
+            return Write(**json.loads(self._cipher.decrypt(nonce, body, write_id.encode())))
+        except (InvalidTag, TypeError, ValueError):
+            raise ValueError("a write in the journal is damaged, or of another key") from None
+
+    def touched(self, touches: Touches) -> str:
+        """Return *touches* as JSON, with a keyed digest in place of each name."""
+        return json.dumps(
+            {
+                "within": touches.within and self._digest(touches.within),
+                "records": sorted(map(self._digest, touches.records)),
+                "owners": sorted(map(self._digest, touches.owners)),
+                "everything": touches.everything,
+                "unknown": touches.unknown,
+            }
+        )
+
+    def _digest(self, name: str) -> str:
+        text = name.encode("utf-8", "surrogatepass")
+        return blake2b(text, digest_size=_NAME_BYTES, key=self._key).hexdigest()
 
 
-Waiting: TypeAlias = dict[str, Placed]
-"""Writes by their id, in order."""
-
-
-def kept(write: Write) -> bytes:
-    """Return the record that keeps *write*."""
-    return _json({"write": asdict(write)})
-
-
-def attempted(write_id: str) -> bytes:
-    """Return the record that says that a write is about to be made again."""
-    return _json({"attempt": write_id})
-
-
-def struck(write_id: str) -> bytes:
-    """Return the record that says that a write waits no more."""
-    return _json({"done": write_id})
-
-
-def write_in(payload: bytes) -> Write | None:
-    """Return the write that a record keeps; None: it is no such record, or of another version."""
-    try:
-        return Write(**_said(payload)["write"])
-    except (KeyError, TypeError):
-        return None
-
-
-def waiting(records: Iterable[tuple[bytes, Span]]) -> Waiting:
-    """Return the writes that wait after all that *records* say."""
-    found: Waiting = {}
-    for payload, span in records:
-        write = write_in(payload)
-        if write is not None:
-            found[write.id] = Placed(write, span)
-            continue
-        said = _said(payload)
-        found.pop(said.get("done", ""), None)
-        tried = found.get(said.get("attempt", ""))
-        if tried is not None:
-            found[tried.write.id] = Placed(replace(tried.write, in_doubt=True), tried.span)
-    return found
-
-
-def _json(said: dict[str, Any]) -> bytes:
-    return json.dumps(said, separators=(",", ":")).encode()
-
-
-def _said(payload: bytes) -> dict[str, Any]:
-    try:
-        return {**json.loads(payload)}
-    except (ValueError, TypeError):
-        return {}
+def read_touches(text: str) -> Touches:
+    """Return what `Sealer.touched` wrote; its names are digests."""
+    said: dict[str, Any] = json.loads(text)
+    said.update({name: frozenset(said[name]) for name in ("records", "owners")})
+    return Touches(**said)

@@ -1,50 +1,57 @@
 """
 Replay of journalled writes, in order and once each.
 
-One script, for sync and async, says what is to be done, step by step; two drivers do it. Before
-the store is asked a mark goes to the disk, so that a write that was cut off is known to be in
-doubt; one in doubt is looked for first, in stores that would take it twice.
+One script, for sync and async, says what is to be done, step by step; two drivers do it. Writes are
+taken in batches: before the store is asked for the first of one, the file says that it may have
+them all; behind the last, one transaction says what became of each. A write in doubt is looked for
+first, in stores that would take it twice. One that fails by itself is set aside and the others go
+on; while the store is down all of them wait.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutinefunction
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 from ...telemetry.event.event import Journalled, Status
+from ...telemetry.files.file_lock import FileLock
 from ...telemetry.process.faults import Faults
 from ..context import context
-from ..errors import StoreUnavailableError
-from ..guard.call import Call
+from ..errors import StoreUnavailableError, UnexpectedAnswerError
+from ..guard.call import Call, error_name
 from ..guard.outages import is_of_the_deployment, is_outage
+from ..guard.retry_after import retry_after_s
 from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
 from ..guard.steps.deadline import Deadline
 from ..guard.steps.report import Report
-from ..limits.policy import LONGEST_S
 from ..limits.workers import Expired, Workers
-from .journal import Journal
-from .journal_file import Entry, Queue
+from .journal import Entry, Journal, Parked, Queue
 from .records import Write
 from .replayed_call import ReplayedCalls
 from .writes import JournalledWrites
-
-HUNG_S = 60.0
-"""Seconds after which a call that the store is still at work on is given up. It may land late."""
 
 KEEP_S = 5.0
 """Longest time that a caller waits for the journal's disk."""
 
 MOST_TRIES = 8
-"""Tries after which a write is given up that fails by itself: it would hold up all that follow."""
+"""Tries after which a write that fails by itself is set aside: it would hold up all that follow."""
+
+UNREADABLE = "unreadable"
+"""Why a write is set aside that is not as it was written, or was written under another key."""
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _POLL_S = 0.02
+_MOST_DOUBLINGS = 10
 
 
 class _Disk(NamedTuple):
@@ -58,20 +65,45 @@ class _Store(NamedTuple):
 
 
 _Step: TypeAlias = _Disk | _Store
-_Script: TypeAlias = Generator[_Step, Any, bool]
 
 
 class _NotNowError(Exception):
     """The store does not take it yet."""
 
 
+class Lease(NamedTuple):
+    """The right to make the writes of a queue, among processes and in this one."""
+
+    lock: FileLock
+    busy: threading.Lock
+
+
+class Kept(NamedTuple):
+    """Where a call waits in the journal."""
+
+    seq: int
+    write: Write
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What became of the writes that were taken, and the calls to be told of."""
+
+    done: list[int] = field(default_factory=list[int])
+    parked: list[Parked] = field(default_factory=list[Parked])
+    untried: list[int] = field(default_factory=list[int])
+    flying: list[int] = field(default_factory=list[int])
+    told: list[Call] = field(default_factory=list[Call])
+    stopped: bool = False
+
+
 class Replay:
     """
-    Makes the writes of one client again that wait in the journal.
+    Makes the writes again that wait for one client's database.
 
     Args:
         journal: Where they wait.
-        queue: Which of them are this client's.
+        queue: Those that wait for its database.
         writes: What its adapter says of them.
         calls: Makes calls of them.
         admit: Asks breaker and bulkhead.
@@ -112,10 +144,22 @@ class Replay:
         self._workers = workers
         self._faults = faults
         self._clock = clock
-        self._odd: Entry | None = None
+        self._odd = 0
         self._tries = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: Future[bool] | None = None
 
-    def replay(self, until: float | None = None) -> bool:
+    @property
+    def waits_none(self) -> bool:
+        """
+        Whether no write waits for the database.
+
+        Raises:
+            OSError: That cannot be told.
+        """
+        return not self.journal.waits(self.queue)
+
+    def drain(self, until: float | None = None) -> bool:
         """
         Make the writes that wait again, as far as the store takes them.
 
@@ -126,96 +170,186 @@ class Replay:
         Returns:
             Whether none waits any more.
         """
-        if not self._may_begin(until):
+        lease = self.lease(until)
+        if lease is None:
             return self.waits_none
         try:
-            while self._has_time(until) and (script := self._next_script()):
-                if not self._drive(script):
-                    break
+            while self._has_time(until) and self._drive(self._script(until)):
+                pass
         except Exception as exc:  # noqa: BLE001 - an error of ours, and what waits still waits
             self._faults.note("journal.replay", exc)
         finally:
-            self.queue.busy.release()
+            self.release(lease)
         return self.waits_none
 
-    async def areplay(self, until: float | None = None) -> bool:
-        """Make the writes that wait again, as `replay`, through the client's coroutines."""
-        if not await self._amay_begin(until):
+    async def adrain(self, until: float | None = None) -> bool:
+        """Make the writes that wait again, as `drain`, through the client's coroutines."""
+        lease = await self.alease(until)
+        if lease is None:
             return self.waits_none
         try:
-            while self._has_time(until) and (script := self._next_script()):
-                if not await self._adrive(script):
-                    break
+            while self._has_time(until) and await self._adrive(self._script(until)):
+                pass
         except Exception as exc:  # noqa: BLE001 - an error of ours, and what waits still waits
             self._faults.note("journal.replay", exc)
         finally:
-            self.queue.busy.release()
+            self.release(lease)
         return self.waits_none
 
     async def settle(self, until: float) -> bool:
-        """As `areplay`, or as `replay` where the client is called synchronously."""
-        client, methods = self.writes.client, self.writes.methods
-        asynchronous = any(iscoroutinefunction(getattr(client, each, None)) for each in methods)
-        return await self.areplay(until) if asynchronous else self.replay(until)
+        """As `adrain`, or as `drain` where the client is called synchronously."""
+        return await self.adrain(until) if self._is_async else self.drain(until)
 
     @property
-    def waits_none(self) -> bool:
-        """Whether no write waits for the client."""
-        return not self.queue.entries
+    def _is_async(self) -> bool:
+        client, methods = self.writes.client, self.writes.methods
+        return any(iscoroutinefunction(getattr(client, each, None)) for each in methods)
+
+    # -- by itself --------------------------------------------------------------------------------
+
+    def remember_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Take note of the loop that the client is called on: it may be bound to it."""
+        self._loop = loop
+
+    def replay(self) -> bool:
+        """
+        Make the writes that wait again, from a thread of ours: on the client's loop, if it has one.
+
+        Returns:
+            Whether none waits any more.
+        """
+        loop = self._loop
+        if loop is not None and loop.is_running():
+            if self.is_time and (self._task is None or self._task.done()):
+                self._begin_task(loop)
+            return self.waits_none
+        return self.waits_none if self._is_async else self.drain()
+
+    def _begin_task(self, loop: asyncio.AbstractEventLoop) -> None:
+        replaying = self.adrain()
+        try:
+            self._task = asyncio.run_coroutine_threadsafe(replaying, loop)
+        except RuntimeError:  # it was closed just now
+            replaying.close()
+
+    def tell(self, write: Write, journal: Journalled) -> None:
+        """Report what became of a write that had waited."""
+        try:
+            call = self.calls.call(self.writes, write)
+        except Exception as exc:  # noqa: BLE001 - it is told without what cannot be read
+            self._faults.note("journal.tell", exc)
+            call = self.calls.unread()
+        call.journal, call.status = journal, Status.OK
+        self._report.report(call)
+
+    # -- the lease --------------------------------------------------------------------------------
+
+    def lease(self, until: float | None) -> Lease | None:
+        """Return the right to make the queue's writes; None: somebody else has it all the time."""
+        if until is None:
+            return self._try_lease() if self.is_time else None
+        while (lease := self._try_lease()) is None and self._has_time(until):
+            time.sleep(_POLL_S)
+        return lease
+
+    async def alease(self, until: float | None) -> Lease | None:
+        """Return the right to make the queue's writes, as `lease`."""
+        if until is None:
+            return self._try_lease() if self.is_time else None
+        # Who holds a lock of the kernel's does not say when it lets go.
+        while (lease := self._try_lease()) is None and self._has_time(until):  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+        return lease
+
+    def _try_lease(self) -> Lease | None:
+        busy = self.queue.busy
+        if not busy.acquire(blocking=False):
+            return None
+        lock = None
+        try:
+            lock = self.journal.lease(self.queue)
+        except OSError as exc:
+            self._faults.note("journal.lease", exc)
+        finally:
+            if lock is None:
+                busy.release()
+        return None if lock is None else Lease(lock, busy)
+
+    def release(self, lease: Lease) -> None:
+        """Let others have the right."""
+        lease.lock.release()
+        lease.busy.release()
 
     def _has_time(self, until: float | None) -> bool:
         return self._clock() < (inf if until is None else until)
 
-    def _may_begin(self, until: float | None) -> bool:
-        if until is None:
-            return self.is_time and self.queue.busy.acquire(blocking=False)
-        return self.queue.busy.acquire(timeout=self._left_s(until))
-
-    async def _amay_begin(self, until: float | None) -> bool:
-        if until is None:
-            return self._may_begin(until)
-        while not self.queue.busy.acquire(blocking=False):
-            if not self._has_time(until):
-                return False
-            await asyncio.sleep(_POLL_S)
-        return True
-
     @property
     def is_time(self) -> bool:
         """Whether a write waits and the pause after the last failure is over."""
-        return bool(self.queue.entries) and self._clock() >= self.queue.not_before
+        return self._clock() >= self.queue.not_before and not self.waits_none
 
-    def _left_s(self, until: float) -> float:
-        return min(max(0.0, until - self._clock()), LONGEST_S)
+    # -- the script -------------------------------------------------------------------------------
 
-    # -- the script --------------------------------------------------------------------------------
-
-    def _next_script(self) -> _Script | None:
-        entry = self.journal.head(self.queue)
-        return None if entry is None else self._script(entry)
-
-    def _script(self, entry: Entry) -> _Script:
-        """Make *entry* again. Returns whether to go on with the next one."""
-        if self._is_at_work(entry):
+    def _script(self, until: float | None) -> Generator[_Step, Any, bool]:
+        """Make the first batch again. Returns whether to go on with the next one."""
+        try:
+            entries: list[Entry] = yield _Disk(partial(self.journal.take, self.queue))
+        except _NotNowError:
+            self._pause(None)
             return False
+        batch = _Batch()
+        for entry in entries:
+            if batch.stopped or not self._has_time(until):
+                if not entry.in_doubt:
+                    batch.untried.append(entry.seq)
+            else:
+                yield from self._make(entry, batch)
+        # A write that another process still waits for is at the head: there was nothing to take.
+        batch.stopped = batch.stopped or not entries
+        if entries or self.queue.settled:
+            yield from self._settle(batch)
+        return not batch.stopped
+
+    def _settle(self, batch: _Batch) -> Generator[_Step, Any, None]:
+        outcome = {name: getattr(batch, name) for name in ("done", "parked", "untried", "flying")}
+        try:
+            yield _Disk(partial(self.journal.settle, self.queue, **outcome))
+        except _NotNowError:
+            batch.stopped = True
+        for call in batch.told:
+            self._report.report(call)
+            call.error = None
+
+    def _make(self, entry: Entry, batch: _Batch) -> Generator[_Step, Any, None]:
+        """Make *entry* again, and note in *batch* what became of it."""
         call = self.calls.unread()
         try:
-            write: Write = yield _Disk(partial(self.journal.read, entry))
-            call = self.calls.call(self.writes, write)
-            if (yield from self._is_wanted(entry, write, call)):
-                yield _Disk(partial(self.journal.attempt, entry))
-                ask = _Store(call, write.method, write.customer)
-                call.result = yield from self._ask(entry, ask)
+            if entry.write is None:
+                batch.parked.append(Parked(entry, UNREADABLE))
+                return
+            call = self.calls.call(self.writes, entry.write)
+            if (yield from self._is_wanted(entry, entry.write, call)):
+                call.result = yield from self._ask(entry, entry.write, call)
                 self._classify.summarise(call)
-        except _NotNowError:
-            self._pause()
-            return False
+        except _NotNowError as exc:
+            self._stop(entry, call, batch, exc.__cause__)
         except Exception as exc:  # noqa: BLE001 - it would be no other the next time
-            yield from self._strike(entry, call, exc)
+            batch.parked.append(Parked(entry, error_name(exc)))
+            self._faults.note("journal.parked", exc)
         else:
-            yield from self._strike(entry, call)
-        self.queue.failures = 0
-        return True
+            batch.done.append(entry.seq)
+            batch.told.append(call)
+            call.journal, call.status = Journalled.REPLAYED, Status.OK
+            self.queue.failures = 0
+
+    def _stop(self, entry: Entry, call: Call, batch: _Batch, cause: BaseException | None) -> None:
+        """Note that the store takes nothing now."""
+        batch.stopped = True
+        self._pause(cause)
+        if call.late and not call.ended:
+            batch.flying.append(entry.seq)
+        elif call.admission is None and not entry.in_doubt:
+            batch.untried.append(entry.seq)
 
     def _is_wanted(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, bool]:
         """Look whether the store has a write that is in doubt; leave what it has out of *call*."""
@@ -227,8 +361,7 @@ class Replay:
             return True
         asking = call.but(arguments=question.arguments)
         try:
-            ask = _Store(asking, question.method, write.customer)
-            answer = yield from self._ask(entry, ask)
+            answer = yield from self._answer(entry, _Store(asking, question.method, write.customer))
         except _NotNowError:
             raise
         except Exception as exc:  # noqa: BLE001 - twice in the store is better than not at all
@@ -239,7 +372,11 @@ class Replay:
             call.arguments = left
         return left is not None
 
-    def _ask(self, entry: Entry, ask: _Store) -> Generator[_Step, Any, Any]:
+    def _ask(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, Any]:
+        call.kept = Kept(entry.seq, write)
+        return (yield from self._answer(entry, _Store(call, write.method, write.customer)))
+
+    def _answer(self, entry: Entry, ask: _Store) -> Generator[_Step, Any, Any]:
         call = ask.call
         try:
             admitted = self._admit.try_place(call)
@@ -247,52 +384,37 @@ class Replay:
             admitted = False
         if not admitted:
             raise _NotNowError
-        entry.call = call
         try:
             answer = yield ask
         except BaseException as exc:
             call.error, call.failed = exc, self._classify.is_failure(exc)
+            call.late = call.is_at_work or isinstance(exc, Expired)
             self._admit.settle(call)
             if call.failed and not self._is_hopeless(entry, exc):
-                raise _NotNowError from None
+                raise _NotNowError from exc
             raise
         self._admit.settle(call)
         return answer
 
     def _is_hopeless(self, entry: Entry, exc: BaseException) -> bool:
         """Tell whether *entry* alone fails, with what no outage is, and has failed often enough."""
-        if is_outage(exc) or is_of_the_deployment(exc) or not isinstance(exc, Exception):
+        odd = isinstance(exc, UnexpectedAnswerError) or not is_of_the_deployment(exc)
+        if is_outage(exc) or not odd or not isinstance(exc, Exception):
             return False
-        self._tries = self._tries + 1 if self._odd is entry else 1
-        self._odd = entry
+        self._tries = self._tries + 1 if self._odd == entry.seq else 1
+        self._odd = entry.seq
         return self._tries >= MOST_TRIES
 
-    def _strike(
-        self, entry: Entry, call: Call, exc: Exception | None = None
-    ) -> Generator[_Step, Any, None]:
-        """Strike *entry* out: the store has it, or will never take it, because of *exc*."""
-        if not (yield _Disk(partial(self.journal.done, entry))):
-            return
-        call.journal = Journalled.LOST if exc else Journalled.REPLAYED
-        call.error, call.status = exc, Status.ERROR if exc else Status.OK
-        self._report.report(call)
-        call.error = None
-
-    def _is_at_work(self, entry: Entry) -> bool:
-        call = entry.call
-        if call is None or call.ended:
-            return False
-        return self._clock() - call.started < HUNG_S
-
-    def _pause(self) -> None:
+    def _pause(self, cause: BaseException | None) -> None:
         queue = self.queue
         pause_s = min(_PAUSE_S * 2**queue.failures, _LONGEST_PAUSE_S)
+        asked_s = None if cause is None else retry_after_s(cause)
         queue.failures = min(queue.failures + 1, _MOST_DOUBLINGS)
-        queue.not_before = self._clock() + pause_s
+        queue.not_before = self._clock() + max(pause_s, asked_s or 0.0)
 
-    # -- sync and async ----------------------------------------------------------------------------
+    # -- sync and async ---------------------------------------------------------------------------
 
-    def _drive(self, script: _Script) -> bool:
+    def _drive(self, script: Generator[_Step, Any, bool]) -> bool:
         try:
             step = next(script)
             while True:
@@ -305,7 +427,7 @@ class Replay:
         except StopIteration as end:
             return bool(end.value)
 
-    async def _adrive(self, script: _Script) -> bool:
+    async def _adrive(self, script: Generator[_Step, Any, bool]) -> bool:
         try:
             step = next(script)
             while True:
@@ -339,15 +461,12 @@ class Replay:
             return await self._deadline.arun(step.call, lambda given: target(**given))
 
     def _disk_failed(self, exc: Exception) -> Exception:
-        self._faults.note("journal.replay", exc)
+        self._faults.note("journal.disk", exc)
         return _NotNowError()
 
     def _target(self, method: str, *, twin: bool = False) -> Callable[..., Any]:
         writes = self.writes
         return writes.method(writes.client, writes.twin + method if twin else method)
-
-
-_MOST_DOUBLINGS = 10
 
 
 def _on_behalf(customer: str | None) -> AbstractContextManager[object]:

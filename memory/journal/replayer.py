@@ -1,8 +1,8 @@
 """
-The thread that replays journalled writes of clients that are called synchronously.
+The thread that replays journalled writes.
 
-There is none until something waits, and none once nothing does. It polls: a store does not say
-when it is back.
+There is none until a client is called whose writes can wait, and none once all such clients are
+gone. It polls: neither a store says when it is back, nor another process when it has died.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ class Replayer:
         """Begin anew: the thread is the parent's, and so is what it works at."""
         self._lock = threading.RLock()
         self._guards: weakref.WeakSet[Replaying] = weakref.WeakSet()
+        self._always: weakref.WeakSet[Replaying] = weakref.WeakSet()
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._wait = self._given_wait or self._stop.wait
@@ -55,6 +56,11 @@ class Replayer:
             self._guards.add(guard)
             if self._thread is None:
                 self._start()
+
+    def watch_always(self, guard: Replaying) -> None:
+        """Make *guard*'s writes again for as long as it lives: others may add to them."""
+        self._always.add(guard)
+        self.watch(guard)
 
     def _start(self) -> None:
         self._stop.clear()
@@ -69,7 +75,7 @@ class Replayer:
     def round(self) -> bool:
         """Ask every guard once. Returns whether anything still waits."""
         for guard in list(self._guards):
-            if guard.replay():
+            if guard.replay() and guard not in self._always:
                 self._guards.discard(guard)
         return bool(self._guards)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ..guard.operation import Arguments, Method
 from .codec import ArgumentCodec
@@ -44,7 +44,12 @@ def _all(arguments: Arguments) -> Arguments:
     return arguments
 
 
-def _untold(_method: str, _arguments: Arguments) -> Touches:
+TouchesOf: TypeAlias = Callable[[str, Arguments], Touches]
+"""Returns what a call touches, by the method's name and the arguments. Never raises."""
+
+
+def untold(_method: str, _arguments: Arguments) -> Touches:
+    """Return that nothing can be told."""
     return UNTOLD
 
 
@@ -75,5 +80,5 @@ class JournalledWrites:
     part: Callable[[Arguments], Arguments] = _all
     twin: str = ""
     once: Deduplication | None = None
-    touches: Callable[[str, Arguments], Touches] = _untold
+    touches: TouchesOf = untold
     method: Callable[[object, str], Callable[..., object]] = getattr

@@ -7,9 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ...telemetry.files.file_lock import lockable_files
 from ..guard.steps.journal import JournalWrites
-from ..journal.inspection import look
+from ..journal.journal import look
 from .records import DataSubject, StoreData
 from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
@@ -91,17 +90,19 @@ class ScopedCustomerData:
         journal = self._guards.journal
         if journal is None or self._settings.journal is None:
             return
-        journal.adopt()
         until = self._guards.clock() + SETTLE_S
         steps = (step for guard in list(self._guards.guards) for step in guard.steps)
         for step in steps:
             if isinstance(step, JournalWrites):
                 self._runner.run(step.replay.settle(until))
         stats = look(self._settings.journal, self._settings.journal_max_bytes)
-        for queue, writes in sorted(stats.waiting.items()):
-            yield f"{writes:,} writes for {queue} wait in the journal: they may be anybody's"
-        if stats.quarantined:
-            yield f"the journal put {len(stats.quarantined)} unreadable files aside: remove them"
+        for store, writes in sorted(stats.waiting.items()):
+            yield f"{writes:,} writes for {store} wait in the journal: they may be anybody's"
+        for store, writes in sorted(stats.parked.items()):
+            yield (
+                f"{writes:,} writes for {store} were set aside in the journal, and may be "
+                "anybody's: look with mnemoscope journal list"
+            )
 
     def stores(self, subject: DataSubject) -> Sequence[StoreData]:
         """Return the data of *subject* in each store of the scope."""
@@ -118,6 +119,6 @@ class ScopedCustomerData:
         log, journal = self._settings.log_file, self._settings.journal
         found = {
             "logs": [] if log is None else sorted(log.parent.glob(f"{log.stem}*{log.suffix}*")),
-            "journal": [] if journal is None else lockable_files(journal),
+            "journal": [] if journal is None or not journal.exists() else [journal],
         }
         return {name: paths for name, paths in found.items() if paths}

@@ -78,9 +78,21 @@ class Journalled(StrEnum):
         APPENDED: It waits in the write journal.
         REPLAYED: It waited there, and the store has it now.
         LOST: Nothing will bring it there.
+        FORGOTTEN: It waited, or came late, and what it would write has been deleted since.
+        SUPERSEDED: It waited, and a later write of the same record was made meanwhile.
     """
 
     NO = ""
     APPENDED = "appended"
     REPLAYED = "replayed"
     LOST = "lost"
+    FORGOTTEN = "forgotten"
+    SUPERSEDED = "superseded"
+
+    @property
+    def is_afterwards(self) -> bool:
+        """Whether the event tells of a write whose caller was answered before."""
+        return self in _AFTERWARDS
+
+
+_AFTERWARDS = frozenset({Journalled.REPLAYED, Journalled.FORGOTTEN, Journalled.SUPERSEDED})

@@ -116,6 +116,8 @@ _JOURNAL_PHRASES = {
     Journalled.APPENDED: "the write waits in the journal",
     Journalled.REPLAYED: "the write had waited in the journal",
     Journalled.LOST: "the write is lost",
+    Journalled.FORGOTTEN: "the write had waited in the journal, and was deleted there",
+    Journalled.SUPERSEDED: "the write had waited in the journal, and a later one has replaced it",
 }
 
 

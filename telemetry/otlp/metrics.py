@@ -116,7 +116,7 @@ class Instruments(Generic[TraceT]):
         if event.is_notice:
             return
         where = self._where(event.trace)
-        if event.journal is not Journalled.REPLAYED:  # no caller saw it
+        if not event.journal.is_afterwards:  # no caller saw it
             self._duration.record(event.duration_s, self._timed(event), where)
         usage = event.usage
         if usage is None or not usage.reported:

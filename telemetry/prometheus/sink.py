@@ -121,7 +121,7 @@ def _shown(batch: Sequence[Event]) -> set[int]:
     last = {
         (_series(each), bisect_left(BUCKETS_S, each.duration_s)): each
         for each in batch
-        if each.trace.sampled and each.journal is not Journalled.REPLAYED and not each.is_notice
+        if each.trace.sampled and not (each.journal.is_afterwards or each.is_notice)
     }
     return set(map(id, last.values()))
 
@@ -138,7 +138,7 @@ def _exemplar(trace: TraceRef) -> Exemplar:
 def _count(metrics: Metrics, event: Event, own_s: float, exemplar: Exemplar | None) -> None:
     if event.is_frame:
         _count_node(metrics, event, exemplar)
-    if event.journal is not Journalled.REPLAYED:  # nobody waited for it
+    if not event.journal.is_afterwards:  # nobody waited for it
         _count_time(metrics, event, exemplar)
         metrics.own_seconds.series(event.store).inc(own_s)
     _count_losses(metrics, event)

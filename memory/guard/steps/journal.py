@@ -5,30 +5,29 @@ A write that the store does not take is appended, redacted, to the write journal
 configured, and made again in order, once, when the store is back (`memory.journal.replay`). Without
 a journal it is counted as lost.
 
-While writes wait, later ones of the same client are kept behind them: an older one must not come
-after a newer one. Nothing is forgotten meanwhile either, since a write that is made again after a
-deletion would bring back what was deleted: deletions wait for what waits, and are refused if that
-takes too long.
+While writes wait for a database, later ones are kept behind them, whichever process makes them: an
+older one must not come after a newer one. A deletion is noted in the journal before the store is
+asked: what waits and is covered by it is dropped, what may be covered is made before, and where
+neither can be done the deletion is refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
-from contextvars import Context
-from dataclasses import replace
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
+from ....telemetry.process.fork import reset_after_fork
 from ...errors import StoreUnavailableError
-from ...journal.journal_file import Entry
+from ...journal.journal import Asked, Dropped
 from ...journal.records import Write
-from ...journal.replay import KEEP_S, Replay
+from ...journal.replay import KEEP_S, Kept, Lease, Replay
 from ...journal.replayer import Replayer
-from ...limits.breaker import Breaker, BreakerState
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Workers
 from ..call import Call
@@ -37,6 +36,7 @@ from ..step import NOTHING, Faces
 from .report import Report
 
 _BEHIND = "earlier writes wait in the journal"
+_UNREAD = "the journal cannot be read, and what waits in it may bring back what is deleted"
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
 
@@ -56,6 +56,24 @@ def count_lost(call: Call) -> None:
         call.journal = Journalled.LOST
 
 
+@dataclass(frozen=True, slots=True)
+class _Drained:
+    """Make what waits again until then."""
+
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Leased:
+    """Take the lease, waiting until then."""
+
+    until: float
+
+
+_Work: TypeAlias = Callable[[], Any] | _Drained | _Leased
+_Script: TypeAlias = Generator[_Work, Any, None]
+
+
 class JournalWrites:
     """
     Keeps writes that the store did not take in the journal, and later calls behind them.
@@ -63,8 +81,7 @@ class JournalWrites:
     Args:
         store: The guard's store.
         replay: Makes the writes again.
-        replayer: The thread that does so, for clients that are called synchronously.
-        breaker: The breaker of writes.
+        replayer: The thread that does so.
         report: Emits the events of writes that arrived late; knows the labels of calls.
         enforced_tenancy: Writes are kept with their customer.
         workers: Threads for the journal's disk.
@@ -81,7 +98,6 @@ class JournalWrites:
         *,
         replay: Replay,
         replayer: Replayer,
-        breaker: Breaker,
         report: Report,
         enforced_tenancy: bool,
         workers: Workers,
@@ -91,86 +107,56 @@ class JournalWrites:
         self.replay = replay
         self._store = store
         self._replayer = replayer
-        self._breaker = breaker
         self._report = report
         self._enforced_tenancy = enforced_tenancy
         self._workers = workers
         self._faults = faults
         self._clock = clock
-        self._task: asyncio.Task[bool] | None = None
+        self._is_watched = False
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Have the child's own thread watch."""
+        self._is_watched = False
 
     def faces(self, method: Method) -> Faces:
-        """Return what is done for writes and deletions; other calls make waiting writes again."""
+        """Return what is done for writes and deletions; any call has the journal watched."""
         if method.op_class is OperationClass.REMEMBER:
             return Faces(self._before_write, self._keep, self._abefore_write, self._akeep)
         if method.op_class is OperationClass.FORGET:
             return Faces(self._before_forget, abefore=self._abefore_forget)
-        return Faces(self._before_any, abefore=self._abefore_any)
+        return Faces(self._watch, abefore=self._awatch)
 
     # -- before the store --------------------------------------------------------------------------
 
-    def _before_any(self, _call: Call) -> None:
-        with suppress(StoreUnavailableError):  # a call that writes nothing overtakes nothing
-            if self._is_open() and self.replay.queue.entries:
-                self._replayer.watch(self.replay)
+    def _watch(self, _call: Call) -> None:
+        if not self._is_watched:
+            self._is_watched = True
+            self._replayer.watch_always(self.replay)
 
-    async def _abefore_any(self, _call: Call) -> None:
-        with suppress(StoreUnavailableError):  # a call that writes nothing overtakes nothing
-            if self._is_open() and self.replay.queue.entries:
-                self._begin_task()
+    def _awatch(self, call: Call) -> None:
+        self._watch(call)
+        self.replay.remember_loop(asyncio.get_running_loop())
 
     def _before_write(self, call: Call) -> None:
+        self._watch(call)
         self._mark(call)
-        if not self._is_open() or not self.replay.queue.entries:
+        if not self._waits():
             return
-        if self._can_be_kept(call.method):
-            self._replayer.watch(self.replay)
-            raise self._behind()
-        if not self.replay.replay(self._until(call)):
+        if self._can_be_kept(call.method) or not self.replay.drain(self._until(call)):
             raise self._behind()
 
     async def _abefore_write(self, call: Call) -> None:
+        self._awatch(call)
         self._mark(call)
-        if not self._is_open() or not self.replay.queue.entries:
+        if not self._waits():
             return
-        if self._can_be_kept(call.method):
-            self._begin_task()
-            raise self._behind()
-        if not await self.replay.areplay(self._until(call)):
+        if self._can_be_kept(call.method) or not await self.replay.adrain(self._until(call)):
             raise self._behind()
 
-    def _before_forget(self, call: Call) -> None:
-        if not self._is_open():
-            return
-        journal, queue = self.replay.journal, self.replay.queue
+    def _waits(self) -> bool:
         try:
-            journal.adopt()
-            waits = bool(queue.entries) and not self.replay.replay(self._until(call))
-            waits = waits or journal.waits_elsewhere(queue)
-        except Exception as exc:  # noqa: BLE001 - closed: what waits could bring back what is deleted
-            self._faults.note("journal.look", exc)
-            waits = True
-        if waits:
-            raise self._behind()
-
-    async def _abefore_forget(self, call: Call) -> None:
-        if not self._is_open():
-            return
-        journal, queue = self.replay.journal, self.replay.queue
-        try:
-            await self._workers.arun(journal.adopt, KEEP_S)
-            waits = bool(queue.entries) and not await self.replay.areplay(self._until(call))
-            if not waits:
-                waits = await self._workers.arun(partial(journal.waits_elsewhere, queue), KEEP_S)
-        except Exception as exc:  # noqa: BLE001 - closed: what waits could bring back what is deleted
-            self._faults.note("journal.look", exc)
-            waits = True
-        if waits:
-            raise self._behind()
-
-    def _is_open(self) -> bool:
-        try:
-            return self.replay.journal.is_open()
+            return not self.replay.waits_none
         except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
             self._faults.note("journal.look", exc)
             raise self._behind() from None
@@ -180,16 +166,6 @@ class JournalWrites:
 
     def _until(self, call: Call) -> float:
         return self._clock() + (call.limits.deadline_s or LONGEST_S)
-
-    def _begin_task(self) -> None:
-        """Begin to make the writes again on the caller's loop: the client may be bound to it."""
-        task = self._task
-        if task is not None and not (task.done() or task.get_loop().is_closed()):
-            return
-        if self._breaker.state is not BreakerState.OPEN and self.replay.is_time:
-            # A context of its own: none of this is inside the call that happens to come first.
-            loop = asyncio.get_running_loop()
-            self._task = loop.create_task(self.replay.areplay(), context=Context())
 
     def _mark(self, call: Call) -> None:
         """Give the write an id, in stores that would take it twice."""
@@ -204,6 +180,78 @@ class JournalWrites:
         else:
             call.write_id = write_id
 
+    # -- before a deletion -------------------------------------------------------------------------
+
+    def _before_forget(self, call: Call) -> None:
+        self._watch(call)
+        script = self._forgetting(call)
+        try:
+            work = next(script)
+            while True:
+                work = script.send(self._do(work))
+        except StopIteration:
+            return
+        except Exception as exc:  # noqa: BLE001 - closed
+            raise self._refused(exc) from None
+
+    async def _abefore_forget(self, call: Call) -> None:
+        self._awatch(call)
+        script = self._forgetting(call)
+        try:
+            work = next(script)
+            while True:
+                work = script.send(await self._ado(work))
+        except StopIteration:
+            return
+        except Exception as exc:  # noqa: BLE001 - closed
+            raise self._refused(exc) from None
+
+    def _forgetting(self, call: Call) -> _Script:
+        """Note the deletion, and see that nothing it covers waits any more."""
+        until, replay = self._until(call), self.replay
+        if not replay.journal.is_open():
+            raise StoreUnavailableError(self._store, _UNREAD)
+        touches = replay.writes.touches(call.method.name, call.arguments)
+        note = partial(replay.journal.forget, replay.queue, touches)
+        dropped: Dropped = yield note
+        self._tell(dropped)
+        if not dropped.left:
+            return
+        yield _Drained(until)  # what it may cover goes before it
+        lease: Lease | None = yield _Leased(until)
+        if lease is not None:
+            try:
+                dropped = yield partial(note, leased=True)
+            finally:
+                replay.release(lease)
+            self._tell(dropped)
+        if dropped.left:
+            raise self._behind()
+
+    def _refused(self, exc: Exception) -> StoreUnavailableError:
+        if isinstance(exc, StoreUnavailableError):
+            return exc
+        self._faults.note("journal.forget", exc)
+        return StoreUnavailableError(self._store, _UNREAD)
+
+    def _do(self, work: _Work) -> Any:
+        if isinstance(work, _Drained):
+            return self.replay.drain(work.until)
+        if isinstance(work, _Leased):
+            return self.replay.lease(work.until)
+        return self._workers.run(work, KEEP_S, _nothing)
+
+    async def _ado(self, work: _Work) -> Any:
+        if isinstance(work, _Drained):
+            return await self.replay.adrain(work.until)
+        if isinstance(work, _Leased):
+            return await self.replay.alease(work.until)
+        return await self._workers.arun(work, KEEP_S)
+
+    def _tell(self, dropped: Dropped) -> None:
+        for write in dropped.writes:
+            self.replay.tell(write, Journalled.FORGOTTEN)
+
     # -- after the store ---------------------------------------------------------------------------
 
     def _keep(self, call: Call) -> None:
@@ -213,7 +261,6 @@ class JournalWrites:
         try:
             # On a thread, since a disk that hangs must not take the agent down.
             self._workers.run(partial(self._append, call), KEEP_S, _nothing)
-            self._replayer.watch(self.replay)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             self._not_kept(call, exc)
 
@@ -241,20 +288,18 @@ class JournalWrites:
     def _append(self, call: Call) -> None:
         if call.landed:
             return
-        write = self._write(call)
-        if call.admission is None:
-            call.entry = self.replay.journal.append(write)
-        else:
-            call.entry = self.replay.journal.append(replace(write, in_doubt=True), call)
+        asked = self._asked(call)
+        call.kept = Kept(self.replay.journal.append(self.replay.queue, asked), asked.write)
         call.journal = Journalled.APPENDED
-        self.note_landed(call)
+        if call.landed:
+            self.note_ended(call)
 
-    def _write(self, call: Call) -> Write:
-        writes = self.replay.writes
-        return Write(
+    def _asked(self, call: Call) -> Asked:
+        """Return *call* as the journal has it: redacted, without what is no write of it."""
+        writes, method = self.replay.writes, call.method
+        write = Write(
             id=call.write_id or uuid4().hex,
-            key=self.replay.queue.key,
-            method=call.method.name,
+            method=method.name,
             arguments=writes.values.text(writes.part(call.arguments)),
             created_ns=call.started_ns,
             labels=self._report.labels(call),
@@ -263,23 +308,22 @@ class JournalWrites:
             span_id=call.trace.span_id,
             sampled=call.trace.sampled,
         )
+        touches = writes.touches(method.name, call.arguments)
+        reached = call.admission is not None
+        return Asked(write, touches, in_doubt=reached, lands=reached and not call.ended)
 
-    def note_landed(self, call: Call) -> None:
-        """Remove a write from the journal that the store took after its caller had gone."""
-        entry: Entry | None = call.entry
-        if entry is None or not call.landed or not self.replay.journal.done(entry):
+    def note_ended(self, call: Call) -> None:
+        """Take a write from the journal that the store took after its caller had gone."""
+        kept = call.kept
+        if kept is None:
             return
-        self._report.report(
-            call.but(
-                trace=self.replay.calls.below(call.trace),
-                neutral=False,
-                late=False,
-                redacted=True,
-                error=None,
-                status=Status.OK,
-                journal=Journalled.REPLAYED,
-            )
-        )
+        try:
+            struck = self.replay.journal.ended(kept.seq, landed=call.landed)
+        except Exception as exc:  # noqa: BLE001 - it waits still, and is made again
+            self._faults.note("journal.ended", exc)
+            return
+        if struck:
+            self.replay.tell(kept.write, Journalled.REPLAYED)
 
 
 def _nothing() -> None:

@@ -1,0 +1,120 @@
+"""
+The step that keeps a deletion from being undone by a write that the store is still at work on.
+
+A write that outlived its deadline may land at any time. So a deletion waits for those that it
+covers, or may cover. Where one does not end in time the deletion is made, and its caller is told
+that it cannot be said whether it lasts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from ....telemetry.event.event import OperationClass, Status
+from ....telemetry.process.fork import reset_after_fork
+from ...errors import ForgetUncertainError
+from ...journal.touches import Covered, Touches
+from ...journal.writes import TouchesOf
+from ...limits.policy import LONGEST_S
+from ..call import Call
+from ..operation import Method
+from ..step import NOTHING, Faces
+
+_POLL_S = 0.02
+_WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
+
+
+class LateWrites:
+    """The writes of this process that outlived their callers, by database."""
+
+    def __init__(self) -> None:
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Begin anew in a forked child: the threads are the parent's."""
+        self._late: dict[object, list[tuple[Call, Touches]]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, database: object, call: Call, touches: Touches) -> None:
+        """Take note of a write that the store is still at work on."""
+        with self._lock:
+            known = self._late.setdefault(database, [])
+            known[:] = [*(each for each in known if not each[0].ended), (call, touches)]
+
+    def covered(self, database: object, deletion: Touches) -> list[Call]:
+        """Return those that *deletion* covers, or may cover."""
+        if database not in self._late:
+            return []
+        with self._lock:
+            known = self._late[database]
+            known[:] = [each for each in known if not each[0].ended]
+            return [call for call, touches in known if deletion.covers(touches) is not Covered.NO]
+
+
+class WaitForLateWrites:
+    """
+    Has deletions wait for the writes that they cover and the store is still at work on.
+
+    Args:
+        store: The guard's store.
+        database: What the writes and deletions are made in; equal for equal databases.
+        late: The late writes of the scope.
+        touches: Returns what a call touches.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        store: str,
+        *,
+        database: object,
+        late: LateWrites,
+        touches: TouchesOf,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._late = late
+        self._touches = touches
+        self._clock = clock
+
+    def faces(self, method: Method) -> Faces:
+        """Return what is done for writes and for deletions."""
+        if method.op_class in _WRITES:
+            return Faces(after=self._note_late)
+        if method.op_class is OperationClass.FORGET:
+            return Faces(self._wait, self._doubt, self._await)
+        return NOTHING
+
+    def _note_late(self, call: Call) -> None:
+        if call.late and not call.ended and call.admission is not None:
+            touches = self._touches(call.method.name, call.arguments)
+            self._late.add(self._database, call, touches)
+
+    def _wait(self, call: Call) -> None:
+        until = self._until(call)
+        while (late := self._covered(call)) and self._clock() < until:
+            time.sleep(_POLL_S)
+        call.undone_by = late
+
+    async def _await(self, call: Call) -> None:
+        until = self._until(call)
+        # A store does not say when it has finished.
+        while (late := self._covered(call)) and self._clock() < until:  # noqa: ASYNC110
+            await asyncio.sleep(_POLL_S)
+        call.undone_by = late
+
+    def _covered(self, call: Call) -> Iterable[Call]:
+        return self._late.covered(self._database, self._touches(call.method.name, call.arguments))
+
+    def _until(self, call: Call) -> float:
+        return self._clock() + (call.limits.deadline_s or LONGEST_S)
+
+    def _doubt(self, call: Call) -> None:
+        if call.error is None and call.undone_by:
+            call.error, call.status = ForgetUncertainError(self._store), Status.ERROR
+        call.undone_by = ()

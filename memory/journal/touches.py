@@ -37,6 +37,10 @@ class Touches:
     everything: bool = False
     unknown: bool = False
 
+    def place(self, record: str) -> str:
+        """Return the name of a record of this with what it is within."""
+        return f"{len(self.within)}:{self.within}{record}"
+
     def covers(self, write: Touches) -> Covered:
         """Tell whether this deletion covers *write*, which was asked for before it."""
         if self.within and write.within and self.within != write.within:

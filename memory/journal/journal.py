@@ -204,9 +204,12 @@ class Journal:
         """
         with self._lock:
             if not self._is_open:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # First: where the journal cannot be opened, what is written meanwhile is noted.
+                if self._latest is None:
+                    latest = self._path.with_name(f"{self._path.name}.latest")
+                    self._latest = LatestWrites(latest, self._key)
                 self._file.open()
-                latest = self._path.with_name(f"{self._path.name}.latest")
-                self._latest = LatestWrites(latest, self._key)
                 self._is_open = True
 
     def is_open(self) -> bool:

@@ -94,7 +94,6 @@ class JournalFile:
             ConfigurationError: Other users can read it, or it is no journal of this version.
             OSError: It cannot be created, opened or written.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         objection = permission_problem(self.path)

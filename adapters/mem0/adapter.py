@@ -21,6 +21,7 @@ from ...memory.guard.step import Around
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
+from .database import database_of, hosted_database
 from .failures import HOSTED_MISTAKES, MISTAKES
 from .hosted_methods import HOSTED_METHODS, HOSTED_NOT_GUARDED, HOSTED_RAISES
 from .journal import writes
@@ -59,6 +60,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         client_class=lambda base: _guarded_class(cast("Any", base)),
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
         writes=writes(client, rows, hosted=hosted),
+        database=hosted_database(client) if hosted else database_of(client),
         shared=_below(client) != "QdrantLocal",
         around=(*(_headers_for(client, services.faults) if turns is None else (turns,)), *check),
     )

@@ -216,6 +216,7 @@ class GuardFactory:
             faults=self.faults,
             clock=self.clock,
             wall_ns=self.wall_ns,
+            database=database,
         )
         self.guards.add(guard)
         return guard

@@ -26,6 +26,7 @@ from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.toolkit import databases
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.database import Database
+from mnemoscope.memory.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -381,3 +382,34 @@ def test_a_closed_connection_is_not_told(tmp_path, database):
     client.conn.close()
 
     assert database(client) is None
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def test_a_name_counts_instead_of_what_is_told(bench):
+    """It is the same for clients of any kind of address, and not for those of another store."""
+    here, elsewhere = QdrantClient(":memory:"), QdrantClient(":memory:")
+    named = [guard_of(bench.wrap(each, qdrant.ADAPTER, name="crm")) for each in (here, elsewhere)]
+    items = guard_of(bench.wrap(InMemoryStore(), store.ADAPTER, name="crm"))
+
+    assert named[0].database == named[1].database == Database.named("qdrant", "crm")
+    assert items.database not in {None, named[0].database}
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_refused(bench, name):
+    """All that are called nothing would be one database."""
+    with pytest.raises(ConfigurationError, match="name"):
+        bench.wrap(InMemoryStore(), store.ADAPTER, name=name)
+
+
+def test_a_guarded_client_is_not_named_anew(bench):
+    """Its writes wait under the name that it had; the same name again is no other name."""
+    guarded = bench.wrap(InMemoryStore(), store.ADAPTER, name="crm")
+
+    assert bench.wrap(guarded, store.ADAPTER, name="crm") is guarded
+    assert bench.wrap(guarded, store.ADAPTER) is guarded
+    with pytest.raises(ConfigurationError) as refused:
+        bench.wrap(guarded, store.ADAPTER, name="hidden-away")
+    assert "hidden-away" not in str(refused.value)

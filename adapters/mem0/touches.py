@@ -12,6 +12,7 @@ from .scoping import ENTITIES, with_options
 
 _BY_ID = frozenset({"update", "feedback", "delete"})
 _BY_IDS = frozenset({"batch_update", "batch_delete"})
+_IN_PART = frozenset({"update", "feedback", "batch_update"})
 _BY_OWNER = frozenset({"delete_all", "delete_users"})
 
 
@@ -21,9 +22,11 @@ def touches(method: str, arguments: Arguments) -> Touches:
         return _added(arguments)
     if method in _BY_ID:
         # Linked memories are deleted with it, and nobody knows which they are.
-        return _named([arguments["memory_id"]], unknown=bool(arguments.get("delete_linked")))
+        unknown = bool(arguments.get("delete_linked"))
+        return _named([arguments["memory_id"]], unknown=unknown, partly=method in _IN_PART)
     if method in _BY_IDS and is_list(arguments["memories"]):
-        return _named([each["memory_id"] for each in arguments["memories"]])
+        ids = [each["memory_id"] for each in arguments["memories"]]
+        return _named(ids, partly=method in _IN_PART)
     if method in _BY_OWNER:
         return _everything_of(arguments)
     return Touches(everything=True) if method == "reset" else UNTOLD
@@ -42,9 +45,9 @@ def hosted_touches(method: str, arguments: Arguments) -> Touches:
     return found
 
 
-def _named(ids: list[Any], *, unknown: bool = False) -> Touches:
+def _named(ids: list[Any], *, unknown: bool = False, partly: bool = False) -> Touches:
     names = record_names(ids)
-    return UNTOLD if names is None else Touches(records=names, unknown=unknown)
+    return UNTOLD if names is None else Touches(records=names, unknown=unknown, partly=partly)
 
 
 def _added(arguments: Arguments) -> Touches:

@@ -43,6 +43,11 @@ def _points(collection: str, arguments: Arguments, *, partly: bool = False) -> T
     return replace(_of(collection, _ids(selected)), partly=partly or sharded)
 
 
+def _upserted(collection: str, arguments: Arguments) -> Touches:
+    conditional = any(arguments.get(each) is not None for each in ("update_filter", "update_mode"))
+    return _points(collection, arguments, partly=conditional)
+
+
 def _all(collection: str, _arguments: Arguments, *, partly: bool = False) -> Touches:
     return Touches(within=collection, everything=True, partly=partly)
 
@@ -88,10 +93,10 @@ def _ids(points: Any) -> frozenset[str] | None:
 
 
 _BY_METHOD: Mapping[str, Tell] = {
-    "upsert": _points,
-    "update_vectors": _points,
-    "set_payload": _points,
-    "overwrite_payload": _points,
+    "upsert": _upserted,
+    "update_vectors": partial(_points, partly=True),
+    "set_payload": partial(_points, partly=True),
+    "overwrite_payload": partial(_points, partly=True),
     "upload_points": _untold,
     "upload_collection": _untold,
     "batch_update_points": _batch,

@@ -255,15 +255,17 @@ class Journal:
     def note_written(self, queue: Queue, touches: Touches, at_ns: int) -> None:
         """Note that the store has taken a write that was asked for *at_ns*."""
         if touches.records and self._latest is not None:
-            self._latest.note(queue.address, map(touches.place, touches.records), at_ns)
+            self._latest.note(queue.address, touches.places(partly=touches.partly), at_ns)
 
     def superseded(self, queue: Queue, touches: Touches, than_ns: int) -> Covered:
-        """Tell whether what a write touches was written by one that was asked for later."""
+        """Tell whether all that a write touches was written by later ones; MAYBE: part of it."""
         if self._latest is None or not touches.records:
             return Covered.NO
-        newer = self._latest.newer(queue.address, map(touches.place, touches.records), than_ns)
-        whole = newer == len(touches.records) and not touches.unknown
-        return Covered.YES if whole else Covered.MAYBE if newer else Covered.NO
+        newer = self._latest.newer(queue.address, touches.places(partly=False), than_ns)
+        if newer == len(touches.records) and not touches.unknown:
+            return Covered.YES
+        newer += self._latest.newer(queue.address, touches.places(partly=True), than_ns)
+        return Covered.MAYBE if newer else Covered.NO
 
     # -- the lease ------------------------------------------------------------------------------
 

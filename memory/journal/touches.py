@@ -29,7 +29,7 @@ class Touches:
         owners: Whose the records are, as ``user_id=…``. Of a write: all that is known of them. Of a
             deletion: everything that is of all of these is deleted.
         everything: A deletion: all that there is within it.
-        partly: A deletion: of the records named, or of everything, some only, or parts of them.
+        partly: Of the records named, or of everything, some only, or parts of them.
         unknown: More within it, which cannot be told from the arguments.
     """
 
@@ -40,9 +40,10 @@ class Touches:
     partly: bool = False
     unknown: bool = False
 
-    def place(self, record: str) -> str:
-        """Return the name of a record of this with what it is within."""
-        return f"{len(self.within)}:{self.within}{record}"
+    def places(self, *, partly: bool) -> list[str]:
+        """Return names of the records with what they are within, as written whole or in part."""
+        of = f"{int(partly)}{len(self.within)}:{self.within}"
+        return [f"{of}{each}" for each in self.records]
 
     def covers(self, write: Touches) -> Covered:
         """Tell whether this deletion covers *write*, which was asked for before it."""

@@ -10,6 +10,7 @@ process. And ``AsyncMemory`` is given threads that a hung store may keep.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,6 +23,7 @@ from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
 from .database import database_of, hosted_database
+from .facts import AddFactsDeduplication, CountFacts
 from .failures import HOSTED_MISTAKES, MISTAKES
 from .hosted_answers import CheckDeletions
 from .hosted_methods import (
@@ -65,7 +67,8 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         ModelCallRecorder(services.accounting).watch(client)
     turns = _local_turns(client)
     lock = None if turns is None else turns.lock
-    deletions = (CheckDeletions(client),) if hosted else ()
+    kept = writes(client, rows, hosted=hosted)
+    complete = CheckDeletions(client) if hosted else CountFacts(client, services.faults)
     check = (CheckOwner(client, rows["get"]),) if services.policy.enforce_tenancy else ()
     return StoreBinding(
         methods=rows,
@@ -73,12 +76,12 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         exits=True,  # spaCy, where a model cannot be downloaded
         client_class=lambda base: _guarded_class(cast("Any", base)),
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
-        writes=writes(client, rows, hosted=hosted),
+        writes=kept if hosted else replace(kept, once=AddFactsDeduplication()),
         database=hosted_database(client) if hosted else database_of(client),
         shared=_below(client) != "QdrantLocal",
         around=(
             *(_headers_for(client, services.faults) if turns is None else (turns,)),
-            *deletions,
+            complete,
             *check,
         ),
     )

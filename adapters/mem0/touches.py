@@ -13,6 +13,7 @@ from .scoping import ENTITIES, with_options
 _BY_ID = frozenset({"update", "feedback", "delete"})
 _BY_IDS = frozenset({"batch_update", "batch_delete"})
 _IN_PART = frozenset({"update", "feedback", "batch_update"})
+_EVERYTHING = frozenset({"reset", "project.delete"})
 _BY_OWNER = frozenset({"delete_all", "delete_users"})
 
 
@@ -29,7 +30,7 @@ def touches(method: str, arguments: Arguments) -> Touches:
         return _named(ids, partly=method in _IN_PART)
     if method in _BY_OWNER:
         return _everything_of(arguments)
-    return Touches(everything=True) if method == "reset" else UNTOLD
+    return Touches(everything=True) if method in _EVERYTHING else UNTOLD
 
 
 def hosted_touches(method: str, arguments: Arguments) -> Touches:

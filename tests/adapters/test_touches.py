@@ -40,6 +40,10 @@ NOT_TOLD = {
     ("mem0-hosted", "generate_profile"): "starts a job of the service's; is not kept",
     ("mem0-hosted", "update_profile_settings"): "settings, no memories; is not kept",
     ("mem0-hosted", "update_project"): "settings, no memories; is not kept",
+    ("mem0-hosted", "sample_profiles"): "starts a job of the service's; is not kept",
+    ("mem0-hosted", "create_webhook"): "settings, no memories; is not kept",
+    ("mem0-hosted", "update_webhook"): "settings, no memories; is not kept",
+    ("mem0-hosted", "delete_webhook"): "settings, no memories; is not kept",
 }
 """Writes of which nothing is told, and why."""
 

@@ -15,7 +15,6 @@ from qdrant_client.http import models as rest
 from mnemoscope.adapters.qdrant.journal import JOURNALLED, writes
 from mnemoscope.adapters.qdrant.methods import METHODS as TABLE
 from mnemoscope.adapters.qdrant.methods import table
-from mnemoscope.memory.errors import StoreUnavailableError
 from mnemoscope.telemetry.event.event import OperationClass
 
 from .conftest import ADA, COLLECTION, filled
@@ -196,7 +195,7 @@ async def test_a_server_that_is_back_gets_what_it_missed(
         body = {"result": {"operation_id": 1, "status": "completed"}, "status": "ok", "time": 0.0}
         return httpx.Response(200, json=body)
 
-    ask = remote(server)
+    ask = remote(server, name="qdrant.test")
     answer = await ask("upsert", **CALLS["upsert"])
     up[0] = True
     done = await again(ask)

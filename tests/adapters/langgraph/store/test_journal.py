@@ -10,7 +10,6 @@ from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
-from mnemoscope.memory.errors import StoreUnavailableError
 
 guarded = wrapping(ADAPTER)
 

@@ -361,7 +361,7 @@ class Mnemoscope:
 
     def health(self, timeout_s: float = 2.0) -> Health:
         """
-        Look at every sink, store, breaker, queue, journal, key and model, and say how they are.
+        Look at every sink, store, queue, journal, key, vault and model, and say how they are.
 
         Sinks are asked whether their back ends answer, all at once, in *timeout_s* seconds at most.
         It waits for them: call it from a thread where there is an event loop.
@@ -373,7 +373,10 @@ class Mnemoscope:
             return checks.DISABLED
         limits = parts.accounting.budgets
         use = parts.services.key_use
-        return checks.examine(self._settings, parts.guards, limits, timeout_s, key_use=use)
+        file = None if parts.vault is None else parts.vault.file
+        return checks.examine(
+            self._settings, parts.guards, limits, timeout_s, key_use=use, vault=file
+        )
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""

@@ -386,6 +386,7 @@ class TestScope:
             "journal",
             "settings",
             "key",
+            "vault",
             "names",
             "prices",
             "budgets",

@@ -24,6 +24,7 @@ from .doctor import doctor
 from .exit_codes import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
 from .redact import redact
 from .spend import spend
+from .vault import rotate
 
 app = typer.Typer(
     name="mnemoscope",
@@ -60,6 +61,9 @@ for _command in (demo, doctor, redact, spend):
 for _audit_command in (export, verify, show, erase):
     audit.command()(_audit_command)
 app.add_typer(audit, name="audit")
+vault = typer.Typer(help="Look after the originals of pseudonyms.", no_args_is_help=True)
+vault.command()(rotate)
+app.add_typer(vault, name="vault")
 
 
 def main() -> None:

@@ -9,12 +9,13 @@ acknowledged is missing without an event.
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,13 @@ from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.files.file_lock import FileLock
 from mnemoscope.telemetry.process.faults import Faults
 
-HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "60"))
-"""Histories of one run; `make journal-histories` has 10,000."""
+HISTORIES = int(os.environ.get("JOURNAL_HISTORIES", "100"))
+"""Histories drawn in one run; `make journal-histories` has 10,000."""
 
+STEPS, BLOCK = 40, 25
 PROCESSES, WRAPPERS = 3, 2
+METHODS = ("put", "put", "add", "forget", "forget_all")
+FAILURES = ("", "before", "after")
 NAMES, RECORDS, OWNERS = ("north", "south"), ("a", "b"), ("grace", "nia")
 OFFSETS = {"north": 0, "south": 1_000_000}
 """Values of the two databases differ, so that one in the wrong database is seen."""
@@ -283,7 +287,7 @@ class Journalling(RuleBasedStateMachine):
         name=st.sampled_from(NAMES),
         place=st.integers(0, PROCESSES - 1),
         wrapper=st.integers(0, WRAPPERS - 1),
-        method=st.sampled_from(["put", "put", "add", "forget", "forget_all"]),
+        method=st.sampled_from(METHODS),
         which=st.integers(0, 1),
     )
     def call(self, name: str, place: int, wrapper: int, method: str, which: int) -> None:
@@ -316,7 +320,7 @@ class Journalling(RuleBasedStateMachine):
         elif event.journal is Journalled.APPENDED:
             asked.told = "kept"
 
-    @rule(name=st.sampled_from(NAMES), fails=st.sampled_from(["", "before", "after"]))
+    @rule(name=st.sampled_from(NAMES), fails=st.sampled_from(FAILURES))
     def weather(self, name: str, fails: str) -> None:
         """A store is up, or fails before it takes a write, or after."""
         self.stores[name].fails = fails
@@ -429,9 +433,39 @@ class Journalling(RuleBasedStateMachine):
             assert ended == told[Journalled.APPENDED]
 
 
+@pytest.mark.parametrize("block", range(HISTORIES // BLOCK))
+def test_histories(block):
+    """Histories drawn at random are longer and stranger than those that are searched for."""
+    for seed in range(block * BLOCK, (block + 1) * BLOCK):
+        draw = random.Random(seed)  # noqa: S311 - a test that can be repeated
+        machine = Journalling()
+        steps = {
+            partial(_call, machine): 50,
+            lambda each, m=machine: m.weather(each.choice(NAMES), each.choice(FAILURES)): 20,
+            lambda each, m=machine: m.time_passes(each.uniform(0.1, 40)): 10,
+            lambda each, m=machine: m.replay(each.randrange(PROCESSES), each.choice(NAMES)): 10,
+            lambda each, m=machine: m.fill(each.random() < 0.5): 3,
+            lambda each, m=machine: m.kill_soon(each.randrange(7)): 3,
+            lambda each, m=machine: m.kill(each.randrange(PROCESSES)): 4,
+        }
+        for step in draw.choices([*steps], [*steps.values()], k=STEPS):
+            step(draw)
+        machine.teardown()
+
+
+def _call(machine: Journalling, draw: random.Random) -> None:
+    machine.call(
+        name=draw.choice(NAMES),
+        place=draw.randrange(PROCESSES),
+        wrapper=draw.randrange(WRAPPERS),
+        method=draw.choice(METHODS),
+        which=draw.randrange(2),
+    )
+
+
 TestJournalling = Journalling.TestCase
 TestJournalling.settings = settings(
-    max_examples=HISTORIES, stateful_step_count=40, deadline=None, print_blob=False
+    max_examples=40, stateful_step_count=STEPS, deadline=None, print_blob=False
 )
 TestJournalling.__doc__ = (
     "Whatever happens, the databases hold what was remembered and not forgotten."

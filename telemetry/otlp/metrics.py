@@ -11,7 +11,7 @@ from opentelemetry.context import Context
 from opentelemetry.metrics import Histogram, MeterProvider
 from opentelemetry.util.types import AttributeValue
 
-from ..event.event import Event, Journalled
+from ..event.event import Event
 from ..event.text import clean_text
 from ..event.trace_ref import TraceRef
 from . import semconv

@@ -11,8 +11,10 @@ guarded goes straight to the wrapped object.
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial, partialmethod, wraps
 from typing import Any, NoReturn, TypeVar, cast
@@ -244,13 +246,21 @@ class _Assigned:
         self.assigned = assigned
         self._guarded = guarded
         if inspect.iscoroutinefunction(assigned):
-            inspect.markcoroutinefunction(cast("Any", self))
+            _mark_coroutine_function(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._guarded(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.assigned, name)
+
+
+def _mark_coroutine_function(thing: Any) -> None:
+    """Have ``asyncio.iscoroutinefunction`` say so of *thing*; that of `inspect` from 3.12 on."""
+    if sys.version_info >= (3, 12):
+        inspect.markcoroutinefunction(thing)
+    else:
+        thing._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
 
 
 def _repr(self: Any) -> str:

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -406,7 +406,7 @@ class Journal:
         self._with_room(lambda: self._apply(changes))
         queue.settled.clear()
 
-    def _apply(self, changes: Iterable[tuple[str, list[tuple[object, ...]]]]) -> None:
+    def _apply(self, changes: Iterable[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
         with self._file.writing() as connection:
             for statement, rows in changes:
                 connection.executemany(statement, rows)

@@ -8,7 +8,7 @@ import logging
 from dataclasses import replace
 from functools import partial, partialmethod, wraps
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from bench import wrapping
@@ -93,6 +93,17 @@ def test_a_method_that_is_set_is_called_behind_the_guard(bench, events):
     assert client.upsert("notes", points=[PERSONAL]) == "stored"
 
     client.upsert.assert_called_once()
+    assert PERSONAL not in repr(client.upsert.call_args)
+    assert [each.method for each in events()] == ["upsert"]
+
+
+async def test_a_coroutine_function_that_is_set_is_one_behind_the_guard(bench, events):
+    """On every Python: `inspect` has no name for it before 3.12."""
+    client = wrapping(qdrant.ADAPTER)(AsyncQdrantClient(":memory:"), bench)
+    client.upsert = AsyncMock(return_value="stored")
+
+    assert asyncio.iscoroutinefunction(client.upsert)
+    assert await client.upsert("notes", points=[PERSONAL]) == "stored"
     assert PERSONAL not in repr(client.upsert.call_args)
     assert [each.method for each in events()] == ["upsert"]
 

@@ -26,6 +26,7 @@ from ..limits.class_limits import ClassLimits, limits_by_class
 from ..limits.policy import Policy
 from ..limits.workers import Workers
 from ..privacy.scoped_redactor import ScopedRedactor
+from .shared_state import SharedState
 from .step import Around, Step
 from .steps.admit import Admit
 from .steps.late_writes import LateWrites, WaitForLateWrites
@@ -100,6 +101,7 @@ class GuardFactory:
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
+        shared: What guards share whose clients write to one database.
     """
 
     redactor: ScopedRedactor
@@ -118,6 +120,7 @@ class GuardFactory:
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
+    shared: SharedState = field(default_factory=SharedState)
 
     def guard(
         self,

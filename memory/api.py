@@ -82,6 +82,7 @@ class AdapterServices:
         guards: Makes the guards.
         subject_data: What the wrapped clients' stores hold about people.
         key_use: The key of digests and pseudonyms, for adapters whose stores can carry its id.
+        named: The database as the user calls it. None: what the client tells counts.
     """
 
     policy: Policy
@@ -92,6 +93,7 @@ class AdapterServices:
     guards: GuardFactory
     subject_data: SubjectDataRegistry
     key_use: KeyUse
+    named: Database | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,11 +81,20 @@ class Parts:
         """Deliver what is queued and let go, in *timeout_s* seconds at most."""
         deadline = time.monotonic() + timeout_s
         self.guards.replayer.close(timeout_s / 4)
+        self._end_waiting(time.monotonic() + timeout_s / 4)
         if self.guards.journal is not None:
             self.guards.journal.close()
         if self.vault is not None:
             self.vault.close(timeout_s / 4)
         self.drain.close(max(0.0, deadline - time.monotonic()))
+
+    def _end_waiting(self, until: float) -> None:
+        """End what waits in this process: written, or told as lost."""
+        waiting = [step for guard in list(self.guards.guards) for step in guard.waiting]
+        for step in waiting:
+            step.finish(max(0.0, until - time.monotonic()))
+        for step in waiting:
+            step.give_up()
 
 
 def compose(

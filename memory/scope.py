@@ -8,7 +8,7 @@ The one module of this package that reaches adapters and audit, and only inside 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
 from .health.model import Health
@@ -178,7 +178,13 @@ class Mnemoscope:
         return self._guard(store, "langgraph.store", customer_at=customer_at, name=name)
 
     def checkpointer(
-        self, saver: C, *, redact: bool = True, degraded: bool = False, name: str | None = None
+        self,
+        saver: C,
+        *,
+        redact: bool = True,
+        degraded: bool = False,
+        on_conflict: Literal["theirs", "both"] = "theirs",
+        name: str | None = None,
     ) -> C:
         """
         Guard a LangGraph ``BaseCheckpointSaver``.
@@ -190,15 +196,25 @@ class Mnemoscope:
             degraded: While the database is away, let runs that it leaves in the middle go on, be
                 interrupted and resumed: their checkpoints wait in this process, and are lost with
                 it. False: the run raises.
+            on_conflict: What is done with what waits of a thread that somebody else changed
+                meanwhile. ``theirs``: the thread stays theirs, and what waits is kept beside it, as
+                a thread ``<its id>:mnemoscope:1``. ``both``: it is written into the thread as well,
+                and the later of both is what is gone on from.
             name: What you call its database, where that cannot be told from the client: see
                 `guard`.
 
         Raises:
             UnsupportedClientError: It is not a ``BaseCheckpointSaver``.
-            ConfigurationError: *degraded*, and its connection is bound to its thread.
+            ConfigurationError: *degraded*, and its connection is bound to its thread; or
+                *on_conflict* is none of these.
         """
         return self._guard(
-            saver, "langgraph.checkpoint", redact=redact, degraded=degraded, name=name
+            saver,
+            "langgraph.checkpoint",
+            redact=redact,
+            degraded=degraded,
+            on_conflict=on_conflict,
+            name=name,
         )
 
     def runnable(self, graph: C, *, features: Mapping[str, str] | None = None) -> C:

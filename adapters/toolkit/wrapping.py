@@ -53,7 +53,7 @@ def guard_client(
             type(client), tuple(each.__name__ for each in adapter.client_types)
         )
     client = unwrap_instrumented(client, services.guards)
-    binding = adapter.bind(client, services, **options)
+    binding = adapter.bind(client, replace(services, named=named), **options)
     if named is not None:
         binding = replace(binding, database=named)
     wrapped: T = _wrapped(client, adapter, binding, services)

@@ -83,9 +83,14 @@ class Guard:
         return self._faults
 
     @property
+    def waiting(self) -> tuple[Waiting, ...]:
+        """The steps that keep writes in this process until the store takes them."""
+        return tuple(step for step in self.steps if isinstance(step, Waiting))
+
+    @property
     def waits(self) -> int:
         """Writes that a step keeps in this process until the store takes them."""
-        return sum(step.waits for step in self.steps if isinstance(step, Waiting))
+        return sum(step.waits for step in self.waiting)
 
     def call(self, operation: Operation, invoke: Invoke, *, inline: bool = False) -> Any:
         """

@@ -60,11 +60,28 @@ class Step(Protocol):
 
 @runtime_checkable
 class Waiting(Protocol):
-    """A step that keeps writes in this process until the store takes them."""
+    """
+    A step that keeps writes in this process until the store takes them.
+
+    Attributes:
+        conflicts: How often somebody else had changed meanwhile what such writes were made on.
+        lost: Such writes that ended with the scope.
+    """
+
+    conflicts: int
+    lost: int
 
     @property
     def waits(self) -> int:
         """Number of writes that it keeps."""
+        ...
+
+    def finish(self, timeout_s: float, /) -> None:
+        """Have the store take what it keeps, in *timeout_s* seconds at most, and keep no more."""
+        ...
+
+    def give_up(self) -> None:
+        """Report what it still keeps as lost."""
         ...
 
 

@@ -151,6 +151,11 @@ def _troubles(guards: list[Guard]) -> Iterator[tuple[State, str]]:
         yield State.WARNING, f"no place left for {full}"
     if waits := sum(guard.waits for guard in guards):
         yield State.WARNING, f"{waits:,} writes wait in this process, and would end with it"
+    waiting = [step for guard in guards for step in guard.waiting]
+    if conflicts := sum(step.conflicts for step in waiting):
+        yield State.WARNING, f"{conflicts:,} threads were changed by others while writes waited"
+    if lost := sum(step.lost for step in waiting):
+        yield State.WARNING, f"{lost:,} writes that waited were lost as the scope closed"
 
 
 def _in_state(guards: list[Guard], state: BreakerState) -> str:

@@ -84,6 +84,10 @@ _BREAKER_STATE = latest(
 _LATE_RESULTS = counter(
     "mnemoscope_late_results_total", "Calls that ended after their caller had gone"
 )
+_CONFLICTS = counter(
+    "mnemoscope_checkpoint_conflicts_total",
+    "Threads that somebody else changed while writes to them waited in this process",
+)
 
 
 class LiveMetrics:
@@ -154,3 +158,5 @@ def _of_guard(guard: Guard) -> Iterator[Sample]:
         yield _OPERATIONS_IN_FLIGHT.sample(limits.bulkhead.in_flight, **labels)
         yield _BREAKER_STATE.sample(_STATE_VALUE[limits.breaker.state], **labels)
     yield _LATE_RESULTS.sample(guard.deadline.late_results, store=guard.store)
+    for step in guard.waiting:
+        yield _CONFLICTS.sample(step.conflicts, store=guard.store)

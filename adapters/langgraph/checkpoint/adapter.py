@@ -13,7 +13,7 @@ conformance kit tell by that what a saver can do.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -21,6 +21,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from ....memory.api import (
     AdapterServices,
     Arguments,
+    Database,
     Deletes,
     Method,
     StoreAdapter,
@@ -45,7 +46,9 @@ from ..backends import in_own_loop, is_shared, is_thread_bound
 from ..database import database_of
 from ..failures import SAVER_MISTAKES
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
-from .degraded import DegradedCheckpoints
+from .degraded import DegradedCheckpoints, OnConflict
+from .forgetting import ForgetThreads
+from .overlay import Overlay
 from .subject_data import CheckpointSubjectData
 from .tasks import attribute_writes, record_loads
 
@@ -95,7 +98,9 @@ METHODS: dict[str, Method] = method_table(
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""
 
-_AGAIN = {name: replace(METHODS[name], redact=verbatim) for name in ("put", "put_writes")}
+_AGAIN = {
+    name: replace(METHODS[name], redact=verbatim) for name in ("put", "put_writes", "get_tuple")
+}
 
 NOT_GUARDED: dict[str, str] = {
     "config_specs": "describes the configuration",
@@ -110,7 +115,13 @@ NOT_GUARDED: dict[str, str] = {
 
 
 def bind(
-    client: Any, services: AdapterServices, /, *, redact: bool = True, degraded: bool = False
+    client: Any,
+    services: AdapterServices,
+    /,
+    *,
+    redact: bool = True,
+    degraded: bool = False,
+    on_conflict: OnConflict = "theirs",
 ) -> StoreBinding:
     """
     Return the binding of any `BaseCheckpointSaver`.
@@ -124,34 +135,67 @@ def bind(
             looked into is not stored: the write raises `RedactionError`, which names the type.
         degraded: Have writes that the saver does not take wait in this process, and read them back
             from it, rather than raise. Costs a copy of the state for each step.
+        on_conflict: What is done with what waits of a thread that somebody else changed meanwhile:
+            ``theirs`` keeps it beside the thread, ``both`` writes it into it as well.
 
     Raises:
-        ConfigurationError: *degraded*, and its connection is bound to its thread.
+        ConfigurationError: *degraded*, and its connection is bound to its thread; or *on_conflict*
+            is none of these.
     """
     bound = is_thread_bound(client)
     if degraded and bound:
         raise ConfigurationError("degraded=True: this saver's connection is bound to its thread")
-    waiting = _degraded(client, services) if degraded else None
+    if on_conflict not in _ON_CONFLICT:
+        raise ConfigurationError(f"on_conflict must be one of {', '.join(_ON_CONFLICT)}")
+    database = services.named or database_of(client)
+    overlay = _overlay(client, database, services)
+    waiting = _degraded(client, overlay, on_conflict, services) if degraded else None
+    forgetting = ForgetThreads(
+        STORE,
+        saver=client,
+        overlay=overlay,
+        clock=services.guards.clock,
+        has_beside=degraded,
+    )
     return StoreBinding(
         methods=_rows(redact=redact),
         caller_mistakes=SAVER_MISTAKES,
         client_class=lambda base: _guarded_class(cast("Any", base), redact, bound),
-        subject_data=CheckpointSubjectData(client),
-        database=database_of(client),
-        steps=() if waiting is None else (waiting,),
+        subject_data=CheckpointSubjectData(client, overlay),
+        database=database,
+        steps=(forgetting,) if waiting is None else (forgetting, waiting),
+        around=(forgetting,) if waiting is None else (waiting, forgetting),
         retries=True,
         shared=is_shared(client),
         on_guarded=None if waiting is None else waiting.write_through,
     )
 
 
-def _degraded(saver: Any, services: AdapterServices) -> DegradedCheckpoints:
+_ON_CONFLICT = ("theirs", "both")
+
+
+def _overlay(saver: Any, database: Database | None, services: AdapterServices) -> Overlay:
+    """Return what waits for the saver's database, which all its guards of the scope share."""
+    shared = services.guards.shared
+    made = partial(Overlay, shared.held)
+    try:
+        return shared.of(STORE, database or Database.in_memory(saver), made)
+    except TypeError:  # its class lets nobody refer to it weakly
+        return made()
+
+
+def _degraded(
+    saver: Any, overlay: Overlay, on_conflict: OnConflict, services: AdapterServices
+) -> DegradedCheckpoints:
     guards = services.guards
     return DegradedCheckpoints(
         STORE,
         saver=saver,
         rows=_AGAIN,
+        overlay=overlay,
+        on_conflict=on_conflict,
         replayer=guards.replayer,
+        workers=guards.workers,
         faults=guards.faults,
         clock=guards.clock,
     )

@@ -4,32 +4,66 @@ Degraded checkpoints: a guard's step that keeps threads going while their databa
 Checkpoints that the saver does not take wait in this process and are read back from it; the saver
 is given them, in order, once it takes them. Until then the process must live: what waits is in its
 memory alone. Reads of threads that wait for nothing still raise, as without it.
+
+Before a thread's first waiting write is made, it is looked at: if it was deleted meanwhile, what
+waits is dropped; if somebody else changed it, it stays theirs, and what waits goes beside it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from contextvars import Context
-from typing import Any
+from functools import partial
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ....memory.errors import StoreUnavailableError
 from ....memory.guard.call import Call
 from ....memory.guard.guard import Guard
 from ....memory.guard.operation import Arguments, Method, Operation
-from ....memory.guard.outages import is_outage
-from ....memory.guard.step import Faces
+from ....memory.guard.outages import is_of_the_deployment, is_outage
+from ....memory.guard.step import Faces, Invoke
 from ....memory.journal.replayer import Replayer
+from ....memory.limits.workers import Workers
 from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
-from .arguments import configurable
-from .overlay import Overlay, PendingWrite, UnknownThreadError
+from ...toolkit.sync_async import loop_of
+from .beside import in_thread
+from .conflicts import Review, Verdict, question, review
+from .followed import FollowedThread, PendingWrite
+from .forgetting import BEHIND, thread_of
+from .lost import (
+    ScopeClosedError,
+    SupersededError,
+    ThreadChangedError,
+    ThreadDeletedError,
+    reason,
+    tell,
+    tell_lost,
+)
+from .overlay import COPIED, Overlay, UnknownThreadError
+
+logger = logging.getLogger("mnemoscope")
 
 POLL_S = 0.25
 _LONGEST_PAUSE_S = 5.0
 _MOST_DOUBLINGS = 10
-_BEHIND = "earlier checkpoints wait in this process"
+
+_Base: Any = BaseCheckpointSaver
+
+OnConflict: TypeAlias = Literal["theirs", "both"]
+
+
+class _Ask(NamedTuple):
+    """An operation for the saver, in the context of whoever made the write that it is for."""
+
+    context: Context
+    operation: Operation
 
 
 class DegradedCheckpoints:
@@ -39,10 +73,18 @@ class DegradedCheckpoints:
     Args:
         store: The guard's store.
         saver: The saver.
-        rows: The rows of ``put`` and ``put_writes``, which redact nothing.
-        replayer: The thread that writes what waits, for savers that are called synchronously.
+        rows: The rows of ``put``, ``put_writes`` and ``get_tuple``, which redact nothing.
+        overlay: What waits for its database.
+        on_conflict: What is done with what waits of a thread that somebody else changed:
+            ``theirs`` moves it beside the thread, ``both`` writes it into it.
+        replayer: The thread that writes what waits, or has the saver's event loop do it.
+        workers: Threads for the last attempt, as the scope closes.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
+
+    Attributes:
+        conflicts: Threads that were found to be changed by somebody else.
+        lost: Writes that ended with the scope.
     """
 
     def __init__(
@@ -51,21 +93,30 @@ class DegradedCheckpoints:
         *,
         saver: Any,
         rows: dict[str, Method],
+        overlay: Overlay,
+        on_conflict: OnConflict,
         replayer: Replayer,
+        workers: Workers,
         faults: Faults,
         clock: Callable[[], float],
     ) -> None:
+        self.conflicts = 0
+        self.lost = 0
         self._store = store
         self._saver = saver
         self._rows = rows
+        self._overlay = overlay
+        self._on_conflict = on_conflict
         self._replayer = replayer
+        self._workers = workers
         self._faults = faults
         self._clock = clock
         self._guard: Callable[[], Guard | None] = lambda: None
-        self._overlay = Overlay()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._not_before = 0.0
         self._failures = 0
+        overlay.members.add(self)
 
     def write_through(self, guard: Guard) -> None:
         """Replay waiting writes through *guard*."""
@@ -73,39 +124,59 @@ class DegradedCheckpoints:
 
     @property
     def waits(self) -> int:
-        """Number of writes that wait for the saver."""
-        return self._overlay.waits
+        """Number of writes of this guard's calls that wait for the database."""
+        return self._overlay.waits_of(self._guard())
 
     def faces(self, _method: Method) -> Faces:
         """Return the faces of this step, which is for every method."""
-        return Faces(self._refuse_behind, self._after, aafter=self._aafter)
+        return Faces(self._before, self._after, aafter=self._aafter)
 
-    def _refuse_behind(self, call: Call) -> None:
+    def wrap(self, call: Call, invoke: Invoke) -> Invoke:
+        """Note that the saver is given what *call* writes; it is called as it is."""
+        if call.method.name in COPIED:
+            self._overlay.hands_over(call.method.name, call.arguments)
+        return invoke
+
+    awrap = wrap
+
+    def _before(self, call: Call) -> None:
         if call.journal is Journalled.LOST:
-            raise _GivenUpError
-        if call.journal is Journalled.NO and self._overlay.is_behind(_thread_of(call.arguments)):
-            raise StoreUnavailableError(self._store, _BEHIND)
+            raise reason()
+        if call.journal is not Journalled.NO:
+            return
+        method = call.method.name
+        if method in self._rows and (side := self._overlay.redirected(method, call.arguments)):
+            call.arguments["config"] = in_thread(call.arguments, side)["config"]
+        if call.method.op_class is OperationClass.FORGET:
+            return
+        if self._overlay.is_behind(thread_of(call.arguments)):
+            raise StoreUnavailableError(self._store, BEHIND)
 
     def _after(self, call: Call) -> None:
-        first = call.journal is Journalled.NO
-        self._answer_for_saver(call)
-        if first and self._overlay.waits:
-            self._replayer.watch(self)
+        if call.journal is Journalled.NO and _reached(call):
+            self._loop = None
+        self._behind_saver(call)
 
     async def _aafter(self, call: Call) -> None:
+        if call.journal is Journalled.NO and _reached(call):
+            self._loop = asyncio.get_running_loop()
+        self._behind_saver(call)
+
+    def _behind_saver(self, call: Call) -> None:
         first = call.journal is Journalled.NO
         self._answer_for_saver(call)
         if first and self._overlay.waits:
-            self._begin_task()
+            for each in list(self._overlay.members):
+                self._replayer.watch(each)
 
     # -- one call ----------------------------------------------------------------------------------
 
     def _answer_for_saver(self, call: Call) -> None:
         if call.journal is Journalled.LOST:
-            call.error, call.status = None, Status.DEGRADED
+            call.status = Status.DEGRADED
         elif call.journal is Journalled.REPLAYED:
             if call.error is not None:
-                never = call.admission is not None and not call.outage
+                never = call.admission is not None and not _is_down(call.error)
                 call.journal = Journalled.LOST if never else Journalled.NO
         elif call.error is None:
             self._follow(call)
@@ -115,22 +186,20 @@ class DegradedCheckpoints:
                 call.status = Status.DEGRADED
 
     def _follow(self, call: Call) -> None:
-        thread_id = _thread_of(call.arguments)
         try:
-            if call.method.op_class is OperationClass.FORGET and thread_id is not None:
-                self._overlay.forget(thread_id)
             self._overlay.saw(call.method.name, call.arguments, call.result)
         except Exception as exc:  # noqa: BLE001 - a thread that cannot be copied is not followed
             self._faults.note("checkpoint.overlay", exc)
-            if thread_id is not None:
-                self._overlay.forget(thread_id)
+            if (thread_id := thread_of(call.arguments)) is not None:
+                self._overlay.forget_clean(thread_id)
+        if call.method.name == "copy_thread":
+            self._overlay.forget_clean(call.arguments["target_thread_id"])
 
     def _make_neutral(self, call: Call) -> bool:
         try:
-            if call.method.op_class is OperationClass.CHECKPOINT:
-                call.result, given_up = self._overlay.keep(call.method.name, call.arguments)
-                for each in given_up:
-                    each.context.copy().run(self._give_up, each)
+            if call.method.name in COPIED:
+                call.result, given_up = self._overlay.keep(self._pending(call))
+                tell_lost(given_up, SupersededError)
             elif call.method.name == "get_tuple":
                 call.result = self._overlay.find(call.arguments)
             else:
@@ -142,100 +211,210 @@ class DegradedCheckpoints:
             return False
         return True
 
-    def _give_up(self, waiting: PendingWrite) -> None:
-        """Report a step that the saver will never have: a later one has its channels."""
-        if (guard := self._guard()) is not None:
-            guard.call(self._operation(waiting, Journalled.LOST), lambda _given: None)
-
-    def _operation(self, waiting: PendingWrite, journal: Journalled) -> Operation:
-        return Operation(self._rows[waiting.method], waiting.arguments, journal)
+    def _pending(self, call: Call) -> PendingWrite:
+        guard = cast("Guard", self._guard())  # it lives: this is a call of its
+        row = self._rows[call.method.name]
+        return PendingWrite(row, call.arguments, guard, call.scope.customer)
 
     # -- replay ------------------------------------------------------------------------------------
 
     def replay(self) -> bool:
-        """Write what waits until the saver refuses. Return whether nothing waits any more."""
-        for thread in self._due():
-            if not thread.busy.acquire(blocking=False):
-                continue
-            try:
-                while (waiting := self._overlay.next(thread)) is not None:
-                    taken = waiting.context.copy().run(self._write, waiting)
-                    if taken is None:
-                        return False
-                    self._overlay.done(thread, waiting, taken=taken)
-            finally:
-                thread.busy.release()
+        """Write what waits, or have it written. Return whether nothing waits any more."""
+        loop = self._loop_in_use()
+        if loop is not None:
+            with suppress(RuntimeError):  # it was closed just now
+                loop.call_soon_threadsafe(self._begin_task, context=Context())
+        elif _is_synchronous(self._saver):
+            self._replay_here()
         return not self._overlay.waits
 
-    async def areplay(self) -> bool:
-        """As `replay`, through the saver's coroutines."""
-        loop = asyncio.get_running_loop()
+    def _loop_in_use(self) -> asyncio.AbstractEventLoop | None:
+        """Return the loop to call the saver in: its own, or that of the last call, if it runs."""
+        if (own := loop_of(self._saver)) is not None:
+            return own
+        return self._loop if self._loop is not None and self._loop.is_running() else None
+
+    def _begin_task(self) -> None:
+        task, loop = self._task, asyncio.get_running_loop()
+        if task is None or task.done() or task.get_loop() is not loop:
+            # A context of its own: none of this is part of the call that happens to come first.
+            self._task = loop.create_task(self.areplay(), context=Context())
+
+    def _replay_here(self) -> None:
         for thread in self._due():
             if not thread.busy.acquire(blocking=False):
                 continue
             try:
-                while (waiting := self._overlay.next(thread)) is not None:
-                    writing = self._awrite(waiting)
-                    taken = await loop.create_task(writing, context=waiting.context.copy())
-                    if taken is None:
-                        return False
-                    self._overlay.done(thread, waiting, taken=taken)
+                if not self._written(thread):
+                    return
             finally:
                 thread.busy.release()
-        return not self._overlay.waits
+
+    async def areplay(self) -> None:
+        """Write what waits, as far as the saver takes it, through its coroutines."""
+        for thread in self._due():
+            if not thread.busy.acquire(blocking=False):
+                continue
+            try:
+                if not await self._awritten(thread):
+                    return
+            finally:
+                thread.busy.release()
 
     def _due(self) -> Any:
         return self._overlay.dirty() if self._clock() >= self._not_before else ()
 
-    def _write(self, waiting: PendingWrite) -> bool | None:
-        """Write once. Return whether the saver took it; None: it is still down."""
-        target = getattr(self._saver, waiting.method)
-        if (guard := self._guard()) is None:
-            return None
-        again = self._operation(waiting, Journalled.REPLAYED)
+    def _written(self, thread: FollowedThread) -> bool:
+        """Write what waits of one thread. False: the saver is still down."""
+        steps = self._steps(thread)
         try:
-            guard.call(again, lambda given: target(**given))
-        except Exception as exc:  # noqa: BLE001 - it is reported as the call's outcome
-            return self._failed_again(exc)
-        self._failures = 0
-        return True
+            ask = next(steps)
+            while True:
+                try:
+                    answer = ask.context.copy().run(self._call, ask.operation)
+                except Exception as exc:  # noqa: BLE001 - the steps decide what it means
+                    ask = steps.throw(exc)
+                else:
+                    ask = steps.send(answer)
+        except StopIteration as end:
+            return bool(end.value)
 
-    async def _awrite(self, waiting: PendingWrite) -> bool | None:
-        target = getattr(self._saver, f"a{waiting.method}")
-        if (guard := self._guard()) is None:
-            return None
-        again = self._operation(waiting, Journalled.REPLAYED)
+    async def _awritten(self, thread: FollowedThread) -> bool:
+        loop, steps = asyncio.get_running_loop(), self._steps(thread)
         try:
-            await guard.acall(again, lambda given: target(**given))
-        except Exception as exc:  # noqa: BLE001 - it is reported as the call's outcome
-            return self._failed_again(exc)
-        self._failures = 0
-        return True
+            ask = next(steps)
+            while True:
+                calling = self._acall(ask.operation)
+                try:
+                    answer = await loop.create_task(calling, context=ask.context.copy())
+                except Exception as exc:  # noqa: BLE001 - the steps decide what it means
+                    ask = steps.throw(exc)
+                else:
+                    ask = steps.send(answer)
+        except StopIteration as end:
+            return bool(end.value)
 
-    def _failed_again(self, exc: Exception) -> bool | None:
-        if not is_outage(exc):
+    def _call(self, operation: Operation) -> Any:
+        if (guard := self._guard()) is None:
+            raise StoreUnavailableError(self._store, "its guard has gone")
+        method = getattr(self._saver, operation.method.name)
+        return guard.call(operation, lambda given: method(**given))
+
+    async def _acall(self, operation: Operation) -> Any:
+        if (guard := self._guard()) is None:
+            raise StoreUnavailableError(self._store, "its guard has gone")
+        method = getattr(self._saver, f"a{operation.method.name}")
+        return await guard.acall(operation, lambda given: method(**given))
+
+    def _steps(self, thread: FollowedThread) -> Generator[_Ask, Any, bool]:
+        """Yield what the saver is asked for to write a thread. False: the saver is still down."""
+        overlay = self._overlay
+        if (first := overlay.next(thread)) is None:
+            return True
+        look = partial(self._ask, "get_tuple", first.context)
+        try:
+            found = yield from review(thread, look)
+        except Exception as exc:  # noqa: BLE001 - what it has cannot be told: nothing is written
+            self._pause(exc)
             return False
+        if not self._may_write(thread, first, found):
+            return True
+        while (waiting := overlay.next(thread)) is not None:
+            try:
+                yield self._ask(waiting.row.name, waiting.context, waiting.arguments)
+            except Exception as exc:  # noqa: BLE001 - it is reported as the call's outcome
+                if _is_down(exc):
+                    self._pause(exc)
+                    return False
+                overlay.done(thread, waiting, taken=False)
+            else:
+                self._failures = 0
+                overlay.done(thread, waiting, taken=True)
+        return True
+
+    def _ask(self, method: str, context: Context, arguments: Arguments) -> _Ask:
+        return _Ask(context, Operation(self._rows[method], arguments, Journalled.REPLAYED))
+
+    def _may_write(self, thread: FollowedThread, first: PendingWrite, found: Review) -> bool:
+        """Tell whether what waits of a thread goes into it; where not, take it out of its way."""
+        if found.verdict is Verdict.GONE:
+            tell_lost(self._overlay.drop(thread.id), ThreadDeletedError)
+            return False
+        if found.verdict is Verdict.SAME:
+            return True
+        self.conflicts += 1
+        tell(first, self._rows["get_tuple"], question(thread.id, ""), ThreadChangedError)
+        if self._on_conflict == "both":
+            thread.is_both = True
+            _warn("they are written into it as well")
+            return True
+        side = self._overlay.move_beside(thread, found.origin, self._rows)
+        _warn(f"they are kept beside it, in a thread with its id and '{side[len(thread.id) :]}'")
+        return False
+
+    def _pause(self, _exc: Exception) -> None:
         pause_s = min(POLL_S * 2**self._failures, _LONGEST_PAUSE_S)
         self._failures = min(self._failures + 1, _MOST_DOUBLINGS)
         self._not_before = self._clock() + pause_s
+
+    # -- closing -----------------------------------------------------------------------------------
+
+    def finish(self, timeout_s: float) -> None:
+        """Write what waits, in *timeout_s* seconds at most, and have nothing wait from now on."""
+        self._overlay.close()
+        if not self._overlay.waits or timeout_s <= 0:
+            return
+        self._not_before = 0.0
+        loop = self._loop_in_use()
+        with suppress(Exception):  # what is not written is told as lost
+            if loop is None:
+                self._workers.run(self._replay_here, timeout_s, _nothing)
+            elif loop.is_running() and loop is not _running_loop():
+                asyncio.run_coroutine_threadsafe(self.areplay(), loop).result(timeout_s)
+
+    def give_up(self) -> None:
+        """Tell of what still waits as lost."""
+        guard = self._guard()
+        lost = [] if guard is None else self._overlay.drop_all(guard)
+        if not lost:
+            return
+        self.lost += len(lost)
+        tell_lost(lost, ScopeClosedError)
+        logger.warning(
+            "the scope was closed while a checkpointer's database was away: %d writes that waited "
+            "in this process are lost; close it when the database is back",
+            len(lost),
+        )
+
+
+def _is_down(exc: BaseException) -> bool:
+    """Tell whether a write that failed with *exc* is worth another attempt."""
+    return is_outage(exc) or is_of_the_deployment(exc) or isinstance(exc, NotImplementedError)
+
+
+def _reached(call: Call) -> bool:
+    """Tell whether the saver has what was called, as far as the outcome tells."""
+    return call.admission is not None and (call.error is None or call.outage)
+
+
+def _is_synchronous(saver: Any) -> bool:
+    return type(saver).put is not _Base.put
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
         return None
 
-    def _begin_task(self) -> None:
-        task = self._task
-        if task is None or task.done() or task.get_loop().is_closed():
-            # A context of its own: none of this is part of the call that happens to come first.
-            loop = asyncio.get_running_loop()
-            self._task = loop.create_task(self._areplays(), context=Context())
 
-    async def _areplays(self) -> None:
-        while not await self.areplay():  # noqa: ASYNC110 - a database does not say when it is back
-            await asyncio.sleep(POLL_S)
+def _warn(what: str) -> None:
+    logger.warning(
+        "somebody else changed a thread while checkpoints that were made of it here waited for "
+        "the database: %s",
+        what,
+    )
 
 
-class _GivenUpError(Exception):
-    """A step that the saver will never have: a later one has its channels."""
-
-
-def _thread_of(arguments: Arguments) -> str | None:
-    found = configurable(arguments).get("thread_id", arguments.get("thread_id"))
-    return found if isinstance(found, str) else None
+def _nothing() -> None:
+    return

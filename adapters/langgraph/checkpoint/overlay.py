@@ -1,20 +1,20 @@
 """
-Checkpoints of this process's threads, kept for the time in which their saver is down.
+Checkpoints of this process's threads, kept for the time in which their database is down.
 
 A thread is followed from the first checkpoint that is written or read here. While everything it
-wrote is in the saver, nothing is answered from here: another process may have newer ones. Once a
-write waits, the thread is this process's alone, and its own writes are read back from here.
+wrote is in the database, nothing is answered from here: another process may have newer ones. Once a
+write waits, the thread's own writes are read back from here, until the database is back and it can
+be seen whether the thread is still this process's alone.
 """
 
 from __future__ import annotations
 
-import contextvars
 import copy
 import threading
+import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -22,9 +22,15 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
 )
 
-from ....memory.guard.operation import Arguments
+from ....memory.guard.call import Call
+from ....memory.guard.operation import Arguments, Method
 from ....telemetry.process.fork import reset_after_fork
 from .arguments import configurable
+from .beside import is_beside, moved, next_beside, steps_of
+from .followed import Followed, FollowedThread, PendingWrite, accounts_of
+
+if TYPE_CHECKING:
+    from .degraded import DegradedCheckpoints
 
 FOLLOWED = 256
 """Threads that are followed while nothing of theirs waits."""
@@ -38,9 +44,8 @@ WAITING_OF_ONE = 256
 PLACES = 64
 """Namespaces of one thread, above which it is not followed any more."""
 
-_Write: TypeAlias = tuple[str, str, Any]
-_Order: TypeAlias = tuple[str, str, int]
-"""Path and id of the task, and the place among its writes: below 0 for signals."""
+ASIDE = 4_096
+"""Checkpoints that were moved beside their thread, of which is known where what follows belongs."""
 
 
 class UnknownThreadError(LookupError):
@@ -48,92 +53,47 @@ class UnknownThreadError(LookupError):
 
 
 class OverlayFullError(Exception):
-    """More writes wait than are held."""
-
-
-@dataclass(slots=True, eq=False)
-class PendingWrite:
-    """
-    A write that the saver did not take.
-
-    Attributes:
-        method: ``put`` or ``put_writes``.
-        arguments: Of the call, redacted.
-        context: The caller's.
-    """
-
-    method: str
-    arguments: Arguments = field(repr=False)
-    context: contextvars.Context = field(default_factory=contextvars.copy_context, repr=False)
-
-
-class _Followed(NamedTuple):
-    """A followed checkpoint; *ours* if this process made it, and did not only read it."""
-
-    found: CheckpointTuple
-    ours: bool
-
-
-@dataclass(slots=True)
-class _Thread:
-    """
-    Checkpoints and writes of one thread.
-
-    Attributes:
-        places: By namespace, checkpoints by id. Ids are in the order of time.
-        fresh: Namespaces in which the saver had nothing.
-        writes: By namespace, by checkpoint, in the savers' order. They may come before it.
-        waiting: What the saver does not have, oldest first.
-        given_up: Steps among it that the saver will never have, by namespace and id.
-        busy: Held by whoever writes it.
-    """
-
-    places: dict[str, dict[str, _Followed]] = field(default_factory=dict[str, dict[str, _Followed]])
-    fresh: set[str] = field(default_factory=set[str])
-    writes: dict[str, dict[str, dict[_Order, _Write]]] = field(default_factory=dict[str, Any])
-    waiting: deque[PendingWrite] = field(default_factory=deque[PendingWrite])
-    given_up: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    busy: threading.Lock = field(default_factory=threading.Lock)
-
-    def settle(self, place: str) -> None:
-        """Forget all but the latest checkpoint of *place*, unless some of them waits."""
-        known = self.places.get(place)
-        if known and not self.waiting:
-            latest = max(known)
-            self.places[place] = {latest: known[latest]}
-            writes = self.writes.get(place, {})
-            self.writes[place] = {each: writes[each] for each in writes if each >= latest}
-
-    def write(self, place: str, checkpoint_id: str, order: _Order, write: _Write) -> None:
-        """Add a write on top of a checkpoint; a task's own are not replaced, signals are."""
-        written = self.writes.setdefault(place, {}).setdefault(checkpoint_id, {})
-        if order[-1] < 0 or order not in written:
-            written[order] = write
-
-    def answer(self, place: str, checkpoint_id: str) -> CheckpointTuple:
-        """Return a checkpoint with the writes on top of it."""
-        written = self.writes.get(place, {}).get(checkpoint_id, {})
-        writes = [written[order] for order in sorted(written)]
-        return self.places[place][checkpoint_id].found._replace(pending_writes=writes)
+    """More writes wait than are held, or the scope was closed."""
 
 
 class Overlay:
-    """The threads of one saver. Thread-safe; never waits."""
+    """
+    The threads of one database. Thread-safe; never waits.
 
-    def __init__(self) -> None:
+    Args:
+        held: What must not end with the guards: this is in it while something waits.
+
+    Attributes:
+        members: What gives it to the database.
+    """
+
+    def __init__(self, held: set[Any] | None = None) -> None:
+        self._held: set[Any] = set() if held is None else held
+        self._is_closed = False
+        self.members: weakref.WeakSet[DegradedCheckpoints] = weakref.WeakSet()
         self.forked()
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Drop everything in a forked child: waiting writes are the parent's to replay."""
         self._lock = threading.RLock()
-        self._threads: OrderedDict[str, _Thread] = OrderedDict()
+        self._threads: OrderedDict[str, FollowedThread] = OrderedDict()
         self._count = 0
+        self._held.discard(self)
+        self._aside: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+        self._at_work: dict[Call, str] = {}
 
     @property
     def waits(self) -> int:
         """Number of waiting writes."""
         return self._count
+
+    def waits_of(self, guard: object) -> int:
+        """Return the number of writes that wait of calls of one guard."""
+        with self._lock:
+            return sum(
+                each.guard is guard for thread in self._threads.values() for each in thread.waiting
+            )
 
     def is_behind(self, thread_id: str | None) -> bool:
         """Tell whether writes of a thread wait; of None: of any."""
@@ -142,7 +102,17 @@ class Overlay:
         thread = self._threads.get(thread_id)
         return thread is not None and bool(thread.waiting)
 
+    def close(self) -> None:
+        """Have nothing wait from now on."""
+        self._is_closed = True
+
     # -- what the saver has ------------------------------------------------------------------------
+
+    def hands_over(self, method: str, arguments: Arguments) -> None:
+        """Note that the saver is given a write, whatever it answers: it may be found in it."""
+        with self._lock:
+            self._thread(arguments).accounted.update(accounts_of(method, arguments))
+            self._forget_some()
 
     def saw(self, method: str, arguments: Arguments, result: Any) -> None:
         """Follow a call that the saver answered."""
@@ -151,65 +121,122 @@ class Overlay:
             with self._lock:
                 self._read(arguments, found)
                 self._forget_some()
-        elif method in _COPIED:
+        elif method in COPIED:
             stored = _stored(method, arguments)
             with self._lock:
                 self._take(method, stored)
+                if method == "put":
+                    place = configurable(stored).get("checkpoint_ns", "")
+                    self._thread(stored).took(place, stored["checkpoint"]["id"])
+                    self._thread(stored).settle(place)
                 self._forget_some()
 
-    def forget(self, thread_id: str) -> None:
-        """Follow a thread no longer, unless some of it waits."""
+    def forget_clean(self, thread_id: str | None = None) -> None:
+        """Follow a thread no longer, unless some of it waits; None: each of them."""
         with self._lock:
-            if not self.is_behind(thread_id):
-                self._threads.pop(thread_id, None)
+            for each in [thread_id] if thread_id is not None else list(self._threads):
+                if not self.is_behind(each):
+                    self._threads.pop(each, None)
 
     # -- what it has not ---------------------------------------------------------------------------
 
-    def keep(self, method: str, arguments: Arguments) -> tuple[Any, list[PendingWrite]]:
+    def keep(self, write: PendingWrite) -> tuple[Any, list[PendingWrite]]:
         """
         Have a write wait, and return what the saver would, and what is given up for it.
 
         Raises:
             OverlayFullError: It cannot.
         """
-        stored = _stored(method, arguments)
+        write.arguments = _stored(write.row.name, write.arguments)
         with self._lock:
-            if self._count >= WAITING:
+            if self._count >= WAITING or self._is_closed:
                 raise OverlayFullError
-            answer, thread = self._take(method, stored), self._thread(arguments)
-            write = PendingWrite(method, stored)
-            if method == "put_writes" and _step_of(write) in thread.given_up:
+            answer, thread = (
+                self._take(write.row.name, write.arguments),
+                self._thread(write.arguments),
+            )
+            if not write.is_step and write.step in thread.given_up:
                 return answer, [write]  # it came late: its step was given up meanwhile
             thread.waiting.append(write)
-            self._count += 1
+            self._counted(1)
             if len(thread.waiting) <= WAITING_OF_ONE:
                 return answer, []
             return answer, self._superseded(thread)
 
-    def dirty(self) -> Iterator[_Thread]:
+    def dirty(self) -> Iterator[FollowedThread]:
         """Yield the threads of which something waits."""
         with self._lock:
             found = [each for each in self._threads.values() if each.waiting]
         yield from found
 
-    def next(self, thread: _Thread) -> PendingWrite | None:
+    def next(self, thread: FollowedThread) -> PendingWrite | None:
         """Return the oldest write of *thread* that waits."""
         with self._lock:
             return thread.waiting[0] if thread.waiting else None
 
-    def done(self, thread: _Thread, waiting: PendingWrite, *, taken: bool) -> None:
+    def done(self, thread: FollowedThread, waiting: PendingWrite, *, taken: bool) -> None:
         """Strike out the oldest write; one that was not *taken* is made up for by the next."""
         with self._lock:
+            if not thread.waiting or thread.waiting[0] is not waiting:
+                return  # its thread was deleted meanwhile
             thread.waiting.popleft()
-            self._count -= 1
+            self._counted(-1)
             if not taken:
                 _carry(waiting, thread.waiting)
+            elif waiting.is_step:
+                thread.took(*waiting.step)
             if not thread.waiting:
                 thread.given_up.clear()
+                thread.beside, thread.is_both = None, False
             for place in list(thread.places):
                 thread.settle(place)
 
-    def _superseded(self, thread: _Thread) -> list[PendingWrite]:
+    def drop(self, thread_id: str) -> list[PendingWrite]:
+        """Let go of a thread and of those beside it, and return what waited of them."""
+        with self._lock:
+            gone = [
+                each for each in self._threads if each == thread_id or is_beside(each, thread_id)
+            ]
+            for key, side in list(self._aside.items()):
+                if key[0] == thread_id or side == thread_id:
+                    del self._aside[key]
+            return [write for each in gone for write in self._removed(self._threads[each])]
+
+    def drop_all(self, guard: object) -> list[PendingWrite]:
+        """Let go of the waiting writes of one guard's calls, and return them."""
+        with self._lock:
+            lost = list[PendingWrite]()
+            for thread in self._threads.values():
+                mine = [each for each in thread.waiting if each.guard is guard]
+                thread.waiting = deque(each for each in thread.waiting if each not in mine)
+                lost += mine
+            self._counted(-len(lost))
+            return lost
+
+    def threads_of(self, customer: str) -> list[str]:
+        """Return the threads of which writes wait that were made for a customer."""
+        with self._lock:
+            return [
+                thread.id
+                for thread in self._threads.values()
+                if any(each.customer == customer for each in thread.waiting)
+            ]
+
+    def _removed(self, thread: FollowedThread) -> list[PendingWrite]:
+        del self._threads[thread.id]
+        waited = list(thread.waiting)
+        thread.waiting.clear()
+        self._counted(-len(waited))
+        return waited
+
+    def _counted(self, change: int) -> None:
+        self._count += change
+        if self._count:
+            self._held.add(self)
+        else:
+            self._held.discard(self)
+
+    def _superseded(self, thread: FollowedThread) -> list[PendingWrite]:
         """Give up the oldest step that a later one carries; not the first, which may be at work."""
         waiting = list(thread.waiting)
         for index, old in enumerate(waiting[1:], 1):
@@ -217,12 +244,90 @@ class Overlay:
             if _carry(old, later):
                 # Its writes may stand before it: a graph saves them on other threads.
                 given_up = [each for each in waiting[1:] if each is old or _is_on(each, old)]
-                thread.given_up.add(_step_of(old))
+                thread.given_up.add(old.step)
                 # By identity, which is how they compare: what a write holds may not be comparable.
                 thread.waiting = deque(each for each in waiting if each not in given_up)
-                self._count -= len(given_up)
+                self._counted(-len(given_up))
                 return given_up
         return []
+
+    # -- threads that somebody else changed --------------------------------------------------------
+
+    def move_beside(
+        self, thread: FollowedThread, origin: Arguments | None, rows: dict[str, Method]
+    ) -> str:
+        """
+        Have the waiting writes of *thread* wait for a thread beside it, and return its id.
+
+        Args:
+            thread: Somebody else changed it.
+            origin: The question to the saver that tells whether it was deleted.
+            rows: By name, how writes are made again.
+        """
+        with self._lock:
+            side = next_beside(thread.id)
+            while side in self._threads:
+                side = next_beside(side)
+            writes = list(moved(thread, side, rows))
+            made_on = [(each.place, each.checkpoint_id) for each in thread.bases()]
+            made = [each.step for each in thread.waiting if each.is_step]
+            self._removed(thread)
+            aside = FollowedThread(side, beside=thread.beside or origin)
+            self._threads[side] = aside
+            for each in writes:
+                self._take(each.row.name, each.arguments)
+                aside.heads.setdefault(each.step[0], None)
+                aside.waiting.append(each)
+            self._counted(len(writes))
+            for place, step in [*made_on, *made]:
+                if step is not None:
+                    self._note_aside((thread.id, place, step), side)
+            return side
+
+    def redirected(self, method: str, arguments: Arguments) -> str | None:
+        """Return the thread to which a call belongs that goes on from what was moved beside."""
+        found, thread_id = None, configurable(arguments).get("thread_id", "")
+        with self._lock:
+            while side := self._beside(thread_id, arguments):
+                if method == "put":
+                    place = configurable(arguments).get("checkpoint_ns", "")
+                    self._note_aside((thread_id, place, arguments["checkpoint"]["id"]), side)
+                found = thread_id = side
+        return found
+
+    def _beside(self, thread_id: str, arguments: Arguments) -> str | None:
+        if not self._aside:
+            return None
+        sides = (self._aside.get((thread_id, *step)) for step in steps_of(arguments))
+        return next((each for each in sides if each), None)
+
+    def _note_aside(self, step: tuple[str, str, str], side: str) -> None:
+        self._aside[step] = side
+        if len(self._aside) > ASIDE:
+            self._aside.popitem(last=False)
+
+    # -- calls that the store may be at work on ----------------------------------------------------
+
+    def begin(self, call: Call, thread_id: str) -> None:
+        """Note that a write of a thread may come to the saver after a deletion."""
+        with self._lock:
+            self._at_work[call] = thread_id
+
+    def end(self, call: Call) -> None:
+        """Note that it will not."""
+        with self._lock:
+            self._at_work.pop(call, None)
+
+    def at_work(self, thread_id: str) -> set[Call]:
+        """Return the writes of a thread, and of those beside it, that the saver may still make."""
+        with self._lock:
+            for call in [each for each in self._at_work if each.ended]:
+                del self._at_work[call]
+            return {
+                call
+                for call, thread in self._at_work.items()
+                if thread == thread_id or is_beside(thread, thread_id)
+            }
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -250,9 +355,11 @@ class Overlay:
 
     # -- bookkeeping -------------------------------------------------------------------------------
 
-    def _thread(self, arguments: Arguments) -> _Thread:
+    def _thread(self, arguments: Arguments) -> FollowedThread:
         thread_id = configurable(arguments)["thread_id"]
-        thread = self._threads.setdefault(thread_id, _Thread())
+        thread = self._threads.get(thread_id)
+        if thread is None:
+            thread = self._threads[thread_id] = FollowedThread(thread_id)
         self._threads.move_to_end(thread_id)
         return thread
 
@@ -273,8 +380,7 @@ class Overlay:
             parent_config=_config(ids["thread_id"], place, parent) if parent else None,
         )
         thread = self._thread(stored)
-        thread.places.setdefault(place, {})[checkpoint["id"]] = _Followed(found, ours=True)
-        thread.settle(place)
+        thread.places.setdefault(place, {})[checkpoint["id"]] = Followed(found, ours=True)
         return config
 
     def _put_writes(self, stored: Arguments) -> None:
@@ -287,19 +393,29 @@ class Overlay:
 
     def _read(self, arguments: Arguments, found: CheckpointTuple | None) -> None:
         ids, thread = configurable(arguments), self._thread(arguments)
-        place = ids.get("checkpoint_ns", "")
-        if found is None:
-            if not ids.get("checkpoint_id"):
-                thread.fresh.add(place)
-            return
-        thread.fresh.discard(place)
-        checkpoint_id = configurable({"config": found.config})["checkpoint_id"]
+        if thread.waiting:
+            return  # an answer that came late; what waits was made on what was known before
+        place, is_latest = ids.get("checkpoint_ns", ""), not ids.get("checkpoint_id")
+        checkpoint_id = None
+        if found is not None:
+            checkpoint_id = configurable({"config": found.config})["checkpoint_id"]
+        if is_latest:
+            thread.head_is(place, checkpoint_id)
+            # Whoever reads it as the latest goes on from it as it is now.
+            self._aside.pop((thread.id, place, checkpoint_id or ""), None)
+        if found is not None and checkpoint_id is not None:
+            self._follow(thread, place, checkpoint_id, found)
+
+    def _follow(
+        self, thread: FollowedThread, place: str, checkpoint_id: str, found: CheckpointTuple
+    ) -> None:
         # What it was made of may be another process's work, and so may what hangs on it.
-        thread.places.setdefault(place, {})[checkpoint_id] = _Followed(found, ours=False)
+        thread.places.setdefault(place, {})[checkpoint_id] = Followed(found, ours=False)
         thread.writes.setdefault(place, {}).pop(checkpoint_id, None)
         for number, write in enumerate(found.pending_writes or []):
             order = ("", write[0], WRITES_IDX_MAP.get(write[1], number))
             thread.write(place, checkpoint_id, order, write)
+            thread.accounted.add((place, checkpoint_id, write[0], write[1]))
         thread.settle(place)
 
     def _forget_some(self) -> None:
@@ -308,16 +424,16 @@ class Overlay:
             del self._threads[thread_id]
         latest = next(reversed(self._threads))
         thread = self._threads[latest]
-        if len(thread.places) + len(thread.fresh) > PLACES and not thread.waiting:
+        if len(thread.places.keys() | thread.heads) > PLACES and not thread.waiting:
             del self._threads[latest]
 
 
-_COPIED = {"put": ("checkpoint", "metadata"), "put_writes": ("writes",)}
+COPIED = {"put": ("checkpoint", "metadata"), "put_writes": ("writes",)}
 
 
 def _stored(method: str, arguments: Arguments) -> Arguments:
     """Return the arguments of a write with copies of its content, which a graph may go on with."""
-    return arguments | {name: copy.deepcopy(arguments[name]) for name in _COPIED[method]}
+    return arguments | {name: copy.deepcopy(arguments[name]) for name in COPIED[method]}
 
 
 def _config(thread_id: str, place: str, checkpoint_id: str) -> Any:
@@ -325,7 +441,7 @@ def _config(thread_id: str, place: str, checkpoint_id: str) -> Any:
     return {"configurable": ids}
 
 
-def _is_new(thread: _Thread, place: str, ids: dict[str, Any]) -> bool:
+def _is_new(thread: FollowedThread, place: str, ids: dict[str, Any]) -> bool:
     """
     Tell whether no process can have written at *place* before.
 
@@ -338,21 +454,13 @@ def _is_new(thread: _Thread, place: str, ids: dict[str, Any]) -> bool:
     made_of = cast("dict[str, str]", ids.get("checkpoint_map") or {}).get(outside, "")
     known = thread.places.get(outside)
     if not known:
-        return outside in thread.fresh
+        return outside in thread.heads and thread.heads[outside] is None
     latest = max(known)
     return made_of > latest or (made_of == latest and known[latest].ours)
 
 
-def _step_of(waiting: PendingWrite) -> tuple[str, str]:
-    """Return the namespace and id of the checkpoint that a write is, or is on."""
-    ids = configurable(waiting.arguments)
-    is_step = waiting.method == "put"
-    step = waiting.arguments["checkpoint"]["id"] if is_step else ids["checkpoint_id"]
-    return ids.get("checkpoint_ns", ""), step
-
-
 def _is_on(waiting: PendingWrite, step: PendingWrite) -> bool:
-    return waiting.method == "put_writes" and _step_of(waiting) == _step_of(step)
+    return not waiting.is_step and waiting.step == step.step
 
 
 def _carry(old: PendingWrite, later: Iterable[PendingWrite]) -> bool:
@@ -362,12 +470,12 @@ def _carry(old: PendingWrite, later: Iterable[PendingWrite]) -> bool:
     Savers store the channels that changed since the checkpoint before: what changed in a step that
     is left out would be missing for good.
     """
-    if old.method != "put":
+    if not old.is_step:
         return False
     ids = configurable(old.arguments)
     place = ids.get("checkpoint_ns", "")
     for each in later:
-        if each.method == "put" and configurable(each.arguments).get("checkpoint_ns", "") == place:
+        if each.is_step and configurable(each.arguments).get("checkpoint_ns", "") == place:
             versions = each.arguments["checkpoint"]["channel_versions"]
             missed = [name for name in old.arguments["new_versions"] if name in versions]
             carried = {name: versions[name] for name in missed}

@@ -7,20 +7,29 @@ were written in each customer's name; so does the metadata of those whose config
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
+from ....memory.errors import DeadlineExceededError
 from ....memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ...toolkit.type_guards import is_dict, is_sequence
 from ..files import checkpoints_in, clean_files, files_of
 from .arguments import OWNERS
+from .forgetting import LOOK_S
+from .lost import ThreadDeletedError, tell_lost
+from .overlay import Overlay
 
 _Base: Any = BaseCheckpointSaver
 _DEPTH = 12
+
+LATE_S = 10.0
+"""Seconds for which an erasure waits for a write that its caller waits for no longer."""
 
 
 class CheckpointSubjectData:
@@ -29,14 +38,16 @@ class CheckpointSubjectData:
 
     Args:
         client: The bare saver, sync or async.
+        overlay: What waits for its database. None: nothing does.
     """
 
     store = "langgraph.checkpoint"
     title = "Conversations"
     unavailable = None
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, overlay: Overlay | None = None) -> None:
         self._client = client
+        self._overlay = overlay or Overlay()
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """Return one thread of *subject*, as it stands."""
@@ -77,11 +88,35 @@ class CheckpointSubjectData:
     async def erase(self, subject: DataSubject) -> Erased:
         """Remove all threads of *subject*."""
         removed = 0
+        # Before the saver is asked, which may be away: what waits must not come after this.
+        for thread in (*subject.runs, *self._overlay.threads_of(subject.customer)):
+            self._drop(thread)
         for thread in await self._threads(subject):
+            self._drop(thread)
             removed += await self._newest(thread) is not None
             # In any case: writes may be there without a checkpoint.
-            await self._call("delete_thread", thread)
+            await self._delete(thread)
         return Erased(removed, messages=await clean_files(self._client))
+
+    async def _delete(self, thread: str) -> None:
+        """
+        Delete a thread, and once more behind writes of it that the saver may still make.
+
+        Raises:
+            DeadlineExceededError: Such a write does not end.
+        """
+        until = time.monotonic() + LATE_S
+        before = self._overlay.at_work(thread)
+        await self._call("delete_thread", thread)
+        while before & self._overlay.at_work(thread):
+            if time.monotonic() >= until:
+                raise DeadlineExceededError(self.store, LATE_S)
+            await asyncio.sleep(LOOK_S)
+        if before:
+            await self._call("delete_thread", thread)
+
+    def _drop(self, thread: str) -> None:
+        tell_lost(self._overlay.drop(thread), ThreadDeletedError)
 
     async def _call(self, name: str, *args: Any) -> Any:
         if not self._is_asynchronous:

@@ -3,136 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import sqlite3
 from collections import Counter
-from dataclasses import replace
-from typing import Annotated, TypedDict
+from typing import TypedDict
 
 import pytest
 from bench import wrapping
 from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
+from unplugged import MAIL, Memory, approving, pluggable, thread
 
-from mnemoscope.adapters.langgraph.checkpoint import degraded as langgraph_degraded
 from mnemoscope.adapters.langgraph.checkpoint import overlay as langgraph_overlay
-from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS
 from mnemoscope.adapters.langgraph.checkpoint.degraded import DegradedCheckpoints
+from mnemoscope.adapters.langgraph.checkpoint.followed import PendingWrite
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import ConfigurationError, StoreUnavailableError
 from mnemoscope.memory.health.checks import examine
 from mnemoscope.memory.health.model import State as HealthState
-from mnemoscope.memory.journal import replayer
-from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
 
 guarded = wrapping(ADAPTER)
-
-MAIL = "ada@example.com"
-
-
-class State(TypedDict):
-    notes: Annotated[list[str], operator.add]
-
-
-class Plug:
-    """
-    Where the database is unplugged.
-
-    Attributes:
-        out: Whether it is.
-        pulled_at: The number of the write, counted from 1, at which it is pulled. 0: never.
-    """
-
-    def __init__(self):
-        self.out = False
-        self.pulled_at = 0
-        self.writes = 0
-
-    def reach(self, *, writes=False):
-        self.writes += writes
-        if writes and self.writes == self.pulled_at:
-            self.out = True
-        if self.out:
-            raise ConnectionError(MAIL)
-
-
-def pluggable(base):
-    """Return *base* with a plug."""
-
-    class Pluggable(base):
-        def __init__(self, *args, **kwargs):
-            self.plug = Plug()
-            super().__init__(*args, **kwargs)
-
-        def get_tuple(self, config):
-            self.plug.reach()
-            return super().get_tuple(config)
-
-        def put(self, config, checkpoint, metadata, new_versions):
-            self.plug.reach(writes=True)
-            return super().put(config, checkpoint, metadata, new_versions)
-
-        def put_writes(self, config, writes, task_id, task_path=""):
-            self.plug.reach(writes=True)
-            return super().put_writes(config, writes, task_id, task_path)
-
-        def delete_thread(self, thread_id):
-            self.plug.reach()
-            return super().delete_thread(thread_id)
-
-        async def aget_tuple(self, config):
-            self.plug.reach()
-            return await super().aget_tuple(config)
-
-        async def aput(self, config, checkpoint, metadata, new_versions):
-            self.plug.reach(writes=True)
-            return await super().aput(config, checkpoint, metadata, new_versions)
-
-        async def aput_writes(self, config, writes, task_id, task_path=""):
-            self.plug.reach(writes=True)
-            return await super().aput_writes(config, writes, task_id, task_path)
-
-    return Pluggable
-
-
-class Memory(pluggable(InMemorySaver)):
-    """Sync and async, where the asynchronous one goes through the other once only."""
-
-    async def aget_tuple(self, config):
-        return self.get_tuple(config)
-
-    async def aput(self, config, checkpoint, metadata, new_versions):
-        return self.put(config, checkpoint, metadata, new_versions)
-
-    async def aput_writes(self, config, writes, task_id, task_path=""):
-        return self.put_writes(config, writes, task_id, task_path)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Look often whether the database is back."""
-    monkeypatch.setattr(langgraph_degraded, "POLL_S", 0.005)
-    monkeypatch.setattr(replayer, "POLL_S", 0.005)
-
-
-@pytest.fixture
-def patient(bench):
-    """Return a bench that tries once, and has a breaker that does not open."""
-    breaker = BreakerPolicy(minimum_calls=10_000, window_calls=10_000)
-    yield (made := replace(bench, policy=Policy(checkpoint_pauses_s=(), breaker=breaker)))
-    made.parts.guards.replayer.close(5)
-
-
-@pytest.fixture
-def degraded(patient):
-    """Return a function that guards a saver, with its answering for it."""
-    return lambda bare: guarded(bare, patient, degraded=True)
 
 
 def back(saver, plug, eventually):
@@ -152,40 +47,6 @@ async def aback(saver, plug):
     async with asyncio.timeout(10):
         while guard_of(saver).waits:  # noqa: ASYNC110 - a task of the guard's ends it
             await asyncio.sleep(0.005)
-
-
-def approving(saver):
-    """Return a graph that asks for approval in a subgraph, and what ran in it."""
-    ran = []
-
-    def ask(_state):
-        ran.append("ask")
-        return {"notes": [f"answered {interrupt('send it?')}"]}
-
-    def step(name):
-        def run(_state):
-            ran.append(name)
-            return {"notes": [f"{name} for {MAIL}"]}
-
-        return run
-
-    inner = StateGraph(State)
-    inner.add_node("prepare", step("prepare"))
-    inner.add_node("ask", ask)
-    inner.add_edge(START, "prepare")
-    inner.add_edge("prepare", "ask")
-    outer = StateGraph(State)
-    outer.add_node("before", step("before"))
-    outer.add_node("child", inner.compile())
-    outer.add_node("after", step("after"))
-    outer.add_edge(START, "before")
-    outer.add_edge("before", "child")
-    outer.add_edge("child", "after")
-    return outer.compile(checkpointer=saver), ran
-
-
-def thread(name="t-1"):
-    return {"configurable": {"thread_id": name}}
 
 
 EXPECTED_RUN = ["before", "prepare", "ask", "ask", "after"]
@@ -356,21 +217,6 @@ def test_a_subgraph_that_may_have_a_past_raises(degraded):
     assert ran == []
 
 
-def test_nothing_is_forgotten_while_something_waits(degraded, eventually):
-    """A write that is made again after a deletion would bring back what was deleted."""
-    bare = Memory()
-    saver = degraded(bare)
-    graph, _ran = approving(saver)
-    bare.plug.pulled_at = 4
-    graph.invoke({"notes": ["hello"]}, thread())
-    with pytest.raises(StoreUnavailableError):
-        saver.delete_thread("t-1")
-    back(saver, bare.plug, eventually)
-    saver.delete_thread("t-1")
-
-    assert list(bare.list(thread())) == []
-
-
 def test_other_threads_are_not_held_up(degraded):
     """One waits; the saver has recovered for the next."""
     bare = Memory()
@@ -387,10 +233,10 @@ def test_other_threads_are_not_held_up(degraded):
     guard_of(saver)._not_before = 0.0
 
 
-def test_the_graph_cannot_change_what_waits(degraded, eventually):
+def test_the_graph_cannot_change_what_waits(patient, eventually):
     """State that a node changes in place afterwards is stored as it was."""
     bare = Memory()
-    saver = guarded(bare, degraded.__closure__[0].cell_contents, degraded=True, redact=False)
+    saver = guarded(bare, patient, degraded=True, redact=False)
     live = ["first"]
     checkpoint = {**empty_checkpoint(), "channel_values": {"notes": live}, "id": "1"}
     checkpoint["channel_versions"] = {"notes": 1}
@@ -414,9 +260,12 @@ def test_writes_are_given_up_with_their_step(monkeypatch, order):
     monkeypatch.setattr(langgraph_overlay, "WAITING_OF_ONE", 6)
     overlay, most = langgraph_overlay.Overlay(), 0
 
+    def keep(method, arguments):
+        overlay.keep(PendingWrite(METHODS[method], arguments, guard=None))
+
     def keep_writes(step):
         config = {"configurable": {"thread_id": "t", "checkpoint_ns": "", "checkpoint_id": step}}
-        overlay.keep("put_writes", {"config": config, "writes": [("n", 1)], "task_id": step})
+        keep("put_writes", {"config": config, "writes": [("n", 1)], "task_id": step})
 
     for number in range(40):
         step = f"{number:02}"
@@ -425,7 +274,7 @@ def test_writes_are_given_up_with_their_step(monkeypatch, order):
         checkpoint = {**empty_checkpoint(), "id": step}
         config = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
         put = {"config": config, "checkpoint": checkpoint, "metadata": {}, "new_versions": {}}
-        overlay.keep("put", put)
+        keep("put", put)
         if order == "after":
             keep_writes(step)
         elif order == "long after" and number >= 20:

@@ -1,0 +1,66 @@
+"""Events of what waits and will never be written, and of threads that were changed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from contextvars import ContextVar
+
+from ....memory.errors import MnemoscopeError
+from ....memory.guard.operation import Arguments, Method, Operation
+from ....telemetry.event.event import Journalled
+from .followed import PendingWrite
+
+
+class NotWrittenError(Exception):
+    """A reason why a waiting write is not made. Seen in events, by its name; raised to nobody."""
+
+
+class SupersededError(NotWrittenError):
+    """A later step has its channels."""
+
+
+class ThreadDeletedError(NotWrittenError):
+    """Its thread was deleted, here or by somebody else."""
+
+
+class ThreadChangedError(NotWrittenError):
+    """Its thread was changed by somebody else."""
+
+
+class ScopeClosedError(NotWrittenError):
+    """The scope was closed while the database was away."""
+
+
+_reason: ContextVar[type[NotWrittenError]] = ContextVar(
+    "mnemoscope_not_written", default=NotWrittenError
+)
+
+
+def reason() -> NotWrittenError:
+    """Return why the operation that is being told of is not made."""
+    return _reason.get()()
+
+
+def tell_lost(writes: Iterable[PendingWrite], why: type[NotWrittenError]) -> None:
+    """Have an event for each of *writes*, which the saver will never have."""
+    for each in writes:
+        tell(each, each.row, each.arguments, why)
+
+
+def tell(
+    write: PendingWrite, row: Method, arguments: Arguments, why: type[NotWrittenError]
+) -> None:
+    """Have an event of an operation that is not made, in the name of whoever made *write*."""
+    write.context.copy().run(_told, write, Operation(row, arguments, Journalled.LOST), why)
+
+
+def _told(write: PendingWrite, operation: Operation, why: type[NotWrittenError]) -> None:
+    _reason.set(why)
+    # Beside its own reason, a step before may refuse it: strict auditing, say. It has its event.
+    with suppress(NotWrittenError, MnemoscopeError):
+        write.guard.call(operation, _never)
+
+
+def _never(_given: Arguments) -> None:
+    return

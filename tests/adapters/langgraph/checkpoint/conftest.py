@@ -1,0 +1,58 @@
+"""Guarded savers that answer for a database that is away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from bench import wrapping
+
+from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
+from mnemoscope.adapters.langgraph.checkpoint import degraded as langgraph_degraded
+from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from mnemoscope.memory.database import Database
+from mnemoscope.memory.journal import replayer
+from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
+from mnemoscope.telemetry.event.event import OperationClass
+
+guarded = wrapping(ADAPTER)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Look often whether the database is back."""
+    monkeypatch.setattr(langgraph_degraded, "POLL_S", 0.005)
+    monkeypatch.setattr(replayer, "POLL_S", 0.005)
+
+
+@pytest.fixture
+def patient(bench):
+    """Return a bench that tries once, and has a breaker that does not open."""
+    breaker = BreakerPolicy(minimum_calls=10_000, window_calls=10_000)
+    yield (made := replace(bench, policy=Policy(checkpoint_pauses_s=(), breaker=breaker)))
+    made.parts.guards.replayer.close(5)
+
+
+@pytest.fixture
+def degraded(patient):
+    """Return a function that guards a saver, with its answering for it."""
+    return lambda bare, **options: guarded(bare, patient, degraded=True, **options)
+
+
+@pytest.fixture
+def one_database(monkeypatch):
+    """Have all savers be clients of one database."""
+    one = Database.named("langgraph.checkpoint", "threads")
+    monkeypatch.setattr(langgraph_checkpoint, "database_of", lambda _saver: one, raising=False)
+
+
+@pytest.fixture
+def fates(events):
+    """Return a function that counts what became of writes, with the names of the reasons."""
+
+    def counted():
+        told = [each for each in events() if each.op_class is OperationClass.CHECKPOINT]
+        return Counter((each.journal, (each.error or "").rpartition(".")[2]) for each in told)
+
+    return counted

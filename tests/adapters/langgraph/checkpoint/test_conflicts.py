@@ -1,0 +1,382 @@
+"""Threads that somebody else changed while writes to them waited: they stay theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from dataclasses import replace
+
+import pytest
+from bench import wrapping
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.types import Command
+from unplugged import (
+    Memory,
+    approving,
+    checkpoint,
+    pluggable,
+    put,
+    somebody_else,
+    steps,
+    thread,
+)
+
+from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.health.checks import examine
+from mnemoscope.memory.health.live_metrics import LiveMetrics
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory.subject_data.records import DataSubject
+from mnemoscope.telemetry.event.event import Journalled
+
+guarded = wrapping(ADAPTER)
+BESIDE = "t-1:mnemoscope:1"
+
+
+@pytest.fixture
+def back(eventually):
+    """Return a function that plugs a database in, and waits until nothing waits for it."""
+
+    def plugged(saver, plug):
+        plug.out, plug.pulled_at = False, 0
+        assert eventually(lambda: guard_of(saver).waits == 0)
+
+    return plugged
+
+
+def both_approve(saver, plug, other):
+    """Have a run be resumed by both, here while the database is away."""
+    graph, _ran = approving(saver)
+    graph.invoke({"notes": ["hello"]}, thread())
+    plug.pulled_at = plug.writes + 1
+    ours = graph.invoke(Command(resume="ours"), thread())
+    theirs = approving(other)[0].invoke(Command(resume="theirs"), thread())
+    return ours["notes"], theirs["notes"]
+
+
+def notes(saver, name="t-1"):
+    return approving(saver)[0].get_state(thread(name)).values.get("notes")
+
+
+def test_of_two_approvals_theirs_is_in_the_thread(degraded, back):
+    """Who asks for the thread sees what they did, and ours is in a thread beside it."""
+    bare = Memory()
+    saver = degraded(bare)
+    ours, theirs = both_approve(saver, bare.plug, somebody_else(bare))
+    back(saver, bare.plug)
+    after = notes(saver)
+
+    assert ours[-2] == "answered ours"
+    assert after == theirs
+    assert notes(bare, BESIDE)[-2] == "answered ours"
+    assert len(notes(bare, BESIDE)) == len(after)
+
+
+def test_between_two_scopes_on_a_file(patient, bench, tmp_path, back, eventually):
+    """The other one may be guarded, by another scope or in another process."""
+    path = str(tmp_path / "threads.db")
+    elsewhere = replace(bench, policy=patient.policy)
+    with (
+        pluggable(SqliteSaver).from_conn_string(path) as bare,
+        SqliteSaver.from_conn_string(path) as second,
+    ):
+        saver = guarded(bare, patient, degraded=True)
+        other = guarded(second, elsewhere, degraded=True)
+        _ours, theirs = both_approve(saver, bare.plug, other)
+        back(saver, bare.plug)
+
+        assert notes(second)[-2:] == ["answered theirs", "after for <EMAIL_ADDRESS>"]
+        assert len(notes(second)) == len(theirs)
+        assert notes(second, BESIDE)[-2] == "answered ours"
+    elsewhere.parts.guards.replayer.close(5)
+
+
+async def test_in_a_loop(degraded, tmp_path):
+    """The asynchronous saver is asked by its coroutines, with the same answer."""
+    path = str(tmp_path / "threads.db")
+    async with (
+        pluggable(AsyncSqliteSaver).from_conn_string(path) as bare,
+        AsyncSqliteSaver.from_conn_string(path) as other,
+    ):
+        saver = degraded(bare)
+        graph, theirs = approving(saver)[0], approving(other)[0]
+        await graph.ainvoke({"notes": ["hello"]}, thread())
+        bare.plug.pulled_at = bare.plug.writes + 1
+        await graph.ainvoke(Command(resume="ours"), thread())
+        await theirs.ainvoke(Command(resume="theirs"), thread())
+        bare.plug.out, bare.plug.pulled_at = False, 0
+        async with asyncio.timeout(10):
+            while guard_of(saver).waits:  # noqa: ASYNC110 - a task of the guard's ends it
+                await asyncio.sleep(0.005)
+        after = await theirs.aget_state(thread())
+        beside = await theirs.aget_state(thread(BESIDE))
+
+    assert after.values["notes"][-2] == "answered theirs"
+    assert beside.values["notes"][-2] == "answered ours"
+
+
+def test_their_approval_may_be_under_way(degraded, back):
+    """They have answered, and made no checkpoint yet: it is theirs all the same."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    config = put(saver, "1")
+    saver.get_tuple(thread())
+    bare.plug.out = True
+    saver.put_writes(config, [("value", "ours")], "task of ours")
+    put(saver, "2", "1")
+    other.put_writes(config, [("__resume__", "theirs")], "task of theirs")
+    back(saver, bare.plug)
+
+    assert steps(bare) == ["1"]
+    assert [each[2] for each in bare.get_tuple(thread()).pending_writes] == ["theirs"]
+    assert steps(bare, BESIDE) == ["2", "1"]
+    assert [each[2] for each in bare.get_tuple({**config, **thread(BESIDE)}).pending_writes] == []
+
+
+def test_a_thread_that_both_begin_is_theirs(degraded, back):
+    """There was nothing as it was looked at, and there is something as it is written."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    saver.get_tuple(thread())
+    bare.plug.out = True
+    put(saver, "1")
+    put(other, "2")
+    back(saver, bare.plug)
+
+    assert steps(bare) == ["2"]
+    assert steps(bare, BESIDE) == ["1"]
+
+
+def test_a_run_that_goes_on_goes_on_beside(degraded, back):
+    """What is made on a checkpoint that was moved would else be the thread's latest again."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    back(saver, bare.plug)
+    put(saver, "4", "3")
+    saver.put_writes(
+        {"configurable": {**thread()["configurable"], "checkpoint_ns": "", "checkpoint_id": "4"}},
+        [("value", "late")],
+        "task",
+    )
+
+    assert steps(bare) == ["2", "1"]
+    assert steps(bare, BESIDE) == ["4", "3", "1"]
+    assert [each[2] for each in bare.get_tuple(thread(BESIDE)).pending_writes] == ["late"]
+    assert saver.get_tuple(thread()).checkpoint["id"] == "2"
+
+
+def test_who_reads_the_thread_afresh_goes_on_with_theirs(degraded, back):
+    """A new run of this process is made on what they left, and stays in the thread."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    back(saver, bare.plug)
+    put(saver, "5", saver.get_tuple(thread()).checkpoint["id"])
+
+    assert steps(bare) == ["5", "2", "1"]
+
+
+def test_a_second_conflict_has_a_thread_of_its_own(degraded, back):
+    """The numbers go on: nothing that was kept is written over."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    for ours, theirs, on in (("3", "2", "1"), ("6", "5", "4")):
+        bare.plug.out = True
+        put(saver, ours, on)
+        put(other, theirs, on)
+        back(saver, bare.plug)
+        put(saver, "4", saver.get_tuple(thread()).checkpoint["id"])
+
+    assert steps(bare, BESIDE) == ["3", "1"]
+    assert steps(bare, "t-1:mnemoscope:2") == ["6", "4"]
+
+
+def test_both_are_in_the_thread_where_that_is_asked_for(degraded, back, fates):
+    """It is told all the same, once."""
+    bare = Memory()
+    saver, other = degraded(bare, on_conflict="both"), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    back(saver, bare.plug)
+
+    assert steps(bare) == ["3", "2", "1"]
+    assert steps(bare, BESIDE) == []
+    assert guard_of(saver).waiting[0].conflicts == 1
+    assert fates()[Journalled.REPLAYED, ""] == 1
+
+
+def test_it_is_told(degraded, patient, back, events, caplog):
+    """In an event, the log, health and a metric, and without the thread's id."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    with caplog.at_level(logging.WARNING, "mnemoscope"):
+        back(saver, bare.plug)
+    told = [each for each in events() if (each.error or "").endswith("ThreadChangedError")]
+    health = examine(load_settings(), patient.parts.guards, patient.budgets, 2.0)
+    check = next(each for each in health.checks if each.name == "store.langgraph.checkpoint")
+    samples = LiveMetrics(patient.parts.guards, patient.budgets).read()
+    counted = [each for each in samples if "conflicts" in repr(each)]
+
+    assert [(each.run, each.method) for each in told] == [("t-1", "get_tuple")]
+    assert "kept beside it, in a thread with its id and ':mnemoscope:1'" in caplog.text
+    assert "t-1" not in caplog.text
+    assert "1 threads were changed by others while writes waited" in check.detail
+    assert len(counted) == 1
+
+
+def test_to_go_on_from_an_older_checkpoint_is_no_conflict(degraded, back):
+    """Whoever does so knows that there are later ones."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(other, "1")
+    put(other, "2", "1")
+    saver.get_tuple({"configurable": {**thread()["configurable"], "checkpoint_id": "1"}})
+    bare.plug.out = True
+    put(saver, "3", "1")
+    back(saver, bare.plug)
+
+    assert steps(bare) == ["3", "2", "1"]
+    assert guard_of(saver).waiting[0].conflicts == 0
+
+
+def test_a_write_that_arrived_after_all_is_no_conflict(degraded, back):
+    """The saver took it and lost its connection before it could say so."""
+    bare = Memory()
+    saver = degraded(bare)
+    put(saver, "1")
+    plain = bare.put
+
+    def put_and_fail(*args):
+        plain(*args)
+        bare.plug.out = True
+        raise ConnectionError
+
+    bare.put = put_and_fail
+    put(saver, "2", "1")
+    put(saver, "3", "2")
+    bare.put = plain
+    back(saver, bare.plug)
+
+    assert steps(bare) == ["3", "2", "1"]
+    assert guard_of(saver).waiting[0].conflicts == 0
+
+
+def test_another_policy_is_refused(degraded):
+    """As the checkpointer is wrapped."""
+    with pytest.raises(ConfigurationError, match="theirs, both"):
+        degraded(Memory(), on_conflict="ours")
+
+
+async def test_a_customer_finds_and_erases_it(degraded, patient, back, events):
+    """The audit trail knows its checkpoints to be theirs, and its thread's id."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    mine = {"thread_id": "t-1", "checkpoint_ns": "", "user_id": "c-17"}
+    put(saver, "1")
+    bare.plug.out = True
+    saver.put({"configurable": mine | {"checkpoint_id": "1"}}, checkpoint("3"), {}, {"value": "3"})
+    put(other, "2", "1")
+    back(saver, bare.plug)
+    replayed = next(each for each in events() if "3" in each.memory_ids)
+    provider = patient.subject_data.named()["langgraph.checkpoint"]
+    known = {provider.store: replayed.memory_ids}
+    subject = DataSubject(customer="c-17", memory_ids=known)
+    page = await provider.page(subject)
+    await provider.erase(subject)
+
+    assert replayed.run == BESIDE
+    assert replayed.subject is not None
+    assert [each.id for each in page.records] == [BESIDE]
+    assert steps(bare, BESIDE) == []
+
+
+# -- one database, several clients -----------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("one_database")
+def test_wrappers_of_one_database_answer_for_each_other(degraded, back):
+    """What one could not write, another reads, and writes behind."""
+    bare = Memory()
+    twin = Memory()
+    twin.storage, twin.writes, twin.blobs = bare.storage, bare.writes, bare.blobs
+    twin.plug = bare.plug
+    first, second = degraded(bare), degraded(twin)
+    put(first, "1")
+    bare.plug.out = True
+    put(first, "2", "1")
+    read = second.get_tuple(thread()).checkpoint["id"]
+    put(second, "3", read)
+    waiting = guard_of(first).waits, guard_of(second).waits
+    back(first, bare.plug)
+    back(second, bare.plug)
+
+    assert read == "2"
+    assert waiting == (1, 1)
+    assert steps(bare) == ["3", "2", "1"]
+    assert guard_of(first).waiting[0].conflicts + guard_of(second).waiting[0].conflicts == 0
+
+
+def test_two_databases_share_nothing(degraded):
+    """A thread of the same name is another thread."""
+    away, there = Memory(), Memory()
+    first, second = degraded(away), degraded(there)
+    put(first, "1")
+    away.plug.out = True
+    put(first, "2", "1")
+
+    assert second.get_tuple(thread()) is None
+    put(second, "5")
+    assert steps(there) == ["5"]
+    away.plug.out = False
+
+
+def test_what_waits_does_not_end_with_its_wrapper(degraded, patient, eventually):
+    """The application let go of it: what it wrote is written all the same."""
+    bare = Memory()
+    saver = degraded(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "2", "1")
+    del saver
+    gc.collect()
+    bare.plug.out = False
+
+    assert eventually(lambda: steps(bare) == ["2", "1"])
+    assert eventually(lambda: not patient.parts.guards.shared.held)
+
+
+# -- without another call --------------------------------------------------------------------------
+
+
+def test_what_waits_of_a_loop_that_ended_is_written_without_it(degraded, eventually):
+    """A saver whose coroutines need no loop of its own is called from a thread then."""
+    bare = Memory()
+    saver = degraded(bare)
+
+    async def run():
+        await saver.aput(
+            {"configurable": {"thread_id": "t-1", "checkpoint_ns": ""}}, checkpoint("1"), {}, {}
+        )
+
+    bare.plug.out = True
+    asyncio.run(run())
+    bare.plug.out = False
+
+    assert eventually(lambda: steps(bare) == ["1"])

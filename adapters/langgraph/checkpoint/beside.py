@@ -79,7 +79,7 @@ def _copies(
         "metadata": found.metadata,
         "new_versions": dict(found.checkpoint["channel_versions"]),
     }
-    yield replace(first, row=rows["put"], arguments=put)
+    yield replace(first, row=rows["put"], arguments=put, is_copy=True)
     on_it: dict[str, Any] = {"configurable": {**ids, "checkpoint_id": checkpoint_id}}
     written = thread.writes.get(place, {}).get(checkpoint_id, {})
     waits = {
@@ -90,7 +90,7 @@ def _copies(
     for (path, task), writes in _by_task(written.items()):
         if task not in waits:
             given = {"config": on_it, "writes": writes, "task_id": task, "task_path": path}
-            yield replace(first, row=rows["put_writes"], arguments=given)
+            yield replace(first, row=rows["put_writes"], arguments=given, is_copy=True)
 
 
 def _by_task(

@@ -32,6 +32,7 @@ class PendingWrite:
         arguments: Of the call, redacted.
         guard: The guard of the call, which lives until it is known what became of the write.
         customer: The customer it was made for.
+        is_copy: The saver has it already, in the thread that this one is beside.
         context: The caller's.
     """
 
@@ -39,6 +40,7 @@ class PendingWrite:
     arguments: Arguments = field(repr=False)
     guard: Guard = field(repr=False)
     customer: str | None = field(default=None, repr=False)
+    is_copy: bool = False
     context: contextvars.Context = field(default_factory=contextvars.copy_context, repr=False)
 
     @property

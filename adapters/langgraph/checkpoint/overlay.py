@@ -209,9 +209,9 @@ class Overlay:
             for thread in self._threads.values():
                 mine = [each for each in thread.waiting if each.guard is guard]
                 thread.waiting = deque(each for each in thread.waiting if each not in mine)
+                self._counted(-len(mine))
                 lost += mine
-            self._counted(-len(lost))
-            return lost
+            return [each for each in lost if not each.is_copy]
 
     def threads_of(self, customer: str) -> list[str]:
         """Return the threads of which writes wait that were made for a customer."""
@@ -227,7 +227,7 @@ class Overlay:
         waited = list(thread.waiting)
         thread.waiting.clear()
         self._counted(-len(waited))
-        return waited
+        return [each for each in waited if not each.is_copy]
 
     def _counted(self, change: int) -> None:
         self._count += change

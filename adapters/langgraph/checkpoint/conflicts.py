@@ -76,8 +76,8 @@ def review(
             if found is None or (yield ask(made_on)) is None:
                 return GONE
             is_changed = base.is_latest or _is_later(thread, base, found)
-        if is_changed and not thread.is_both:
-            origin = question(thread.id, base.place, base.checkpoint_id)
+        if found is not None and is_changed and not thread.is_both:
+            origin = question(thread.id, base.place, base.checkpoint_id or _id_of(found))
             return Review(Verdict.CHANGED, origin)
     return SAME
 
@@ -95,9 +95,9 @@ def _is_known(thread: FollowedThread, base: Base, found: CheckpointTuple | None)
 
 def _has_others(thread: FollowedThread, base: Base, found: CheckpointTuple) -> bool:
     """Tell whether somebody else's run goes on from the latest checkpoint, as far as is known."""
-    if base.place not in thread.heads:
-        return False  # what hung on it was never read here
     step = base.place, _id_of(found)
+    if base.place not in thread.heads and step not in thread.accounted:
+        return False  # it was neither made nor read here, so what hung on it is not known
     written: list[Any] = found.pending_writes or []
     return any((*step, task, channel) not in thread.accounted for task, channel, _ in written)
 

@@ -339,6 +339,7 @@ class DegradedCheckpoints:
         """Tell whether what waits of a thread goes into it; where not, take it out of its way."""
         if found.verdict is Verdict.GONE:
             tell_lost(self._overlay.drop(thread.id), ThreadDeletedError)
+            self._overlay.forget_clean(thread.id)
             return False
         if found.verdict is Verdict.SAME:
             return True

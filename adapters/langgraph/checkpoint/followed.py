@@ -122,6 +122,12 @@ class FollowedThread:
                 each for each in self.accounted if each[0] != place or each[1] >= latest
             }
 
+    def empty(self) -> None:
+        """Forget all content; what the saver has is still known by its ids."""
+        for held in (self.places, self.writes, self.waiting, self.given_up):
+            held.clear()
+        self.beside, self.is_both = None, False
+
     def head_is(self, place: str, checkpoint_id: str | None) -> None:
         """Note what the saver has as its latest, and forget what was before."""
         self.heads[place] = checkpoint_id

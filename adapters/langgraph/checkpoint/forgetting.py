@@ -67,7 +67,7 @@ class ForgetThreads:
     def faces(self, method: Method) -> Faces:
         """Return what is done for writes and for deletions."""
         if method.name == "delete_thread":
-            return Faces(before=self._drop)
+            return Faces(self._drop, self._follow_no_more)
         if method.op_class is OperationClass.FORGET:
             return Faces(self._refuse_behind, self._follow_none)
         if method.op_class is OperationClass.CHECKPOINT:
@@ -76,6 +76,10 @@ class ForgetThreads:
 
     def _drop(self, call: Call) -> None:
         tell_lost(self._overlay.drop(call.arguments["thread_id"]), ThreadDeletedError)
+
+    def _follow_no_more(self, call: Call) -> None:
+        if call.error is None:
+            self._overlay.forget_clean(call.arguments["thread_id"])
 
     def _refuse_behind(self, _call: Call) -> None:
         if self._overlay.waits:

@@ -192,15 +192,21 @@ class Overlay:
                 thread.settle(place)
 
     def drop(self, thread_id: str) -> list[PendingWrite]:
-        """Let go of a thread and of those beside it, and return what waited of them."""
+        """
+        Let go of what is held of a thread and of those beside it, and return what waited of them.
+
+        What the saver has of it is still known: it may not have been deleted there.
+        """
         with self._lock:
             gone = [
-                each for each in self._threads if each == thread_id or is_beside(each, thread_id)
+                each
+                for each in self._threads.values()
+                if each.id == thread_id or is_beside(each.id, thread_id)
             ]
             for key, side in list(self._aside.items()):
                 if key[0] == thread_id or side == thread_id:
                     del self._aside[key]
-            return [write for each in gone for write in self._removed(self._threads[each])]
+            return [write for each in gone for write in self._emptied(each)]
 
     def drop_all(self, guard: object) -> list[PendingWrite]:
         """Let go of the waiting writes of one guard's calls, and return them."""
@@ -222,10 +228,9 @@ class Overlay:
                 if any(each.customer == customer for each in thread.waiting)
             ]
 
-    def _removed(self, thread: FollowedThread) -> list[PendingWrite]:
-        del self._threads[thread.id]
+    def _emptied(self, thread: FollowedThread) -> list[PendingWrite]:
         waited = list(thread.waiting)
-        thread.waiting.clear()
+        thread.empty()
         self._counted(-len(waited))
         return [each for each in waited if not each.is_copy]
 
@@ -271,7 +276,8 @@ class Overlay:
             writes = list(moved(thread, side, rows))
             made_on = [(each.place, each.checkpoint_id) for each in thread.bases()]
             made = [each.step for each in thread.waiting if each.is_step]
-            self._removed(thread)
+            self._emptied(thread)
+            del self._threads[thread.id]
             aside = FollowedThread(side, beside=thread.beside or origin)
             self._threads[side] = aside
             for each in writes:

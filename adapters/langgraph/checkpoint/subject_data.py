@@ -114,6 +114,7 @@ class CheckpointSubjectData:
             await asyncio.sleep(LOOK_S)
         if before:
             await self._call("delete_thread", thread)
+        self._overlay.forget_clean(thread)
 
     def _drop(self, thread: str) -> None:
         tell_lost(self._overlay.drop(thread), ThreadDeletedError)

@@ -201,7 +201,8 @@ class Threads(RuleBasedStateMachine):
         except REFUSED:
             return False
         self.ours[item] = name
-        if last_event.get().journal is Journalled.APPENDED:
+        # What goes on from what was moved beside a thread waits for that one.
+        if last_event.get().journal is Journalled.APPENDED and self._is_behind(name):
             if not self.waiting[name]:
                 self.bases[name] = made_on
             self.waiting[name].add(item)
@@ -252,19 +253,22 @@ class Threads(RuleBasedStateMachine):
         except REFUSED:
             self.forbidden |= waited - there[name] - there[f"{name}:mnemoscope:1"]
         else:
-            beside = set() if who == "plain" else there[f"{name}:mnemoscope:1"]
-            self._deleted(name, there[name] | beside | waited)
+            beside = there[f"{name}:mnemoscope:1"]
+            items = there[name] | waited
+            # The plain one knows nothing of threads beside it: those that are there stay.
+            self._deleted(name, items - beside if who == "plain" else items | beside)
         self._drained(name)
 
     @rule(name=THREADS)
     def they_delete(self, name):
         """Delete a thread behind our backs."""
-        there = self.content()[name]
-        if not there:
+        content = self.content()
+        there = content[name] - content[f"{name}:mnemoscope:1"]
+        if not content[name]:
             return
         base = self.bases.get(name) if self.waiting[name] else None
         self.other.delete_thread(name)
-        if base in there:
+        if base in content[name]:
             self._deleted(name, there | self.waiting[name])
         else:  # what waits was made on nothing: nobody here can know that it was there meanwhile
             self._deleted(name, there - self.waiting[name])
@@ -281,6 +285,20 @@ class Threads(RuleBasedStateMachine):
         self.others[name, "changed"] = set()
 
     # -- the database --------------------------------------------------------------------------
+
+    @rule(who=OURS, name=THREADS, what=st.sampled_from(["put", "answer", "delete", "nothing"]))
+    def outage(self, who, name, what):
+        """Have a run go on without the database, and somebody else do something meanwhile."""
+        self.comes_back()
+        self.read(who, name)
+        self.goes_away()
+        self.put(who, name)
+        self.put_writes(who, name)
+        if what != "nothing":
+            {"put": self.they_put, "answer": self.they_answer, "delete": self.they_delete}[what](
+                name
+            )
+        self.put(who, name)
 
     @rule()
     def goes_away(self):
@@ -302,10 +320,12 @@ class Threads(RuleBasedStateMachine):
         """Look whether it is back, through one of the wrappers."""
         self.now += 10
         guard_of(self.savers[who]).waiting[0].replay()
-        behind = [guard_of(self.savers[each]).waits for each in ("first", "second")]
-        if not any(behind):
-            for name in ("t-1", "t-2"):
+        for name in ("t-1", "t-2"):
+            if not self._is_behind(name):
                 self._drained(name)
+
+    def _is_behind(self, name):
+        return guard_of(self.savers["first"]).waiting[0]._overlay.is_behind(name)
 
     # -- in the end ----------------------------------------------------------------------------
 

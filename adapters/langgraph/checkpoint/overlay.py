@@ -30,7 +30,7 @@ from .beside import is_beside, moved, next_beside, steps_of
 from .followed import Followed, FollowedThread, PendingWrite, accounts_of
 
 if TYPE_CHECKING:
-    from .degraded import DegradedCheckpoints
+    from ....memory.journal.replayer import Replaying
 
 FOLLOWED = 256
 """Threads that are followed while nothing of theirs waits."""
@@ -70,7 +70,7 @@ class Overlay:
     def __init__(self, held: set[Any] | None = None) -> None:
         self._held: set[Any] = set() if held is None else held
         self._is_closed = False
-        self.members: weakref.WeakSet[DegradedCheckpoints] = weakref.WeakSet()
+        self.members: weakref.WeakSet[Replaying] = weakref.WeakSet()
         self.forked()
         reset_after_fork(self)
 

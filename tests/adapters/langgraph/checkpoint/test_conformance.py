@@ -48,15 +48,19 @@ async def report_of(opened, path, wrapped):
     return {name: {k: v for k, v in row.items() if k != "failures"} for name, row in report.items()}
 
 
-@pytest.mark.parametrize("redact", [True, False], ids=["redacted", "verbatim"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"redact": False}, {"degraded": True}],
+    ids=["redacted", "verbatim", "degraded"],
+)
 @pytest.mark.parametrize(
     "opened", [in_memory, sqlite, async_sqlite], ids=lambda each: each.__name__
 )
-async def test_a_guarded_saver_conforms_where_the_bare_one_does(opened, redact, bench, tmp_path):
+async def test_a_guarded_saver_conforms_where_the_bare_one_does(opened, options, bench, tmp_path):
     """The kit detects the same capabilities on a guarded saver and reports the same results."""
     bare = await report_of(opened, tmp_path / "bare", lambda saver: saver)
     wrapped = await report_of(
-        opened, tmp_path / "wrapped", lambda saver: guarded(saver, bench, redact=redact)
+        opened, tmp_path / "wrapped", lambda saver: guarded(saver, bench, **options)
     )
 
     assert wrapped == bare

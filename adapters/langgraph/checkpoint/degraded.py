@@ -223,7 +223,8 @@ class DegradedCheckpoints:
         loop = self._loop_in_use()
         if loop is not None:
             with suppress(RuntimeError):  # it was closed just now
-                loop.call_soon_threadsafe(self._begin_task, context=Context())
+                if loop.is_running():
+                    loop.call_soon_threadsafe(self._begin_task, context=Context())
         elif _is_synchronous(self._saver):
             self._replay_here()
         return not self._overlay.waits

@@ -290,6 +290,8 @@ class Threads(RuleBasedStateMachine):
     def outage(self, who, name, what):
         """Have a run go on without the database, and somebody else do something meanwhile."""
         self.comes_back()
+        if what == "answer" and self._head(name) is None:
+            self.they_put(name)
         self.read(who, name)
         self.goes_away()
         self.put(who, name)
@@ -370,4 +372,4 @@ class Threads(RuleBasedStateMachine):
 
 
 TestThreads = Threads.TestCase
-TestThreads.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestThreads.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)

@@ -22,6 +22,7 @@ from .audit.verify import verify
 from .demo import demo
 from .doctor import doctor
 from .exit_codes import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
+from .journal import journal
 from .redact import redact
 from .spend import spend
 
@@ -60,6 +61,7 @@ for _command in (demo, doctor, redact, spend):
 for _audit_command in (export, verify, show, erase):
     audit.command()(_audit_command)
 app.add_typer(audit, name="audit")
+app.add_typer(journal, name="journal")
 
 
 def main() -> None:

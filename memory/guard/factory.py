@@ -100,6 +100,7 @@ class GuardFactory:
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
+        unnamed: Those of them whose writes would be kept if their database were known.
     """
 
     redactor: ScopedRedactor
@@ -118,6 +119,7 @@ class GuardFactory:
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
+    unnamed: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
 
     def guard(
         self,
@@ -218,6 +220,8 @@ class GuardFactory:
             wall_ns=self.wall_ns,
         )
         self.guards.add(guard)
+        if self.journal is not None and writes is not None and database is None:
+            self.unnamed.add(guard)
         return guard
 
     def _journal_step(  # noqa: PLR0917 - the steps that a replay works with

@@ -188,8 +188,16 @@ class GuardFactory:
             parts=parts,
         )
         admit = Admit(store, self.clock)
-        journal = self._journal_step(
-            store, writes, database, limits, admit, deadline, classify, report
+        late_writes = WaitForLateWrites(
+            store,
+            database=database or classify,
+            late=self.late,
+            touches=writes.touches if writes is not None else untold,
+            clock=self.clock,
+        )
+        journal = (
+            self._journal_step(store, writes, database, limits, admit, deadline, classify, report)
+            or CountLostWrites()
         )
         order = (
             self.await_audit,
@@ -197,14 +205,8 @@ class GuardFactory:
             Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
-            WaitForLateWrites(
-                store,
-                database=database or classify,
-                late=self.late,
-                touches=writes.touches if writes is not None else untold,
-                clock=self.clock,
-            ),
-            CountLostWrites() if journal is None else journal,
+            late_writes,
+            journal,
             *steps,
             admit,
             classify,

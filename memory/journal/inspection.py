@@ -74,7 +74,7 @@ class KeptWrite:
     @property
     def method(self) -> str | None:
         """The client's method, if the key opens it."""
-        return self.write and self.write.method
+        return None if self.write is None else self.write.method
 
 
 class DatabaseTotals(NamedTuple):

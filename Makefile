@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service soak lint bench bench-loop bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service soak journal-histories lint bench bench-loop bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -53,6 +53,9 @@ faults: $(STAMP)  ## Inject every fault at full size and print what was expected
 
 soak: $(STAMP)  ## Work for two million operations and see whether memory is flat: make soak ARGS="--operations N"
 	@$(PY) tests/faults/soak.py $(ARGS)
+
+journal-histories: $(STAMP)  ## Try the journal against 10,000 random histories of stores, processes and disks
+	@JOURNAL_HISTORIES=10000 $(PY) -m pytest -n auto -q -k histories tests/memory/journal/test_journal_model.py $(ARGS)
 
 lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 	@echo "==> ruff"

@@ -24,7 +24,9 @@ from .errors import (
     RedactionError,
     ScopeError,
     StoreUnavailableError,
+    UncertainErasureError,
     UnsupportedClientError,
+    VaultError,
 )
 from .health.model import Check, Health, State
 from .limits.policy import BreakerPolicy, Policy
@@ -56,7 +58,9 @@ __all__ = [
     "Settings",
     "State",
     "StoreUnavailableError",
+    "UncertainErasureError",
     "UnsupportedClientError",
+    "VaultError",
     "configure",
     "context",
     "feature",

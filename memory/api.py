@@ -154,7 +154,8 @@ class StoreAdapter:
         client_types: Classes of its clients.
         db_system: OpenTelemetry's ``db.system.name``, where the store is a database.
         bind: ``bind(client, services, **options)`` returns what is to be known of *client*, which
-            is not guarded yet; *options* are as the user passed them to ``scope.guard``.
+            is not guarded yet; *options* are as the user passed them to ``scope.guard``, but
+            for ``adapter`` and ``name``, which are its own.
         rebind: ``rebind(client, guard, services, **options)`` wraps a client that the same scope
             guards already, with other options. None: it stays as it is.
         instruments: Guard each client as it is made, in an application that is instrumented: for

@@ -239,6 +239,26 @@ def open_audit_log(settings: Settings) -> AuditLog:
         raise ConfigurationError(str(exc)) from exc
 
 
+def open_vault(settings: Settings) -> Vault:
+    """
+    Return the vault that *settings* name. Makes neither file nor key.
+
+    Raises:
+        ConfigurationError: They name none, or its keys cannot be used.
+    """
+    from .privacy.vault.vault import Vault  # noqa: PLC0415 - only where it is wanted
+
+    keys = configured_keys(settings)
+    if settings.vault is None or keys is None:
+        missing = "vault: set MNEMOSCOPE_VAULT" if settings.vault is None else "key for the vault"
+        raise ConfigurationError(f"there is no {missing}")
+    try:
+        previous = _previous(settings)
+    except ValueError as exc:
+        raise ConfigurationError(str(exc)) from exc
+    return Vault(settings.vault, keys=keys, previous=previous, faults=Faults())
+
+
 def wanted_sinks(settings: Settings) -> tuple[str, ...]:
     """
     Return the names of the sinks that *settings* name, or of all that are configured.
@@ -316,6 +336,13 @@ def _secret(settings: Settings) -> bytes:
     return load_secret(settings.key_file)
 
 
+def _previous(settings: Settings) -> list[SubjectKeys]:
+    from ..audit.record.keys import parse_previous  # noqa: PLC0415 - as above
+
+    given = settings.audit_previous_keys
+    return parse_previous(given.get_secret_value() if given is not None else "")
+
+
 def _prices(settings: Settings) -> Prices:
     try:
         return Prices.load(settings.prices)
@@ -374,14 +401,17 @@ def _vault(settings: Settings, keys: SubjectKeys, faults: Faults) -> Vault | Non
         return None
     from .privacy.vault.vault import Vault  # noqa: PLC0415 - only where it is wanted
 
-    vault = Vault(settings.vault, keys=keys, faults=faults)
+    vault = Vault(settings.vault, keys=keys, previous=_previous(settings), faults=faults)
     try:
         vault.file.open()
     except _NEVER_RIGHT:
         raise
     except sqlite3.DatabaseError as exc:
         if not isinstance(exc, sqlite3.OperationalError):
-            raise ConfigurationError(f"{settings.vault} is no vault") from exc
+            raise ConfigurationError(
+                f"{settings.vault} is no vault of this version, or damaged: choose another file, "
+                "or restore it"
+            ) from exc
         faults.note("vault.open", exc)  # locked, say: it is tried again
     except OSError as exc:
         faults.note("vault.open", exc)

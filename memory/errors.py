@@ -12,6 +12,8 @@ Exceptions of this library.
   * DeadlineExceededError (TimeoutError)  the store did not answer in time
   * ForgetUncertainError                  deleted, and a late write may bring it back
   * UnexpectedAnswerError                 the store's answer is none that it documents
+  * VaultError                            the vault cannot be read or written
+    * UncertainErasureError               it cannot be told whether all of a customer is erased
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
 
@@ -20,6 +22,8 @@ message quotes a value of the user's: names, types and numbers only.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from ..telemetry.event.format import in_unit
 
@@ -155,6 +159,32 @@ class UnexpectedAnswerError(MnemoscopeError):
         )
         self.method = method
         self.kind = kind
+
+
+class VaultError(MnemoscopeError):
+    """
+    The vault could not be read or written: what was to be erased may still be there.
+
+    Raised by erasing and by changing the key. Revealing fails open: the pseudonyms stay.
+    """
+
+
+class UncertainErasureError(VaultError):
+    """
+    What could be found of a customer is erased from the vault, and more of them may be there.
+
+    Attributes:
+        erased: Number of pseudonyms that were erased.
+        unseen: Number of customers, of whom this may be one, who cannot be looked up: by the id of
+            the key that it takes. Empty, if an earlier version did not note the id.
+    """
+
+    def __init__(
+        self, message: str, *, erased: int = 0, unseen: Mapping[str, int] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.erased = erased
+        self.unseen = dict(unseen or {})
 
 
 class AuditUnavailableError(MnemoscopeError):

@@ -92,13 +92,22 @@ class Mnemoscope:
 
             self._vault = GuardedVault(parts.vault, parts.guards)
 
-    def guard(self, client: C, *, adapter: StoreAdapter | None = None, **options: Any) -> C:
+    def guard(
+        self,
+        client: C,
+        *,
+        adapter: StoreAdapter | None = None,
+        name: str | None = None,
+        **options: Any,
+    ) -> C:
         """
         Guard a client of any store that an installed adapter knows.
 
         Args:
             client: The client. Stays usable, unguarded, as it is.
             adapter: Knows clients of its class. None: the installed one that does.
+            name: What you call its database: the same for all clients of one, in every process.
+                None: what can be told from the client, if it is certain.
             **options: The adapter's own, as `qdrant`, `store` and `checkpointer` name them.
 
         Returns:
@@ -106,6 +115,7 @@ class Mnemoscope:
 
         Raises:
             UnsupportedClientError: No adapter knows its class.
+            ConfigurationError: *name* is empty, or the client is guarded already, without it.
         """
         if self._parts is None:
             return client
@@ -113,7 +123,7 @@ class Mnemoscope:
         from ..adapters.toolkit.wrapping import guard_client  # noqa: PLC0415
 
         found = adapter or adapter_for(client)
-        return guard_client(client, found, self._parts.services, **options)
+        return guard_client(client, found, self._parts.services, name=name, **options)
 
     def _guard(self, client: C, store: str, **options: Any) -> C:
         if self._parts is None:
@@ -123,42 +133,53 @@ class Mnemoscope:
 
         return guard_client(client, adapter_of(store), self._parts.services, **options)
 
-    def mem0(self, client: C) -> C:
+    def mem0(self, client: C, *, name: str | None = None) -> C:
         """
         Guard a mem0 ``Memory``, ``AsyncMemory``, ``MemoryClient`` or ``AsyncMemoryClient``.
+
+        Args:
+            client: The client.
+            name: What you call its database, where that cannot be told from the client: see
+                `guard`.
 
         Raises:
             UnsupportedClientError: It is none of these.
         """
-        return self._guard(client, "mem0")
+        return self._guard(client, "mem0", name=name)
 
-    def qdrant(self, client: C, *, owner_key: str | None = None) -> C:
+    def qdrant(self, client: C, *, owner_key: str | None = None, name: str | None = None) -> C:
         """
         Guard a ``QdrantClient`` or ``AsyncQdrantClient``.
 
         Args:
             client: The client.
             owner_key: Payload key that holds the customer's id; kept verbatim, used as scope.
+            name: What you call its database, where that cannot be told from the client: see
+                `guard`.
 
         Raises:
             UnsupportedClientError: It is neither.
         """
-        return self._guard(client, "qdrant", owner_key=owner_key)
+        return self._guard(client, "qdrant", owner_key=owner_key, name=name)
 
-    def store(self, store: C, *, customer_at: int | None = None) -> C:
+    def store(self, store: C, *, customer_at: int | None = None, name: str | None = None) -> C:
         """
         Guard a LangGraph ``BaseStore``.
 
         Args:
             store: The store.
             customer_at: Which label of a namespace is the customer's id, counted from 0.
+            name: What you call its database, where that cannot be told from the client: see
+                `guard`.
 
         Raises:
             UnsupportedClientError: It is not a ``BaseStore``.
         """
-        return self._guard(store, "langgraph.store", customer_at=customer_at)
+        return self._guard(store, "langgraph.store", customer_at=customer_at, name=name)
 
-    def checkpointer(self, saver: C, *, redact: bool = True, degraded: bool = False) -> C:
+    def checkpointer(
+        self, saver: C, *, redact: bool = True, degraded: bool = False, name: str | None = None
+    ) -> C:
         """
         Guard a LangGraph ``BaseCheckpointSaver``.
 
@@ -169,12 +190,16 @@ class Mnemoscope:
             degraded: While the database is away, let runs that it leaves in the middle go on, be
                 interrupted and resumed: their checkpoints wait in this process, and are lost with
                 it. False: the run raises.
+            name: What you call its database, where that cannot be told from the client: see
+                `guard`.
 
         Raises:
             UnsupportedClientError: It is not a ``BaseCheckpointSaver``.
             ConfigurationError: *degraded*, and its connection is bound to its thread.
         """
-        return self._guard(saver, "langgraph.checkpoint", redact=redact, degraded=degraded)
+        return self._guard(
+            saver, "langgraph.checkpoint", redact=redact, degraded=degraded, name=name
+        )
 
     def runnable(self, graph: C, *, features: Mapping[str, str] | None = None) -> C:
         """
@@ -336,7 +361,7 @@ class Mnemoscope:
 
     def health(self, timeout_s: float = 2.0) -> Health:
         """
-        Look at every sink, store, breaker, queue, journal, key and model, and say how they are.
+        Look at every sink, store, queue, journal, key, vault and model, and say how they are.
 
         Sinks are asked whether their back ends answer, all at once, in *timeout_s* seconds at most.
         It waits for them: call it from a thread where there is an event loop.
@@ -348,7 +373,10 @@ class Mnemoscope:
             return checks.DISABLED
         limits = parts.accounting.budgets
         use = parts.services.key_use
-        return checks.examine(self._settings, parts.guards, limits, timeout_s, key_use=use)
+        file = None if parts.vault is None else parts.vault.file
+        return checks.examine(
+            self._settings, parts.guards, limits, timeout_s, key_use=use, vault=file
+        )
 
     def flush(self, timeout_s: float = 5.0) -> bool:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""

@@ -50,6 +50,7 @@ class Settings(BaseModel):
         audit_pseudonym_key_file: File that holds this secret; it must be there. None: one in the
             user's data folder, readable by its owner only, made on first use.
         audit_previous_keys: Earlier secrets, or the next one during a rollout, separated by commas.
+            The audit trail and the vault are read with them besides.
         audit_spool: File for events while the audit database cannot be written. None: a file in the
             user's data folder.
         audit_spool_max_bytes: Maximum size of that file; the oldest events are dropped then.
@@ -71,7 +72,8 @@ class Settings(BaseModel):
         pii_too_large: ``refuse`` a call that carries more, or ``cut``: what is beyond becomes
             ``<OVERSIZE>``, counted as such in the event's redactions.
         vault: File for the originals of pseudonyms, encrypted for each customer, so that
-            `Mnemoscope.reveal` can restore them. None: no originals are stored.
+            `Mnemoscope.reveal` can restore them. Its secrets are the pseudonym key and the previous
+            ones. None: no originals are stored.
         deadline_recall_s: Seconds a recall may take; 0: no deadline.
         deadline_remember_s: Seconds a write may take; 0: no deadline.
         deadline_forget_s: Seconds a deletion may take; 0: no deadline.

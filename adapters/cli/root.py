@@ -25,6 +25,7 @@ from .exit_codes import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
 from .journal import journal
 from .redact import redact
 from .spend import spend
+from .vault import rotate
 
 app = typer.Typer(
     name="mnemoscope",
@@ -62,6 +63,9 @@ for _audit_command in (export, verify, show, erase):
     audit.command()(_audit_command)
 app.add_typer(audit, name="audit")
 app.add_typer(journal, name="journal")
+vault = typer.Typer(help="Look after the originals of pseudonyms.", no_args_is_help=True)
+vault.command()(rotate)
+app.add_typer(vault, name="vault")
 
 
 def main() -> None:

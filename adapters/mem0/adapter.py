@@ -10,6 +10,7 @@ process. And ``AsyncMemory`` is given threads that a hung store may keep.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
@@ -21,8 +22,16 @@ from ...memory.guard.step import Around
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
+from .database import database_of, hosted_database
+from .facts import AddFactsDeduplication, CountFacts
 from .failures import HOSTED_MISTAKES, MISTAKES
-from .hosted_methods import HOSTED_METHODS, HOSTED_NOT_GUARDED, HOSTED_RAISES
+from .hosted_answers import CheckDeletions
+from .hosted_methods import (
+    HOSTED_METHODS,
+    HOSTED_NOT_GUARDED,
+    HOSTED_RAISES,
+    PROJECT_METHODS,
+)
 from .journal import writes
 from .model_usage import ModelCallRecorder
 from .subject_data import HostedSubjectData, MemorySubjectData
@@ -34,12 +43,19 @@ if TYPE_CHECKING:
 
 _mem0: Any = import_module("mem0")  # it ships no types
 
+_project: Any = import_module("mem0.client.project")
+
 _TABLES: dict[type, dict[str, Method]] = {
     _mem0.Memory: methods.METHODS,
     _mem0.AsyncMemory: methods.METHODS,
     _mem0.MemoryClient: HOSTED_METHODS,
     _mem0.AsyncMemoryClient: HOSTED_METHODS,
 }
+
+
+_PROJECT = GuardedMethods(
+    table=PROJECT_METHODS, client_types=(_project.Project, _project.AsyncProject)
+)
 
 
 def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
@@ -51,24 +67,35 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         ModelCallRecorder(services.accounting).watch(client)
     turns = _local_turns(client)
     lock = None if turns is None else turns.lock
-    check = (CheckOwner(client),) if services.policy.enforce_tenancy else ()
+    kept = writes(client, rows, hosted=hosted)
+    complete = CheckDeletions(client) if hosted else CountFacts(client, services.faults)
+    check = (CheckOwner(client, rows["get"]),) if services.policy.enforce_tenancy else ()
     return StoreBinding(
         methods=rows,
         caller_mistakes=HOSTED_MISTAKES if hosted else MISTAKES,
         exits=True,  # spaCy, where a model cannot be downloaded
         client_class=lambda base: _guarded_class(cast("Any", base)),
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
-        writes=writes(client, rows, hosted=hosted),
+        writes=kept if hosted else replace(kept, once=AddFactsDeduplication()),
+        database=hosted_database(client) if hosted else database_of(client),
         shared=_below(client) != "QdrantLocal",
-        around=(*(_headers_for(client, services.faults) if turns is None else (turns,)), *check),
+        around=(
+            *(_headers_for(client, services.faults) if turns is None else (turns,)),
+            complete,
+            *check,
+        ),
     )
 
 
 @lru_cache(maxsize=64)
 def _guarded_class(base: Any, /) -> Any:
-    left_alone = HOSTED_NOT_GUARDED if _table(base) is HOSTED_METHODS else methods.NOT_GUARDED
+    table = _table(base)
+    hosted = table is HOSTED_METHODS
     known = GuardedMethods(
-        table=_table(base), client_types=tuple(_TABLES), not_guarded=frozenset(left_alone)
+        table=table,
+        client_types=tuple(_TABLES),
+        not_guarded=frozenset(HOSTED_NOT_GUARDED if hosted else methods.NOT_GUARDED),
+        parts={"project": _PROJECT} if hosted else {},
     )
     return guarded_class(base, known)
 

@@ -217,5 +217,25 @@ def _shown(name: str, value: Any) -> Any:
     return value
 
 
+_NEEDED = frozenset({"email", "url", "project_id", "webhook_id", "job_id_or_status_url"})
+
+
+def redact_settings(arguments: Arguments, redaction: Redaction) -> Arguments:
+    """
+    Return the arguments of an administrative call with every text redacted that may be.
+
+    Whom to make a member, where to send a webhook and the service's own ids would mean nothing
+    redacted: they are sent as they were given, and `settings` keeps them from every sink.
+    """
+    needed = {k: v for k, v in arguments.items() if k in _NEEDED and isinstance(v, (str, int))}
+    others = {k: v for k, v in arguments.items() if k not in needed}
+    return {**needed, **redact(others, redaction)}
+
+
+def settings(arguments: Arguments) -> Any:
+    """Return the content of a redacted administrative call for the audit trail."""
+    return content({name: value for name, value in arguments.items() if name not in _NEEDED})
+
+
 KEYWORDS = frozenset({*_VERBATIM, *_TEXTS, *_WALKS, *_RECORD})
 """Names that some method takes as ``**kwargs`` and that mean here what they mean as parameters."""

@@ -15,6 +15,7 @@ from ...memory.api import CallerMistake
 
 _MAIN = "mem0.memory.main"
 _CLIENT = "mem0.client.main"
+_PROJECT = "mem0.client.project"
 _ANSWER = "mem0.client.utils:_handle_http_error"
 
 
@@ -128,7 +129,12 @@ HOSTED_MISTAKES = (
     CallerMistake(
         what="a change of nothing in the project",
         error=ValueError,
-        where=(f"{_CLIENT}:update_project",),
+        where=(f"{_CLIENT}:update_project", f"{_PROJECT}:update"),
+    ),
+    CallerMistake(
+        what="a role that there is none of",
+        error=ValueError,
+        where=(f"{_PROJECT}:add_member", f"{_PROJECT}:update_member"),
     ),
     CallerMistake(
         what="arguments that do not bind",

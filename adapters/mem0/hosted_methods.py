@@ -1,4 +1,9 @@
-"""Methods of mem0's hosted service: ``MemoryClient`` and ``AsyncMemoryClient``."""
+"""
+Methods of mem0's hosted service: ``MemoryClient`` and ``AsyncMemoryClient``.
+
+All that send something are guarded, administration too. What is sent with the HTTP client that they
+have as ``client`` or ``async_client`` is not.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
-from ..toolkit.type_guards import is_dict, is_list
-from . import arguments, methods, results, scoping, tenancy
+from . import arguments, hosted_answers, methods, results, scoping, tenancy
+from .hosted_answers import has
 from .methods import BY_SCOPE, CHANGED, REDACTED
 
 _EXPORT: dict[str, Any] = {**BY_SCOPE, "confine": tenancy.confine_user}
@@ -19,6 +24,11 @@ _PROFILE: dict[str, Any] = {
     "confine": tenancy.require_own_profile,
 }
 _SETTINGS: dict[str, Any] = {**REDACTED, "content": arguments.content}
+_ADMINISTRATION: dict[str, Any] = {
+    "redact": arguments.redact_settings,
+    "content": arguments.settings,
+    "scope": scoping.scope_of_project,
+}
 
 _ROWS: dict[str, Method] = {
     **{name: methods.METHODS[name] for name in ("add", "search", "reset")},
@@ -60,34 +70,71 @@ _ROWS: dict[str, Method] = {
         recall("create_memory_export", **_EXPORT),
         recall("get_memory_export", **_EXPORT),
         remember("generate_profile", "update_memory", **{**_SETTINGS, **_PROFILE}),
+        remember("sample_profiles", "update_memory", **_SETTINGS),
+        recall("get_profile_job", **_ADMINISTRATION),
+        recall("get_profile_settings", **_ADMINISTRATION),
         remember("update_profile_settings", "update_memory", **_SETTINGS),
+        recall("get_project", **_ADMINISTRATION),
         remember("update_project", "update_memory", **_SETTINGS),
+        recall("get_webhooks", **_ADMINISTRATION),
+        remember("create_webhook", "update_memory", **_ADMINISTRATION),
+        remember("update_webhook", "update_memory", **_ADMINISTRATION),
+        remember("delete_webhook", "update_memory", **_ADMINISTRATION),
     ),
 }
 
+_PROJECT_ROWS: dict[str, Method] = method_table(
+    recall("project.get", **_ADMINISTRATION),
+    remember("project.create", "update_memory", **_ADMINISTRATION),
+    remember("project.update", "update_memory", **_ADMINISTRATION),
+    forget(
+        "project.delete",
+        deletes=Deletes.EVERYTHING,
+        confine=tenancy.refuse_customer,
+        **_ADMINISTRATION,
+    ),
+    recall("project.get_members", **_ADMINISTRATION),
+    remember("project.add_member", "update_memory", **_ADMINISTRATION),
+    remember("project.update_member", "update_memory", **_ADMINISTRATION),
+    remember("project.remove_member", "update_memory", **_ADMINISTRATION),
+)
+
+_DONE, _JOB, _PROFILE_SETTINGS = has("message"), has("job_id"), has("enabled", "entities")
 _ANSWERS: dict[str, Callable[[Any], bool]] = {
-    **dict.fromkeys(_ROWS, is_dict),
-    **dict.fromkeys(("search", "get_all", "users"), results.is_page),
-    "history": is_list,
+    "add": hosted_answers.is_added,
+    **dict.fromkeys(("search", "get_all"), hosted_answers.is_found),
+    "users": hosted_answers.is_page,
+    "get": has("id"),
+    "history": hosted_answers.is_rows,
+    "update": has("id", "message"),
+    "feedback": has("id", "message"),
+    "get_profile": has("profile"),
+    "get_summary": hosted_answers.is_summary,
+    "create_memory_export": has("id"),
+    "get_memory_export": hosted_answers.is_free_form,
+    **dict.fromkeys(("generate_profile", "sample_profiles"), _JOB),
+    "get_profile_job": has("job"),
+    **dict.fromkeys(("get_profile_settings", "update_profile_settings"), _PROFILE_SETTINGS),
+    **dict.fromkeys(("get_project", "project.get"), hosted_answers.is_free_form),
+    "project.create": has("project_id", "message"),
+    "project.get_members": hosted_answers.has_list("members"),
+    "get_webhooks": hosted_answers.is_rows,
+    "create_webhook": has("webhook_id", "id"),
 }
-"""What each method's documentation says of its answer."""
+"""What the service documents that it answers. To all others: that it was done."""
 
 HOSTED_METHODS: dict[str, Method] = {
-    name: replace(row, answer=_ANSWERS[name]) for name, row in _ROWS.items()
+    name: replace(row, answer=_ANSWERS.get(name, _DONE)) for name, row in _ROWS.items()
 }
 """Method by name, for both clients."""
 
-HOSTED_NOT_GUARDED: dict[str, str] = {
-    "chat": "only raises NotImplementedError",
-    "sample_profiles": "starts a job of the service's own choosing; carries and returns no content",
-    "get_profile_job": "progress of a job: numbers",
-    "get_profile_settings": "settings, no memories",
-    "get_project": "settings, no memories",
-    "get_webhooks": "the operator's own endpoints, no memories",
-    "create_webhook": "the operator's own endpoints, no memories",
-    "update_webhook": "the operator's own endpoints, no memories",
-    "delete_webhook": "the operator's own endpoints, no memories",
+PROJECT_METHODS: dict[str, Method] = {
+    name.removeprefix("project."): replace(row, answer=_ANSWERS.get(name, _DONE))
+    for name, row in _PROJECT_ROWS.items()
 }
+"""Method by name, of what both clients have as ``project``."""
+
+HOSTED_NOT_GUARDED: dict[str, str] = {"chat": "only raises NotImplementedError"}
 """Public methods that go straight to the client, and why that is right."""
 
 HOSTED_RAISES: dict[str, str] = {
@@ -96,8 +143,15 @@ HOSTED_RAISES: dict[str, str] = {
         "an empty summary or export would be taken for the truth about a customer",
     ),
     **dict.fromkeys(
-        ("generate_profile", "update_profile_settings", "update_project"),
-        "the service answers with a job or with settings, of which there is no neutral one",
+        ("generate_profile", "sample_profiles", "get_profile_job"),
+        "the service answers with a job, of which there is no neutral one",
+    ),
+    **dict.fromkeys(
+        (
+            *("get_profile_settings", "update_profile_settings", "get_project", "update_project"),
+            *("get_webhooks", "create_webhook", "update_webhook", "delete_webhook"),
+        ),
+        "the service answers with settings, of which there are no neutral ones",
     ),
 }
 """Methods without a neutral value, and why."""

@@ -18,8 +18,10 @@ from pydantic import BaseModel
 from ...memory.guard.operation import Arguments, Method
 from ...memory.journal.codec import ArgumentCodec
 from ...memory.journal.writes import JournalledWrites, Lookup
+from ..toolkit.touches import never_raising
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import ENTITIES, with_options
+from .touches import hosted_touches, touches
 
 MARK = "mnemoscope_write"
 """Metadata key that holds the id of a write."""
@@ -37,6 +39,7 @@ def writes(client: object, table: Mapping[str, Method], *, hosted: bool) -> Jour
         methods=_METHODS & table.keys(),
         values=ArgumentCodec(_options()),
         once=HostedAddDeduplication() if hosted else AddDeduplication(),
+        touches=never_raising(hosted_touches if hosted else touches),
     )
 
 

@@ -50,11 +50,6 @@ def _texts(records: list[dict[Any, Any]], key: str) -> tuple[str, ...]:
     return tuple([value for each in records if isinstance(value := each.get(key), str)])
 
 
-def is_page(result: Any) -> bool:
-    """Tell whether *result* is an object with a list of results."""
-    return is_dict(result) and is_list(result.get("results"))
-
-
 def empty_page(_arguments: Arguments) -> dict[str, Any]:
     """Return a last page without memories."""
     return {"count": 0, "next": None, "previous": None, "results": []}

@@ -153,6 +153,18 @@ def scope_of_profile(arguments: Arguments) -> Scope:
     return scope({"user_id": arguments.get("entity_id")})
 
 
+def scope_of_project(arguments: Arguments) -> Scope:
+    """
+    Check the ids that the hosted client puts into the path of an administrative call.
+
+    Raises:
+        ScopeError: An id would be resolved away, so that the request means all of its kind.
+    """
+    for name in ("project_id", "webhook_id"):
+        _refuse_no_name(arguments, name)
+    return EMPTY_SCOPE
+
+
 def without_entities(filters: Any) -> Any:
     """Return *filters* without the ids in them, at any depth, for sinks."""
     if is_dict(filters):

@@ -13,9 +13,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from ...memory.guard.answers import achecked
 from ...memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
 from ..toolkit.sqlite_cleaning import clean, database_files
 from ..toolkit.sync_async import resolve
+from ..toolkit.type_guards import is_list
+from .hosted_answers import checking_deletions
+from .hosted_methods import HOSTED_METHODS
 from .vectors import records, vectors_of
 
 _HISTORY = "SELECT id, old_memory, new_memory, event, created_at FROM history WHERE memory_id = ?"
@@ -160,6 +164,7 @@ class HostedSubjectData:
         """Return memories of *subject*."""
         number = after or 1
         answer = await self._call("get_all", filters={"user_id": _user(subject)}, page=number)
+        rows, following = (answer, None) if is_list(answer) else _of_page(answer)
         records_found = tuple(
             SubjectRecord(
                 kind="memory",
@@ -168,9 +173,9 @@ class HostedSubjectData:
                 created=each.get("created_at"),
                 updated=each.get("updated_at"),
             )
-            for each in answer.get("results", ())
+            for each in rows
         )
-        return Page(records_found, number + 1 if answer.get("next") else None)
+        return Page(records_found, number + 1 if following else None)
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Have the service delete them, and the user with them."""
@@ -189,11 +194,21 @@ class HostedSubjectData:
 
     async def _call(self, name: str, **kwargs: Any) -> Any:
         method: Callable[..., Any] = getattr(self._client, name)
-        return await resolve(method(**kwargs))
+        row = HOSTED_METHODS[name]
+        with checking_deletions(self._client, name):
+            return await achecked(name, row.answer or bool, _asked(method, kwargs))
 
     async def files(self) -> tuple[Path, ...]:
         """Return none: the service is on another machine."""
         return ()
+
+
+async def _asked(method: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    return await resolve(method(**kwargs))
+
+
+def _of_page(answer: dict[str, Any]) -> tuple[list[Any], Any]:
+    return answer["results"], answer.get("next")
 
 
 def _user(subject: DataSubject) -> str:

@@ -9,10 +9,12 @@ agent's own memories, is not somebody else's.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NoReturn
 
-from ...memory.api import AsyncInvoke, Invoke
+from ...memory.api import AsyncInvoke, Invoke, Method
 from ...memory.errors import ScopeError
+from ...memory.guard.answers import achecked, checked
 from ...memory.guard.call import Call
 from ...memory.guard.operation import Arguments
 from ..toolkit.type_guards import is_dict, is_list
@@ -97,10 +99,12 @@ class CheckOwner:
 
     Args:
         client: The mem0 client.
+        get: The row of its method ``get``.
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, get: Method) -> None:
         self._client = client
+        self._is_known = get.answer or _anything
 
     def wrap(self, call: Call, invoke: Invoke) -> Invoke:
         """Return *invoke*, behind the check where the method needs it."""
@@ -110,7 +114,8 @@ class CheckOwner:
 
         def called(given: Arguments) -> Any:
             for memory_id in _ids(given):
-                _refuse_others(self._client.get(memory_id), name, customer)
+                ask = partial(self._client.get, memory_id)
+                _refuse_others(checked("get", self._is_known, ask), name, customer)
             return invoke(given)
 
         return called
@@ -123,10 +128,15 @@ class CheckOwner:
 
         async def awaited(given: Arguments) -> Any:
             for memory_id in _ids(given):
-                _refuse_others(await self._client.get(memory_id), name, customer)
+                asked = self._client.get(memory_id)
+                _refuse_others(await achecked("get", self._is_known, asked), name, customer)
             return await invoke(given)
 
         return awaited
+
+
+def _anything(_answer: Any) -> bool:
+    return True
 
 
 def _ids(arguments: Arguments) -> Iterator[Any]:

@@ -13,6 +13,8 @@ from ...memory.api import Row
 from ...memory.journal.codec import ArgumentCodec
 from ...memory.journal.writes import JournalledWrites
 from ..toolkit.rows import row_finder
+from ..toolkit.touches import never_raising
+from .touches import touches
 
 JOURNALLED = frozenset(
     {"upsert", "update_vectors", "set_payload", "overwrite_payload", "batch_update_points"}
@@ -34,5 +36,9 @@ _VALUES = ArgumentCodec(
 def writes(client: object, table: Mapping[str, Row]) -> JournalledWrites:
     """Return the journal's binding to *client*, whose methods are in *table*."""
     return JournalledWrites(
-        client=client, row=row_finder(table), methods=JOURNALLED, values=_VALUES
+        client=client,
+        row=row_finder(table),
+        methods=JOURNALLED,
+        values=_VALUES,
+        touches=never_raising(touches),
     )

@@ -51,6 +51,8 @@ class GuardedMethods:
             on its thread.
         prepare: By method, what is done with the caller's arguments first.
         make: By method, what makes its calls: for those whose answer is an iterator.
+        parts: By attribute, the same of the objects in it, which have methods of their own: they
+            are behind the guard of the client that holds them.
     """
 
     table: Mapping[str, Row]
@@ -59,6 +61,7 @@ class GuardedMethods:
     inline: Inline = never_inline
     prepare: Mapping[str, Prepare] = field(default_factory=dict[str, Prepare])
     make: Mapping[str, Make] = field(default_factory=dict[str, Make])
+    parts: Mapping[str, GuardedMethods] = field(default_factory=dict[str, "GuardedMethods"])
 
 
 def guarded_method(

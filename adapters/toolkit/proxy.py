@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator
-from functools import partial, partialmethod, wraps
+from functools import lru_cache, partial, partialmethod, wraps
 from typing import Any, NoReturn, TypeVar, cast
 
 from ...memory.api import Row
@@ -60,6 +60,8 @@ def guarded_class(base: type[T], methods: GuardedMethods) -> type[T]:
     own: dict[str, Any] = dict(_DUNDERS)
     for name, member in _members(base):
         own[name] = _stand_in(base, name, member, methods)
+    for name, part in methods.parts.items():
+        own[name] = _part(name, part)
     for name in ("__enter__", "__aenter__", "__exit__", "__aexit__"):
         if hasattr(base, name):
             own[name] = _CONTEXT[name]
@@ -165,6 +167,24 @@ def _attribute(name: str) -> property:
     )
 
 
+def _part(name: str, methods: GuardedMethods) -> property:
+    """Return the attribute *name*, whose object is behind the guard of the client that has it."""
+    latest = f"{name} guarded"  # no attribute can be called that
+    class_of = lru_cache(maxsize=64)(partial(guarded_class, methods=methods))
+
+    def part_of(self: Any) -> Any:
+        held = self.__dict__
+        part = getattr(held[INNER], name)
+        if not isinstance(part, methods.client_types):
+            return part
+        guarded = held.get(latest)
+        if inner_of(guarded) is not part:
+            guarded = held[latest] = wrap(part, held[GUARD], class_of(cast("Any", type(part))))
+        return guarded
+
+    return property(part_of)
+
+
 def _forwarded(name: str, member: Callable[..., Any]) -> Any:
     if inspect.iscoroutinefunction(member):
 
@@ -202,6 +222,8 @@ def _setattr(self: Any, name: str, value: Any) -> None:
         return
     if isinstance(value, _Assigned):
         value = value.assigned
+    if guard_of(value) is held[GUARD]:
+        value = inner_of(value)
     setattr(held[INNER], name, value)
     kind: Any = self.__class__
     ours = getattr(kind, OF_OBJECTS).get(name) or inspect.getattr_static(kind, name, None)

@@ -8,7 +8,8 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 from ...memory.api import AdapterServices, Around, Method, Row, StoreAdapter, StoreBinding
-from ...memory.errors import UnsupportedClientError
+from ...memory.database import Database
+from ...memory.errors import ConfigurationError, UnsupportedClientError
 from ...memory.guard.answers import CheckAnswer
 from .binding import method_by_key
 from .proxy import GuardedMethods, guard_of, guarded_class, unwrap_instrumented, wrap
@@ -16,7 +17,14 @@ from .proxy import GuardedMethods, guard_of, guarded_class, unwrap_instrumented,
 T = TypeVar("T")
 
 
-def guard_client(client: T, adapter: StoreAdapter, services: AdapterServices, **options: Any) -> T:
+def guard_client(
+    client: T,
+    adapter: StoreAdapter,
+    services: AdapterServices,
+    *,
+    name: str | None = None,
+    **options: Any,
+) -> T:
     """
     Return *client* behind a guard: an instance of its own class.
 
@@ -24,13 +32,20 @@ def guard_client(client: T, adapter: StoreAdapter, services: AdapterServices, **
         client: Stays usable, unguarded, as it is.
         adapter: Knows clients of its class.
         services: The scope's.
+        name: What the user calls the database; it counts instead of what *client* tells.
         **options: The adapter's own.
 
     Raises:
+        ConfigurationError: *name* is empty, or *client* is guarded already and not by this name.
         UnsupportedClientError: The adapter does not know its class.
     """
+    named = None if name is None else _named(adapter, name)
     guard = guard_of(client)
     if guard is not None and guard in services.guards.guards:
+        if named not in {None, guard.database}:
+            raise ConfigurationError(
+                "name: this client is guarded already, without this name: give it the first time"
+            )
         rebind: Callable[..., T] | None = adapter.rebind
         return client if rebind is None else rebind(client, guard, services, **options)
     if not isinstance(client, adapter.client_types):
@@ -38,8 +53,17 @@ def guard_client(client: T, adapter: StoreAdapter, services: AdapterServices, **
             type(client), tuple(each.__name__ for each in adapter.client_types)
         )
     client = unwrap_instrumented(client, services.guards)
-    wrapped: T = _wrapped(client, adapter, adapter.bind(client, services, **options), services)
+    binding = adapter.bind(client, services, **options)
+    if named is not None:
+        binding = replace(binding, database=named)
+    wrapped: T = _wrapped(client, adapter, binding, services)
     return wrapped
+
+
+def _named(adapter: StoreAdapter, name: str) -> Database:
+    if not name.strip():
+        raise ConfigurationError("name: it is empty: name the database, or leave name out")
+    return Database.named(adapter.store, name)
 
 
 def _wrapped(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...memory.subject_data.records import CustomerData, DataSubject
+from ...memory.subject_data.records import CustomerData, DataSubject, NotErasedError
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
 from .customer_ids import data_subject
@@ -126,6 +126,9 @@ class ErasureRun:
         self._tell("forgetting pseudonyms")
         try:
             return self._data.erase_pseudonyms()
+        except NotErasedError as exc:
+            unsettled.append(f"vault: {exc}")
+            return None
         except Exception as exc:  # noqa: BLE001 - it is named, and keeps the trail
             unsettled.append(f"the vault could not erase: it raised {type(exc).__name__}")
             return None

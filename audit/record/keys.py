@@ -51,6 +51,19 @@ def parse_secret(text: str) -> bytes:
     return secret
 
 
+def parse_previous(text: str) -> list[SubjectKeys]:
+    """
+    Return the keys of the secrets in *text*, which are separated by commas.
+
+    Raises:
+        ValueError: One of them is no secret. Names the variable, and quotes nothing.
+    """
+    try:
+        return [SubjectKeys(parse_secret(each)) for each in text.split(",") if each.strip()]
+    except ValueError as exc:
+        raise ValueError(f"MNEMOSCOPE_AUDIT_PREVIOUS_KEYS: {exc}") from exc
+
+
 def _from_base64(text: str) -> bytes:
     padded = text.translate(str.maketrans("-_", "+/")) + "=" * (-len(text) % 4)
     try:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ...telemetry.delivery.registry import SinkContext
-from ...telemetry.event.subject import SubjectKeys
 from ..log import AuditLog
-from ..record.keys import parse_secret
+from ..record.keys import parse_previous
 from .sink import CHECKPOINT_EVERY_S, AuditSink
 from .spool import Spool, spool_name
 
@@ -27,21 +26,13 @@ def open_log(context: SinkContext) -> AuditLog:
     Raises:
         ValueError: Its URL or a previous key cannot be used.
     """
-    previous = _previous_keys(context)
+    given = context.settings["audit_previous_keys"]
+    previous = parse_previous(given.get_secret_value() if given is not None else "")
     days = context.settings["audit_retention_days"]
     try:
         return AuditLog(_url(context), context.keys, previous=previous, retention_days=days)
     except ValueError as exc:
         raise ValueError(f"MNEMOSCOPE_AUDIT_URL: {exc}") from exc
-
-
-def _previous_keys(context: SinkContext) -> list[SubjectKeys]:
-    given = context.settings["audit_previous_keys"]
-    named: list[str] = given.get_secret_value().split(",") if given is not None else []
-    try:
-        return [SubjectKeys(parse_secret(each)) for each in named if each.strip()]
-    except ValueError as exc:
-        raise ValueError(f"MNEMOSCOPE_AUDIT_PREVIOUS_KEYS: {exc}") from exc
 
 
 def _url(context: SinkContext) -> str:

@@ -220,6 +220,7 @@ class GuardFactory:
             faults=self.faults,
             clock=self.clock,
             wall_ns=self.wall_ns,
+            database=database,
         )
         self.guards.add(guard)
         if self.journal is not None and writes is not None and database is None:

@@ -16,6 +16,7 @@ from ...telemetry.event.event import OperationClass
 from ...telemetry.event.trace import TraceRef, Tracing, around
 from ...telemetry.process.faults import Faults
 from ..context import current
+from ..database import Database
 from ..errors import (
     DeadlineExceededError,
 )
@@ -46,9 +47,10 @@ class Guard:
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
+        database: What the store writes to. None: that cannot be told for certain.
 
     Attributes:
-        store: As given, as are `steps`, `deadline`, `limits` and `clock`.
+        store: As given, as are `steps`, `deadline`, `limits`, `clock` and `database`.
     """
 
     def __init__(
@@ -62,8 +64,10 @@ class Guard:
         faults: Faults,
         clock: Callable[[], float],
         wall_ns: Callable[[], int],
+        database: Database | None = None,
     ) -> None:
         self.store = store
+        self.database = database
         self.steps = tuple(steps)
         self.deadline = deadline
         self.limits = limits

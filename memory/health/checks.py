@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.lane import delivering
@@ -28,6 +30,9 @@ from ..privacy.key_use import KeyUse
 from ..privacy.models.name_model import ModelState, is_installed
 from ..settings import Settings, unknown_settings
 from .model import Check, Health, Question, State, ask, failed
+
+if TYPE_CHECKING:
+    from ..privacy.vault.vault_file import VaultFile
 
 DISABLED = Health(
     checks=(
@@ -53,6 +58,7 @@ def examine(
     timeout_s: float,
     *,
     key_use: KeyUse | None = None,
+    vault: VaultFile | None = None,
 ) -> Health:
     """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
     questions: dict[str, Question] = {
@@ -61,6 +67,7 @@ def examine(
         "journal": lambda: _journal_of(guards, settings.journal),
         "settings": variables,
         "key": lambda: key(settings, key_use),
+        "vault": lambda: vault_file(vault),
         "names": lambda: names(guards.redactor.redactor.health()),
         "prices": lambda: prices(settings.prices),
         "budgets": lambda: budgets(limits),
@@ -278,6 +285,29 @@ def _secret(settings: Settings) -> Check:
     if objection:
         return failed("key", f"{path} {objection}")
     return Check(name="key", state=State.OK, detail=f"from {path}, which its owner alone may read")
+
+
+def vault_file(file: VaultFile | None) -> Check:
+    """Check the vault's file, and that its keys are configured; None: there is no vault."""
+    if file is None:
+        return Check(
+            name="vault",
+            state=State.OFF,
+            detail="MNEMOSCOPE_VAULT is not set: originals of pseudonyms are not stored",
+        )
+    try:
+        found = file.state()
+    except (OSError, sqlite3.Error) as exc:
+        return failed("vault", f"{file.path} cannot be read ({type(exc).__qualname__})")
+    said = f"{found.customers:,} customers in {file.path}"
+    if not found.locked:
+        return Check(name="vault", state=State.OK, detail=said)
+    ids = ", ".join(each or "not noted" for each in sorted(found.locked))
+    detail = (
+        f"{said}, of whom {sum(found.locked.values()):,} under keys that are not configured "
+        f"({ids}): name them in MNEMOSCOPE_AUDIT_PREVIOUS_KEYS, and run `mnemoscope vault rotate`"
+    )
+    return Check(name="vault", state=State.WARNING, detail=detail)
 
 
 def names(health: RedactorHealth) -> Check:

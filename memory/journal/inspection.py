@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ...telemetry.files.permissions import permission_problem
 from ..errors import ConfigurationError
 from .journal import HUNG_S
-from .journal_file import JournalError, JournalFile
+from .journal_file import JournalError, JournalFile, looking
 from .processes import ENDED, set_aside_ended
 from .records import Sealer, Write
 
@@ -165,7 +165,6 @@ class Inspection:
         if objection:
             raise InspectionError(f"the journal {path} {objection}")
         self.path = path
-        self._file = JournalFile(path)
         self._sealer = None if key is None else Sealer(key)
         self._clock = clock
         with suppress(InspectionError), self._writing() as connection:
@@ -260,7 +259,7 @@ class Inspection:
         except InspectionError as exc:
             cause = exc.__cause__
             is_full = isinstance(cause, JournalError) and cause.reason in _FULL
-            if not (is_full and self._file.give_up_reserve()):
+            if not (is_full and JournalFile(self.path).give_up_reserve()):
                 raise
             return self._drop(choice)
 
@@ -270,8 +269,8 @@ class Inspection:
             connection.executemany(
                 "DELETE FROM waiting WHERE seq = ?", [(each.seq,) for each in found]
             )
-        with suppress(InspectionError), self._writing() as connection:
-            connection.execute("PRAGMA incremental_vacuum").fetchall()
+        with suppress(OSError), closing(JournalFile(self.path)) as file:
+            file.erase()  # else whoever writes next does
         return found
 
     # -- the file ----------------------------------------------------------------------------------
@@ -325,12 +324,16 @@ class Inspection:
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
-        with _told(self.path), self._file.reading() as connection:
+        with _told(self.path), looking(self.path) as connection:
             yield connection
 
     @contextmanager
     def _writing(self) -> Generator[sqlite3.Connection]:
-        with _told(self.path), self._file.writing() as connection:
+        with (
+            _told(self.path),
+            closing(JournalFile(self.path)) as file,
+            file.writing() as connection,
+        ):
             yield connection
 
 
@@ -340,7 +343,7 @@ def problem(path: Path) -> str | None:
         objection = permission_problem(path)
         if objection:
             return objection
-        with JournalFile(path).reading() as connection:
+        with looking(path) as connection:
             connection.execute("SELECT 1 FROM waiting, queue, forgotten LIMIT 1").fetchone()
     except OSError as exc:
         return reason(exc)

@@ -22,7 +22,8 @@ from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
 from . import MAX_BYTES
-from .journal_file import JournalError, JournalFile, number
+from .journal_file import JournalError, JournalFile, looking, number
+from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
 from .records import Sealer, Write, read_touches
 from .touches import Covered, Touches
@@ -195,7 +196,9 @@ class Journal:
     ) -> None:
         self._path = path
         self._file = JournalFile(path)
+        self._key = key
         self._sealer = Sealer(key)
+        self._latest: LatestWrites | None = None
         self._faults = faults
         self._max_bytes = max_bytes
         self._clock = clock
@@ -209,7 +212,7 @@ class Journal:
         self._lock = threading.RLock()
         self._is_open = False
         self._retry_at = float("-inf")
-        self._seen: tuple[bytes, frozenset[str]] = b"", frozenset()
+        self._seen: tuple[int, frozenset[str]] = -1, frozenset()
         for queue in self._queues.values():
             queue.forked()
 
@@ -223,6 +226,11 @@ class Journal:
         """
         with self._lock:
             if not self._is_open:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # First: where the journal cannot be opened, what is written meanwhile is noted.
+                if self._latest is None:
+                    latest = self._path.with_name(f"{self._path.name}.latest")
+                    self._latest = LatestWrites(latest, self._key)
                 self._file.open()
                 self._set_aside_ended()
                 self._is_open = True
@@ -262,17 +270,28 @@ class Journal:
         """
         if not self.is_open():
             return False  # and nothing is kept
-        counter, waiting = self._seen
-        if (now := self._file.change_counter()) != counter:
-            try:
-                with self._file.reading(busy_s=0) as connection:
-                    waiting = frozenset(_waiting_addresses(connection))
-            except JournalError as exc:
-                if exc.reason != "SQLITE_BUSY":
-                    raise
-                return queue.address in waiting  # somebody writes just now: as it was before
-            self._seen = now, waiting
-        return queue.address in waiting
+        with self._file.reading() as connection:
+            version = number(connection, "data_version")
+            if version != self._seen[0]:
+                self._seen = version, frozenset(_waiting_addresses(connection))
+        return queue.address in self._seen[1]
+
+    # -- order ----------------------------------------------------------------------------------
+
+    def note_written(self, queue: Queue, touches: Touches, at_ns: int) -> None:
+        """Note that the store has taken a write that was asked for *at_ns*."""
+        if touches.records and self._latest is not None:
+            self._latest.note(queue.address, touches.places(partly=touches.partly), at_ns)
+
+    def superseded(self, queue: Queue, touches: Touches, than_ns: int) -> Covered:
+        """Tell whether all that a write touches was written by later ones; MAYBE: part of it."""
+        if self._latest is None or not touches.records:
+            return Covered.NO
+        newer = self._latest.newer(queue.address, touches.places(partly=False), than_ns)
+        if newer == len(touches.records) and not touches.unknown:
+            return Covered.YES
+        newer += self._latest.newer(queue.address, touches.places(partly=True), than_ns)
+        return Covered.MAYBE if newer else Covered.NO
 
     # -- the lease ------------------------------------------------------------------------------
 
@@ -419,8 +438,7 @@ class Journal:
                 connection.executemany(statement, rows)
             left = connection.execute("SELECT EXISTS (SELECT 1 FROM waiting)").fetchone()
         if not left[0]:
-            with self._file.writing() as connection:
-                connection.execute("PRAGMA incremental_vacuum").fetchall()
+            self._file.erase()
             self._file.lay_reserve()
 
     def _with_room(self, work: Callable[[], None]) -> None:
@@ -466,6 +484,8 @@ class Journal:
                 "UPDATE waiting SET shadowed = 1 WHERE seq = ?",
                 [(seq,) for seq in covered.shadowed],
             )
+        if writes:
+            self._file.erase()
         return Dropped([each for each in writes if each is not None], covered.left)
 
     def _covered(
@@ -500,7 +520,7 @@ class Journal:
     def stats(self) -> JournalStats:
         """Return what can be said of the journal now."""
         try:
-            with self._file.reading(busy_s=0.1) as connection:
+            with self._file.reading() as connection:
                 return _stats(connection, self._path, self._max_bytes)
         except OSError:
             return JournalStats(path=None, size_bytes=0, max_bytes=self._max_bytes)
@@ -509,6 +529,7 @@ class Journal:
         """Let go. What waits stays in the file; the next call opens it again."""
         with self._lock:
             self._is_open = False
+            self._file.close()
 
 
 def look(path: Path, max_bytes: int) -> JournalStats:
@@ -520,7 +541,7 @@ def look(path: Path, max_bytes: int) -> JournalStats:
     """
     if not path.exists():
         return JournalStats(path=path, size_bytes=0, max_bytes=max_bytes)
-    with JournalFile(path).reading() as connection:
+    with looking(path) as connection:
         return _stats(connection, path, max_bytes)
 
 

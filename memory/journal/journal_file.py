@@ -1,39 +1,46 @@
 """
 The journal's file: an SQLite database that all processes of a machine share.
 
-A connection lives for one transaction, so none outlives a fork. The file is in rollback mode with
-``secure_delete``: what was erased stays in no page, and in no log beside it. A reserve lies beside
-the file, which is given up when the disk is full: what makes room in the journal needs some first.
+It is in write-ahead mode with ``secure_delete``: a commit costs one sync, a reader keeps nobody,
+and what was erased stays in no page. Writers take turns by a lock file, checkpoints included:
+SQLite before 3.51.3 can damage a database when one connection commits while another runs a
+checkpoint. A connection is never used, nor closed, after a fork: that would touch the parent's
+locks. A reserve lies beside the file and is given up when the disk is full: what makes room in the
+journal needs some first.
 """
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from ...telemetry.files.permissions import permission_problem
+from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..errors import ConfigurationError
 
 BUSY_S = 4.0
-"""Seconds to wait for another process's transaction."""
+"""Seconds to wait for other processes."""
 
 RESERVE_BYTES = 1024 * 1024
 """Size of the reserve beside the file."""
 
 _APPLICATION_ID = 0x6D6E6A31  # "mnj1"
 _VERSION = 1
-_COUNTER_AT, _COUNTER_BYTES = 24, 4  # https://www.sqlite.org/fileformat.html#file_change_counter
 _PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
     "PRAGMA secure_delete = ON",
-    # Otherwise a rollback journal could come back after a power cut and undo an erasure.
-    "PRAGMA synchronous = EXTRA",
     "PRAGMA trusted_schema = OFF",
-    "PRAGMA foreign_keys = OFF",
 )
+_POLL_S = 0.001
 _SCHEMA = (
     "PRAGMA auto_vacuum = INCREMENTAL",
     """CREATE TABLE queue (
@@ -65,8 +72,19 @@ class JournalFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._reserve = path.with_name(f"{path.name}.reserve")
-        self._lock = ForkLock()
-        self._fd = -1
+        self._writing, self._reading = ForkLock(), ForkLock()
+        self._connections: list[sqlite3.Connection] = []  # the writer, the reader
+        self._inode: tuple[int, int] | None = None
+        self._turns = -1
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Leave the parent's connections alone, and have some of its own when they are needed."""
+        for each in self._connections:
+            # A reference that is never given back: no destructor may close this connection.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
+        self._connections = []
+        self._end_turns()
 
     def open(self) -> None:
         """
@@ -76,7 +94,6 @@ class JournalFile:
             ConfigurationError: Other users can read it, or it is no journal of this version.
             OSError: It cannot be created, opened or written.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         objection = permission_problem(self.path)
@@ -84,80 +101,139 @@ class JournalFile:
             raise ConfigurationError(f"the journal {self.path} {objection}")
         with self.writing():
             pass
-        if self._fd == -1:
-            # Never closed while the process lives: that would drop SQLite's locks on the file.
-            self._fd = os.open(self.path, os.O_RDONLY)
         self.lay_reserve()
 
-    def change_counter(self) -> bytes:
-        """
-        Return what differs whenever a transaction has changed the file. No transaction is begun.
-
-        Raises:
-            OSError: The file cannot be read.
-        """
-        return os.pread(self._fd, _COUNTER_BYTES, _COUNTER_AT)
-
     @contextmanager
-    def writing(self, busy_s: float = BUSY_S) -> Generator[sqlite3.Connection]:
+    def writing(self) -> Generator[sqlite3.Connection]:
         """
         Begin a transaction, which is on the disk when it ends.
 
         Raises:
             OSError: It could not be made, and nothing has changed.
         """
-        with self._connected(self.path, busy_s) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._check(connection)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+        with self._writing, self._explained():
+            connection = self._opened()[0]
+            with self._turn():
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield connection
+                    connection.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+
+    def erase(self) -> None:
+        """
+        Leave nothing of what was deleted beside the file either.
+
+        Raises:
+            OSError: Some of it is still there: somebody reads, or the disk fails.
+        """
+        with self._writing, self._explained():
+            connection = self._opened()[0]
+            with self._turn():
+                connection.execute("PRAGMA incremental_vacuum").fetchall()
+                deadline = time.monotonic() + BUSY_S
+                while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                    if time.monotonic() >= deadline:
+                        raise JournalError(self.path, "SQLITE_BUSY")
+                    time.sleep(_POLL_S)
 
     @contextmanager
-    def reading(self, busy_s: float = BUSY_S) -> Generator[sqlite3.Connection]:
+    def reading(self) -> Generator[sqlite3.Connection]:
         """
-        Begin a transaction that reads.
+        Return the connection for reading, which waits for nobody.
 
         Raises:
             OSError: The file cannot be read.
         """
-        with self._connected(self.path, busy_s) as connection:
-            connection.execute("BEGIN")
-            yield connection
+        if not self._connections:
+            with self._writing, self._explained():
+                self._opened()
+        with self._reading, self._explained():
+            yield self._connections[1]
 
-    @contextmanager
-    def _connected(self, path: Path, busy_s: float) -> Generator[sqlite3.Connection]:
-        with self._lock:
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._writing, self._reading:
+            connections, self._connections = self._connections, []
+            if self._turns != -1:
+                with suppress(OSError), self._turn():
+                    for each in connections:
+                        each.close()
+            self._end_turns()
+
+    # -- opening -----------------------------------------------------------------------------------
+
+    def _opened(self) -> list[sqlite3.Connection]:
+        """Return the connections to what is at the path now."""
+        found = self.path.stat()
+        if self._connections and self._inode == (found.st_dev, found.st_ino):
+            return self._connections
+        for each in self._connections:  # it was replaced
+            each.close()
+        self._connections = []
+        if self._turns == -1:
+            lock = self.path.with_name(f"{self.path.name}.lock")
+            self._turns = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        with self._turn():
+            writer = _connected(self.path)
             try:
-                connection = sqlite3.connect(
-                    path, timeout=busy_s, isolation_level=None, check_same_thread=False
-                )
-                with closing(connection):
-                    for pragma in _PRAGMAS:
-                        connection.execute(pragma)
-                    yield connection
-            except sqlite3.Error as exc:
-                name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
-                raise JournalError(self.path, name) from None
+                self._check(writer)
+                self._connections = [writer, _connected(self.path)]
+            except BaseException:
+                writer.close()
+                raise
+        self._inode = found.st_dev, found.st_ino
+        return self._connections
 
     def _check(self, connection: sqlite3.Connection) -> None:
+        """Make the tables of an empty file; refuse somebody else's before it is changed."""
         version = tuple(number(connection, each) for each in ("application_id", "user_version"))
-        if version == (_APPLICATION_ID, _VERSION):
-            return
-        if version != (0, 0) or number(connection, "schema_version") != 0:
+        is_empty = version == (0, 0) and number(connection, "schema_version") == 0
+        if version != (_APPLICATION_ID, _VERSION) and not is_empty:
             raise ConfigurationError(
                 f"{self.path} is no journal of this version: choose another file"
             )
-        connection.execute("COMMIT")  # how a file is vacuumed cannot be set inside a transaction
-        connection.execute(_SCHEMA[0])
-        connection.execute("BEGIN IMMEDIATE")
-        if number(connection, "user_version") == 0:
+        if is_empty:
+            connection.execute(_SCHEMA[0])  # not possible in a transaction, nor later
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+        if is_empty:
+            connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA[1:]:
                 connection.execute(statement)
+            connection.execute("COMMIT")
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        deadline = time.monotonic() + BUSY_S
+        while True:
+            try:
+                fcntl.flock(self._turns, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise JournalError(self.path, "SQLITE_BUSY") from None
+                time.sleep(_POLL_S)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._turns, fcntl.LOCK_UN)
+
+    def _end_turns(self) -> None:
+        fd, self._turns = self._turns, -1
+        if fd != -1:
+            os.close(fd)
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        try:
+            yield
+        except sqlite3.Error as exc:
+            name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
+            raise JournalError(self.path, name) from None
 
     # -- room --------------------------------------------------------------------------------
 
@@ -194,6 +270,30 @@ class JournalError(OSError):
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"the journal {path} cannot be used ({reason})")
         self.reason = reason
+
+
+@contextmanager
+def looking(path: Path) -> Generator[sqlite3.Connection]:
+    """
+    Return a connection that reads the journal at *path*, and changes nothing.
+
+    Raises:
+        OSError: It cannot be read, or is none.
+    """
+    try:
+        address = f"file:{quote(str(path.absolute()))}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+            if number(connection, "application_id") != _APPLICATION_ID:
+                raise JournalError(path, "SQLITE_NOTADB")
+            connection.execute("BEGIN")
+            yield connection
+    except sqlite3.Error as exc:
+        name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
+        raise JournalError(path, name) from None
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
 
 
 def number(connection: sqlite3.Connection, pragma: str) -> int:

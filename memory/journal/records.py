@@ -95,11 +95,16 @@ class Sealer:
             {
                 "within": touches.within and self._digest(touches.within),
                 "records": sorted(map(self._digest, touches.records)),
-                "owners": sorted(map(self._digest, touches.owners)),
+                "owners": sorted(map(self._digest_of_value, touches.owners)),
+                "partly": touches.partly,
                 "everything": touches.everything,
                 "unknown": touches.unknown,
             }
         )
+
+    def _digest_of_value(self, owner: str) -> str:
+        key, _, name = owner.partition("=")
+        return f"{key}={self._digest(name)}"
 
     def _digest(self, name: str) -> str:
         text = name.encode("utf-8", "surrogatepass")

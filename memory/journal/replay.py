@@ -38,6 +38,7 @@ from ..limits.workers import Expired, Workers
 from .journal import Entry, Journal, Parked, Queue
 from .records import Write
 from .replayed_call import ReplayedCalls
+from .touches import Covered
 from .writes import JournalledWrites
 
 KEEP_S = 5.0
@@ -48,6 +49,9 @@ MOST_TRIES = 8
 
 UNREADABLE = "unreadable"
 """Why a write is set aside that is not as it was written, or was written under another key."""
+
+SUPERSEDED_IN_PART = "superseded in part"
+"""Why a write is set aside of which only some records were written later by another."""
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _POLL_S = 0.02
@@ -328,6 +332,12 @@ class Replay:
                 batch.parked.append(Parked(entry, UNREADABLE))
                 return
             call = self.calls.call(self.writes, entry.write)
+            touches = self.writes.touches(entry.write.method, call.arguments)
+            created_ns = entry.write.created_ns
+            later = self.journal.superseded(self.queue, touches, created_ns)
+            if later is not Covered.NO:
+                self._give_way(entry, call, batch, whole=later is Covered.YES)
+                return
             if (yield from self._is_wanted(entry, entry.write, call)):
                 call.result = yield from self._ask(entry, entry.write, call)
                 self._classify.summarise(call)
@@ -337,10 +347,20 @@ class Replay:
             batch.parked.append(Parked(entry, error_name(exc)))
             self._faults.note("journal.parked", exc)
         else:
+            self.journal.note_written(self.queue, touches, created_ns)
             batch.done.append(entry.seq)
             batch.told.append(call)
             call.journal, call.status = Journalled.REPLAYED, Status.OK
             self.queue.failures = 0
+
+    def _give_way(self, entry: Entry, call: Call, batch: _Batch, *, whole: bool) -> None:
+        """Leave out a write that a later one of the same record came before."""
+        if not whole:
+            batch.parked.append(Parked(entry, SUPERSEDED_IN_PART))
+            return
+        call.journal, call.status = Journalled.SUPERSEDED, Status.OK
+        batch.done.append(entry.seq)
+        batch.told.append(call)
 
     def _stop(self, entry: Entry, call: Call, batch: _Batch, cause: BaseException | None) -> None:
         """Note that the store takes nothing now."""

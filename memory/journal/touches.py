@@ -23,40 +23,60 @@ class Touches:
 
     Attributes:
         within: The collection, or what else holds the records apart: records of the same name in
-            two of these are two records. Empty: the database has no such parts, or all of them.
+            two of these are two records. It may have two names itself, so that two names are no
+            proof of two collections. Empty: the database has no such parts, or all of them.
         records: Names of the records, unique within it.
         owners: Whose the records are, as ``user_id=…``. Of a write: all that is known of them. Of a
             deletion: everything that is of all of these is deleted.
         everything: A deletion: all that there is within it.
-        unknown: More, which cannot be told from the arguments.
+        partly: Of the records named, or of everything, some only, or parts of them.
+        unknown: More within it, which cannot be told from the arguments.
     """
 
     within: str = ""
     records: frozenset[str] = _NONE
     owners: frozenset[str] = _NONE
     everything: bool = False
+    partly: bool = False
     unknown: bool = False
+
+    def places(self, *, partly: bool) -> list[str]:
+        """Return names of the records with what they are within, as written whole or in part."""
+        of = f"{int(partly)}{len(self.within)}:{self.within}"
+        return [f"{of}{each}" for each in self.records]
 
     def covers(self, write: Touches) -> Covered:
         """Tell whether this deletion covers *write*, which was asked for before it."""
-        if self.within and write.within and self.within != write.within:
-            return Covered.NO
         if self._certainly_covers(write):
             return Covered.YES
-        if self.unknown or write.unknown or self.everything:
-            return Covered.MAYBE
-        if self.owners:
-            apart = bool(write.owners) and not self.records & write.records
-        else:
-            apart = bool(self.records and write.records) and not self.records & write.records
-        return Covered.NO if apart else Covered.MAYBE
+        return Covered.NO if self._is_apart(write) else Covered.MAYBE
 
     def _certainly_covers(self, write: Touches) -> bool:
-        if self.within != write.within and self.within:
+        if self.partly or self.within not in {"", write.within}:
             return False
-        if self.everything or (self.owners and self.owners <= write.owners):
+        if self.everything:
             return True
-        return bool(write.records) and not write.unknown and write.records <= self.records
+        if write.unknown:
+            return False
+        theirs = bool(self.owners) and self.owners <= write.owners
+        return theirs or (bool(write.records) and write.records <= self.records)
+
+    def _is_apart(self, write: Touches) -> bool:
+        if self.unknown or write.unknown or self.everything or self.records & write.records:
+            return False
+        if self.owners:
+            return self._is_of_others(write)
+        return bool(self.records and write.records)
+
+    def _is_of_others(self, write: Touches) -> bool:
+        """Tell whether an owner that this deletion names is another one of *write*."""
+        theirs = _by_key(write.owners)
+        return any(theirs.get(key, name) != name for key, name in _by_key(self.owners).items())
+
+
+def _by_key(owners: frozenset[str]) -> dict[str, str]:
+    parts = (each.partition("=") for each in owners)
+    return {key: name for key, _, name in parts}
 
 
 UNTOLD = Touches(unknown=True)

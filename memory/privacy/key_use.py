@@ -19,6 +19,11 @@ ID_BYTES = 4
 logger = logging.getLogger("mnemoscope")
 
 
+def key_id_of(digest_key: Callable[[str], bytes]) -> str:
+    """Return the name of the key that *digest_key* derives from: 8 hexadecimal digits."""
+    return digest_key("key-id")[:ID_BYTES].hex()
+
+
 class KeyUse:
     """
     What is known of a scope's key and of the stores that are used with it.
@@ -36,7 +41,7 @@ class KeyUse:
     """
 
     def __init__(self, digest_key: Callable[[str], bytes], *, is_given: bool) -> None:
-        self.id = digest_key("key-id")[:ID_BYTES].hex()
+        self.id = key_id_of(digest_key)
         self.is_given = is_given
         self.shared: set[str] = set()
         self.refused: dict[str, str] = {}

@@ -7,9 +7,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ..errors import MnemoscopeError
 from ..guard.steps.journal import JournalWrites
 from ..journal.journal import look
-from .records import DataSubject, StoreData
+from .records import DataSubject, NotErasedError, StoreData
 from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
 
@@ -109,10 +110,13 @@ class ScopedCustomerData:
         return self._runner.stores(self._providers, subject)
 
     def erase_pseudonyms(self) -> int | None:
-        """Erase them from the vault, and return how many. None: there is no vault."""
+        """Erase the customer from the vault; see `CustomerData`."""
         if self._vault is None:
             return None
-        return self._vault.forget(self._subject.customer, self._subject.tenant)
+        try:
+            return self._vault.forget(self._subject.customer, self._subject.tenant)
+        except MnemoscopeError as exc:
+            raise NotErasedError(str(exc)) from exc
 
     def files(self) -> Mapping[str, Sequence[Path]]:
         """Return the files of logs and journal."""

@@ -107,6 +107,10 @@ class Erased(NamedTuple):
     messages: tuple[str, ...] = ()
 
 
+class NotErasedError(Exception):
+    """Something of a person may still be there. The message is a line without personal data."""
+
+
 class SubjectDataProvider(Protocol):
     """
     Reads and erases what one client's store holds about a person.
@@ -191,7 +195,12 @@ class CustomerData(Protocol):
         ...
 
     def erase_pseudonyms(self) -> int | None:
-        """Erase them from the vault, and return how many. None: there is no vault."""
+        """
+        Erase them from the vault, and return how many. None: there is no vault.
+
+        Raises:
+            NotErasedError: Some may still be there, or it cannot be told.
+        """
         ...
 
     def files(self) -> Mapping[str, Sequence[Path]]:

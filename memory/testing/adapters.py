@@ -43,6 +43,7 @@ _SIZED = (str, int, list, tuple, set)
 _UNKNOWN = (ValueError, KeyError, TypeError)
 """Exceptions that say nothing of whose they are, but by where they are raised."""
 
+_INNER = "_mnemoscope_inner"
 _STORE = re.compile(r"[a-z][a-z0-9_.-]{0,31}")
 
 
@@ -141,7 +142,8 @@ def the_guarded_client_is_its_own_class(case: AdapterCase, runner: asyncio.Runne
             if inspect.iscoroutinefunction(ours) is not inspect.iscoroutinefunction(method):
                 yield f"{name} is asynchronous in one of the two only"
         for name, value in getattr(bare, "__dict__", {}).items():
-            if getattr(client, name) is not value:
+            found = getattr(client, name)
+            if found is not value and getattr(found, "__dict__", {}).get(_INNER) is not value:
                 yield f"its attribute {name} is another object"
         again = tried.scope.guard(client, adapter=case.adapter, **case.options)
         if again is not client:

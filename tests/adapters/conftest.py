@@ -15,7 +15,6 @@ import pytest
 from bench import Bench, journalling
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.guard.steps.journal import JournalWrites
 from mnemoscope.memory.journal.journal import Journal
 from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.telemetry.delivery.drain import Drain
@@ -87,15 +86,17 @@ class NoThread:
     def watch(self, guard: Any) -> None:
         return
 
+    def watch_always(self, guard: Any) -> None:
+        return
+
     def close(self, timeout_s: float) -> None:
         return
 
 
 @pytest.fixture
-def journal(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Journal]:
+def journal(bench: Bench, tmp_path: Path) -> Iterator[Journal]:
     """Give `bench` a journal; `replay` makes the writes in it again, and nobody else does."""
-    monkeypatch.setattr(JournalWrites, "_begin_task", lambda _self: None)
-    bench.journal = Journal(tmp_path / "journal", faults=bench.faults)
+    bench.journal = Journal(tmp_path / "journal", key=bytes(32), faults=bench.faults)
     bench.replayer = NoThread()
     bench.journal.open()
     yield bench.journal
@@ -111,7 +112,7 @@ def replay() -> Callable[..., Awaitable[bool]]:
         assert guard is not None
         waiting = journalling(guard).replay
         waiting.queue.not_before = 0.0
-        return await waiting.areplay() if is_async else waiting.replay()
+        return await waiting.adrain() if is_async else waiting.drain()
 
     return replayed
 

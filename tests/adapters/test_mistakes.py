@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from inspect import isawaitable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -196,6 +197,10 @@ def hosted_calls(kind: type) -> Iterator[Call]:
     yield call("a feedback that there is none of", answers, "feedback", (ID,),
                {"feedback": "GREAT"})  # fmt: skip
     yield call("a change of nothing in the project", answers, "update_project")
+    yield call("a change of nothing in the project", answers, "project.update")
+    yield call("a role that there is none of", answers, "project.add_member", ("a@b.example", "X"))
+    yield call("a role that there is none of", answers, "project.update_member",
+               ("a@b.example", "X"))  # fmt: skip
     yield call("arguments that do not bind", answers, "get", (ID,), {"no_such": 1})
     for status in (400, 409, 422):
         refuses = partial(hosted, kind, status, {"detail": "no"})
@@ -372,7 +377,7 @@ def raised_by(runner: asyncio.Runner, client: Any, call: Call) -> BaseException:
     }
 
     async def calling() -> None:
-        answer = getattr(client, call.method)(*call.args, **given)
+        answer = attrgetter(call.method)(client)(*call.args, **given)
         if hasattr(answer, "__anext__"):
             [each async for each in answer]
         elif hasattr(answer, "__next__"):

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 from canaries import SPEAKERS, Case, email, key, said, text, unplanted, value
+from hosted_service import documented
 from mem0 import AsyncMemoryClient, MemoryClient
+from mem0.client.project import AsyncProject, Project
 from mem0.client.types import AddMemoryOptions, SearchMemoryOptions, UpdateMemoryOptions
 
-from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS
+from mnemoscope.adapters.mem0.hosted_methods import HOSTED_METHODS, PROJECT_METHODS
 
 KINDS = [MemoryClient, AsyncMemoryClient]
 ACCOUNT = {"user_email": None, "org_id": "o-1", "project_id": "p-1"}
 ID = "3b1f7c9a-5d2e-4c8b-9a6f-0e1d2c3b4a59"
-FOUND = {"results": [{"id": ID, "memory": "likes tea", "user_id": key("found"), "name": "u-17",
-                      "type": "user", "score": 0.5}]}  # fmt: skip
+FOUND = [{"id": ID, "memory": "likes tea", "user_id": key("found"), "score": 0.5}]
 ENTITIES = {"user_id": key("user_id"), "agent_id": key("agent_id"), "app_id": key("app_id")}
 
 
@@ -74,6 +76,9 @@ CASES = [
     Case("get_memory_export", lambda: {**ENTITIES, "new": value("new")}),
     Case("generate_profile", lambda: {"entity_id": key("entity_id"),
                                       "idempotency_key": text("idempotency_key")}),
+    Case("sample_profiles", lambda: {"limit": 2, "idempotency_key": text("idempotency_key")}),
+    Case("get_profile_job", lambda: {"job_id_or_status_url": key("job")}),
+    Case("get_profile_settings", dict),
     Case("update_profile_settings", lambda: {"enabled": True, "schema": value("schema"),
                                              "custom_instructions": text("instructions")}),
     Case("update_project", lambda: {
@@ -82,9 +87,33 @@ CASES = [
         "agent_custom_instructions": text("agent_instructions")}),
     Case("update_project", lambda: {"options": {"custom_instructions": text("instructions")}},
          "options", works=None),
+    Case("get_project", lambda: {"fields": [email("field")]}),
+    Case("get_webhooks", lambda: {"project_id": key("project_id")}),
+    Case("create_webhook", lambda: {
+        "url": f"https://hooks.example/{key('url')}", "name": text("name"),
+        "project_id": key("project_id"), "event_types": [text("event_types")]}),
+    Case("update_webhook", lambda: {
+        "webhook_id": key("webhook_id"), "name": text("name"),
+        "url": f"https://hooks.example/{key('url')}", "event_types": [text("event_types")]}),
+    Case("delete_webhook", lambda: {"webhook_id": key("webhook_id")}),
 ]  # fmt: skip
 
-HARMLESS = {"delete_linked", "multilingual"}
+PROJECT_CASES = [
+    Case("get", lambda: {"fields": [email("field")]}),
+    Case("create", lambda: {"name": text("name"), "description": text("description")}),
+    Case("update", lambda: {
+        "custom_instructions": text("instructions"), "custom_categories": [value("categories")],
+        "agent_custom_instructions": text("agent_instructions")}),
+    Case("delete", dict),
+    Case("get_members", dict),
+    Case("add_member", lambda: {"email": key("email"), "role": "READER"}),
+    Case("add_member", lambda: {"email": key("email"), "role": text("role")}, "odd", works=None),
+    Case("update_member", lambda: {"email": key("email"), "role": "OWNER"}),
+    Case("remove_member", lambda: {"email": key("email")}),
+]  # fmt: skip
+"""Of ``client.project``."""
+
+HARMLESS = {"delete_linked", "multilingual", "decay"}
 """Parameters that take no text: switches."""
 
 
@@ -101,8 +130,7 @@ def make_client(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
             if request.url.path == "/v1/ping/":
                 return httpx.Response(200, json=ACCOUNT)
             exits.sent += (str(request.url).encode(), request.content)
-            is_history = request.url.path.endswith("/history/")
-            return httpx.Response(200, json=[] if is_history else FOUND)
+            return httpx.Response(200, json=documented(request, FOUND))
 
         asynchronous = issubclass(kind, AsyncMemoryClient)
         http = httpx.AsyncClient if asynchronous else httpx.Client
@@ -119,11 +147,26 @@ def test_every_method_and_parameter_has_a_case(kind):
     assert unplanted(kind, CASES, HARMLESS) == set()
 
 
+@pytest.mark.parametrize("kind", [Project, AsyncProject])
+def test_so_has_every_method_of_the_project(kind):
+    """The same for what the client holds."""
+    assert {each.method for each in PROJECT_CASES} == set(PROJECT_METHODS)
+    assert unplanted(kind, PROJECT_CASES, HARMLESS) == set()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_nothing_comes_out(case, kind, exits, make_client):
     """Of any argument, whether the service answers, fails or is not asked."""
     await exits.holds(case, exits.scope.mem0(make_client(kind, exits)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", PROJECT_CASES, ids=str)
+async def test_nothing_comes_out_of_the_project(case, kind, exits, make_client):
+    """Whom to make a member is said to the service, and to nobody else."""
+    told = replace(case, told_as=f"project.{case.method}")
+    await exits.holds(told, exits.scope.mem0(make_client(kind, exits)).project)
 
 
 @pytest.mark.parametrize("case", [each for each in CASES if each.planted()], ids=str)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+from hosted_service import documented
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import PutOp
@@ -28,8 +29,8 @@ CUSTOMER = "c-42"
 DIMS = 16
 COLLECTION = "notes"
 _NOBODYS_ID = "00000000-0000-0000-0000-000000000000"
-_FOUND = {"id": _NOBODYS_ID, "memory": "tea", "user_id": CUSTOMER, "score": 0.5,
-          "name": CUSTOMER, "type": "user"}  # fmt: skip
+_FOUND = {"id": _NOBODYS_ID, "memory": "tea", "user_id": CUSTOMER, "score": 0.5}
+_ENTITY = {"id": "e-1", "name": CUSTOMER, "type": "user"}
 _ACCOUNT = {"user_email": None, "org_id": "o-1", "project_id": "p-1"}
 
 
@@ -116,18 +117,15 @@ class Service:
         path = request.url.path
         if path == "/v1/ping/":
             return httpx.Response(200, json=_ACCOUNT)
-        self.is_filled |= path.endswith("/add/") or (request.method, path) == (
-            "POST",
-            "/v1/memories/",
-        )
-        results = [_FOUND] if self.is_filled else []
-        if path.endswith("/history/"):
-            return httpx.Response(200, json=results)
-        if path.endswith(f"/{_NOBODYS_ID}/"):
-            if not self.is_filled:
-                return httpx.Response(404, json={"detail": "no such memory"})
-            return httpx.Response(200, json=_FOUND)
-        return httpx.Response(200, json={"count": len(results), "results": results})
+        self.is_filled |= path == "/v3/memories/add/"
+        if not self.is_filled and path.endswith(f"/{_NOBODYS_ID}/"):
+            return httpx.Response(404, json={"detail": "no such memory"})
+        if not self.is_filled and path.endswith("/history/"):
+            return httpx.Response(200, json=[])
+        entities = [_ENTITY] if self.is_filled else []
+        if path == "/v1/entities/":
+            return httpx.Response(200, json={"count": len(entities), "results": entities})
+        return httpx.Response(200, json=documented(request, [_FOUND] if self.is_filled else []))
 
 
 def hosted_account(client: Any) -> None:
@@ -166,8 +164,21 @@ def hosted_case(kind: type) -> AdapterCase:
         "create_memory_export": lambda text: {"schema": text, "user_id": CUSTOMER},
         "get_memory_export": lambda text: {"user_id": CUSTOMER},
         "generate_profile": lambda text: {"entity_id": CUSTOMER, "idempotency_key": text},
+        "sample_profiles": lambda text: {"limit": 2, "idempotency_key": text},
+        "get_profile_job": lambda text: {"job_id_or_status_url": "j-1"},
+        "get_profile_settings": lambda text: {},
         "update_profile_settings": lambda text: {"enabled": True, "custom_instructions": text},
+        "get_project": lambda text: {"fields": ["custom_instructions"]},
         "update_project": lambda text: {"custom_instructions": text},
+        "create_webhook": lambda text: {
+            "url": "https://hooks.example/1",
+            "name": text,
+            "project_id": "p-1",
+            "event_types": ["memory_add"],
+        },
+        "get_webhooks": lambda text: {"project_id": "p-1"},
+        "update_webhook": lambda text: {"webhook_id": "w-1", "name": text},
+        "delete_webhook": lambda text: {"webhook_id": "w-1"},
         "delete": lambda text: {**memory},
         "batch_delete": lambda text: {"memories": [{**memory, "note": text}]},
         "delete_all": lambda text: {"user_id": CUSTOMER},

@@ -42,6 +42,7 @@ from ...toolkit.proxy import (
     wrap,
 )
 from ..backends import in_own_loop, is_shared, is_thread_bound
+from ..database import database_of
 from ..failures import SAVER_MISTAKES
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
 from .degraded import DegradedCheckpoints
@@ -136,6 +137,7 @@ def bind(
         caller_mistakes=SAVER_MISTAKES,
         client_class=lambda base: _guarded_class(cast("Any", base), redact, bound),
         subject_data=CheckpointSubjectData(client),
+        database=database_of(client),
         steps=() if waiting is None else (waiting,),
         retries=True,
         shared=is_shared(client),

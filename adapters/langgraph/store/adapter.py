@@ -34,6 +34,7 @@ from ....memory.api import (
 )
 from ...toolkit.proxy import GuardedMethods, guarded_class
 from ..backends import in_own_loop, is_shared, is_thread_bound
+from ..database import database_of
 from ..failures import STORE_MISTAKES
 from .addresses import Addresses, is_labels
 from .batch import batch_parts
@@ -146,6 +147,7 @@ def bind(
         subject_data=StoreSubjectData(client, customer_at),
         # A write can be made again on another thread only.
         writes=None if thread_bound else writes(client, rows_of(addresses)),
+        database=database_of(client),
         # What is in this process alone, no process with another key can meet.
         around=() if isinstance(client, InMemoryStore) else (mark,),
         shared=is_shared(client),

@@ -11,6 +11,8 @@ from ....memory.guard.operation import Arguments
 from ....memory.journal.codec import ArgumentCodec
 from ....memory.journal.writes import JournalledWrites
 from ...toolkit.rows import row_finder
+from ...toolkit.touches import never_raising
+from .touches import touches
 
 _METHODS = frozenset({"put", "batch"})
 
@@ -24,6 +26,7 @@ def writes(store: object, rows: Mapping[str, Row]) -> JournalledWrites:
         values=ArgumentCodec({PutOp.__name__: PutOp}),
         part=_puts,
         twin="a",
+        touches=never_raising(touches),
     )
 
 

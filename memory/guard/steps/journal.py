@@ -256,7 +256,7 @@ class JournalWrites:
 
     def _keep(self, call: Call) -> None:
         if not self._is_to_be_kept(call):
-            count_lost(call)
+            self._settled(call)
             return
         try:
             # On a thread, since a disk that hangs must not take the agent down.
@@ -266,12 +266,22 @@ class JournalWrites:
 
     async def _akeep(self, call: Call) -> None:
         if not self._is_to_be_kept(call):
-            count_lost(call)
+            self._settled(call)
             return
         try:
             await self._workers.arun(partial(self._append, call), KEEP_S)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             self._not_kept(call, exc)
+
+    def _settled(self, call: Call) -> None:
+        """Note a write that the store has, so that no older one is made after it."""
+        count_lost(call)
+        if call.error is None:
+            try:
+                touches = self.replay.writes.touches(call.method.name, call.arguments)
+                self.replay.journal.note_written(self.replay.queue, touches, call.started_ns)
+            except Exception as exc:  # noqa: BLE001 - an older one may then come after it
+                self._faults.note("journal.latest", exc)
 
     def _is_to_be_kept(self, call: Call) -> bool:
         if not call.neutral or call.status is Status.REFUSED:

@@ -18,6 +18,8 @@ from ...guard.operation import Arguments, Method, Operation, Summary
 from ..engine.operators import PSEUDONYM
 from ..engine.redaction import Redaction
 from .vault import Vault
+from .vault_file import Rotation, told_as_ours
+from .vault_keys import VaultCustomer
 
 _FLUSH_S = 1.0
 """Seconds that a reveal waits for queued pseudonyms."""
@@ -28,8 +30,8 @@ def _redact_pseudonyms(arguments: Arguments, redaction: Redaction) -> Arguments:
     return {"pseudonyms": redaction.value(arguments["pseudonyms"])}
 
 
-def _summarize_reveal(result: Mapping[str, str | None], _arguments: Arguments) -> Summary:
-    return Summary(hits=sum(each is not None for each in result.values()))
+def _summarize_reveal(result: Mapping[str, str], _arguments: Arguments) -> Summary:
+    return Summary(hits=len(result))
 
 
 def _summarize_forget(result: int, _arguments: Arguments) -> Summary:
@@ -40,7 +42,7 @@ def _content_of(arguments: Arguments) -> Any:
     return dict(arguments)
 
 
-def _reveal_nothing(_arguments: Arguments) -> dict[str, str | None]:
+def _reveal_nothing(_arguments: Arguments) -> dict[str, str]:
     return {}
 
 
@@ -75,7 +77,6 @@ class GuardedVault:
 
     def __init__(self, vault: Vault, guards: GuardFactory) -> None:
         self._vault = vault
-        self._faults = guards.faults
         self._enforced_tenancy = guards.policy.enforce_tenancy
         self._guard = guards.guard("vault")
 
@@ -86,42 +87,67 @@ class GuardedVault:
         if not wanted:
             return text
         with context(customer=owner, tenant=tenant) as scope:
-            subject = self._vault.subject_of(owner, scope.tenant)
+            whose = VaultCustomer(owner, scope.tenant)
             operation = Operation(_REVEAL, {"pseudonyms": wanted})
-            found = self._guard.call(operation, lambda _given: self._originals(subject, wanted))
+            found = self._guard.call(operation, lambda _given: self._originals(whose, wanted))
         return PSEUDONYM.sub(lambda match: found.get(match[0]) or match[0], text)
 
-    def forget(self, customer: str | None = None, tenant: str | None = None) -> int:
+    def forget(
+        self,
+        customer: str | None = None,
+        tenant: str | None = None,
+        *,
+        all_tenants: bool = False,
+    ) -> int:
         """
         Erase the originals of *customer*'s pseudonyms, and the key they are encrypted with.
 
         Args:
             customer: The customer. None: that of the context.
-            tenant: The customer's tenant. None: that of the context.
+            tenant: The customer's tenant. None: that of the context. Empty: they have none.
+            all_tenants: Erase the customers of this id in all tenants.
 
         Returns:
-            The number of pseudonyms.
+            The number of pseudonyms. It holds for every key that the vault was ever written with.
 
         Raises:
-            ScopeError: There is no customer, or tenancy is enforced and the context has another.
-            OSError, sqlite3.Error, DeadlineExceededError, StoreUnavailableError: They are still
-                there.
+            ScopeError: There is no customer; or no tenant, and the vault has this customer in
+                several; or tenancy is enforced and the context has another. Nothing was erased.
+            UncertainErasureError: What can be found is erased. There may be more: under a key that
+                is not configured, or in another file than this, which is missing or was never used.
+            VaultError: The file cannot be read or written. They may still be there.
+            DeadlineExceededError, StoreUnavailableError: They may still be there.
         """
         owner = self._owner(customer)
-        with context(customer=owner, tenant=tenant) as scope:
-            subject = self._vault.subject_of(owner, scope.tenant)
+        if all_tenants and (tenant is not None or (self._enforced_tenancy and current().tenant)):
+            raise ScopeError("all_tenants=True leaves no room for a tenant: name one, or all")
+        ours = told_as_ours(self._vault.file.path)
+        with context(customer=owner, tenant=tenant) as scope, ours:
+            named = scope.tenant if tenant is None else tenant
+            whose = VaultCustomer(owner, None if all_tenants else named)
             erased: int = self._guard.call(
-                Operation(_FORGET, {}), lambda _given: self._vault.forget(subject)
+                Operation(_FORGET, {}),
+                lambda _given: self._vault.forget(whose, all_tenants=all_tenants),
             )
         return erased
 
-    def _originals(self, subject: str, pseudonyms: list[str]) -> Mapping[str, str | None]:
+    def rotate(self, *, drop_unreadable: bool = False) -> Rotation:
+        """
+        Encrypt the key of every customer with the current secret, so that others can be dropped.
+
+        It can be run again at any time, for example after it was interrupted.
+
+        Args:
+            drop_unreadable: Erase the customers whose key no configured secret opens.
+
+        Raises:
+            VaultError: The file cannot be read or written. What was done stays done.
+        """
+        return self._vault.rotate(drop_unreadable=drop_unreadable)
+
+    def _originals(self, customer: VaultCustomer, pseudonyms: list[str]) -> Mapping[str, str]:
         self._vault.flush(_FLUSH_S)
-        found = self._vault.originals(subject, pseudonyms)
-        for original in found.values():
-            if original is None:
-                self._faults.count("vault.damaged")
-        return found
+        return self._vault.originals(customer, pseudonyms)
 
     def _owner(self, customer: str | None) -> str:
         inside = current().customer

@@ -12,16 +12,19 @@ import atexit
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from ....telemetry.event.subject import Subject, SubjectKeys
+from ....telemetry.event.subject import SubjectKeys
 from ....telemetry.process.exit_deadline import remaining_s
 from ....telemetry.process.faults import Faults
 from ....telemetry.process.fork import reset_after_fork
-from .vault_file import VaultEntry, VaultFile
+from ...errors import UncertainErasureError
+from .vault_file import Forgotten, Rotation, VaultFile, told_as_ours
+from .vault_keys import VaultCustomer, VaultSecrets
+from .vault_tables import VaultEntry
 
 MAX_QUEUED = 10_000
 """Maximum number of queued entries; more are counted as lost."""
@@ -52,20 +55,23 @@ class CustomerVault:
 
     Args:
         vault: The vault.
-        subject: Returns the keyed hash of the customer; called on first use.
+        customer: Whose part. Hashed on first use.
     """
 
-    __slots__ = ("_hash_subject", "_subject", "_vault")
+    __slots__ = ("_customer", "_owner", "_vault")
 
-    def __init__(self, vault: Vault, subject: Callable[[], str]) -> None:
+    def __init__(self, vault: Vault, customer: VaultCustomer) -> None:
         self._vault = vault
-        self._hash_subject = subject
-        self._subject: str | None = None
+        self._customer = customer
+        self._owner: tuple[str, str] | None = None
 
     def store(self, pseudonym: str, original: str, entity: str) -> None:
         """Store that *pseudonym* stands for *original*. Never waits and never fails."""
         try:
-            entry = VaultEntry(subject=self._owner(), pseudonym=pseudonym, original=original)
+            subject, person = self._hashes()
+            entry = VaultEntry(
+                subject=subject, person=person, pseudonym=pseudonym, original=original
+            )
             if entity in NEVER_STORED:
                 self._vault.skip(entry)
             else:
@@ -75,12 +81,13 @@ class CustomerVault:
 
     def holds(self, pseudonyms: Iterable[str]) -> bool:
         """Return whether all of *pseudonyms* were stored recently, or never are."""
-        return all(self._vault.was_stored(self._owner(), each) for each in pseudonyms)
+        subject, _person = self._hashes()
+        return all(self._vault.was_stored(subject, each) for each in pseudonyms)
 
-    def _owner(self) -> str:
-        if self._subject is None:
-            self._subject = self._hash_subject()
-        return self._subject
+    def _hashes(self) -> tuple[str, str]:
+        if self._owner is None:
+            self._owner = self._vault.hashes_of(self._customer)
+        return self._owner
 
 
 class _FlushMarker:
@@ -108,7 +115,8 @@ class Vault:
     Args:
         path: The file.
         keys: Derives its key and the hashes of the customers.
-        faults: Counts what could not be stored.
+        previous: Earlier ones, or the next, which it is read with besides.
+        faults: Counts what could not be stored, and what is damaged.
         clock: Monotonic seconds.
     """
 
@@ -117,11 +125,13 @@ class Vault:
         path: Path,
         *,
         keys: SubjectKeys,
+        previous: Sequence[SubjectKeys] = (),
         faults: Faults,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.file = VaultFile(path, keys.key("vault"))
-        self._keys = keys
+        configured = VaultSecrets(keys, previous)
+        self.file = VaultFile(path, configured)
+        self._lookup = configured.current.lookup
         self._faults = faults
         self._clock = clock
         self.forked()
@@ -138,11 +148,11 @@ class Vault:
 
     def for_customer(self, customer: str, tenant: str | None) -> CustomerVault:
         """Return the part of the vault of *customer*."""
-        return CustomerVault(self, lambda: self.subject_of(customer, tenant))
+        return CustomerVault(self, VaultCustomer(customer, tenant))
 
-    def subject_of(self, customer: str, tenant: str | None) -> str:
-        """Return the hash of *customer* in the vault, which differs from that in every sink."""
-        return Subject(customer, tenant=tenant, keys=self._keys).hashed("vault/subject")
+    def hashes_of(self, customer: VaultCustomer) -> tuple[str, str]:
+        """Return the hashes of *customer* in the vault, which differ from those in every sink."""
+        return customer.subject(self._lookup), customer.person(self._lookup)
 
     def was_stored(self, subject: str, pseudonym: str) -> bool:
         """Return whether it was stored or skipped recently."""
@@ -170,24 +180,49 @@ class Vault:
         """Count an original that could not be stored because of *exc*."""
         self._faults.note(_FAULT, exc)
 
-    def originals(self, subject: str, pseudonyms: Iterable[str]) -> Mapping[str, str | None]:
-        """Return the originals of *subject*'s *pseudonyms*; see `VaultFile`."""
-        return self.file.originals(subject, pseudonyms)
-
-    def forget(self, subject: str) -> int:
+    def originals(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> Mapping[str, str]:
         """
-        Erase all entries of *subject*, queued ones included, and return their number.
+        Return the originals of *customer*'s *pseudonyms*. Those that do not open are counted.
+
+        Raises:
+            OSError, sqlite3.Error: The file cannot be read.
+        """
+        found = self.file.originals(customer, pseudonyms)
+        for site, number in (("vault.damaged", found.damaged), ("vault.locked", found.locked)):
+            for _each in range(number):
+                self._faults.count(site)
+        return found.originals
+
+    def forget(self, customer: VaultCustomer, *, all_tenants: bool = False) -> int:
+        """
+        Erase all entries of *customer*, queued ones included, and return their number.
 
         Raises:
             TimeoutError: The queue could not be written first.
+            ScopeError: The tenant was not said, and there are several. Nothing was erased.
+            UncertainErasureError: What could be found is erased, and there may be more.
             OSError, sqlite3.Error: The entries are still there.
         """
         if not self.flush(10.0):
             raise TimeoutError("the vault has not written its queue within 10 s; try again later")
-        erased = self.file.forget(subject)
-        for key in [each for each in list(self._recent) if each[0] == subject]:
+        forgotten = self.file.forget(customer, all_tenants=all_tenants)
+        for key in [each for each in list(self._recent) if each[0] in forgotten.subjects]:
             self._recent.pop(key, None)
-        return erased
+        _check_certainty(forgotten)
+        return forgotten.erased
+
+    def rotate(self, *, drop_unreadable: bool = False) -> Rotation:
+        """
+        Wrap every key with the current secret; see `VaultFile.rotate`.
+
+        Raises:
+            VaultError: The file cannot be read or written. What was done stays done.
+        """
+        with told_as_ours(self.file.path):
+            rotation = self.file.rotate(drop_unreadable=drop_unreadable)
+        if rotation.dropped:
+            self._recent.clear()  # what was dropped is stored when it is met again
+        return rotation
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything queued so far is written or lost. False: *timeout_s* is over."""
@@ -245,15 +280,45 @@ class Vault:
         marks = [each for each in batch if isinstance(each, _FlushMarker)]
         try:
             if entries:
-                self.file.store(entries)
+                if not self.file.path.exists():  # another is made, and this one is told of
+                    self._faults.count("vault.missing")
+                self._note_lost(self.file.store(entries))
         except BaseException as exc:  # noqa: BLE001 - the thread must go on
-            for lost in entries:
-                self._recent.pop((lost.subject, lost.pseudonym), None)  # the next one is stored
-                self._faults.count(_FAULT)
+            self._note_lost(entries)
             self._faults.note("vault.write", exc)
         finally:
             for mark in marks:
                 mark.reached.set()
+
+    def _note_lost(self, entries: Iterable[VaultEntry]) -> None:
+        for lost in entries:
+            self._recent.pop((lost.subject, lost.pseudonym), None)  # the next one is stored
+            self._faults.count(_FAULT)
+
+
+def _check_certainty(forgotten: Forgotten) -> None:
+    """Raise where somebody who was not erased may be the customer."""
+    unseen, untold = forgotten.unseen, forgotten.tenants_untold
+    if unseen:
+        ids = ", ".join(each or "not noted by an earlier version" for each in sorted(unseen))
+        told = (
+            f"{sum(unseen.values()):,} customers in the vault are under a key that is not "
+            f"configured (key id {ids}), and may be this one: name that key in "
+            "MNEMOSCOPE_AUDIT_PREVIOUS_KEYS and forget again"
+        )
+    elif untold:
+        told = (
+            f"{untold:,} customers in the vault were stored by an earlier version, which did not "
+            "note what a search in all tenants takes: forget again for each tenant by name, and "
+            'with an empty one ("") for those without'
+        )
+    else:
+        return
+    raise UncertainErasureError(
+        f"cannot tell whether all is forgotten; {forgotten.erased:,} pseudonyms are. {told}",
+        erased=forgotten.erased,
+        unseen=unseen,
+    )
 
 
 def _next_batch(queue: SimpleQueue[VaultEntry | _FlushMarker]) -> list[VaultEntry | _FlushMarker]:

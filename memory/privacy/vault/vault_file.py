@@ -6,6 +6,10 @@ the scope's secret. Without the secret nothing can be read; once a customer's da
 no copy of their rows can be read either. AES-256-GCM binds each row to its customer and pseudonym,
 so that rows cannot be exchanged. Customers are stored as keyed hashes.
 
+The secret can be changed: each row names the one it is under, those that are configured all open,
+and `VaultFile.rotate` wraps every key anew. A customer under a secret that is not configured cannot
+be found, so an erasure says where there are such.
+
 The file is opened for each batch and closed again, so no connection outlives a fork. It is in
 rollback mode with ``secure_delete``: erased data stays in no page, write-ahead log or journal.
 """
@@ -13,59 +17,81 @@ rollback mode with ``secure_delete``: erased data stays in no page, write-ahead 
 from __future__ import annotations
 
 import os
-import secrets
 import sqlite3
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ....telemetry.files.permissions import permission_problem
 from ....telemetry.process.fork_lock import ForkLock
-from ...errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from ...errors import ConfigurationError, MnemoscopeError, UncertainErasureError, VaultError
+from .vault_keys import VaultCustomer, VaultSecrets
+from .vault_schema import is_current, prepare
+from .vault_tables import Found, VaultEntry, VaultTables
 
 BUSY_S = 5.0
 """Seconds to wait for another process's write."""
 
-_VERSION = 1
-_APPLICATION_ID = 0x6D6E7631  # "mnv1"
-_NONCE_BYTES = 12
-_KEY_BITS = 256
 _PRAGMAS = (
     "PRAGMA secure_delete = ON",
     # Otherwise a journal could come back after a power cut and undo an erasure.
     "PRAGMA synchronous = EXTRA",
     "PRAGMA trusted_schema = OFF",
 )
-_SCHEMA = (
-    "CREATE TABLE vault_key (subject TEXT PRIMARY KEY, wrapped BLOB NOT NULL) WITHOUT ROWID",
-    """CREATE TABLE vault_entry (
-        subject TEXT NOT NULL, pseudonym TEXT NOT NULL, sealed BLOB NOT NULL,
-        PRIMARY KEY (subject, pseudonym)
-    ) WITHOUT ROWID""",
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_VERSION}",
-)
+_REWRAPPED_AT_ONCE = 500
+"""Keys of one transaction of a rotation, so that other processes write in between."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VaultEntry:
+class Forgotten:
     """
-    A pseudonym and its original. The `repr` shows neither customer nor original.
+    The erasure of a customer, as far as they could be found.
 
     Attributes:
-        subject: Keyed hash of the customer.
-        pseudonym: As in redacted texts, ``<PERSON_3f9a…>``.
-        original: The replaced text.
+        erased: Number of pseudonyms.
+        subjects: What they were known as.
+        unseen: Customers who cannot be looked up, by the secret that it takes.
+        tenants_untold: Customers of whom an earlier version did not note what a search in all
+            tenants takes, if it was one.
     """
 
-    subject: str = field(repr=False)
-    pseudonym: str
-    original: str = field(repr=False)
+    erased: int
+    subjects: frozenset[str]
+    unseen: dict[str, int]
+    tenants_untold: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rotation:
+    """
+    The result of wrapping all keys anew.
+
+    Attributes:
+        rewrapped: Customers whose key is now under the current secret, and was not before.
+        unreadable: Customers whose key no configured secret opens. It stays as it is.
+        dropped: Those of them that were erased, as was asked for.
+    """
+
+    rewrapped: int = 0
+    unreadable: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultState:
+    """
+    What a vault holds, in numbers.
+
+    Attributes:
+        customers: Customers' keys.
+        locked: Those of them that are under a secret that is not configured, by its id.
+    """
+
+    customers: int
+    locked: dict[str, int]
 
 
 class VaultFile:
@@ -74,16 +100,16 @@ class VaultFile:
 
     Args:
         path: The file. Created, readable by its owner only, if it is missing.
-        key: 32 bytes that wrap the customers' keys.
+        configured: The secrets that wrap the customers' keys.
     """
 
-    def __init__(self, path: Path, key: bytes) -> None:
+    def __init__(self, path: Path, configured: VaultSecrets) -> None:
         self.path = path
-        self._key = key
+        self._secrets = configured
         self._guard = ForkLock()
 
     def __repr__(self) -> str:
-        """Hide the key."""
+        """Hide the secrets."""
         return "VaultFile(...)"
 
     def open(self) -> None:
@@ -91,9 +117,9 @@ class VaultFile:
         Create the file if it is missing, and check that it is a vault.
 
         Raises:
-            ConfigurationError: Other users can read it, or it is not a vault.
+            ConfigurationError: Other users can read it.
             OSError: It cannot be created.
-            sqlite3.Error: It cannot be opened or written.
+            sqlite3.Error: It is not a vault, or cannot be opened or written.
         """
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with suppress(FileExistsError):
@@ -104,153 +130,173 @@ class VaultFile:
         with self._writing():
             return
 
-    def store(self, entries: Iterable[VaultEntry]) -> None:
+    def store(self, entries: Iterable[VaultEntry]) -> list[VaultEntry]:
         """
-        Add *entries*, durably, all or none. Existing ones stay unchanged.
+        Add *entries*, durably. Existing ones stay unchanged.
+
+        Returns:
+            Those whose customer's key does not open. The others are added.
 
         Raises:
-            OSError, sqlite3.Error: The file cannot be written.
+            OSError, sqlite3.Error: The file cannot be written. None is added.
         """
         if not self.path.exists():
             self.open()
-        with self._writing() as connection:
-            ciphers: dict[str, AESGCM] = {}
-            for each in entries:
-                cipher = ciphers.get(each.subject)
-                if cipher is None:
-                    cipher = ciphers[each.subject] = self._cipher(connection, each.subject)
-                sealed = _sealed(cipher, each.original, each.subject, each.pseudonym)
-                connection.execute(
-                    "INSERT OR IGNORE INTO vault_entry VALUES (?, ?, ?)",
-                    (each.subject, each.pseudonym, sealed),
-                )
+        lost: list[VaultEntry] = []
+        by_subject = attrgetter("subject")
+        with self._writing() as tables:
+            for subject, group in groupby(sorted(entries, key=by_subject), by_subject):
+                of_one = list(group)
+                key = tables.data_key(subject, of_one[0].person)
+                if key is None:
+                    lost += of_one
+                    continue
+                for each in of_one:
+                    tables.add(key, each)
+        return lost
 
-    def originals(self, subject: str, pseudonyms: Iterable[str]) -> Mapping[str, str | None]:
+    def originals(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> Found:
         """
-        Return the originals of those *pseudonyms* that belong to *subject*.
-
-        None for a row that is not as written: moved from another customer, or damaged.
+        Return the originals of those *pseudonyms* that belong to *customer*, as far as they open.
 
         Raises:
             OSError, sqlite3.Error: The file cannot be read.
-            InvalidTag: The customer's key is not as written.
         """
         if not self.path.exists():
-            return {}
-        with self._connected() as connection:
-            connection.execute("BEGIN")
-            wrapped = _wrapped_key(connection, subject)
-            found = [
-                (each, row[0])
-                for each in pseudonyms
-                if (row := _entry(connection, subject, each)) is not None
-            ]
-        if wrapped is None:
-            return {}
-        cipher = self._unwrapped(wrapped, subject)
-        return {each: _opened(cipher, sealed, subject, each) for each, sealed in found}
+            return Found()
+        with self._reading() as tables:
+            return tables.find(customer, pseudonyms)
 
-    def forget(self, subject: str) -> int:
+    def forget(self, customer: VaultCustomer, *, all_tenants: bool = False) -> Forgotten:
         """
-        Erase the key and rows of *subject*, durably, and return the number of pseudonyms.
+        Erase the keys and rows of *customer* that can be found, durably.
 
         Raises:
+            ScopeError: The tenant was not said, and there are several. Nothing was erased.
+            UncertainErasureError: The file is missing, or nothing was ever stored in it.
             OSError, sqlite3.Error: They are still there.
         """
         if not self.path.exists():
-            return 0
-        with self._writing() as connection:
-            connection.execute("DELETE FROM vault_key WHERE subject = ?", (subject,))
-            rows = connection.execute("DELETE FROM vault_entry WHERE subject = ?", (subject,))
-            return rows.rowcount
+            raise UncertainErasureError(
+                f"the vault {self.path} is not there, so it cannot be told what was in it: "
+                "restore it and forget again, or see that MNEMOSCOPE_VAULT names the right file"
+            )
+        with self._writing(erases=True) as tables:
+            if not tables.was_used():
+                raise UncertainErasureError(
+                    f"nothing was ever stored in the vault {self.path}, so it cannot be told "
+                    "whether it is the right one: see that MNEMOSCOPE_VAULT names the file that "
+                    "the application writes"
+                )
+            tables.note_secrets()
+            subjects = tables.subjects_of(customer, all_tenants=all_tenants)
+            erased = sum(map(tables.erase, subjects))
+            return Forgotten(
+                erased=erased,
+                subjects=frozenset(subjects),
+                unseen=tables.out_of_sight(),
+                tenants_untold=tables.without_person() if customer.tenant is None else 0,
+            )
 
-    def _cipher(self, connection: sqlite3.Connection, subject: str) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+    def rotate(self, *, drop_unreadable: bool = False) -> Rotation:
+        """
+        Wrap every key with the current secret. What was done stays done if it is interrupted.
 
-        wrapped = _wrapped_key(connection, subject)
-        if wrapped is not None:
-            return self._unwrapped(wrapped, subject)
-        key = AESGCM.generate_key(_KEY_BITS)
-        nonce = secrets.token_bytes(_NONCE_BYTES)
-        wrapped = nonce + AESGCM(self._key).encrypt(nonce, key, _associated_data("key", subject))
-        connection.execute("INSERT INTO vault_key VALUES (?, ?)", (subject, wrapped))
-        return AESGCM(key)
+        Args:
+            drop_unreadable: Erase customers whose key no configured secret opens: nothing of them
+                can be revealed, and while they are there no erasure can be sure.
 
-    def _unwrapped(self, wrapped: bytes, subject: str) -> AESGCM:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+        Raises:
+            OSError, sqlite3.Error: The file cannot be written. Those that are left are as before.
+        """
+        with self._writing(erases=True) as tables:
+            tables.note_secrets()
+            tables.rewrap_lookups()
+            subjects = tables.subjects()
+        done: list[bool | None] = []
+        for first in range(0, len(subjects), _REWRAPPED_AT_ONCE):
+            with self._writing(erases=True) as tables:
+                for each in subjects[first : first + _REWRAPPED_AT_ONCE]:
+                    done.append(tables.rewrap(each))
+                    if done[-1] is None and drop_unreadable:
+                        tables.erase(each)
+        unreadable = done.count(None)
+        return Rotation(
+            rewrapped=done.count(True),
+            unreadable=0 if drop_unreadable else unreadable,
+            dropped=unreadable if drop_unreadable else 0,
+        )
 
-        nonce, body = wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:]
-        return AESGCM(AESGCM(self._key).decrypt(nonce, body, _associated_data("key", subject)))
+    def state(self) -> VaultState:
+        """
+        Return what the file holds, in numbers.
+
+        Raises:
+            OSError, sqlite3.Error: It is missing, or cannot be read.
+        """
+        with self._reading() as tables:
+            return VaultState(customers=tables.customers(), locked=tables.locked())
 
     @contextmanager
-    def _writing(self) -> Generator[sqlite3.Connection]:
+    def _reading(self) -> Generator[VaultTables]:
         with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._check_schema(connection)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+            if not is_current(connection):  # it could not be written when it was opened
+                with self._transaction(connection):
+                    pass
+            connection.execute("BEGIN")
+            yield VaultTables(connection, self._secrets)
+
+    @contextmanager
+    def _writing(self, *, erases: bool = False) -> Generator[VaultTables]:
+        with self._connected() as connection:
+            if erases:  # somebody may have changed it: a write-ahead log keeps what was erased
+                connection.execute("PRAGMA journal_mode = DELETE")
+            with self._transaction(connection):
+                yield VaultTables(connection, self._secrets)
+
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection) -> Generator[None]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if not is_current(connection):
+                prepare(connection)
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
 
     @contextmanager
     def _connected(self) -> Generator[sqlite3.Connection]:
+        address = f"{self.path.absolute().as_uri()}?mode=rw"  # never made here: who may read it?
         with self._guard:
-            connection = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None)
+            connection = sqlite3.connect(address, uri=True, timeout=BUSY_S, isolation_level=None)
             with closing(connection):
-                for pragma in _PRAGMAS:
-                    connection.execute(pragma)
-                yield connection
-
-    def _check_schema(self, connection: sqlite3.Connection) -> None:
-        version = tuple(_number(connection, each) for each in ("application_id", "user_version"))
-        if version == (_APPLICATION_ID, _VERSION):
-            return
-        if version != (0, 0) or _number(connection, "schema_version") != 0:
-            raise ConfigurationError(
-                f"{self.path} is not a vault of this version: choose another file"
-            )
-        for statement in _SCHEMA:
-            connection.execute(statement)
+                connection.text_factory = _text  # damaged text is still text
+                try:
+                    for pragma in _PRAGMAS:
+                        connection.execute(pragma)
+                    yield connection
+                except UnicodeDecodeError:  # of a message that quotes the damage
+                    raise sqlite3.DatabaseError("database disk image is malformed") from None
 
 
-def _number(connection: sqlite3.Connection, pragma: str) -> int:
-    row = connection.execute(f"PRAGMA {pragma}").fetchone()
-    return int(row[0])
-
-
-def _wrapped_key(connection: sqlite3.Connection, subject: str) -> bytes | None:
-    query = "SELECT wrapped FROM vault_key WHERE subject = ?"
-    row = connection.execute(query, (subject,)).fetchone()
-    return None if row is None else row[0]
-
-
-def _entry(connection: sqlite3.Connection, subject: str, pseudonym: str) -> tuple[bytes] | None:
-    query = "SELECT sealed FROM vault_entry WHERE subject = ? AND pseudonym = ?"
-    row: tuple[bytes] | None = connection.execute(query, (subject, pseudonym)).fetchone()
-    return row
-
-
-def _sealed(cipher: AESGCM, original: str, subject: str, pseudonym: str) -> bytes:
-    nonce = secrets.token_bytes(_NONCE_BYTES)
-    text = original.encode("utf-8", "surrogatepass")
-    return nonce + cipher.encrypt(nonce, text, _associated_data("entry", subject, pseudonym))
-
-
-def _opened(cipher: AESGCM, sealed: bytes, subject: str, pseudonym: str) -> str | None:
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415
-
-    nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+@contextmanager
+def told_as_ours(path: Path) -> Generator[None]:
+    """Raise what the file at *path* raises as an error of ours, in one line."""
     try:
-        text = cipher.decrypt(nonce, body, _associated_data("entry", subject, pseudonym))
-    except InvalidTag:
-        return None
-    return text.decode("utf-8", "surrogatepass")
+        yield
+    except MnemoscopeError:
+        raise
+    except (OSError, sqlite3.Error) as exc:
+        told = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        raise VaultError(
+            f"the vault {path} could not be read or written ({type(exc).__name__}: "
+            f"{' '.join(told.split())}): what was to be erased or changed may still be there. See "
+            "that the file is whole and nobody holds it, and try again"
+        ) from exc
 
 
-def _associated_data(*parts: str) -> bytes:
-    """Return the associated data of a ciphertext: *parts*, each with its length."""
-    encoded = (each.encode() for each in ("mnemoscope/vault", *parts))
-    return b"".join(len(each).to_bytes(4, "big") + each for each in encoded)
+def _text(stored: bytes) -> str:
+    return stored.decode("utf-8", "replace")

@@ -313,6 +313,7 @@ class TestMistakes:
         self, journal, command, path, wanted, harm, said
     ):
         """And with 2; nothing is made in its place."""
+        journal.close()
         harm(path)
         before = path.read_bytes() if path.exists() else None
         ended, out, err = command(*wanted)

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from hosted_service import documented
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
 from mem0.configs.llms.base import BaseLlmConfig
 from mem0.embeddings.base import EmbeddingBase
@@ -93,14 +94,23 @@ class Service:
 
     Attributes:
         requests: Method, path with query, body.
-        answer: Status and body of the next answers, or the exception of the transport.
+        records: The memories that it finds.
+        answer: Status and body of the next answers, or the exception of the transport. None: as
+            the service documents.
+        headers: What comes with them.
         page: Text of the next answers, in place of `answer`.
+        pages: The same for requests whose path begins with the key.
+        status: The status of both.
     """
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, Any]] = []
-        self.answer: tuple[int, Any] | Exception = (200, {"results": []})
+        self.records: list[dict[str, Any]] = []
+        self.answer: tuple[int, Any] | Exception | None = None
+        self.headers: dict[str, str] = {}
         self.page: str | None = None
+        self.pages: dict[str, str] = {}
+        self.status = 200
 
     def handle(self, request: httpx.Request) -> httpx.Response:
         target = request.url.raw_path.decode()
@@ -108,12 +118,13 @@ class Service:
             return httpx.Response(200, json=ACCOUNT)
         body = json.loads(request.content) if request.content else None
         self.requests.append((request.method, target, body))
-        if self.page is not None:
-            return httpx.Response(200, text=self.page)
+        pages = [each for path, each in self.pages.items() if target.startswith(path)]
+        if (page := next(iter(pages), self.page)) is not None:
+            return httpx.Response(self.status, text=page)
         if isinstance(self.answer, Exception):
             raise self.answer
-        status, content = self.answer
-        return httpx.Response(status, json=content)
+        status, content = self.answer or (200, documented(request, self.records))
+        return httpx.Response(status, json=content, headers=self.headers)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from remains import found_in
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.mem0.subject_data import HostedSubjectData, MemorySubjectData
+from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 
@@ -165,10 +166,37 @@ class TestHosted:
 
     def test_the_user_goes_with_the_memories(self, runner, make_client, service, client_type):
         """And with them what else the service keeps under that user."""
-        service.answer = (200, {"results": [{"id": "1", "memory": "x"}]})
+        service.records = [{"id": "1", "memory": "x"}]
 
         runner.run(HostedSubjectData(make_client(client_type)).erase(DataSubject(customer=ADA)))
 
         deleted = [target for method, target, _body in service.requests if method == "DELETE"]
         assert deleted[0].startswith("/v1/memories/?user_id=c-ada")
         assert deleted[1].startswith("/v2/entities/user/c-ada/")
+
+    @pytest.mark.parametrize("path", ["/v3/memories/", "/v1/memories/", "/v2/entities/"])
+    @pytest.mark.parametrize(
+        "page", ["null", "[]", "{}", '{"detail": "x"}', "<html>Sign in</html>"]
+    )
+    def test_what_the_service_does_not_document_is_no_erasure(
+        self, runner, make_client, service, client_type, path, page
+    ):
+        """Neither that nothing is held nor that it is gone can be said of such an answer."""
+        service.records = [{"id": "1", "memory": "x"}]
+        service.pages[path] = page
+
+        with pytest.raises(UnexpectedAnswerError):
+            runner.run(HostedSubjectData(make_client(client_type)).erase(DataSubject(customer=ADA)))
+
+    def test_the_first_version_of_the_service_has_no_pages(
+        self, runner, make_client, service, client_type
+    ):
+        """A list is all there is."""
+        service.answer = (200, [{"id": "1", "memory": "x"}])
+
+        page = runner.run(
+            HostedSubjectData(make_client(client_type)).page(DataSubject(customer=ADA))
+        )
+
+        assert [each.id for each in page.records] == ["1"]
+        assert page.after is None

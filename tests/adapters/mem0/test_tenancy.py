@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from bench import wrapping
-from mem0 import MemoryClient
+from mem0 import AsyncMemoryClient, MemoryClient
 from mem0.client.types import SearchMemoryOptions
 
 from mnemoscope.adapters.mem0 import tenancy
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.memory.context import context
-from mnemoscope.memory.errors import ScopeError
+from mnemoscope.memory.errors import ScopeError, UnexpectedAnswerError
 from mnemoscope.telemetry.event.event import Status
 
 guarded = wrapping(ADAPTER)
@@ -193,6 +193,38 @@ def test_a_batch_with_one_foreign_memory_is_refused(method, make_client, service
         getattr(memory, method)([{"memory_id": "m-1"}])
 
     assert [each[0] for each in service.requests] == ["GET"]
+
+
+@pytest.mark.parametrize("page", ["null", "[]", '{"detail": "x"}', "<html>Sign in</html>"])
+@pytest.mark.parametrize("client_type", [MemoryClient, AsyncMemoryClient])
+@pytest.mark.parametrize("method", ["update", "delete", "feedback"])
+async def test_whose_a_memory_is_has_to_be_told(
+    method, client_type, page, make_client, service, enforcing, done
+):
+    """An answer that the service does not document names no owner, and that is not nobody."""
+    service.page = page
+    more = {"text": "coffee"} if method == "update" else {}
+    call = getattr(guarded(make_client(client_type), enforcing), method)
+    with context(customer=OURS):
+        if method == "delete":
+            with pytest.raises(UnexpectedAnswerError):
+                await done(call("m-1", **more))
+        else:
+            assert "Not confirmed" in (await done(call("m-1", **more)))["message"]
+
+    assert [each[0] for each in service.requests] == ["GET"]
+
+
+@pytest.mark.parametrize("client_type", [MemoryClient, AsyncMemoryClient])
+async def test_one_customer_does_not_delete_the_project(
+    client_type, make_client, service, enforcing, done
+):
+    """With it go everybody's memories."""
+    project = guarded(make_client(client_type), enforcing).project
+    with context(customer=OURS), pytest.raises(ScopeError, match="about everybody"):
+        await done(project.delete())
+
+    assert service.requests == []
 
 
 def test_the_client_that_asks_is_still_the_client(make_memory, enforcing):

@@ -24,7 +24,7 @@ from mnemoscope.audit.erasure.run import (
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import root_of
 from mnemoscope.audit.verification.whole import verify
-from mnemoscope.memory.subject_data.records import Erased, SubjectRecord
+from mnemoscope.memory.subject_data.records import Erased, NotErasedError, SubjectRecord
 from mnemoscope.telemetry.event.event import OperationClass
 
 ADA, TENANT = "ada@example.com", "acme"
@@ -313,6 +313,19 @@ class TestWhatIsLeft:
         erasure = erase(remembered, places)
 
         assert erasure.unsettled == ("the vault could not erase: it raised OSError",)
+        assert (erasure.complete, erasure.details) == (False, None)
+
+    def test_what_the_vault_says_is_told(self, remembered, places):
+        """It knows why, and says it without personal data."""
+
+        def fails():
+            raise NotErasedError("another key is needed")
+
+        places.erase_pseudonyms = fails
+
+        erasure = erase(remembered, places)
+
+        assert erasure.unsettled == ("vault: another key is needed",)
         assert (erasure.complete, erasure.details) == (False, None)
 
     def test_a_store_that_cannot_be_asked_is_told_and_no_failure(self, remembered, places, notes):

@@ -47,6 +47,7 @@ def test_the_order_of_the_steps(make_bench):
         "Tenancy",
         "RequireAudit",
         "Redact",
+        "WaitForLateWrites",
         "CountLostWrites",
         "Noting",
         "Admit",

@@ -442,6 +442,7 @@ class TestScope:
             "journal",
             "settings",
             "key",
+            "vault",
             "names",
             "prices",
             "budgets",

@@ -293,6 +293,7 @@ class TestProblem:
     )
     def test_it_is_told_in_words(self, journal, path, harm, said):
         """What is wrong, and what to do."""
+        journal.close()
         harm(path)
 
         assert said in (problem(path) or "")

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-import errno
+import os
 import random
+import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mnemoscope.memory.journal.journal import Journal
-from mnemoscope.memory.journal.journal_file import Entry, Queue
+from mnemoscope.memory.database import Database
+from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.journal.journal import (
+    HUNG_S,
+    Asked,
+    Entry,
+    ForgottenError,
+    Journal,
+    JournalFullError,
+    Parked,
+    Queue,
+    look,
+)
+from mnemoscope.memory.journal.journal_file import RESERVE_BYTES, JournalError, JournalFile
+from mnemoscope.memory.journal.processes import this_process
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.telemetry.files import framed_file
-from mnemoscope.telemetry.files.framed_file import FileFullError
-from mnemoscope.telemetry.files.framing import HEADER_BYTES
+from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.process.faults import Faults
 
-
-class Client:
-    """Somebody to have a queue for."""
-
-
-CLIENT = Client()
+HOUR_NS = 3_600 * 10**9
+CRM, OTHER = Database("crm", "one"), Database("crm", "other")
 
 
 @pytest.fixture
@@ -42,8 +53,9 @@ def open_journal(path: Path, faults: Faults, clock) -> Iterator[Callable[..., Jo
     """Return a factory of journals on `path`, as so many processes would have them."""
     made: list[Journal] = []
 
-    def make(**given) -> Journal:
-        made.append(Journal(path, faults=faults, clock=clock, **given))
+    def make(**given: Any) -> Journal:
+        settings = {"key": bytes(32), "faults": faults, "clock": clock, **given}
+        made.append(Journal(path, **settings))
         made[-1].open()
         return made[-1]
 
@@ -57,379 +69,533 @@ def journal(open_journal) -> Journal:
     return open_journal()
 
 
-def a_write(write_id: str, key: str = "crm", **given) -> Write:
-    return Write(
-        **{"id": write_id, "key": key, "method": "put", "arguments": "{}", "created_ns": 1, **given}
-    )
+def queue_of(journal: Journal, database: Database = CRM) -> Queue:
+    return journal.queue(database, "crm")
 
 
-def waiting(journal: Journal, queue: Queue | None = None) -> list[str]:
-    return list((queue or journal.queue("crm", CLIENT)).entries)
+def a_write(name: str, **given: Any) -> Write:
+    return Write(**{"id": name, "method": "put", "arguments": "{}", "created_ns": 1, **given})
 
 
-def keep(journal: Journal, *ids: str, **given) -> list[Entry]:
-    return [journal.append(a_write(each, **given)) for each in ids]
+def record(name: str) -> Touches:
+    return Touches(records=frozenset({name}))
+
+
+def keep(journal: Journal, *names: str, database: Database = CRM, **given: Any) -> list[int]:
+    queue = queue_of(journal, database)
+    return [journal.append(queue, Asked(a_write(each), record(each), **given)) for each in names]
+
+
+def waiting(journal: Journal, database: Database = CRM) -> list[str]:
+    """Return the ids of what waits, in order, and leave it as it is."""
+    queue = queue_of(journal, database)
+    found = journal.take(queue)
+    journal.settle(queue, done=(), untried=[each.seq for each in found if not each.in_doubt])
+    return [each.write.id for each in found if each.write is not None]
 
 
 def test_what_was_kept_waits_in_order_and_is_read_as_it_was(journal):
-    """The oldest first."""
-    write = a_write("a", labels={"tenant": "acme"}, customer="ada", trace_id=7, span_id=8)
-    journal.append(write)
-    keep(journal, "b", "c")
+    """The oldest first, with all that was said of it."""
+    write = a_write("a", arguments='{"text":"tea"}', labels={"tenant": "acme"}, customer="c-1")
+    journal.append(queue_of(journal), Asked(write, record("a"), in_doubt=True))
+    keep(journal, "b")
 
-    head = journal.head(journal.queue("crm", CLIENT))
+    first, second = journal.take(queue_of(journal))
 
-    assert head is not None
-    assert journal.read(head) == write
-    assert waiting(journal) == ["a", "b", "c"]
-
-
-def test_what_waits_is_found_by_the_next_process(journal, open_journal):
-    """In order, without what was struck out."""
-    _a, b, _c = keep(journal, "a", "b", "c")
-    journal.done(b)
-    journal.close()
-
-    assert waiting(open_journal()) == ["a", "c"]
+    assert (first.write, first.in_doubt) == (write, True)
+    assert (second.write, second.in_doubt) == (a_write("b"), False)
 
 
-def test_a_write_that_was_being_made_is_in_doubt_afterwards(journal, open_journal):
-    """And only that one."""
-    first, _second = keep(journal, "a", "b")
-    journal.attempt(first)
-    journal.attempt(first)
-    journal.close()
+def test_all_processes_have_one_order(journal, open_journal):
+    """Whoever asks first is first, and what one settles waits for none."""
+    other = open_journal()
+    (first,) = keep(journal, "a")
+    keep(other, "b")
+    keep(journal, "c")
+    other.settle(queue_of(other), done=[first])
 
-    again = open_journal()
-    entries = again.queue("crm", CLIENT).entries
-
-    assert [each.in_doubt for each in entries.values()] == [True, False]
-    assert again.read(entries["a"]).in_doubt
+    assert waiting(journal) == waiting(other) == ["b", "c"]
 
 
-def test_a_write_is_struck_out_once(journal):
-    """Whoever comes second is told so."""
-    (entry,) = keep(journal, "a")
+def test_each_database_has_a_queue_of_its_own(journal):
+    """What waits for one is never seen by another."""
+    keep(journal, "a")
+    keep(journal, "b", database=OTHER)
 
-    assert [journal.done(entry), journal.done(entry)] == [True, False]
-
-
-def test_nothing_is_left_in_the_file_when_nothing_waits(journal, path):
-    """Not even redacted content stays longer than it must."""
-    for entry in keep(journal, "a", "b", arguments="x" * 500):
-        journal.done(entry)
-
-    assert path.stat().st_size == HEADER_BYTES
+    assert waiting(journal) == ["a"]
+    assert waiting(journal, OTHER) == ["b"]
 
 
-def test_litter_is_cleared_away_while_others_wait(journal, open_journal, path):
-    """The file does not grow for ever behind one write that nobody takes; doubt survives."""
-    (stuck,) = keep(journal, "stuck")
-    journal.attempt(stuck)
-    for number in range(60):
-        (entry,) = keep(journal, f"w{number}", arguments="x" * 5_000)
-        journal.done(entry)
-    size = path.stat().st_size
-    journal.close()
+def test_a_database_in_memory_is_this_processs_alone(journal, open_journal, monkeypatch):
+    """Another process has another object, whatever its number."""
+    here = Database("memory", "object 1", lasting=False)
+    keep(journal, "a", database=here)
 
-    again = open_journal()
+    assert waiting(journal, here) == ["a"]
+    assert waiting(open_journal(), here) == ["a"]
+    monkeypatch.setattr(this_process, "name", "process 1 00000000")
+    assert waiting(open_journal(), here) == []
 
-    assert size < 150_000
-    assert waiting(again) == ["stuck"]
-    assert again.queue("crm", CLIENT).entries["stuck"].in_doubt
+
+def test_a_write_that_was_taken_is_in_doubt_until_it_is_said_that_it_was_not_tried(journal):
+    """A process may die between the two."""
+    first, second = keep(journal, "a", "b")
+    queue = queue_of(journal)
+    journal.take(queue)
+    journal.settle(queue, done=(), untried=[second])
+
+    assert [(each.seq, each.in_doubt) for each in journal.take(queue)] == [
+        (first, True),
+        (second, False),
+    ]
+
+
+def test_a_queue_has_one_holder_at_a_time(journal, open_journal):
+    """Whoever has the lease makes its writes; those of another queue are anybody's."""
+    other = open_journal()
+    held = journal.lease(queue_of(journal))
+    assert held is not None
+
+    assert other.lease(queue_of(other)) is None
+    elsewhere = other.lease(queue_of(other, OTHER))
+    held.release()
+    again = other.lease(queue_of(other))
+    assert again is not None
+    assert elsewhere is not None
+    again.release()
+    elsewhere.release()
+
+
+def test_whether_anything_waits_is_seen_whoever_changes_it(journal, open_journal):
+    """Without a transaction while nothing changes."""
+    other = open_journal()
+    seen = [journal.waits(queue_of(journal))]
+    (seq,) = keep(other, "a")
+    seen.append(journal.waits(queue_of(journal)))
+    other.settle(queue_of(other), done=[seq])
+    seen.append(journal.waits(queue_of(journal)))
+
+    assert seen == [False, True, False]
+
+
+def test_nothing_is_taken_behind_a_write_that_the_store_is_at_work_on(journal, clock):
+    """It may land after what is taken. After a minute it is made again."""
+    keep(journal, "a")
+    keep(journal, "b", in_doubt=True, lands=True)
+    keep(journal, "c")
+    before = waiting(journal)
+    clock.now += HUNG_S + 1
+
+    assert (before, waiting(journal)) == (["a"], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(("landed", "left"), [(True, ["b"]), (False, ["a", "b"])])
+def test_a_write_that_the_store_has_finished_waits_no_longer(journal, landed, left):
+    """Whether the store took it or not."""
+    (seq,) = keep(journal, "a", in_doubt=True, lands=True)
+    keep(journal, "b")
+
+    assert journal.ended(seq, landed=landed) is landed
+    assert waiting(journal) == left
+    assert not journal.ended(seq + 7, landed=True)
+
+
+def test_what_is_set_aside_holds_nobody_up(journal):
+    """It stays in the journal, with the reason."""
+    keep(journal, "a", "b")
+    queue = queue_of(journal)
+    journal.settle(queue, done=(), parked=[Parked(journal.take(queue)[0], "ValueError")])
+    stats = journal.stats()
+
+    assert waiting(journal) == ["b"]
+    assert (stats.waiting, stats.parked) == ({"crm": 1}, {"crm": 1})
+
+
+def test_what_was_sealed_under_another_key_is_not_read(journal, open_journal, faults):
+    """And is not lost either."""
+    keep(journal, "a")
+    (entry,) = open_journal(key=bytes(31) + b"!").take(queue_of(journal))
+
+    assert entry.write is None
+    assert faults.counts["journal.read"] == 1
+
+
+def test_the_file_has_nothing_that_can_be_read(journal, path):
+    """Neither content nor names of records, collections and people; afterwards not even sealed."""
+    touches = Touches(
+        within="harbour", records=frozenset({"record-7"}), owners=frozenset({"user_id=grace"})
+    )
+    write = a_write("a", arguments='{"text":"oolong"}', customer="grace")
+    seq = journal.append(queue_of(journal), Asked(write, touches))
+    with closing(sqlite3.connect(path)) as connection:
+        (sealed,) = connection.execute("SELECT sealed FROM waiting").fetchone()
+    while_it_waits = bytes_of(path)
+    journal.settle(queue_of(journal), done=[seq])
+
+    for secret in (b"harbour", b"record-7", b"grace", b"oolong"):
+        assert secret not in while_it_waits
+    assert sealed in while_it_waits
+    assert sealed not in bytes_of(path)
+
+
+def bytes_of(path: Path) -> bytes:
+    """Return what is on the disk of a journal, in all its files."""
+    return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()) if each.is_file())
+
+
+# -- room ------------------------------------------------------------------------------------------
 
 
 def test_a_full_journal_takes_nothing_more_until_there_is_room(open_journal):
-    """It is bounded in bytes; striking out makes room."""
-    journal = open_journal(max_bytes=2_000)
-    (entry,) = keep(journal, "a", arguments="x" * 1_500)
-    with pytest.raises(FileFullError):
-        keep(journal, "b", arguments="x" * 1_500)
-    journal.done(entry)
+    """It is bounded in bytes; what is settled makes room."""
+    journal = open_journal(max_bytes=100_000)
+    queue, large = queue_of(journal), a_write("a", arguments="x" * 50_000)
+    seq = journal.append(queue, Asked(large, record("a")))
+    with pytest.raises(JournalFullError):
+        journal.append(queue, Asked(a_write("b", arguments="x" * 50_000), record("b")))
+    journal.settle(queue, done=[seq])
 
-    keep(journal, "b", arguments="x" * 1_500)
+    journal.append(queue, Asked(a_write("c", arguments="x" * 50_000), record("c")))
+    assert waiting(journal) == ["c"]
 
+
+@pytest.fixture
+def full_disk(monkeypatch, path) -> Callable[[], None]:
+    """Return what fills the disk: nothing is written while the reserve takes the last room."""
+
+    def fill() -> None:
+        writing = JournalFile.writing
+
+        def full(file: JournalFile, *given: Any) -> Any:
+            if file._reserve.exists():
+                raise JournalError(path, "SQLITE_FULL")
+            return writing(file, *given)
+
+        monkeypatch.setattr(JournalFile, "writing", full)
+
+    return fill
+
+
+def test_a_full_disk_is_drained(journal, path, full_disk):
+    """What makes room needs some: the reserve gives it, and is laid again afterwards."""
+    (seq,) = keep(journal, "a")
+    reserve = path.with_name("journal.reserve")
+    laid = reserve.stat().st_size
+    full_disk()
+    with pytest.raises(JournalError):
+        keep(journal, "b")
+    journal.settle(queue_of(journal), done=[seq])
+
+    assert laid == reserve.stat().st_size == RESERVE_BYTES
+    assert journal.stats().waiting == {}
+
+
+def test_a_full_disk_forgets(journal, full_disk):
+    """A deletion is noted in the room of the reserve."""
+    keep(journal, "a")
+    full_disk()
+
+    assert [each.id for each in journal.forget(queue_of(journal), record("a")).writes] == ["a"]
+
+
+def test_what_the_store_has_is_not_taken_again_where_the_disk_fails(journal, monkeypatch):
+    """Not by this process; it is said as soon as the disk is back."""
+    first, _second = keep(journal, "a", "b")
+    queue = queue_of(journal)
+    with monkeypatch.context() as broken:
+        broken.setattr(Journal, "_apply", _failing)
+        with pytest.raises(JournalError):
+            journal.settle(queue, done=[first])
+
+    assert [each.write and each.write.id for each in journal.take(queue)] == ["b"]
+    journal.settle(queue, done=())
     assert waiting(journal) == ["b"]
 
 
-def test_a_disk_that_fails_keeps_nothing_and_breaks_nothing(journal, open_journal, monkeypatch):
-    """What was not acknowledged is not there afterwards; what comes later is."""
+def _failing(*_given: Any) -> None:
+    raise JournalError(Path("journal"), "SQLITE_IOERR")
+
+
+# -- deletions -------------------------------------------------------------------------------------
+
+
+def test_a_deletion_drops_what_it_covers_whoever_keeps_it(journal, open_journal):
+    """And tells what, so that an event says so."""
+    keep(open_journal(), "a", "b")
+    keep(journal, "a2", database=OTHER)
+    dropped = journal.forget(queue_of(journal), record("a"))
+
+    assert ([each.id for each in dropped.writes], dropped.left) == (["a"], False)
+    assert waiting(journal) == ["b"]
+    assert waiting(journal, OTHER) == ["a2"]
+
+
+def test_what_somebody_makes_just_now_is_left_to_be_waited_for(journal):
+    """Whoever has the lease may drop it: then nobody does."""
+    keep(journal, "a", in_doubt=True)
+    queue = queue_of(journal)
+    noted = journal.forget(queue, record("a"))
+    dropped = journal.forget(queue, record("a"), leased=True)
+
+    assert (noted.writes, noted.left) == ([], True)
+    assert ([each.id for each in dropped.writes], dropped.left) == (["a"], False)
+
+
+def test_what_the_store_is_at_work_on_is_not_dropped_by_anybody(journal):
+    """It may land yet, and nothing would tell."""
+    keep(journal, "a", in_doubt=True, lands=True)
+
+    assert journal.forget(queue_of(journal), record("a"), leased=True).left
+
+
+def test_what_may_be_covered_is_left(journal):
+    """It is for the caller to have it made before."""
+    journal.append(queue_of(journal), Asked(a_write("add"), Touches(unknown=True)))
+    dropped = journal.forget(queue_of(journal), record("a"))
+
+    assert (dropped.writes, dropped.left) == ([], True)
+
+
+def test_what_is_set_aside_and_may_be_covered_is_marked(journal, path):
+    """It is made again only if somebody insists, and keeps no deletion waiting."""
+    journal.append(queue_of(journal), Asked(a_write("add"), Touches(unknown=True)))
+    queue = queue_of(journal)
+    journal.settle(queue, done=(), parked=[Parked(journal.take(queue)[0], "ValueError")])
+
+    assert not journal.forget(queue, record("a")).left
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT shadowed FROM waiting").fetchall() == [(1,)]
+
+
+def test_a_write_from_before_a_deletion_is_not_kept_after_it(journal, open_journal, wall):
+    """Whichever process it comes from; one from after it is."""
+    other, wall.now = open_journal(wall_ns=wall), HOUR_NS
+    other.forget(queue_of(other), record("a"))
+    for name, created_ns in (("a", HOUR_NS - 1), ("a", HOUR_NS + 1), ("b", HOUR_NS - 1)):
+        asked = Asked(a_write(f"{name}{created_ns}", created_ns=created_ns), record(name))
+        if (name, created_ns) == ("a", HOUR_NS - 1):
+            with pytest.raises(ForgottenError):
+                journal.append(queue_of(journal), asked)
+        else:
+            journal.append(queue_of(journal), asked)
+
+    assert waiting(journal) == [f"a{HOUR_NS + 1}", f"b{HOUR_NS - 1}"]
+
+
+@pytest.fixture
+def wall() -> Callable[[], int]:
+    """Return a wall clock that the test sets, in nanoseconds."""
+
+    class Wall:
+        now = 1
+
+        def __call__(self) -> int:
+            return self.now
+
+    return Wall()
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def test_all_files_are_the_owners_alone(journal, path):
+    """Those that are made beside it too."""
     keep(journal, "a")
-    with monkeypatch.context() as broken:
-        broken.setattr(framed_file, "_sync", _fail)
-        with pytest.raises(OSError, match="input/output"):
-            keep(journal, "b")
-    keep(journal, "c")
-    journal.close()
+    lease = journal.lease(queue_of(journal))
+    assert lease is not None
+    lease.release()
 
-    assert waiting(open_journal()) == ["a", "c"]
-
-
-def test_striking_out_survives_a_disk_that_fails(journal, faults, monkeypatch):
-    """The write has been made: it must not be made again by this process."""
-    (entry,) = keep(journal, "a")
-    monkeypatch.setattr(framed_file, "_write", _fail)
-
-    assert journal.done(entry)
-    assert waiting(journal) == []
-    assert faults.counts["journal.done"] == 1
+    modes = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+    assert len(modes) > 1
+    assert set(modes.values()) == {0o600}
 
 
-def _fail(*_args: object) -> None:
-    raise OSError(errno.EIO, "input/output error")
+def test_a_file_that_others_can_read_is_refused(path, open_journal):
+    """It is told what to do; nothing is written."""
+    path.touch(0o666)
+    path.chmod(0o666)
+
+    with pytest.raises(ConfigurationError, match="chmod 600"):
+        open_journal()
+    assert path.read_bytes() == b""
+
+
+def test_somebody_elses_database_is_refused_and_left_as_it_is(path, open_journal):
+    """Such as the audit trail's."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (a)")
+    path.chmod(0o600)
+    before = path.read_bytes()
+
+    with pytest.raises(ConfigurationError, match="no journal of this version"):
+        open_journal()
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_file_is_not_opened_and_left_as_it_is(path, open_journal):
+    """Nothing of what may be saved from it is overwritten."""
+    path.write_bytes(b"not a database" * 100)
+    path.chmod(0o600)
+
+    with pytest.raises(JournalError, match="SQLITE_NOTADB"):
+        open_journal()
+    assert path.read_bytes() == b"not a database" * 100
 
 
 def test_a_journal_that_cannot_be_opened_is_tried_again_later(path, faults, clock):
     """Not at every call, and never into the caller's face."""
     path.mkdir()
-    journal = Journal(path, faults=faults, clock=clock)
-    first, second = journal.is_open(), journal.is_open()
+    journal = Journal(path, key=bytes(32), faults=faults, clock=clock)
+    tries = [journal.is_open(), journal.is_open()]
     path.rmdir()
-    clock.now += 31
-    third = journal.is_open()
-    journal.close()
+    clock.now += 60
 
-    assert (first, second, third) == (False, False, True)
+    assert tries == [False, False]
     assert faults.counts["journal.open"] == 1
+    assert journal.is_open()
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 1_000, b"PK\x03\x04 somebody's archive" * 20])
-def test_a_file_that_is_no_journal_is_put_aside(path, open_journal, content):
-    """It is named, and the journal begins anew."""
-    path.write_bytes(content)
+def test_looking_makes_nothing(path):
+    """A file that is not there is an empty journal."""
+    stats = look(path, 1_000_000)
 
-    journal = open_journal()
-    keep(journal, "a")
-
-    quarantined = journal.stats().quarantined
-    assert [each.read_bytes() for each in quarantined] == [content] * bool(content)
-    assert waiting(journal) == ["a"]
-
-
-def test_torn_and_flipped_journals_keep_what_can_be_read(journal, open_journal, path):
-    """One write is lost to the damage, no more, and it is counted."""
-    entries = keep(journal, "a", "b", "c")
-    journal.close()
-    data = bytearray(path.read_bytes())
-    data[entries[1].span.end - 1] ^= 1
-    path.write_bytes(data[:-1])
-
-    again = open_journal()
-
-    assert waiting(again) == ["a"]
-    assert len(again.stats().quarantined) == 1
-
-
-# -- queues ----------------------------------------------------------------------------------------
-
-
-def test_each_client_has_a_queue_of_its_own(journal):
-    """In the order in which they come; the same client has the same one."""
-    clients = [Client(), Client()]
-
-    keys = [journal.queue("crm", each).key for each in (*clients, *clients)]
-
-    assert keys == ["crm", "crm#2", "crm", "crm#2"]
-
-
-def test_a_client_takes_the_queue_of_one_that_is_gone(journal):
-    """An application that makes a client for each request has one queue, not thousands."""
-    keys = [journal.queue("crm", Client()).key for _ in range(3)]
-
-    assert keys == ["crm"] * 3
-
-
-def test_writes_wait_in_the_queue_of_their_client(journal):
-    """One store that is down does not hold up another."""
-    keep(journal, "a")
-    keep(journal, "b", key="other")
-
-    assert waiting(journal) == ["a"]
-    assert waiting(journal, journal.queue("other", CLIENT)) == ["b"]
+    assert (stats.waiting, stats.size_bytes, stats.oldest_ns) == ({}, 0, None)
+    assert not path.exists()
 
 
 # -- other processes -------------------------------------------------------------------------------
 
-
-def test_a_second_process_has_a_file_of_its_own(journal, open_journal, path):
-    """And sees nothing of what the first one keeps."""
-    second = open_journal()
-    keep(journal, "a")
-    keep(second, "b")
-
-    assert (waiting(journal), waiting(second)) == (["a"], ["b"])
-    assert second.stats().path == path.with_name("journal.2")
-
-
-def test_what_dead_processes_left_is_taken_over(journal, open_journal, path):
-    """By whoever opens the journal next; their files go when nothing waits in them."""
-    second, third = open_journal(), open_journal()
-    keep(second, "old", created_ns=1)
-    keep(third, "new", created_ns=2)
-    for each in (journal, second, third):
-        each.close()
-
-    again = open_journal()
-    found = waiting(again)
-    for entry in list(again.queue("crm", CLIENT).entries.values()):
-        again.done(entry)
-
-    assert found == ["old", "new"]
-    assert sorted(each.name for each in path.parent.glob("journal*") if each.suffix != ".lock") == [
-        "journal"
-    ]
-
-
-def test_what_a_process_left_that_died_meanwhile_is_taken_over_on_demand(journal, open_journal):
-    """Before anything is deleted."""
-    second = open_journal()
-    keep(second, "a")
-    elsewhere = journal.waits_elsewhere(journal.queue("crm", CLIENT))
-    second.close()
-
-    journal.adopt()
-
-    assert elsewhere
-    assert waiting(journal) == ["a"]
-    assert not journal.waits_elsewhere(journal.queue("crm", CLIENT))
-
-
-def test_a_living_processs_file_is_not_touched(journal, open_journal):
-    """However much waits in it."""
-    second = open_journal()
-    keep(second, "a")
-
-    journal.adopt()
-
-    assert (waiting(journal), waiting(second)) == ([], ["a"])
-
-
-def test_only_writes_for_the_same_queue_wait_elsewhere(journal, open_journal):
-    """What another process keeps for another store concerns nobody here."""
-    second = open_journal()
-    keep(second, "a", key="other")
-    (done,) = keep(second, "b")
-    second.done(done)
-
-    assert not journal.waits_elsewhere(journal.queue("crm", CLIENT))
-    assert journal.waits_elsewhere(journal.queue("other", CLIENT))
-
-
 _FORKING = """
 import os, sys
 from pathlib import Path
-from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.database import Database
+from mnemoscope.memory.journal.journal import Asked, Journal
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.telemetry.files.file_lock import try_lock
+from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
 
-path = Path(sys.argv[1])
-journal = Journal(path, faults=Faults())
-client = object()
+journal = Journal(Path(sys.argv[1]), key=bytes(32), faults=Faults())
+queue = journal.queue(Database("crm", "one"), "crm")
 
 def keep(name):
-    journal.append(Write(id=name, key="crm", method="put", arguments="{}", created_ns=1))
-    return os.path.basename(journal.stats().path), list(journal._queues["crm"].entries)
+    journal.append(queue, Asked(Write(id=name, method="put", arguments="{}", created_ns=1), UNTOLD))
 
-print("parent", *keep("a"), flush=True)
+keep("a")
+lease = journal.lease(queue)
 if os.fork() == 0:
-    print("child", *keep("b"), flush=True)
+    keep("b")
+    print(journal.waits(queue), journal.lease(queue), flush=True)
     os._exit(0)
 os.wait()
-print("parent", *keep("c"), try_lock(path), flush=True)
+keep("c")
+print(journal.waits(queue), journal.lease(queue), flush=True)
+lease.release()
 """
 
 
-def test_a_child_leaves_the_parents_writes_and_its_file_to_it(path, open_journal):
-    """It keeps its own in another file; the parent's right to its file outlives the child."""
+def test_a_child_shares_the_journal_and_leaves_the_lease_to_its_parent(path, open_journal):
+    """The lease outlives the child; what both keep is in order."""
     told = subprocess.run(
         [sys.executable, "-c", _FORKING, str(path)], check=True, capture_output=True, text=True
     )
 
-    assert told.stdout.splitlines() == [
-        "parent journal ['a']",
-        "child journal.2 ['b']",
-        "parent journal ['a', 'c'] None",
-    ]
-    assert sorted(waiting(open_journal())) == ["a", "b", "c"]
+    assert told.stdout.splitlines() == ["True None", "True None"]
+    assert waiting(open_journal()) == ["a", "b", "c"]
 
 
 _WRITER = """
 import sys
 from pathlib import Path
-from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.database import Database
+from mnemoscope.memory.journal.journal import Asked, Journal
 from mnemoscope.memory.journal.records import Write
+from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.process.faults import Faults
 
 def say(*words):
     sys.stdout.write(" ".join(words) + "\\n")
     sys.stdout.flush()
 
-journal = Journal(Path(sys.argv[1]), faults=Faults())
+journal = Journal(Path(sys.argv[1]), key=bytes(32), faults=Faults())
+queue = journal.queue(Database("crm", "one"), "crm")
 for number in range(1_000_000):
     name = f"{sys.argv[2]}-{number}"
-    write = Write(id=name, key="crm", method="put", arguments="x" * (number % 300), created_ns=1)
-    entry = journal.append(write)
+    touches = Touches(records=frozenset({name}))
+    write = Write(id=name, method="put", arguments="x" * (number % 9_000), created_ns=1)
+    seq = journal.append(queue, Asked(write, touches))
     say("kept", name)
-    if number % 3 == 0:
-        journal.attempt(entry)
-        say("tried", name)
-        say("striking", name)
-        journal.done(entry)
-        say("struck", name)
+    if number % 3:
+        say("going", name)
+        if number % 3 == 1:
+            journal.settle(queue, done=[seq])
+        else:
+            journal.forget(queue, touches)
+        say("gone", name)
 """
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_nothing_acknowledged_is_lost_to_kill_9(path, open_journal, seed):
-    """At whatever moment: kept stays kept, struck out stays struck out."""
+    """Four processes on one journal: what was kept stays, what was settled or forgotten is gone."""
     chance = random.Random(seed)  # noqa: S311 - a test that can be repeated
     said: list[list[str]] = []
-    for number in range(3):
-        command = [sys.executable, "-c", _WRITER, str(path), f"{seed}.{number}"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            said += [writer.stdout.readline().split() for _ in range(chance.randrange(5, 200))]
-            writer.kill()
-            said += [line.split() for line in writer.stdout]
-    by_word = {
-        word: {each[1] for each in said if each[0] == word}
-        for word in ("kept", "striking", "struck")
-    }
-
-    found = set(waiting(open_journal()))
-
-    assert by_word["kept"] - by_word["striking"] <= found
-    assert not by_word["struck"] & found
-
-
-def test_two_processes_at_once_keep_everything(path, open_journal):
-    """Each in a file of its own, taken over by the next."""
-    command = [sys.executable, "-c", _WRITER, str(path)]
-    writers = [
-        subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "ab"
-    ]
-    said: list[list[str]] = []
+    writers = [_writer(path, f"{seed}.{number}") for number in range(4)]
     for writer in writers:
-        assert writer.stdout is not None
-        said += [writer.stdout.readline().split() for _ in range(50)]
+        lines = writer.stdout
+        assert lines is not None
+        said += [lines.readline().split() for _ in range(chance.randrange(5, 30))]
     for writer in writers:
-        writer.kill()
+        writer.send_signal(signal.SIGKILL)
         said += [line.split() for line in writer.stdout or ()]
         writer.wait()
         (writer.stdout or sys.stdin).close()
-    kept = {each[1] for each in said if each[0] == "kept"}
-    striking = {each[1] for each in said if each[0] == "striking"}
+    by_word = {
+        word: {each[1] for each in said if each[0] == word} for word in ("kept", "going", "gone")
+    }
+    journal = open_journal()
+    found: set[str] = set()
+    queue = queue_of(journal)
+    while batch := journal.take(queue):
+        found |= {each.write.id for each in batch if each.write is not None}
+        journal.settle(queue, done=[each.seq for each in batch])
 
-    assert kept - striking <= set(waiting(open_journal()))
+    assert by_word["kept"]
+    assert by_word["kept"] - by_word["going"] <= found
+    assert not by_word["gone"] & found
 
 
-def test_a_journal_nobody_holds_lets_go_of_its_file(path, faults):
-    """Scopes come and go in one process."""
-    for _ in range(3):
-        journal = Journal(path, faults=faults)
-        journal.open()
-        opened = journal.stats().path
-        del journal
+def _writer(path: Path, name: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _WRITER, str(path), name]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
-        assert opened == path
+
+def test_a_lease_ends_with_its_holder(path, open_journal):
+    """However it dies: the kernel lets go."""
+    code = _FORKING.split("if os.fork()", maxsplit=1)[0] + 'print("held", flush=True)\ninput()\n'
+    journal = open_journal()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        while_it_lives = journal.lease(queue_of(journal))
+        os.kill(holder.pid, signal.SIGKILL)
+    after = journal.lease(queue_of(journal))
+
+    assert while_it_lives is None
+    assert after is not None
+    after.release()
+
+
+def test_a_batch_is_bounded(journal):
+    """However many wait, few are in memory."""
+    queue = queue_of(journal)
+    for number in range(3):
+        large = a_write(str(number), arguments="x" * 3_000_000)
+        journal.append(queue, Asked(large, record(str(number))))
+
+    found: list[Entry] = journal.take(queue)
+    assert [each.seq for each in found] == [1]

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,6 +176,10 @@ class Rig:
     @property
     def waits(self) -> int:
         return waiting(self.guard).get("crm", 0)
+
+    @property
+    def path(self) -> Path:
+        return journalling(self.guard).replay.journal.stats().path
 
     @property
     def parked(self) -> int:
@@ -788,6 +793,26 @@ async def test_a_write_that_cannot_be_kept_waits_for_those_that_are(rig):
 
     assert await rig.do("stream", items={"k": 2}) == "stored"
     assert rig.store.items == {"k": 2}
+
+
+async def test_an_older_write_is_not_made_after_a_newer_one(make_rig, journals, outcomes):
+    """Another process's went straight to the store while this one's was on its way there."""
+    first = make_rig()
+    other = make_rig(journal=journals(), store=first.store)
+    first.store.down = ConnectionError()
+    await first.do("put", key="k", value="old")
+    with closing(sqlite3.connect(first.path)) as connection, connection:
+        kept = connection.execute("SELECT * FROM waiting").fetchall()
+        connection.execute("DELETE FROM waiting")
+    first.store.down = None
+    await other.do("put", key="k", value="new")
+    with closing(sqlite3.connect(first.path)) as connection, connection:
+        places = ", ".join("?" * len(kept[0]))
+        connection.execute(f"INSERT INTO waiting VALUES ({places})", kept[0])  # noqa: S608
+    await first.replay()
+
+    assert first.store.items == {"k": "new"}
+    assert outcomes(first)[-1] == ("put", "ok", "superseded")
 
 
 async def test_reads_do_not_wait(rig):

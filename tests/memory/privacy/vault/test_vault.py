@@ -13,65 +13,17 @@ from textwrap import dedent
 
 import pytest
 from children import exit_code_of_child
+from vault_host import KEY, MAIL, NAME, SECRET, Host
 
-from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, context
+from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, VaultError, context
 from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.privacy.vault.vault import MAX_ORIGINAL_CHARS, MAX_QUEUED, Vault
-from mnemoscope.memory.privacy.vault.vault_file import VaultEntry
+from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
+from mnemoscope.memory.privacy.vault.vault_tables import VaultEntry
 from mnemoscope.memory.settings import load_settings
-from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
-
-KEY = "00112233445566778899aabbccddeeff"
-NAME, MAIL, SECRET = "Jennifer Smith", "jennifer.smith@example.com", "hunter2!xyz"
-TEXT = f"My name is {NAME}, mail {MAIL}, password: {SECRET}"
-WRITE = Method(
-    name="write",
-    operation="create_memory",
-    op_class=OperationClass.REMEMBER,
-    redact=lambda given, redaction: {"text": redaction.text(given["text"])},
-)
-
-
-class Host:
-    """
-    A scope with a vault, and a store that remembers what it was given.
-
-    Attributes:
-        scope: The scope.
-        sink: Its sink.
-        path: Its vault.
-    """
-
-    def __init__(self, path, **settings):
-        self.path = path
-        self.sink = CapturingSink()
-        given = {
-            "audit_pseudonym_key": KEY,
-            "pii_model": "none",
-            "pii_operators": "*=pseudonym",
-            "vault": path,
-            "deadline_recall_s": 30,
-        }
-        self.scope = Mnemoscope(load_settings(**(given | settings)), only_sinks=[self.sink])
-        self.parts = self.scope._parts
-        self._guard = self.parts.guards.guard("store")
-
-    def write(self, text=TEXT, *, customer="c-1", tenant="acme"):
-        """Return *text* as the store was given it."""
-        with context(customer=customer, tenant=tenant):
-            return self._guard.call(Operation(WRITE, {"text": text}), lambda given: given["text"])
-
-    def reveal(self, text, *, customer="c-1", tenant="acme"):
-        """Return *text* as it is shown to *customer*."""
-        return self.scope.reveal(text, customer=customer, tenant=tenant)
-
-    def bytes_at_rest(self):
-        """Return all that is in the vault's folder."""
-        files = [each for each in self.path.parent.rglob("*") if each.is_file()]
-        return b"".join(each.read_bytes() for each in files)
 
 
 @pytest.fixture
@@ -176,7 +128,9 @@ def test_nothing_raw_is_shown(host, caplog):
     host.scope.flush()
     vault = host.parts.vault
     customer_vault = vault.for_customer("c-1", "acme")
-    entry = VaultEntry(subject="c-1", pseudonym="<PERSON_0123456789abcdef>", original=NAME)
+    entry = VaultEntry(
+        subject="c-1", person="c-1", pseudonym="<PERSON_0123456789abcdef>", original=NAME
+    )
     shown = (vault, vault.file, customer_vault, entry, host.scope.vault, *host.sink.events)
     told = " ".join(map(repr, shown))
 
@@ -196,7 +150,7 @@ def test_forgetting_shreds_the_key_and_the_rows(host):
     stored = host.write()
     host.write(customer="c-2")
     host.scope.flush()
-    subject = host.parts.vault.subject_of("c-1", "acme")
+    subject = host.parts.vault.hashes_of(VaultCustomer("c-1", "acme"))[0]
     with sqlite3.connect(host.path) as connection:
         query = "SELECT {} FROM {} WHERE subject = ?"
         blobs = [
@@ -225,7 +179,7 @@ def test_what_waits_is_forgotten_too(host, monkeypatch):
 
     def slowly(entries):
         time.sleep(0.2)  # a disk
-        store(entries)
+        return store(entries)
 
     monkeypatch.setattr(file, "store", slowly)
     stored = host.write()
@@ -250,7 +204,7 @@ def test_forgetting_fails_closed(host):
     host.scope.flush()
     host.path.write_bytes(b"no database at all" * 100)
 
-    with pytest.raises(sqlite3.DatabaseError):
+    with pytest.raises(VaultError, match="DatabaseError: file is not a database"):
         host.scope.vault.forget("c-1", "acme")
 
 
@@ -373,7 +327,7 @@ def test_it_is_written_at_exit(tmp_path):
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     vault = Vault(path, keys=SubjectKeys(bytes(32)), faults=Faults())
-    found = vault.originals(vault.subject_of("c-1", None), ["<PERSON_0123456789abcdef>"])
+    found = vault.originals(VaultCustomer("c-1"), ["<PERSON_0123456789abcdef>"])
 
     assert found == {"<PERSON_0123456789abcdef>": "Ada"}
 

@@ -1,0 +1,46 @@
+"""``mnemoscope vault``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from .exit_codes import INCOMPLETE, say
+from .options import Json
+
+
+def rotate(
+    drop_unreadable: Annotated[
+        bool,
+        typer.Option(
+            "--drop-unreadable",
+            help="Erase customers whose key no configured secret opens. It cannot be undone.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """
+    Encrypt the keys of the vault with the current secret, so that the others can be dropped.
+
+    The others are those of MNEMOSCOPE_AUDIT_PREVIOUS_KEYS. It can be run at any time, and again
+    after it was interrupted. Exits with 3 if there are keys that no configured secret opens.
+    """
+    from ...memory.build import open_vault
+    from ...memory.settings import load_settings
+
+    rotation = open_vault(load_settings()).rotate(drop_unreadable=drop_unreadable)
+    if json:
+        Console().print_json(data=asdict(rotation))
+    else:
+        told = f"{rotation.rewrapped:,} customers are under the current key now"
+        Console().print(f"{told}, {rotation.dropped:,} were dropped" if drop_unreadable else told)
+    if rotation.unreadable:
+        say(
+            f"{rotation.unreadable:,} customers are under no key that is configured, or damaged: "
+            "name their key in MNEMOSCOPE_AUDIT_PREVIOUS_KEYS and run this again, or erase them "
+            "with --drop-unreadable"
+        )
+        raise typer.Exit(INCOMPLETE)

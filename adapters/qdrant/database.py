@@ -1,0 +1,53 @@
+"""The database that a Qdrant client writes to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
+from qdrant_client.qdrant_remote import QdrantRemote
+
+from ...memory.database import Database
+from ..toolkit.databases import in_file, server_address, told
+from .turns import local_of
+
+_CARRIED = frozenset(
+    {"headers", "http2", "limits", "timeout", "auth", "verify", "cert", "trust_env"}
+)
+"""Options of httpx that leave requests where the address leads; a transport may not."""
+
+_UNROUTED = frozenset({"api-key", "authorization", "user-agent"})
+"""Headers by which no gateway chooses between servers."""
+
+_ROUTED = frozenset({"grpc.default_authority", "grpc.ssl_target_name_override"})
+"""Options of gRPC by which one may."""
+
+_PORTS = (6333, 6334)
+
+
+def database_of(client: Any) -> Database | None:
+    """Return the server, the folder or the engine in memory that *client* writes to."""
+    return told(lambda: _database(client))
+
+
+def _database(client: Any) -> Database | None:
+    local = local_of(client)
+    if local is not None:
+        return in_file("qdrant", local.location) if local.persistent else Database.in_memory(local)
+    remote = getattr(client, "_client", None)
+    if not isinstance(remote, (QdrantRemote, AsyncQdrantRemote)) or not _is_plain(remote):
+        return None
+    address = server_address(remote.rest_uri)
+    return None if address is None else Database("qdrant", address)
+
+
+def _is_plain(remote: Any) -> bool:
+    """Tell whether requests go where the client's address for REST leads."""
+    options = remote._rest_args  # noqa: SLF001 - it tells of them nowhere else
+    if options.keys() - _CARRIED or {name.lower() for name in options["headers"]} - _UNROUTED:
+        return False
+    if not remote._prefer_grpc:  # noqa: SLF001 - see above
+        return True
+    # By gRPC it writes to another port, which knows no prefix: one server's, if they are its own.
+    ports, prefix = (remote._port, remote._grpc_port), remote._prefix  # noqa: SLF001 - see above
+    return ports == _PORTS and not prefix.strip("/") and not _ROUTED & remote._grpc_options.keys()  # noqa: SLF001 - see above

@@ -1,0 +1,81 @@
+"""
+When each record was written last, shared by all processes of a machine.
+
+A write that waits must not be made after a later one of the same record, and that one may have gone
+straight to the store, in another process. So every write that reaches the store is noted here, in a
+memory-mapped file of fixed size: no system call, no lock. The file may forget, of the records that
+share a place those written longest ago; it is not kept over a power cut. Records are told by keyed
+digests.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterable
+from hashlib import blake2b
+from pathlib import Path
+
+_ROWS, _WAYS = 16_384, 4
+_SLOT = struct.Struct("=QQ")  # digest of the record, nanoseconds
+_TIME = struct.Struct("=Q")
+_ROW_BYTES = _WAYS * _SLOT.size
+_FILE_BYTES = _ROWS * _ROW_BYTES
+_DIGEST_BYTES = 8
+
+
+class LatestWrites:
+    """
+    The file. Thread-safe, and safe among processes, without a lock.
+
+    Args:
+        path: The file. Made, for its owner alone, if it is missing.
+        key: Secret bytes for the digests.
+
+    Raises:
+        OSError: It cannot be made or mapped.
+    """
+
+    def __init__(self, path: Path, key: bytes) -> None:
+        self._key = key
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if os.fstat(fd).st_size < _FILE_BYTES:
+                os.truncate(fd, _FILE_BYTES)
+            self._map = mmap.mmap(fd, _FILE_BYTES)
+        finally:
+            os.close(fd)
+
+    def note(self, database: str, records: Iterable[str], at_ns: int) -> None:
+        """Note that *records* of *database* were written by a call that was made *at_ns*."""
+        for record in records:
+            digest = self._digest(database, record)
+            places = [(place, *_SLOT.unpack_from(self._map, place)) for place in _places(digest)]
+            _known, ns, place = min((known != digest, ns, place) for place, known, ns in places)
+            if _known or ns < at_ns:
+                # In this order: who reads meanwhile finds no time rather than another record's.
+                _TIME.pack_into(self._map, place + _TIME.size, 0)
+                _TIME.pack_into(self._map, place, digest)
+                _TIME.pack_into(self._map, place + _TIME.size, at_ns)
+
+    def newer(self, database: str, records: Iterable[str], than_ns: int) -> int:
+        """Return how many of *records* were written by a call that was made after *than_ns*."""
+        return sum(self._written_ns(self._digest(database, each)) > than_ns for each in records)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._map.close()
+
+    def _written_ns(self, digest: int) -> int:
+        slots = (_SLOT.unpack_from(self._map, place) for place in _places(digest))
+        return max((ns for known, ns in slots if known == digest), default=0)
+
+    def _digest(self, database: str, record: str) -> int:
+        text = f"{database}\0{record}".encode("utf-8", "surrogatepass")
+        return int.from_bytes(blake2b(text, digest_size=_DIGEST_BYTES, key=self._key).digest())
+
+
+def _places(digest: int) -> range:
+    first = digest % _ROWS * _ROW_BYTES
+    return range(first, first + _ROW_BYTES, _SLOT.size)

@@ -115,8 +115,9 @@ def retry(
     """
     Have writes that were set aside wait again, at their places in the order.
 
-    Applications make them again by themselves. A value that was written later is overwritten. Exits
-    with 3 if one was left as it is, and says why.
+    Applications make them again by themselves. One gives way to a later write of its record, as
+    far as that is known, and else overwrites it. Exits with 3 if one was left as it is, and says
+    why.
     """
     from .journal_screen import document, told, told_refused
 

@@ -13,8 +13,8 @@ INK, SOFT, PAPER = "#1f2937", "#64748b", "#ffffff"
 ADAPTERS, MEMORY, TELEMETRY, AUDIT, OUTSIDE = "#dbeafe", "#dcfce7", "#fef3c7", "#fae8ff", "#f1f5f9"
 
 STEPS = (
-    *("await audit", "report", "tenancy", "require audit"),
-    *("redact", "journal", "admit", "classify"),
+    *("await audit", "report", "tenancy", "require audit", "redact"),
+    *("late writes", "journal", "admit", "classify"),
 )
 """The order of memory/guard/factory.py; `deadline` calls the store behind the last of them."""
 
@@ -88,7 +88,7 @@ def steps(x: int, y: int) -> list[str]:
     """Return the steps of a guard, side by side, in two rows."""
     drawn: list[str] = []
     for number, name in enumerate(STEPS):
-        drawn += step(x + 120 * (number % 4), y + 40 * (number // 4), f"{number + 1} {name}")
+        drawn += step(x + 120 * (number % 5), y + 40 * (number // 5), f"{number + 1} {name}")
     return [*drawn, *step(x + 480, y + 40, "deadline")]
 
 

@@ -284,6 +284,7 @@ def _writes() -> tuple[AnyPanel, ...]:
                 act="lost: configure MNEMOSCOPE_JOURNAL. Appended without replayed: the store is "
                 "still down.",
                 unit="ops",
+                span=12,
             ),
             Query(
                 expr="sum by (store) "
@@ -299,20 +300,35 @@ def _writes() -> tuple[AnyPanel, ...]:
         lines(
             About(
                 title="Journal: waiting writes",
-                shows="Writes that wait for their store, the age of the oldest in seconds, and "
-                "parts of the file that could not be read and were set aside.",
+                shows="Writes that wait for their store, and the age of the oldest in seconds. All "
+                "processes of a machine share a journal: each tells the same.",
                 act="it empties by itself once the store is back. Old and not shrinking: find the "
-                "refused write in the log. Parts set aside are next to the file.",
+                "refused write in the log, or its process with mnemoscope journal list.",
                 unit="short",
+                span=12,
             ),
             Query(
-                expr=f"sum by (store) (mnemoscope_journal_waiting{{{STORE}}})",
+                expr=f"max by (store) (mnemoscope_journal_waiting{{{STORE}}})",
                 legend="{{store}} writes",
             ),
             Query(
                 expr=f"max(mnemoscope_journal_oldest_seconds{{{JOB}}})", legend="oldest, seconds"
             ),
-            Query(expr=f"sum(mnemoscope_journal_parked{{{JOB}}})", legend="set aside"),
+        ),
+        lines(
+            About(
+                title="Journal: set aside",
+                shows="Writes that failed by themselves, again and again or with an answer that "
+                "was not understood. The others went on; these wait for somebody to decide.",
+                act="mnemoscope journal list --parked says why, show has the content; then journal "
+                "retry, or journal drop.",
+                unit="short",
+                span=12,
+                steps={1: ODD},
+            ),
+            Query(
+                expr=f"max by (store) (mnemoscope_journal_parked{{{STORE}}})", legend="{{store}}"
+            ),
         ),
         lines(
             About(
@@ -321,6 +337,7 @@ def _writes() -> tuple[AnyPanel, ...]:
                 act="at 100 % further writes are lost: raise MNEMOSCOPE_JOURNAL_MAX_BYTES, or "
                 "repair the store. Not opened: check that the process may write to its folder.",
                 unit="percentunit",
+                span=12,
                 steps={0.8: ODD, 1: BAD},
             ),
             Query(

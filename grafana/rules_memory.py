@@ -22,6 +22,8 @@ def memory(pace: Pace) -> Group:
             _breaker(pace),
             _empty(pace),
             _lost(pace),
+            _stuck(pace),
+            _parked(pace),
         ],
     )
 
@@ -139,5 +141,32 @@ def _lost(pace: Pace) -> Alert:
         summary="Memories written to {{ $labels.store }} are lost",
         description="{{ $value | humanize }} writes in the last 15 minutes did not reach "
         "{{ $labels.store }} and are not in a journal.",
+        board="overview",
+    )
+
+
+def _stuck(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeJournalStuck",
+        expr="max by (job) (mnemoscope_journal_oldest_seconds) > 900\n",
+        wait=pace("5m"),
+        severity="warning",
+        summary="Writes have waited in the journal for a quarter of an hour",
+        description="The oldest write in the journal of {{ $labels.job }} has waited for "
+        "{{ $value | humanizeDuration }}: its store does not take it, or nobody makes it again.",
+        board="overview",
+    )
+
+
+def _parked(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeJournalParked",
+        # All processes of a machine share a journal, and each tells the same of it.
+        expr="max by (job, store) (mnemoscope_journal_parked) > 0\n",
+        wait=pace("1m"),
+        severity="warning",
+        summary="Memories for {{ $labels.store }} wait for somebody to decide",
+        description="{{ $value | humanize }} writes for {{ $labels.store }} were set aside in the "
+        "journal: they failed by themselves, and are not made again.",
         board="overview",
     )

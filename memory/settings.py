@@ -91,9 +91,9 @@ class Settings(BaseModel):
         wait_forget_s: The same for deletions.
         wait_resume_s: The same for loading checkpoints.
         wait_checkpoint_s: The same for saving checkpoints.
-        journal: File for writes that a store does not accept; they are replayed when it is back.
-            None: such writes are counted as lost.
-        journal_max_bytes: Maximum size of that file.
+        journal: File for writes that a store does not accept, the same for all processes of a
+            machine; they are made again when it is back. None: such writes are counted as lost.
+        journal_max_bytes: Bytes beyond which that file takes no more writes.
         raise_: ``unexpected``, for development: recalls and writes raise what a store raises, but
             for known outages (connections, timeouts, 408, 429, 5xx). None: they fail open.
         prices: A JSON price file that extends or overrides the shipped one.
@@ -140,7 +140,7 @@ class Settings(BaseModel):
     wait_resume_s: Seconds | None = None
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
-    journal_max_bytes: Annotated[int, Field(ge=1_024)] = MAX_BYTES
+    journal_max_bytes: Annotated[int, Field(ge=65_536)] = MAX_BYTES
     raise_: Literal["unexpected"] | None = None
     prices: Path | None = None
     prometheus_port: Annotated[int, Field(ge=1, le=65_535)] | None = None

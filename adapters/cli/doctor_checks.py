@@ -18,6 +18,7 @@ from ...memory.build import configured_keys, key_use_of
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
 from ...memory.health.model import Check, Health, State, ask, failed
+from ...memory.journal.inspection import problem
 from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
 from ...memory.settings import Settings, load_settings
@@ -75,14 +76,13 @@ def _key(settings: Settings) -> Check:
 
 
 def _journal(settings: Settings) -> Check:
-    if settings.journal is None:
+    path = settings.journal
+    if path is None:
         return checks.journal(None, 0)
-    try:
-        stats = look(settings.journal, settings.journal_max_bytes)
-    except OSError as exc:
-        reason = (exc.strerror or type(exc).__name__).lower()
-        return failed("journal", f"{settings.journal} cannot be used: {reason}")
-    return checks.journal(stats, time.time_ns())
+    objection = problem(path) if path.exists() else None
+    if objection:
+        return checks.unusable_journal(f"{path} {objection}")
+    return checks.journal(look(path, settings.journal_max_bytes), time.time_ns())
 
 
 def _metrics_port(host: str, port: int) -> Check:

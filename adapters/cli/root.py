@@ -22,6 +22,7 @@ from .audit.verify import verify
 from .demo import demo
 from .doctor import doctor
 from .exit_codes import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
+from .journal import journal
 from .redact import redact
 from .spend import spend
 from .vault import rotate
@@ -61,6 +62,7 @@ for _command in (demo, doctor, redact, spend):
 for _audit_command in (export, verify, show, erase):
     audit.command()(_audit_command)
 app.add_typer(audit, name="audit")
+app.add_typer(journal, name="journal")
 vault = typer.Typer(help="Look after the originals of pseudonyms.", no_args_is_help=True)
 vault.command()(rotate)
 app.add_typer(vault, name="vault")

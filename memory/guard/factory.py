@@ -102,6 +102,7 @@ class GuardFactory:
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
         shared: What guards share whose clients write to one database.
+        unnamed: Those of them whose writes would be kept if their database were known.
     """
 
     redactor: ScopedRedactor
@@ -121,6 +122,7 @@ class GuardFactory:
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
     shared: SharedState = field(default_factory=SharedState)
+    unnamed: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
 
     def guard(
         self,
@@ -189,8 +191,16 @@ class GuardFactory:
             parts=parts,
         )
         admit = Admit(store, self.clock)
-        journal = self._journal_step(
-            store, writes, database, limits, admit, deadline, classify, report
+        late_writes = WaitForLateWrites(
+            store,
+            database=database or classify,
+            late=self.late,
+            touches=writes.touches if writes is not None else untold,
+            clock=self.clock,
+        )
+        journal = (
+            self._journal_step(store, writes, database, limits, admit, deadline, classify, report)
+            or CountLostWrites()
         )
         order = (
             self.await_audit,
@@ -198,14 +208,8 @@ class GuardFactory:
             Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
-            WaitForLateWrites(
-                store,
-                database=database or classify,
-                late=self.late,
-                touches=writes.touches if writes is not None else untold,
-                clock=self.clock,
-            ),
-            CountLostWrites() if journal is None else journal,
+            late_writes,
+            journal,
             *steps,
             admit,
             classify,
@@ -222,6 +226,8 @@ class GuardFactory:
             database=database,
         )
         self.guards.add(guard)
+        if self.journal is not None and writes is not None and database is None:
+            self.unnamed.add(guard)
         return guard
 
     def _journal_step(  # noqa: PLR0917 - the steps that a replay works with

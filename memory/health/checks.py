@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from ..budgets.budgets import Budgets, BudgetStatus
 from ..environment import unknown_sentence
 from ..guard.factory import GuardFactory
 from ..guard.guard import Guard
+from ..journal.inspection import problem
 from ..journal.journal import JournalStats
 from ..limits.breaker import BreakerState
 from ..privacy.engine.redactor import RedactorHealth
@@ -60,11 +61,10 @@ def examine(
     vault: VaultFile | None = None,
 ) -> Health:
     """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
-    kept = guards.journal
     questions: dict[str, Question] = {
         **dict(_about_sinks(guards.drain, timeout_s)),
         **dict(_about_stores(guards)),
-        "journal": lambda: journal(kept.stats() if kept else None, guards.wall_ns()),
+        "journal": lambda: _journal_of(guards, settings.journal),
         "settings": variables,
         "key": lambda: key(settings, key_use),
         "vault": lambda: vault_file(vault),
@@ -129,16 +129,23 @@ def _about_stores(factory: GuardFactory) -> Iterator[tuple[str, Question]]:
         nothing = Check(name="stores", state=State.OFF, detail="none is guarded yet")
         yield "stores", lambda: nothing
     for store, instances in sorted(guards.items()):
-        yield f"store.{store}", partial(_store, f"store.{store}", instances)
+        unnamed = any(each in factory.unnamed for each in instances)
+        yield f"store.{store}", partial(_store, f"store.{store}", instances, unnamed=unnamed)
 
 
-def _store(name: str, guards: list[Guard]) -> Check:
+def _store(name: str, guards: list[Guard], *, unnamed: bool) -> Check:
     troubles = list(_troubles(guards))
+    if unnamed:
+        troubles.append((State.WARNING, _UNNAMED))
     worst = max((state for state, _said in troubles), key=_GRAVITY.index, default=State.OK)
     said = [*(text for _state, text in troubles), _traffic(guards)]
     return Check(name=name, state=worst, detail="; ".join(said))
 
 
+_UNNAMED = (
+    "writes that it does not take are not kept in the journal, since it cannot be told which "
+    "database it is: name it with scope.guard(client, name=...)"
+)
 _GRAVITY = (State.OFF, State.OK, State.WARNING, State.FAILED)
 
 
@@ -187,6 +194,15 @@ def _listed(names: Iterable[str]) -> str:
 # -- the rest ------------------------------------------------------------------------------------
 
 
+def _journal_of(guards: GuardFactory, path: Path | None) -> Check:
+    if guards.journal is None:
+        return journal(None, 0)
+    objection = problem(path) if path is not None else None
+    if objection:
+        return unusable_journal(f"{path} {objection}")
+    return journal(guards.journal.stats(), guards.wall_ns())
+
+
 def journal(stats: JournalStats | None, now_ns: int) -> Check:
     """Check the writes that wait in the journal; None: there is none."""
     if stats is None:
@@ -196,7 +212,7 @@ def journal(stats: JournalStats | None, now_ns: int) -> Check:
             detail="MNEMOSCOPE_JOURNAL is not set: writes that a store does not take are lost",
         )
     if stats.path is None:
-        return failed("journal", "its file could not be opened: writes are lost meanwhile")
+        return unusable_journal("its file could not be opened")
     troubles = list(_of_journal(stats, now_ns))
     said = troubles or ["nothing waits"]
     size = f"{stats.size_bytes:,} of {stats.max_bytes:,} bytes in {stats.path}"
@@ -204,18 +220,26 @@ def journal(stats: JournalStats | None, now_ns: int) -> Check:
     return Check(name="journal", state=state, detail="; ".join((*said, size)))
 
 
+def unusable_journal(said: str) -> Check:
+    """Return the failed check of a journal; *said* is why."""
+    return failed("journal", f"{said}; meanwhile writes may be lost and deletions refused")
+
+
 def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
-    waiting = {key: count for key, count in stats.waiting.items() if count}
-    if waiting:
+    if waiting := _counted(stats.waiting):
         age_s = max(0.0, (now_ns - (stats.oldest_ns or now_ns)) / 1e9)
-        writes = ", ".join(f"{count:,} for {key}" for key, count in sorted(waiting.items()))
-        yield f"writes wait: {writes}, the oldest for {age_s:,.0f} s"
+        yield f"writes wait: {waiting}, the oldest for {age_s:,.0f} s"
+    if parked := _counted(stats.parked):
+        yield (
+            f"writes were set aside: {parked}; look with mnemoscope journal list --parked, then "
+            "journal retry or journal drop"
+        )
     if stats.size_bytes >= _FULL * stats.max_bytes:
-        yield "the file is almost full"
-    if stats.parked:
-        parked = sorted(stats.parked.items())
-        writes = ", ".join(f"{count:,} for {store}" for store, count in parked)
-        yield f"writes were set aside: {writes}: look with mnemoscope journal list"
+        yield "it is almost full"
+
+
+def _counted(writes: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} for {store}" for store, count in sorted(writes.items()) if count)
 
 
 def variables() -> Check:

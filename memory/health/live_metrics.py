@@ -59,21 +59,22 @@ _BUDGET_CROSSINGS = counter(
     "mnemoscope_budget_crossings_total",
     "How often the budget went past the level, once in a period at most",
 )
-_JOURNAL_WAITING = LiveMetric(
+# All processes and scopes that share a journal tell the same of it: it must not be added up.
+_JOURNAL_WAITING = latest(
     "mnemoscope_journal_waiting", "Writes that wait in the journal for their store to be back"
 )
-_JOURNAL_OLDEST_SECONDS = latest(
-    "mnemoscope_journal_oldest_seconds", "How long the oldest of them has waited"
+_JOURNAL_PARKED = latest(
+    "mnemoscope_journal_parked", "Writes that were set aside: the store will not take them as is"
 )
-_JOURNAL_BYTES = LiveMetric("mnemoscope_journal_bytes", "Size of the journal's file")
-_JOURNAL_LIMIT_BYTES = LiveMetric(
+_JOURNAL_OLDEST_SECONDS = latest(
+    "mnemoscope_journal_oldest_seconds", "How long the oldest of those that wait has waited"
+)
+_JOURNAL_BYTES = latest("mnemoscope_journal_bytes", "Used size of the journal's file")
+_JOURNAL_LIMIT_BYTES = latest(
     "mnemoscope_journal_limit_bytes", "Size beyond which the journal takes nothing more"
 )
-_JOURNAL_OPEN = LiveMetric(
-    "mnemoscope_journal_open", "1 if the journal can be written, 0 if it could not be opened"
-)
-_JOURNAL_PARKED = LiveMetric(
-    "mnemoscope_journal_parked", "Writes that were set aside: the store will not take them as is"
+_JOURNAL_OPEN = latest(
+    "mnemoscope_journal_open", "1 if the journal can be read, 0 if it could not be opened"
 )
 _OPERATIONS_IN_FLIGHT = LiveMetric(
     "mnemoscope_operations_in_flight", "Calls inside a store now, the hung ones included"
@@ -109,7 +110,8 @@ class LiveMetrics:
             yield from _of_guard(guard)
         yield from self._of_lanes()
         if self._guards.journal is not None:
-            yield from _of_journal(self._guards.journal.stats(), self._guards.wall_ns())
+            stats, keeping = self._guards.journal.stats(), _keeping(self._guards)
+            yield from _of_journal(stats, keeping, self._guards.wall_ns())
         for status in self._budgets.status():
             yield from _of_budget(status)
         for site, count in list(self._guards.faults.counts.items()):
@@ -139,17 +141,28 @@ def _of_budget(status: BudgetStatus) -> Iterator[Sample]:
         yield _BUDGET_CROSSINGS.sample(count, **labels, level=level.value)
 
 
-def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[Sample]:
-    for key, waiting in stats.waiting.items():
-        yield _JOURNAL_WAITING.sample(waiting, store=key)
+def _keeping(guards: GuardFactory) -> set[str]:
+    """Return the stores whose writes are kept."""
+    # asyncio costs a tenth of the time to configure a scope; a guard has imported it already.
+    from ..guard.steps.journal import JournalWrites  # noqa: PLC0415
+
+    return {
+        guard.store
+        for guard in list(guards.guards)
+        if any(isinstance(step, JournalWrites) for step in guard.steps)
+    }
+
+
+def _of_journal(stats: JournalStats, keeping: set[str], now_ns: int) -> Iterator[Sample]:
+    for metric, counts in ((_JOURNAL_WAITING, stats.waiting), (_JOURNAL_PARKED, stats.parked)):
+        for store in sorted({*counts, *keeping}):
+            yield metric.sample(counts.get(store, 0), store=store)
     yield _JOURNAL_OLDEST_SECONDS.sample(
         0.0 if stats.oldest_ns is None else max(0.0, (now_ns - stats.oldest_ns) / 1e9)
     )
     yield _JOURNAL_BYTES.sample(stats.size_bytes)
     yield _JOURNAL_LIMIT_BYTES.sample(stats.max_bytes)
     yield _JOURNAL_OPEN.sample(float(stats.path is not None))
-    for store, parked in stats.parked.items():
-        yield _JOURNAL_PARKED.sample(parked, store=store)
 
 
 def _of_guard(guard: Guard) -> Iterator[Sample]:

@@ -9,7 +9,6 @@ and is covered by it is dropped, and what was asked for earlier but comes later 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -25,6 +24,7 @@ from ..database import Database
 from . import MAX_BYTES
 from .journal_file import JournalError, JournalFile, looking, number
 from .latest_writes import LatestWrites
+from .processes import set_aside_ended, this_process
 from .records import Sealer, Write, read_touches
 from .touches import Covered, Touches
 
@@ -126,19 +126,42 @@ class Queue:
     """
     The writes that wait for one database.
 
-    Attributes:
-        address: The database, as the file has it.
+    Args:
+        database: What they are written to.
         store: Name of the store that it is.
+        journal: The file that they wait in.
+
+    Attributes:
+        store: As given.
         busy: Held in this process by whoever has the lease.
         not_before: Monotonic seconds before which it is not worth trying.
         failures: Attempts in a row that failed.
         settled: What the store has, and the file does not say yet.
     """
 
-    def __init__(self, address: str, store: str) -> None:
-        self.address = address
+    def __init__(self, database: Database, store: str, journal: Path) -> None:
+        self._database = database
+        self._journal = journal
         self.store = store
         self.forked()
+
+    @property
+    def address(self) -> str:
+        """The database, as the file has it."""
+        if self._database.lasting:
+            return str(self._database)
+        # The file outlives the object: another process's must not be taken for it.
+        return f"{self._database} of {this_process.name}"
+
+    def claim(self) -> None:
+        """
+        Show that the database is there; inside a transaction that writes.
+
+        Raises:
+            OSError: It cannot be shown.
+        """
+        if not self._database.lasting:
+            this_process.claim(self._journal)
 
     def forked(self) -> None:
         """Begin anew: a lease is the parent's."""
@@ -180,17 +203,16 @@ class Journal:
         self._max_bytes = max_bytes
         self._clock = clock
         self._wall_ns = wall_ns
-        self._queues: dict[str, Queue] = {}
+        self._queues: dict[Database, Queue] = {}
         self.forked()
         reset_after_fork(self)
 
     def forked(self) -> None:
-        """Begin anew in a forked child: leases, and databases in memory, are the parent's."""
+        """Begin anew in a forked child: leases are the parent's."""
         self._lock = threading.RLock()
         self._is_open = False
         self._retry_at = float("-inf")
         self._seen: tuple[int, frozenset[str]] = -1, frozenset()
-        self._owner = f"process {os.getpid()} {os.urandom(4).hex()}"
         for queue in self._queues.values():
             queue.forked()
 
@@ -210,7 +232,15 @@ class Journal:
                     latest = self._path.with_name(f"{self._path.name}.latest")
                     self._latest = LatestWrites(latest, self._key)
                 self._file.open()
+                self._set_aside_ended()
                 self._is_open = True
+
+    def _set_aside_ended(self) -> None:
+        try:
+            with self._file.writing() as connection:
+                set_aside_ended(connection, self._path)
+        except OSError as exc:
+            self._faults.note("journal.processes", exc)  # they wait until it is opened again
 
     def is_open(self) -> bool:
         """Tell whether there is a file, having tried to open one; not too often, if it fails."""
@@ -228,12 +258,8 @@ class Journal:
 
     def queue(self, database: Database, store: str) -> Queue:
         """Return the queue of *database*, a store of the name *store*."""
-        address = str(database)
-        if not database.lasting:
-            # The file outlives the object: another process's must not be taken for it.
-            address = f"{address} of {self._owner}"
         with self._lock:
-            return self._queues.setdefault(address, Queue(address, store))
+            return self._queues.setdefault(database, Queue(database, store, self._path))
 
     def waits(self, queue: Queue) -> bool:
         """
@@ -556,6 +582,7 @@ def _queue_id(connection: sqlite3.Connection, queue: Queue) -> int:
     query = "SELECT id FROM queue WHERE address = ?"
     found = connection.execute(query, (queue.address,)).fetchone()
     if found is None:
+        queue.claim()
         connection.execute(
             "INSERT INTO queue (address, store) VALUES (?, ?)", (queue.address, queue.store)
         )

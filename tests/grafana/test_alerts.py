@@ -313,6 +313,40 @@ STORIES = [
         "restart: at 0 again",
         one("mnemoscope_writes_lost_total", gauge((HOUR, 0), (3, GAP), (HOUR, 0)), store="mem0"),
     ),
+    fires(
+        "JournalStuck",
+        "a store is away for an hour",
+        one("mnemoscope_journal_oldest_seconds", counter((HOUR, 60))),
+    ),
+    quiet(
+        "JournalStuck",
+        "a store is away for ten minutes, again and again",
+        one(
+            "mnemoscope_journal_oldest_seconds",
+            gauge(*[(1, 60 * n) for _ in range(6) for n in range(10)]),
+        ),
+    ),
+    quiet("JournalStuck", "idle night", one("mnemoscope_journal_oldest_seconds", gauge((480, 0)))),
+    fires(
+        "JournalParked",
+        "the first write that is set aside, once the store has kept writes before",
+        one("mnemoscope_journal_parked", gauge((HOUR, 0), (10, 1)), store="mem0"),
+    ),
+    fires(
+        "JournalParked",
+        "a process starts with one in its journal",
+        one("mnemoscope_journal_parked", gauge((HOUR, GAP), (10, 1)), store="mem0"),
+    ),
+    quiet(
+        "JournalParked",
+        "none",
+        one("mnemoscope_journal_parked", gauge((3 * HOUR, 0)), store="mem0"),
+    ),
+    quiet(
+        "JournalParked",
+        "dropped at once by whoever looked",
+        one("mnemoscope_journal_parked", gauge((20, 0), (1, 1), (20, 0)), store="mem0"),
+    ),
     # -- spend -------------------------------------------------------------------------------------
     fires(
         "FeatureSpendJump",

@@ -11,8 +11,10 @@ from textwrap import dedent
 import pytest
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.journal.journal import Journal
+from mnemoscope.memory.database import Database
+from mnemoscope.memory.journal.journal import Asked, Journal, Parked
 from mnemoscope.memory.journal.records import Write
+from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
 
 KEY = "00112233445566778899aabbccddeeff"
@@ -149,34 +151,50 @@ class TestJournal:
     @pytest.fixture
     def running(self, path):
         """The journal of an application that runs, with a write that waits."""
-        journal = Journal(path, faults=Faults())
-        journal.append(Write(id="1", key="mem0", method="add", arguments="{}", created_ns=1))
+        journal = Journal(path, key=bytes(32), faults=Faults())
+        queue = journal.queue(Database.named("mem0", "crm"), "mem0")
+        journal.append(
+            queue, Asked(Write(id="1", method="add", arguments="{}", created_ns=1), UNTOLD)
+        )
         yield journal
         journal.close()
 
     def test_what_a_running_application_has_in_it_is_seen(self, checks, running, path):
         """And left to it: nothing is claimed, taken over or made."""
-        before = sorted(path.parent.iterdir())
+        before = sorted(path.parent.iterdir()), path.read_bytes()
         found = checks()
 
         assert found["journal"]["state"] == "warning"
         assert "1 for mem0" in found["journal"]["detail"]
-        assert sorted(path.parent.iterdir()) == before
-        assert running.stats().waiting == {"mem0": 1}
+        assert (sorted(path.parent.iterdir()), path.read_bytes()) == before
 
-    def test_what_was_put_aside_is_seen(self, checks, path):
-        """Also when nothing else is left."""
-        path.with_name("journal.quarantine-1").write_bytes(b"rubble")
+    def test_what_was_set_aside_is_seen(self, checks, running):
+        """With what to do about it."""
+        queue = running.queue(Database.named("mem0", "crm"), "mem0")
+        running.settle(
+            queue, done=[], parked=[Parked(each, "KeyError") for each in running.take(queue)]
+        )
+        found = checks()
 
-        assert "journal.quarantine-1" in checks()["journal"]["detail"]
+        assert found["journal"]["state"] == "warning"
+        assert "set aside: 1 for mem0; look with mnemoscope journal" in found["journal"]["detail"]
 
-    def test_a_place_that_cannot_be_written_has_failed(self, checks, path):
-        """There would be no journal when it is needed."""
-        path.mkdir()
+    @pytest.mark.parametrize(
+        ("harm", "said"),
+        [
+            (lambda path: path.mkdir(), "is not a file"),
+            (lambda path: path.touch(0o600), "is no journal of this version"),
+            (lambda path: path.touch(0o644), "chmod 600"),
+        ],
+        ids=["a folder", "a file of another kind", "open to others"],
+    )
+    def test_what_cannot_be_a_journal_has_failed(self, checks, path, harm, said):
+        """There would be none when it is needed."""
+        harm(path)
         found = checks()
 
         assert found["journal"]["state"] == "failed"
-        assert "is a directory" in found["journal"]["detail"]
+        assert said in found["journal"]["detail"]
 
 
 class TestMetricsPort:

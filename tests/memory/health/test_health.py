@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from mnemoscope.memory import Check, Health, Mnemoscope, State, context
+from mnemoscope.memory.database import Database
 from mnemoscope.memory.health import checks as look
 from mnemoscope.memory.health.model import ask, failed
-from mnemoscope.memory.journal.journal import JournalStats
+from mnemoscope.memory.journal.codec import ArgumentCodec
+from mnemoscope.memory.journal.journal import Journal, JournalStats
+from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.limits.breaker import BreakerState
 from mnemoscope.memory.privacy.engine.redactor import RedactorHealth
 from mnemoscope.memory.privacy.models.name_model import ModelState
@@ -238,9 +241,6 @@ class TestJournal:
             "path": Path("/spool/journal"),
             "size_bytes": 46,
             "max_bytes": 1_000,
-            "waiting": {},
-            "oldest_ns": None,
-            "quarantined": (),
         }
         return JournalStats(**(known | given))
 
@@ -267,19 +267,75 @@ class TestJournal:
         assert check.detail.startswith("writes wait: 2 for mem0, 1 for qdrant, the oldest for 62 s")
 
     def test_one_that_cannot_be_opened_has_failed(self):
-        """Writes are lost meanwhile."""
-        assert look.journal(self.stats(path=None), 0).state is State.FAILED
+        """It is said what that costs."""
+        check = look.journal(self.stats(path=None), 0)
+
+        assert check.state is State.FAILED
+        assert "writes may be lost" in check.detail
 
     def test_one_that_is_almost_full_is_a_warning(self):
         """Before it takes nothing more."""
         assert "almost full" in look.journal(self.stats(size_bytes=900), 0).detail
 
-    def test_quarantine_is_named(self):
-        """Somebody has to look into it."""
-        check = look.journal(self.stats(quarantined=(Path("/spool/journal.quarantine-1"),)), 0)
+    def test_what_was_set_aside_is_told_with_what_to_do(self):
+        """It waits for somebody, not for its store."""
+        check = look.journal(self.stats(parked={"qdrant": 1, "mem0": 2}), 0)
 
         assert check.state is State.WARNING
-        assert "journal.quarantine-1" in check.detail
+        assert check.detail.startswith(
+            "writes were set aside: 2 for mem0, 1 for qdrant; look with mnemoscope journal list "
+            "--parked, then journal retry or journal drop"
+        )
+
+    @pytest.fixture
+    def path(self, tmp_path):
+        """A journal that somebody has made."""
+        path = tmp_path / "journal"
+        journal = Journal(path, key=bytes(32), faults=Faults())
+        journal.open()
+        journal.close()
+        return path
+
+    @pytest.mark.parametrize(
+        ("harm", "said"),
+        [
+            (lambda path: path.write_bytes(b"rubble" * 1_000), "is no journal of this version"),
+            (lambda path: path.write_bytes(b""), "is no journal of this version"),
+            (lambda path: path.chmod(0o640), "is open to other users (mode 0640)"),
+            (lambda path: path.unlink(), "no such file"),
+        ],
+        ids=["no database", "another's", "open to others", "gone"],
+    )
+    def test_one_that_cannot_be_used_has_failed_with_the_reason(self, make_bench, path, harm, said):
+        """Whatever was done to it while the application runs."""
+        bench = make_bench()
+        bench.journal = Journal(path, key=bytes(32), faults=Faults())
+        settings = load_settings(audit_pseudonym_key=KEY, journal=path)
+        before = by_name(look.examine(settings, bench.parts.guards, bench.budgets, 2.0))
+        harm(path)
+        after = by_name(look.examine(settings, bench.parts.guards, bench.budgets, 2.0))
+
+        assert before["journal"].state is State.OK
+        assert after["journal"].state is State.FAILED
+        assert said in after["journal"].detail
+
+    def test_a_store_whose_database_is_not_known_keeps_no_writes(self, make_bench, path):
+        """Nobody would look for that in the log of the start."""
+        bench = make_bench()
+        bench.journal = Journal(path, key=bytes(32), faults=Faults())
+        writes = JournalledWrites(
+            client=object(), row=None, methods=frozenset(), values=ArgumentCodec()
+        )
+        known = bench.guard("crm", writes=writes, database=Database.named("crm", "one"))
+        unknown = bench.guard("notes", writes=writes)
+        settings = load_settings(audit_pseudonym_key=KEY, journal=path)
+        found = by_name(look.examine(settings, bench.parts.guards, bench.budgets, 2.0))
+
+        assert [found[f"store.{each.store}"].state for each in (known, unknown)] == [
+            State.OK,
+            State.WARNING,
+        ]
+        assert "name=..." in found["store.notes"].detail
 
 
 class TestKey:

@@ -29,6 +29,7 @@ from mnemoscope.memory.journal.journal import (
     look,
 )
 from mnemoscope.memory.journal.journal_file import RESERVE_BYTES, JournalError, JournalFile
+from mnemoscope.memory.journal.processes import this_process
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.process.faults import Faults
@@ -125,12 +126,14 @@ def test_each_database_has_a_queue_of_its_own(journal):
     assert waiting(journal, OTHER) == ["b"]
 
 
-def test_a_database_in_memory_is_this_processs_alone(journal, open_journal):
+def test_a_database_in_memory_is_this_processs_alone(journal, open_journal, monkeypatch):
     """Another process has another object, whatever its number."""
     here = Database("memory", "object 1", lasting=False)
     keep(journal, "a", database=here)
 
     assert waiting(journal, here) == ["a"]
+    assert waiting(open_journal(), here) == ["a"]
+    monkeypatch.setattr(this_process, "name", "process 1 00000000")
     assert waiting(open_journal(), here) == []
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
 
+from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
+from mnemoscope.adapters.toolkit.wrapping import guard_client
 from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.health.live_metrics import LiveMetrics
+from mnemoscope.memory.journal.journal_file import JournalFile
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import breaking, scope_for_tests
 from mnemoscope.telemetry.event.event import Journalled
@@ -25,6 +30,17 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "journal"
 
 
+def guarded(scope: Mnemoscope, bare: Any, database: Database | None = None) -> Any:
+    """Return *bare* behind a guard of *scope*'s that takes it for *database*, or for itself."""
+
+    def bind(client: Any, services: Any, **options: Any) -> Any:
+        binding = ADAPTER.bind(client, services, **options)
+        return replace(binding, database=database or Database.in_memory(client))
+
+    assert scope._parts is not None
+    return guard_client(bare, replace(ADAPTER, bind=bind), scope._parts.services)
+
+
 def figures(scope: Mnemoscope) -> dict[tuple[str, ...], float]:
     assert scope._parts is not None
     samples = LiveMetrics(scope._parts.guards, scope._parts.accounting.budgets).read()
@@ -35,60 +51,79 @@ def test_a_scope_writes_what_it_could_not_when_the_store_is_back(path, eventuall
     """Without anybody calling it again."""
     bare = Plain()
     with scope_for_tests(journal=path) as (scope, sink):
-        store = scope.store(bare)
+        store = guarded(scope, bare)
         with breaking(store, "put", ConnectionError):
             store.put(("a",), "k", {"v": 1})
         there = eventually(lambda: bare.get(("a",), "k") is not None)
         empty = eventually(
             lambda: figures(scope)["mnemoscope_journal_waiting", "langgraph.store"] == 0
         )
-        scope.flush()
+        told = eventually(lambda: scope.flush() and len(sink.events) > 1)
 
-        assert there
-        assert empty
+        assert (there, empty, told) == (True, True, True)
         assert [each.journal for each in sink.events] == [Journalled.APPENDED, Journalled.REPLAYED]
 
 
-def test_closing_leaves_what_waits_to_the_next_scope(path):
-    """It is written before the next one deletes anything."""
+def test_closing_leaves_what_waits_to_the_next_scope(path, eventually):
+    """It is made again as soon as that one is used."""
     bare = Plain()
     with scope_for_tests(journal=path) as (scope, _sink):
-        store = scope.store(bare)
+        store = guarded(scope, bare)
         with breaking(store, "put", ConnectionError):
             store.put(("a",), "k", {"v": 1})
             scope.close()
     with scope_for_tests(journal=path) as (scope, sink):
-        store = scope.store(bare)
-        store.delete(("a",), "other")
-        scope.flush()
+        guarded(scope, bare).get(("a",), "other")
+        told = eventually(lambda: scope.flush() and len(sink.events) > 1)
 
+        assert told
         assert bare.get(("a",), "k").value == {"v": 1}
-        assert sink.events[0].journal is Journalled.REPLAYED
+        assert Journalled.REPLAYED in {each.journal for each in sink.events}
 
 
 def test_a_scope_tells_how_much_waits_and_for_how_long(path):
     """For alerts: before the journal is full, and when it cannot be written."""
-    with scope_for_tests(journal=path, journal_max_bytes=5_000) as (scope, _sink):
-        store = scope.store(Plain())
+    with scope_for_tests(journal=path, journal_max_bytes=100_000) as (scope, _sink):
+        store = guarded(scope, Plain())
         before = figures(scope)
         with breaking(store, "put", ConnectionError):
-            store.put(("a",), "k", {"v": 1})
+            store.put(("a",), "k", {"v": "tea " * 3_000})
             scope._parts.guards.replayer.close(5)
             after = figures(scope)
 
     waiting = ("mnemoscope_journal_waiting", "langgraph.store")
     assert (before[waiting], after[waiting]) == (0, 1)
     assert after["mnemoscope_journal_bytes",] > before["mnemoscope_journal_bytes",]
-    assert after["mnemoscope_journal_limit_bytes",] == 5_000
+    assert after["mnemoscope_journal_limit_bytes",] == 100_000
     assert (
         before["mnemoscope_journal_oldest_seconds",]
         == 0
         < after["mnemoscope_journal_oldest_seconds",]
     )
-    assert (after["mnemoscope_journal_open",], after["mnemoscope_journal_quarantined_total",]) == (
-        1,
-        0,
-    )
+    assert after["mnemoscope_journal_open",] == 1
+    assert after["mnemoscope_journal_parked", "langgraph.store"] == 0
+
+
+def test_two_scopes_that_share_a_journal_tell_the_same_of_it(path):
+    """It is not added up: what waits would be told twice."""
+    with scope_for_tests(journal=path) as (one, _), scope_for_tests(journal=path) as (two, _):
+        bare = Plain()
+        store = guarded(one, bare)
+        guarded(two, bare)
+        with breaking(store, "put", ConnectionError):
+            store.put(("a",), "k", {"v": 1})
+            for each in (one, two):
+                each._parts.guards.replayer.close(5)
+            told = [
+                sample
+                for each in (one, two)
+                for sample in LiveMetrics(each._parts.guards, each._parts.accounting.budgets).read()
+                if sample.name.startswith("mnemoscope_journal_")
+            ]
+
+    waiting = [each.value for each in told if each.name == "mnemoscope_journal_waiting"]
+    assert waiting == [1, 1]
+    assert {each.merge for each in told} == {"max"}
 
 
 def test_without_a_setting_there_is_no_journal(tmp_path):
@@ -103,11 +138,19 @@ def test_without_a_setting_there_is_no_journal(tmp_path):
 def test_the_environment_names_the_journal(path, monkeypatch):
     """As every other setting."""
     monkeypatch.setenv("MNEMOSCOPE_JOURNAL", str(path))
-    monkeypatch.setenv("MNEMOSCOPE_JOURNAL_MAX_BYTES", "4096")
+    monkeypatch.setenv("MNEMOSCOPE_JOURNAL_MAX_BYTES", "65536")
 
     settings = load_settings()
 
-    assert (settings.journal, settings.journal_max_bytes) == (path, 4096)
+    assert (settings.journal, settings.journal_max_bytes) == (path, 65_536)
+
+
+def test_a_journal_too_small_for_a_write_is_refused(path, monkeypatch):
+    """The file itself takes some of the room."""
+    monkeypatch.setenv("MNEMOSCOPE_JOURNAL_MAX_BYTES", "65535")
+
+    with pytest.raises(ConfigurationError, match="MNEMOSCOPE_JOURNAL_MAX_BYTES"):
+        load_settings()
 
 
 @pytest.mark.parametrize("mistake", ["a folder", "below a file"])
@@ -127,12 +170,12 @@ def test_a_path_that_can_never_be_a_journal_is_refused_at_once(tmp_path, mistake
 def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch):
     """The journal is tried again; meanwhile writes are lost, and counted."""
 
-    def full(*_: Any) -> None:
+    def full(_file: JournalFile) -> None:
         raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._write", full)
+    monkeypatch.setattr(JournalFile, "open", full)
     with scope_for_tests(journal=path) as (scope, sink):
-        store = scope.store(Plain())
+        store = guarded(scope, Plain())
         with breaking(store, "put", ConnectionError):
             store.put(("a",), "k", {"v": 1})
         scope.flush()

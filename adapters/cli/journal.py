@@ -1,0 +1,223 @@
+"""``mnemoscope journal``: what waits for a store, what was set aside, and what becomes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ...memory.errors import ConfigurationError
+from .exit_codes import INCOMPLETE, USAGE, CommandError, say
+from .options import Json
+
+if TYPE_CHECKING:
+    from ...memory.journal.inspection import Choice, Inspection, KeptWrite
+
+Journal = Annotated[
+    Path | None,
+    typer.Option("--journal", metavar="FILE", help="The journal. Default: MNEMOSCOPE_JOURNAL."),
+]
+DatabaseName = Annotated[
+    str | None,
+    typer.Option("--database", metavar="NAME", help="Only writes for this one, as list names it."),
+]
+Seqs = Annotated[
+    list[int] | None, typer.Argument(metavar="SEQ", help="Their places, as list has them.")
+]
+AllParked = Annotated[
+    bool, typer.Option("--all-parked", help="Instead: all writes that were set aside.")
+]
+
+journal = typer.Typer(
+    help="List, show, retry and drop the writes that wait in the write journal.",
+    no_args_is_help=True,
+)
+
+
+@journal.command("list")
+def list_(
+    database: DatabaseName = None,
+    parked: Annotated[
+        bool, typer.Option("--parked", help="Only writes that were set aside.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Show the first N writes of each database.")
+    ] = 20,
+    path: Journal = None,
+    json: Json = False,
+) -> None:
+    """
+    List what waits for each database, and what was set aside and why.
+
+    In doubt: the store may have taken it already. Shadowed: a deletion since may have covered it.
+    Content is not shown. Sets aside what belonged to a process that has ended, in memory.
+    """
+    from .journal_screen import Listing, list_document, list_screen
+
+    with _inspected(path) as found, Console(stderr=True).status("reading the journal"):
+        totals = found.totals(database)
+        writes = [
+            write
+            for each in totals
+            for write in found.writes(database=each.database, parked=parked, limit=limit)
+        ]
+    listing = Listing(
+        path=str(found.path), totals=totals, writes=writes, parked=parked, now_ns=time.time_ns()
+    )
+    if json:
+        Console().print_json(data=list_document(listing))
+    else:
+        Console().print(list_screen(listing))
+
+
+@journal.command()
+def show(
+    seq: Annotated[int, typer.Argument(metavar="SEQ", help="Its place, as list has it.")],
+    path: Journal = None,
+    json: Json = False,
+) -> None:
+    """
+    Show one write whole, with its arguments, redacted, as they are stored.
+
+    Needs the key of the application: MNEMOSCOPE_AUDIT_PSEUDONYM_KEY or its file.
+    """
+    from .journal_screen import show_document, show_screen
+
+    with _inspected(path) as found:
+        write = found.write(seq)
+    if write.write is None:
+        raise CommandError(
+            f"write {seq} cannot be opened: it is damaged, or was sealed under another key than "
+            "that of the settings; pass the application's, as MNEMOSCOPE_AUDIT_PSEUDONYM_KEY"
+        )
+    if json:
+        Console().print_json(data=show_document(write), ensure_ascii=True)
+    else:
+        Console().print(show_screen(write))
+
+
+@journal.command()
+def retry(
+    seqs: Seqs = None,
+    all_parked: AllParked = False,
+    database: DatabaseName = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also those that a deletion since may have covered.")
+    ] = False,
+    path: Journal = None,
+    json: Json = False,
+) -> None:
+    """
+    Have writes that were set aside wait again, at their places in the order.
+
+    Applications make them again by themselves. One gives way to a later write of its record, as
+    far as that is known, and else overwrites it. Exits with 3 if one was left as it is, and says
+    why.
+    """
+    from .journal_screen import document, told, told_refused
+
+    choice = _choice(seqs, database, all_parked=all_parked)
+    with _inspected(path) as found:
+        outcome = found.retry(choice, force=force)
+    if json:
+        refused = [{**document(each.write), "reason": each.reason} for each in outcome.refused]
+        waiting = [document(each) for each in outcome.writes]
+        Console().print_json(data={"retried": waiting, "refused": refused})
+    else:
+        _tell(told("waits again:", outcome.writes))
+        for line in told_refused(outcome.refused):
+            say(line)
+    raise typer.Exit(INCOMPLETE if outcome.refused else 0)
+
+
+@journal.command()
+def drop(
+    seqs: Seqs = None,
+    all_parked: AllParked = False,
+    database: DatabaseName = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do drop more than one.")] = False,
+    path: Journal = None,
+    json: Json = False,
+) -> None:
+    """
+    Delete writes from the journal for good: no store will have them. It cannot be undone.
+
+    What was dropped is printed, and a line of MNEMOSCOPE_LOG_FILE tells of it, else one on standard
+    error; there is no event of it.
+    """
+    from .journal_screen import document, told
+
+    choice = _choice(seqs, database, all_parked=all_parked)
+    if not yes and (all_parked or len(choice.seqs) > 1):
+        raise CommandError("pass --yes to drop more than one write. Nothing was changed.", USAGE)
+    with _inspected(path) as found:
+        dropped = found.drop(choice)
+    if json:
+        Console().print_json(data={"dropped": [document(each) for each in dropped]})
+    else:
+        _tell(told("dropped", dropped))
+    if dropped:
+        _log(found.path, dropped)
+
+
+def _choice(seqs: list[int] | None, database: str | None, *, all_parked: bool) -> Choice:
+    if bool(seqs) == all_parked:
+        raise ConfigurationError("pass the places of writes, or --all-parked")
+    from ...memory.journal.inspection import Choice
+
+    return Choice(seqs=tuple(seqs or ()), all_parked=all_parked, database=database)
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line)  # noqa: T201 - the answer, for scripts too
+
+
+def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
+    """Tell of what was *dropped* where the application's events are told."""
+    from ...memory.settings import load_settings
+    from ...telemetry.event.text import json_text, utc_text
+
+    seqs = [each.seq for each in dropped]
+    message = f"{len(seqs):,} dropped by hand from the journal {journal_path}"
+    line = {
+        "time": utc_text(time.time_ns() // 1_000),
+        "level": "WARNING",
+        "message": message,
+        "seqs": seqs,
+    }
+    path = load_settings().log_file
+    if path is None:
+        say(message)
+        return
+    try:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json_text(line) + "\n")
+    except OSError as exc:
+        say(f"{message}; {path} could not be told: {(exc.strerror or '').lower()}")
+
+
+@contextmanager
+def _inspected(path: Path | None) -> Generator[Inspection]:
+    """Look at the journal at *path*, or the configured one; what is wrong is a user's mistake."""
+    from ...memory.build import configured_keys
+    from ...memory.journal.inspection import Inspection, InspectionError
+    from ...memory.settings import load_settings
+
+    settings = load_settings()
+    chosen = path or settings.journal
+    if chosen is None:
+        raise ConfigurationError(
+            "MNEMOSCOPE_JOURNAL is not set, so no write is kept: set it as the application has it, "
+            "or pass --journal FILE"
+        )
+    keys = configured_keys(settings)
+    try:
+        yield Inspection(chosen, key=None if keys is None else keys.key("journal"))
+    except InspectionError as exc:
+        raise CommandError(str(exc)) from exc

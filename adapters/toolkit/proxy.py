@@ -260,7 +260,7 @@ def _mark_coroutine_function(thing: Any) -> None:
     if sys.version_info >= (3, 12):
         inspect.markcoroutinefunction(thing)
     else:
-        thing._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined]
+        vars(thing)["_is_coroutine"] = vars(asyncio.coroutines)["_is_coroutine"]
 
 
 def _repr(self: Any) -> str:

@@ -190,11 +190,17 @@ class JournalFile:
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Make the tables of an empty file; refuse somebody else's before it is changed."""
-        version = tuple(number(connection, each) for each in ("application_id", "user_version"))
+        try:
+            version = tuple(number(connection, each) for each in ("application_id", "user_version"))
+        except sqlite3.DatabaseError as exc:
+            if getattr(exc, "sqlite_errorname", None) != "SQLITE_NOTADB":
+                raise
+            version = (-1, -1)
         is_empty = version == (0, 0) and number(connection, "schema_version") == 0
         if version != (_APPLICATION_ID, _VERSION) and not is_empty:
             raise ConfigurationError(
-                f"{self.path} is no journal of this version: choose another file"
+                f"{self.path} is no journal of this version: choose another file, and have the "
+                "version that wrote it make what waits in it"
             )
         if is_empty:
             connection.execute(_SCHEMA[0])  # not possible in a transaction, nor later

@@ -345,6 +345,7 @@ class Replay:
             self._stop(entry, call, batch, exc.__cause__)
         except Exception as exc:  # noqa: BLE001 - it would be no other the next time
             batch.parked.append(Parked(entry, error_name(exc)))
+            self._odd = 0  # should it be tried again one day, it has all its tries
             self._faults.note("journal.parked", exc)
         else:
             self.journal.note_written(self.queue, touches, created_ns)

@@ -432,14 +432,15 @@ def test_somebody_elses_database_is_refused_and_left_as_it_is(path, open_journal
     assert path.read_bytes() == before
 
 
-def test_a_damaged_file_is_not_opened_and_left_as_it_is(path, open_journal):
-    """Nothing of what may be saved from it is overwritten."""
-    path.write_bytes(b"not a database" * 100)
+@pytest.mark.parametrize("content", [b"not a database" * 100, b"\x89mnemo\r\n" + bytes(500)])
+def test_what_is_no_database_is_refused_and_left_as_it_is(path, open_journal, content):
+    """A file of another program, or a journal of 0.1, whose writes only 0.1 can make."""
+    path.write_bytes(content)
     path.chmod(0o600)
 
-    with pytest.raises(JournalError, match="SQLITE_NOTADB"):
+    with pytest.raises(ConfigurationError, match="no journal of this version"):
         open_journal()
-    assert path.read_bytes() == b"not a database" * 100
+    assert path.read_bytes() == content
 
 
 def test_a_journal_that_cannot_be_opened_is_tried_again_later(path, faults, clock):

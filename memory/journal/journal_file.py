@@ -16,6 +16,7 @@ import fcntl
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -76,6 +77,7 @@ class JournalFile:
         self._connections: list[sqlite3.Connection] = []  # the writer, the reader
         self._inode: tuple[int, int] | None = None
         self._turns = -1
+        weakref.finalize(self, _close, self._connections)
         reset_after_fork(self)
 
     def forked(self) -> None:
@@ -83,7 +85,7 @@ class JournalFile:
         for each in self._connections:
             # A reference that is never given back: no destructor may close this connection.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
-        self._connections = []
+        self._connections.clear()
         self._end_turns()
 
     def open(self) -> None:
@@ -157,11 +159,9 @@ class JournalFile:
     def close(self) -> None:
         """Let go of the file."""
         with self._writing, self._reading:
-            connections, self._connections = self._connections, []
             if self._turns != -1:
                 with suppress(OSError), self._turn():
-                    for each in connections:
-                        each.close()
+                    _close(self._connections)
             self._end_turns()
 
     # -- opening -----------------------------------------------------------------------------------
@@ -171,9 +171,7 @@ class JournalFile:
         found = self.path.stat()
         if self._connections and self._inode == (found.st_dev, found.st_ino):
             return self._connections
-        for each in self._connections:  # it was replaced
-            each.close()
-        self._connections = []
+        _close(self._connections)  # it was replaced
         if self._turns == -1:
             lock = self.path.with_name(f"{self.path.name}.lock")
             self._turns = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
@@ -181,7 +179,7 @@ class JournalFile:
             writer = _connected(self.path)
             try:
                 self._check(writer)
-                self._connections = [writer, _connected(self.path)]
+                self._connections += writer, _connected(self.path)
             except BaseException:
                 writer.close()
                 raise
@@ -296,6 +294,12 @@ def looking(path: Path) -> Generator[sqlite3.Connection]:
     except sqlite3.Error as exc:
         name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
         raise JournalError(path, name) from None
+
+
+def _close(connections: list[sqlite3.Connection]) -> None:
+    for each in connections:
+        each.close()
+    connections.clear()
 
 
 def _connected(path: Path) -> sqlite3.Connection:

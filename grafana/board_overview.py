@@ -332,6 +332,23 @@ def _writes() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
+                title="Checkpoints: conflicts",
+                shows="Threads of a degraded checkpointer that somebody else changed while writes "
+                "to them waited in a process.",
+                act="the thread is theirs; what waited is kept beside it, as "
+                "<thread_id>:mnemoscope:1. The warning in the log says which store.",
+                unit="short",
+                span=12,
+                steps={1: ODD},
+            ),
+            Query(
+                expr="sum by (store) "
+                f"(increase(mnemoscope_checkpoint_conflicts_total{{{STORE}}}[1h]))",
+                legend="{{store}} in an hour",
+            ),
+        ),
+        lines(
+            About(
                 title="Journal: space used",
                 shows="Used share of the journal's file; 1 if the file could not be opened.",
                 act="at 100 % further writes are lost: raise MNEMOSCOPE_JOURNAL_MAX_BYTES, or "

@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
@@ -14,6 +15,10 @@ from mnemoscope.telemetry.event.trace import TraceRef
 
 pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres", "crash_report"]
 """Modules of tests/shared, which pyproject.toml puts on the path."""
+
+# No test depends on the machine's speed.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 SECRET = b"sixteen bytes or more"
 

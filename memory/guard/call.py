@@ -18,7 +18,7 @@ from ..limits.class_limits import ClassLimits
 from .operation import NO_SUMMARY, Arguments, Method, Summary
 
 if TYPE_CHECKING:
-    from ..journal.replay import Kept
+    from ..journal.records import Kept
     from ..privacy.engine.redaction import Redaction
 
 

@@ -61,10 +61,8 @@ _IMPORTED_LATE = (
     ".outages",
     ".steps.classify",
     ".steps.deadline",
-    ".steps.journal",
+    ".steps.count_lost",
     ".steps.retry",
-    "..journal.replay",
-    "..journal.replayed_call",
 )
 
 
@@ -162,8 +160,8 @@ class GuardFactory:
         from .failures import Failures  # noqa: PLC0415
         from .guard import Guard  # noqa: PLC0415
         from .steps.classify import Classify  # noqa: PLC0415
+        from .steps.count_lost import CountLostWrites  # noqa: PLC0415
         from .steps.deadline import Deadline  # noqa: PLC0415
-        from .steps.journal import CountLostWrites  # noqa: PLC0415
         from .steps.retry import Retry  # noqa: PLC0415
 
         limits = limits_by_class(self.policy, self.clock)
@@ -241,15 +239,15 @@ class GuardFactory:
         classify: Classify,
         report: Report,
     ) -> JournalWrites | None:
-        from ..journal.replay import Replay  # noqa: PLC0415 - see `guard`
-        from ..journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - see `guard`
-        from .steps.journal import JournalWrites  # noqa: PLC0415 - see `guard`
-
         if self.journal is None or writes is None:
             return None
         if database is None:
             logger.warning(NOT_KEPT, store)
             return None
+        from ..journal.replay import Replay  # noqa: PLC0415 - they import sqlite3
+        from ..journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - they import sqlite3
+        from .steps.journal import JournalWrites  # noqa: PLC0415 - they import sqlite3
+
         calls = ReplayedCalls(
             redactor=self.redactor,
             limits=limits,

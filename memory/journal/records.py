@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .touches import Touches
 
@@ -45,6 +45,13 @@ class Write:
     trace_id: int = 1
     span_id: int = 1
     sampled: bool = False
+
+
+class Kept(NamedTuple):
+    """Where a call waits in the journal."""
+
+    seq: int
+    write: Write
 
 
 class Sealer:

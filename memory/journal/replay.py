@@ -36,7 +36,7 @@ from ..guard.steps.deadline import Deadline
 from ..guard.steps.report import Report
 from ..limits.workers import Expired, Workers
 from .journal import Entry, Journal, Parked, Queue
-from .records import Write
+from .records import Kept, Write
 from .replayed_call import ReplayedCalls
 from .touches import Covered
 from .writes import JournalledWrites
@@ -80,13 +80,6 @@ class Lease(NamedTuple):
 
     lock: FileLock
     busy: threading.Lock
-
-
-class Kept(NamedTuple):
-    """Where a call waits in the journal."""
-
-    seq: int
-    write: Write
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 _NONE: frozenset[str] = frozenset()
@@ -19,7 +19,7 @@ class Covered(Enum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touches:
     """
-    The part of a database that a call changes.
+    The part of a database that a call changes. Its `repr` shows no names.
 
     Attributes:
         within: The collection, or what else holds the records apart: records of the same name in
@@ -33,9 +33,9 @@ class Touches:
         unknown: More within it, which cannot be told from the arguments.
     """
 
-    within: str = ""
-    records: frozenset[str] = _NONE
-    owners: frozenset[str] = _NONE
+    within: str = field(default="", repr=False)
+    records: frozenset[str] = field(default=_NONE, repr=False)
+    owners: frozenset[str] = field(default=_NONE, repr=False)
     everything: bool = False
     partly: bool = False
     unknown: bool = False

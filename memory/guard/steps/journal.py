@@ -25,35 +25,19 @@ from ....telemetry.process.faults import Faults
 from ....telemetry.process.fork import reset_after_fork
 from ...errors import StoreUnavailableError
 from ...journal.journal import Asked, Dropped
-from ...journal.records import Write
-from ...journal.replay import KEEP_S, Kept, Lease, Replay
+from ...journal.records import Kept, Write
+from ...journal.replay import KEEP_S, Lease, Replay
 from ...journal.replayer import Replayer
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Workers
 from ..call import Call
 from ..operation import Method
-from ..step import NOTHING, Faces
+from ..step import Faces
+from .count_lost import count_lost
 from .report import Report
 
 _BEHIND = "earlier writes wait in the journal"
 _UNREAD = "the journal cannot be read, and what waits in it may bring back what is deleted"
-_WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
-
-
-class CountLostWrites:
-    """Counts writes that the store did not take, where there is no journal to keep them."""
-
-    def faces(self, method: Method) -> Faces:
-        """Return the face after the store, for writes."""
-        return Faces(after=count_lost) if method.op_class in _WRITES else NOTHING
-
-
-def count_lost(call: Call) -> None:
-    """Mark the write of *call* as lost, if nothing has it."""
-    if not call.neutral or call.late or call.status is Status.REFUSED:
-        return
-    if call.journal is Journalled.NO:
-        call.journal = Journalled.LOST
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from ..operation import Method
 from ..step import NOTHING, Faces
 
 _POLL_S = 0.02
-_WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
 
 class LateWrites:
@@ -83,7 +82,7 @@ class WaitForLateWrites:
 
     def faces(self, method: Method) -> Faces:
         """Return what is done for writes and for deletions."""
-        if method.op_class in _WRITES:
+        if method.op_class is OperationClass.REMEMBER:
             return Faces(after=self._note_late)
         if method.op_class is OperationClass.FORGET:
             return Faces(self._wait, self._doubt, self._await)

@@ -242,7 +242,7 @@ async def test_a_write_that_is_made_again_carries_the_ids_of_that(
         result = {"operation_id": 1, "status": "completed"}
         return httpx.Response(next(statuses), json={"result": result, "status": "ok", "time": 0})
 
-    asked = remote(answer)
+    asked = remote(answer, name="qdrant.test")
     await asked("set_payload", COLLECTION, payload={"size": 1}, points=[1])
     await replay(asked.client, is_async=client_type is AsyncQdrantClient)
 

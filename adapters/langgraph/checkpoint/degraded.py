@@ -399,8 +399,8 @@ def _reached(call: Call) -> bool:
     return call.admission is not None and (call.error is None or call.outage)
 
 
-def _is_synchronous(saver: Any) -> bool:
-    return type(saver).put is not _Base.put
+def _is_synchronous(saver: object) -> bool:
+    return getattr(type(saver), "put", None) is not getattr(_Base, "put", None)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -343,7 +343,7 @@ def _writes() -> tuple[AnyPanel, ...]:
             ),
             Query(
                 expr="sum by (store) "
-                f"(increase(mnemoscope_checkpoint_conflicts_total{{{STORE}}}[1h]))",
+                f"(increase(mnemoscope_checkpoint_conflicts_total{{{STORE}}}[1h])) or vector(0)",
                 legend="{{store}} in an hour",
             ),
         ),

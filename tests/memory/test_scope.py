@@ -273,7 +273,8 @@ class TestScope:
         before = set(threading.enumerate())
         scope = Mnemoscope(load_settings(audit_pseudonym_key=KEY, pii_model="none"), only_sinks=[])
 
-        assert set(threading.enumerate()) == before
+        # Idle workers of others may end meanwhile.
+        assert set(threading.enumerate()) <= before
         scope.close()
 
     def test_a_key_is_made_where_none_is_given(self, tmp_path):

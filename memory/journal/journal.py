@@ -529,6 +529,9 @@ class Journal:
         """Let go. What waits stays in the file; the next call opens it again."""
         with self._lock:
             self._is_open = False
+            latest, self._latest = self._latest, None
+            if latest is not None:
+                latest.close()
             self._file.close()
 
 

@@ -113,7 +113,8 @@ def test_store_restart(
     def stored() -> int:
         # On a connection of its own: the pool has not noticed yet.
         with psycopg.connect(postgres_url) as connection:
-            return connection.execute("select count(*) from store").fetchone()[0]
+            count = "select count(*) from store where prefix = 'notes'"
+            return connection.execute(count).fetchone()[0]
 
     came_back = eventually(lambda: stored() == 6, 30)
     seen("5 writes waited and were made again")

@@ -29,7 +29,7 @@ def test_what_is_lost_is_told(degraded, patient, collector, caplog):
     for step, on in (("2", "1"), ("3", "2"), ("4", "3")):
         put(saver, step, on)
     with caplog.at_level(logging.WARNING, "mnemoscope"):
-        patient.parts.close(2)
+        patient.parts.close(20)
     lost = [each for each in collector.collected if each.journal is Journalled.LOST]
     health = examine(load_settings(), patient.parts.guards, patient.budgets, 2.0)
     check = next(each for each in health.checks if each.name == "store.langgraph.checkpoint")
@@ -50,7 +50,7 @@ def test_what_can_be_written_is_written(degraded, patient, collector):
     put(saver, "2", "1")
     guard_of(saver).waiting[0]._not_before = float("inf")
     bare.plug.out = False
-    patient.parts.close(2)
+    patient.parts.close(20)
 
     assert steps(bare) == ["2", "1"]
     assert left(collector)[Journalled.LOST] == 0
@@ -67,7 +67,7 @@ def test_clients_of_one_database_lose_each_write_once(degraded, patient, collect
     put(first, "2", "1")
     put(second, "3", "2")
     guard_of(second).waiting[0]._not_before = float("inf")
-    patient.parts.close(2)
+    patient.parts.close(20)
 
     assert left(collector)[Journalled.LOST] == left(collector)[Journalled.APPENDED] == 2
 
@@ -77,7 +77,7 @@ def test_nothing_waits_afterwards(degraded, patient):
     bare = Memory()
     saver = degraded(bare)
     put(saver, "1")
-    patient.parts.close(2)
+    patient.parts.close(20)
     bare.plug.out = True
     with pytest.raises(ConnectionError):
         put(saver, "2", "1")

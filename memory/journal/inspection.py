@@ -29,7 +29,6 @@ _REASONS = {
     "SQLITE_BUSY": "is being written by another process all the time: try again",
     "SQLITE_FULL": "cannot be written: the disk is full",
 }
-_FULL = {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN"}
 
 _COLUMNS = (
     "waiting.seq, queue.store, queue.address, created_ns, in_doubt, lands_until_s, parked, "
@@ -254,23 +253,18 @@ class Inspection:
         Raises:
             InspectionError: One of them is not there, or the file cannot be written.
         """
-        try:
-            return self._drop(choice)
-        except InspectionError as exc:
-            cause = exc.__cause__
-            is_full = isinstance(cause, JournalError) and cause.reason in _FULL
-            if not (is_full and JournalFile(self.path).give_up_reserve()):
-                raise
-            return self._drop(choice)
+        with _told(self.path), closing(JournalFile(self.path)) as file:
+            found = file.with_room(lambda: self._drop(file, choice))
+            with suppress(OSError):
+                file.erase()  # else whoever writes next does
+        return found
 
-    def _drop(self, choice: Choice) -> list[KeptWrite]:
-        with self._writing() as connection:
+    def _drop(self, file: JournalFile, choice: Choice) -> list[KeptWrite]:
+        with file.writing() as connection:
             found = self._chosen(connection, choice)
             connection.executemany(
                 "DELETE FROM waiting WHERE seq = ?", [(each.seq,) for each in found]
             )
-        with suppress(OSError), closing(JournalFile(self.path)) as file:
-            file.erase()  # else whoever writes next does
         return found
 
     # -- the file ----------------------------------------------------------------------------------

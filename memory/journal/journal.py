@@ -22,7 +22,7 @@ from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
 from . import MAX_BYTES
-from .journal_file import JournalError, JournalFile, looking, number
+from .journal_file import JournalFile, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
 from .records import Sealer, Write, read_touches
@@ -429,7 +429,7 @@ class Journal:
             ("UPDATE waiting SET in_doubt = 0 WHERE seq = ?", [(seq,) for seq in untried]),
             ("UPDATE waiting SET lands_until_s = ? WHERE seq = ?", [(until, s) for s in flying]),
         )
-        self._with_room(lambda: self._apply(changes))
+        self._file.with_room(lambda: self._apply(changes))
         queue.settled.clear()
 
     def _apply(self, changes: Iterable[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
@@ -440,17 +440,6 @@ class Journal:
         if not left[0]:
             self._file.erase()
             self._file.lay_reserve()
-
-    def _with_room(self, work: Callable[[], None]) -> None:
-        """Do *work*; where the disk is full, once more in the room of the reserve."""
-        try:
-            work()
-        except JournalError as exc:
-            if exc.reason not in {"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN"}:
-                raise
-            if not self._file.give_up_reserve():
-                raise
-            work()
 
     # -- deletions ----------------------------------------------------------------------------
 
@@ -466,9 +455,7 @@ class Journal:
         Raises:
             OSError: It could not be noted, so it must not be made.
         """
-        found: list[Dropped] = []
-        self._with_room(lambda: found.append(self._forget(queue, deleted, leased=leased)))
-        return found[-1]
+        return self._file.with_room(lambda: self._forget(queue, deleted, leased=leased))
 
     def _forget(self, queue: Queue, deleted: Touches, *, leased: bool) -> Dropped:
         touches, now_ns = self._sealer.touched(deleted), self._wall_ns()

@@ -17,15 +17,18 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from ...telemetry.files.permissions import permission_problem
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..errors import ConfigurationError
+
+T = TypeVar("T")
 
 BUSY_S = 4.0
 """Seconds to wait for other processes."""
@@ -41,6 +44,7 @@ _PRAGMAS = (
     "PRAGMA secure_delete = ON",
     "PRAGMA trusted_schema = OFF",
 )
+_NO_ROOM = frozenset({"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN"})
 _POLL_S = 0.001
 _SCHEMA = (
     "PRAGMA auto_vacuum = INCREMENTAL",
@@ -113,7 +117,7 @@ class JournalFile:
         Raises:
             OSError: It could not be made, and nothing has changed.
         """
-        with self._writing, self._explained():
+        with self._writing, _explained(self.path):
             connection = self._opened()[0]
             with self._turn():
                 connection.execute("BEGIN IMMEDIATE")
@@ -132,7 +136,7 @@ class JournalFile:
         Raises:
             OSError: Some of it is still there: somebody reads, or the disk fails.
         """
-        with self._writing, self._explained():
+        with self._writing, _explained(self.path):
             connection = self._opened()[0]
             with self._turn():
                 connection.execute("PRAGMA incremental_vacuum").fetchall()
@@ -151,9 +155,9 @@ class JournalFile:
             OSError: The file cannot be read.
         """
         if not self._connections:
-            with self._writing, self._explained():
+            with self._writing, _explained(self.path):
                 self._opened()
-        with self._reading, self._explained():
+        with self._reading, _explained(self.path):
             yield self._connections[1]
 
     def close(self) -> None:
@@ -231,15 +235,21 @@ class JournalFile:
         if fd != -1:
             os.close(fd)
 
-    @contextmanager
-    def _explained(self) -> Generator[None]:
-        try:
-            yield
-        except sqlite3.Error as exc:
-            name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
-            raise JournalError(self.path, name) from None
-
     # -- room --------------------------------------------------------------------------------
+
+    def with_room(self, work: Callable[[], T]) -> T:
+        """
+        Return what *work* does; where the disk is full, in the room of the reserve.
+
+        Raises:
+            OSError: There is no reserve, or it is another failure.
+        """
+        try:
+            return work()
+        except JournalError as exc:
+            if exc.reason not in _NO_ROOM or not self.give_up_reserve():
+                raise
+        return work()
 
     def lay_reserve(self) -> None:
         """Have some room on the disk that nobody else can take, if there is any."""
@@ -284,13 +294,21 @@ def looking(path: Path) -> Generator[sqlite3.Connection]:
     Raises:
         OSError: It cannot be read, or is none.
     """
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    with (
+        _explained(path),
+        closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection,
+    ):
+        if number(connection, "application_id") != _APPLICATION_ID:
+            raise JournalError(path, "SQLITE_NOTADB")
+        connection.execute("BEGIN")
+        yield connection
+
+
+@contextmanager
+def _explained(path: Path) -> Generator[None]:
     try:
-        address = f"file:{quote(str(path.absolute()))}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
-            if number(connection, "application_id") != _APPLICATION_ID:
-                raise JournalError(path, "SQLITE_NOTADB")
-            connection.execute("BEGIN")
-            yield connection
+        yield
     except sqlite3.Error as exc:
         name = getattr(exc, "sqlite_errorname", None) or type(exc).__name__
         raise JournalError(path, name) from None

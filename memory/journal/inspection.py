@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ...telemetry.files.permissions import permission_problem
 from ..errors import ConfigurationError
-from .journal import HUNG_S
+from .journal import HUNG_S, is_at_work
 from .journal_file import JournalError, JournalFile, looking
 from .processes import ENDED, set_aside_ended
 from .records import Sealer, Write
@@ -301,7 +301,7 @@ class Inspection:
                 database=address,
                 since_ns=created_ns,
                 in_doubt=bool(in_doubt),
-                in_flight=now < lands_s <= now + HUNG_S,
+                in_flight=is_at_work(lands_s, now),
                 parked=parked,
                 shadowed=bool(shadowed),
                 size_bytes=size_bytes,

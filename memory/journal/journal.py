@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +35,7 @@ HUNG_S = 60.0
 _RETRY_S = 30.0
 """Seconds until a journal that could not be opened is tried again."""
 
+_LEASE_BYTES = 8
 _BATCH, _BATCH_BYTES = 256, 4 * 1024 * 1024
 _REMEMBERED_NS = 3_600 * 10**9
 """How long a deletion is remembered: no call lasts longer."""
@@ -302,9 +304,8 @@ class Journal:
         Raises:
             OSError: No lock file can be made.
         """
-        with self._file.writing() as connection:
-            number_ = _queue_id(connection, queue)
-        return try_lock(self._path.with_name(f"{self._path.name}.queue-{number_}"))
+        name = blake2b(queue.address.encode(), digest_size=_LEASE_BYTES).hexdigest()
+        return try_lock(self._path.with_name(f"{self._path.name}.queue-{name}"))
 
     # -- one write --------------------------------------------------------------------------------
 
@@ -380,8 +381,7 @@ class Journal:
             size = 0
             for seq, write_id, in_doubt, lands_until_s, sealed in rows:
                 size += len(sealed)
-                # Farther off than any call lasts: the machine was started anew since.
-                if now < lands_until_s <= now + HUNG_S or (found and size > _BATCH_BYTES):
+                if is_at_work(lands_until_s, now) or (found and size > _BATCH_BYTES):
                     break
                 if seq not in queue.settled:
                     found.append(Entry(seq, self._read(sealed, write_id), bool(in_doubt)))
@@ -485,7 +485,7 @@ class Journal:
         found, deleted, now = _Covered(), read_touches(touches), self._clock()
         for seq, in_doubt, lands_until_s, parked, touched in rows:
             covered = deleted.covers(read_touches(touched))
-            lands = now < lands_until_s <= now + HUNG_S
+            lands = is_at_work(lands_until_s, now)
             at_rest = parked is not None or (not lands and (leased or not in_doubt))
             if covered is Covered.YES and at_rest:
                 found.dropped.append(seq)
@@ -520,6 +520,12 @@ class Journal:
             if latest is not None:
                 latest.close()
             self._file.close()
+
+
+def is_at_work(lands_until_s: float, now_s: float) -> bool:
+    """Tell whether a store may be at work on a write, by the time that the file has for it."""
+    # Farther off than any call lasts: the machine was started anew since.
+    return now_s < lands_until_s <= now_s + HUNG_S
 
 
 def look(path: Path, max_bytes: int) -> JournalStats:

@@ -90,26 +90,28 @@ class WaitForLateWrites:
 
     def _note_late(self, call: Call) -> None:
         if call.late and not call.ended and call.admission is not None:
-            touches = self._touches(call.method.name, call.arguments)
-            self._late.add(self._database, call, touches)
+            self._late.add(self._database, call, self._touched(call))
 
     def _wait(self, call: Call) -> None:
-        until = self._until(call)
-        while (late := self._covered(call)) and self._clock() < until:
+        until, deleted = self._until(call), self._touched(call)
+        while (late := self._covered(deleted)) and self._clock() < until:
             time.sleep(_POLL_S)
         call.undone_by = late
 
     async def _await(self, call: Call) -> None:
         import asyncio  # noqa: PLC0415 - it runs already, and costs time to configure a scope
 
-        until = self._until(call)
+        until, deleted = self._until(call), self._touched(call)
         # A store does not say when it has finished.
-        while (late := self._covered(call)) and self._clock() < until:  # noqa: ASYNC110
+        while (late := self._covered(deleted)) and self._clock() < until:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         call.undone_by = late
 
-    def _covered(self, call: Call) -> Iterable[Call]:
-        return self._late.covered(self._database, self._touches(call.method.name, call.arguments))
+    def _touched(self, call: Call) -> Touches:
+        return self._touches(call.method.name, call.arguments)
+
+    def _covered(self, deleted: Touches) -> Iterable[Call]:
+        return self._late.covered(self._database, deleted)
 
     def _until(self, call: Call) -> float:
         # The other half of the deadline is the store's.

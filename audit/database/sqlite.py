@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import may_write
 from .database import Value, insert_statement
 from .errors import AuditError, reason_of
@@ -161,7 +162,7 @@ class SqliteDatabase:
     # -- opening -----------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        _create(self._path)
+        create_private(self._path)
         lock_path = self._path.with_name(self._path.name + "-lock")
         self._turn_fd = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -251,14 +252,6 @@ def _take_turn(fd: int, label: str) -> None:
             time.sleep(0.001)
         else:
             return
-
-
-def _create(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        # Only a file that is new is opened here: closing a descriptor of a live database would
-        # drop this process's locks on it.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _connect(path: Path) -> sqlite3.Connection:

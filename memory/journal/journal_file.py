@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from ...telemetry.files.permissions import permission_problem
+from ...telemetry.files.permissions import create_private, permission_problem
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..errors import ConfigurationError
@@ -100,8 +100,7 @@ class JournalFile:
             ConfigurationError: Other users can read it, or it is no journal of this version.
             OSError: It cannot be created, opened or written.
         """
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        create_private(self.path)
         objection = permission_problem(self.path)
         if objection:
             raise ConfigurationError(f"the journal {self.path} {objection}")

@@ -1,9 +1,26 @@
-"""A check that a file with a secret is accessible to its owner alone."""
+"""Files with a secret: made for their owner alone, and checked to be so."""
 
 from __future__ import annotations
 
+import os
 import stat
+from contextlib import suppress
 from pathlib import Path
+
+
+def create_private(path: Path) -> None:
+    """
+    Create *path*, and its folder, for their owner alone, if they are missing.
+
+    A file that is there is not opened: closing a descriptor of a live database would drop this
+    process's locks on it.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def permission_problem(path: Path) -> str | None:

@@ -16,7 +16,6 @@ rollback mode with ``secure_delete``: erased data stays in no page, write-ahead 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -25,7 +24,7 @@ from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
-from ....telemetry.files.permissions import permission_problem
+from ....telemetry.files.permissions import create_private, permission_problem
 from ....telemetry.process.fork_lock import ForkLock
 from ...errors import ConfigurationError, MnemoscopeError, UncertainErasureError, VaultError
 from .vault_keys import VaultCustomer, VaultSecrets
@@ -121,9 +120,7 @@ class VaultFile:
             OSError: It cannot be created.
             sqlite3.Error: It is not a vault, or cannot be opened or written.
         """
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        create_private(self.path)
         objection = permission_problem(self.path)
         if objection:
             raise ConfigurationError(f"the vault {self.path} {objection}")

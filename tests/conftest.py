@@ -16,6 +16,19 @@ from mnemoscope.telemetry.event.trace import TraceRef
 pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres", "crash_report"]
 """Modules of tests/shared, which pyproject.toml puts on the path."""
 
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marker of tests that are to run while their process is small."""
+    config.addinivalue_line(
+        "markers", "forks_often: Runs first: a fork copies the tables of all that a process holds."
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests that fork again and again before those that fill the process."""
+    items.sort(key=lambda each: each.get_closest_marker("forks_often") is None)
+
+
 # No test depends on the machine's speed.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")

@@ -157,6 +157,7 @@ def test_multiprocess_mode_adds_up_all_processes(tmp_path):
     assert samples["mnemoscope_operations_in_flight"] == 4
 
 
+@pytest.mark.forks_often
 def test_a_fork_in_the_middle_of_a_write_leaves_a_working_child(registry, event_factory):
     """A child forked while another thread counts can count and be scraped."""
     sink = PrometheusSink(registry=registry)

@@ -19,6 +19,8 @@ from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.faults import Faults
 
+pytestmark = pytest.mark.forks_often
+
 OLD, NEW = "00112233445566778899aabbccddeeff", "ffeeddccbbaa99887766554433221100"
 ADA, BOB, EVE = (VaultCustomer(each, "acme") for each in ("ada", "bob", "eve"))
 NAMES = {f"<PERSON_{number:016x}>": f"name {number}" for number in range(3)}

@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service soak journal-histories lint bench bench-loop bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -76,6 +76,9 @@ bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-
 
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) tests/faults/service.py $(ARGS)
+
+servers: $(STAMP)  ## Write through gunicorn and uvicorn, seven ways, while the store breaks: ARGS="--writes N"
+	@$(PY) tests/faults/servers.py $(ARGS)
 
 phoenix: $(STAMP)  ## Run the demo against Arize Phoenix and check its traces: make phoenix ARGS=--keep
 	@test -d .venv-phoenix || { echo "==> building .venv-phoenix (once; a few minutes)"; $(PYTHON) -m venv .venv-phoenix; }

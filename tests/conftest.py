@@ -7,13 +7,20 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 
-pytest_plugins = ["receivers", "back_ends", "fault_report", "postgres", "crash_report"]
+pytest_plugins = [
+    "patience",
+    "receivers",
+    "back_ends",
+    "fault_report",
+    "postgres",
+    "crash_report",
+]
 """Modules of tests/shared, which pyproject.toml puts on the path."""
 
 
@@ -30,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # No test depends on the machine's speed.
-settings.register_profile("unhurried", deadline=None)
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 SECRET = b"sixteen bytes or more"

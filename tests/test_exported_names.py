@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from patience import GIVE_UP_S
 
 PACKAGES = ("memory", "telemetry", "adapters", "audit", "demo", "hybrid_search")
 CODE = """
@@ -62,7 +63,7 @@ def exported(order: list[str]) -> dict[str, list[str | None]]:
         input=json.dumps([order, modules()]),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=GIVE_UP_S,
         check=True,
     )
     found: dict[str, list[str | None]] = json.loads(done.stdout)

@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from patience import GIVE_UP_S
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("memory", "telemetry", "adapters", "audit")
@@ -230,7 +231,11 @@ def test_importing_a_package_costs_nothing(module, heavy):
         """
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
     )
 
     assert done.stdout.strip() == "[] 1"
@@ -255,7 +260,11 @@ def test_the_first_call_of_an_observed_function_imports_nothing_of_ours():
         """
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
     )
 
     assert done.stdout.strip() == "[]"

@@ -6,13 +6,13 @@ import atexit
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from bench import Bench, journalling
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.journal.journal import Journal
@@ -74,7 +74,7 @@ def events(bench: Bench, collector: Collector) -> Callable[[], list[Event]]:
     """Return a function that waits for the drain and returns all events so far."""
 
     def settled() -> list[Event]:
-        assert bench.drain.flush(5)
+        assert bench.drain.flush(GIVE_UP_S)
         return collector.collected
 
     return settled
@@ -115,16 +115,3 @@ def replay() -> Callable[..., Awaitable[bool]]:
         return await waiting.adrain() if is_async else waiting.drain()
 
     return replayed
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], bool]], bool]:
-    """Return a function that waits, for 10 seconds at most, until something is so."""
-
-    def wait(is_so: Callable[[], bool]) -> bool:
-        until = time.monotonic() + 10
-        while not (so := is_so()) and time.monotonic() < until:
-            time.sleep(0.005)
-        return so
-
-    return wait

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 from bench import wrapping
 from langgraph.store.sqlite.aio import AsyncSqliteStore
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.store import adapter as langgraph
@@ -86,7 +87,7 @@ def test_qdrant_in_memory_from_threads(bench, events, count):
     together, found = threading.Barrier(count), []
 
     def work(number):
-        together.wait(60)
+        together.wait(GIVE_UP_S)
         client.upsert(COLLECTION, [_point(number)])
         found.append(client.retrieve(COLLECTION, [number])[0].payload)
 

@@ -16,6 +16,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.sqlite import SqliteStore
 from mem0 import AsyncMemory, Memory
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.memory.testing.capture import scope_for_tests
@@ -40,7 +41,7 @@ def told() -> Iterator[tuple[Any, Callable[[], list[tuple[Status, str | None]]]]
     with scope_for_tests() as (scope, sink):
 
         def events() -> list[tuple[Status, str | None]]:
-            scope.flush()
+            scope.flush(GIVE_UP_S)
             return [(each.status, each.error) for each in sink.events]
 
         yield scope, events

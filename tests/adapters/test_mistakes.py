@@ -30,6 +30,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
 from mem0 import AsyncMemory, AsyncMemoryClient, Memory, MemoryClient
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.langgraph.failures import SAVER_MISTAKES, STORE_MISTAKES
@@ -348,7 +349,7 @@ def test_a_mistake_is_raised_as_the_client_raises_it(call, request):
         expected = raised_by(runner, client, call)
         guarded = scope.guard(client, **call.guarding)
         seen = [raised_by(runner, guarded, call) for _ in range(9)]
-        scope.flush()
+        scope.flush(GIVE_UP_S)
         told = {(each.status, each.neutral) for each in sink.events}
 
     assert [_said(each) for each in seen] == [_said(expected)] * 9

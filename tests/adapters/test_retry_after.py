@@ -11,6 +11,7 @@ import httpx
 import pytest
 import requests
 from mem0 import AsyncMemoryClient, MemoryClient
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from mnemoscope.memory.guard.retry_after import retry_after_s
@@ -57,7 +58,7 @@ def _of_httpx(url: str) -> None:
 
 
 def _of_requests(url: str) -> None:
-    requests.post(url, timeout=5).raise_for_status()
+    requests.post(url, timeout=GIVE_UP_S).raise_for_status()
 
 
 CLIENTS = [_of_mem0, _of_async_mem0, _of_qdrant, _of_async_qdrant, _of_httpx, _of_requests]

@@ -9,6 +9,7 @@ import threading
 from contextlib import closing
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.opening import path_of
@@ -247,7 +248,7 @@ class TestSink:
         for _ in range(100):
             drain.emit(event_factory())
 
-        assert drain.flush(10.0)
+        assert drain.flush(GIVE_UP_S)
         assert log.count() == 100
         drain.close(5.0)
 

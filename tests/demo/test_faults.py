@@ -6,6 +6,7 @@ import sqlite3
 import threading
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.demo.faults import BREAKABLE, FLAP_CALLS, FaultMode, StoreFault
 
@@ -66,8 +67,8 @@ def test_calls_of_a_slow_store_are_let_go_at_the_end():
     waiting = threading.Thread(target=client.search)
     waiting.start()
 
-    fault.end(timeout_s=10)
-    waiting.join(10)
+    fault.end(timeout_s=GIVE_UP_S)
+    waiting.join(GIVE_UP_S)
 
     assert not waiting.is_alive()
     assert client.calls == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.demo.environment import environment, variables
 from mnemoscope.demo.recorder import Recorder
@@ -34,7 +35,7 @@ def test_spans_are_kept_with_their_attributes(recorder, a_batch):
     sink = OtlpSink()
 
     sink.write(a_batch)
-    sink.flush(5)
+    sink.flush(GIVE_UP_S)
     sink.close(1)
 
     by_id = {span["attributes"]["mnemoscope.event_id"]: span for span in recorder.spans()}

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S, until
 
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
@@ -132,19 +133,6 @@ def books_of() -> Callable[..., dict[str, LaneStats]]:
 
 
 @pytest.fixture
-def eventually() -> Callable[..., bool]:
-    """Return a function that waits, for 10 seconds at most, until something is so."""
-
-    def wait(is_so: Callable[[], bool], seconds: float = 10.0) -> bool:
-        until = time.monotonic() + seconds
-        while not (so := is_so()) and time.monotonic() < until:
-            time.sleep(0.005)
-        return so
-
-    return wait
-
-
-@pytest.fixture
 def audited(tmp_path: Path) -> Callable[[], list[str]]:
     """Return a function that returns the ids of all events in the audit trail of ended hosts."""
 
@@ -179,8 +167,10 @@ class Ended:
     gone_s: float
 
 
-PREAMBLE = """
+PREAMBLE = f"""
 import atexit, os, signal, sys, threading, time
+
+GIVE_UP_S = {GIVE_UP_S}
 
 @atexit.register  # the first, and so the last to run
 def left():
@@ -211,7 +201,7 @@ class Host:
 
     def wait(self) -> Ended:
         """Wait until it has ended."""
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=GIVE_UP_S)
         gone = time.time()
         stamps = dict(line.split() for line in out.splitlines() if line.startswith("LE"))
         told = [line for line in out.splitlines() if not line.startswith("LE")]
@@ -279,11 +269,9 @@ def nothing_left(environment: None, tmp_path: Path) -> Iterator[None]:
     """Fail a test after which a thread, or an open file of ours, is left."""
     before = set(threading.enumerate())
     yield
-    until = time.monotonic() + 5
-    while (left := _left(before, tmp_path)) and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: not _left(before, tmp_path))
 
-    assert not left
+    assert _left(before, tmp_path) == []
 
 
 def _left(before: set[threading.Thread], folder: Path) -> list[str]:

@@ -383,7 +383,7 @@ def serving(variant: Variant, folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{ours.recv()}"
     finally:
         process.terminate()
-        process.join(30)
+        process.join(ANSWER_S)
         if process.is_alive():
             process.kill()
             process.join()

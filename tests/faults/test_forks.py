@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 HELD_LOCKS = """
 import gc, types
@@ -43,7 +44,7 @@ def locks_of(roots):
 
 def works(who):
     store.put(("m",), who, {"text": f"write to {who}@example.com"})
-    return recall(who) == [who] and store.get(("m",), who) and scope.flush(5)
+    return recall(who) == [who] and store.get(("m",), who) and scope.flush(GIVE_UP_S)
 
 from langgraph.store.memory import InMemoryStore
 scope = configure()
@@ -62,10 +63,10 @@ for path, lock in found:
     def hold():
         with lock:
             held.set()
-            free.wait(30)
+            free.wait(GIVE_UP_S)
     holder = threading.Thread(target=hold)
     holder.start()
-    held.wait(10)
+    held.wait(GIVE_UP_S)
     pid = os.fork()
     if pid == 0:
         signal.alarm(8)
@@ -97,7 +98,7 @@ def test_fork_under_locks(run_host, audited, seen):
     assert len(writers) == len(locks) + 1
 
 
-WORKER = """
+WORKER = f"""
 import os, sys
 from mnemoscope.memory import Mnemoscope, configure
 from mnemoscope.memory import default_scope as configuring
@@ -105,7 +106,7 @@ from mnemoscope.memory import default_scope as configuring
 def work():
     scope = configuring._default or configure()
     recall = scope.observe(store="crm", operation="search_memory", neutral=list)(lambda n: [n])
-    good = all(recall(n) == [n] for n in range(10)) and scope.flush(20)
+    good = all(recall(n) == [n] for n in range(10)) and scope.flush({GIVE_UP_S})
     os._exit(0 if good else 1)
 """
 
@@ -133,7 +134,7 @@ def respawned():
 def started(method):
     child = multiprocessing.get_context(method).Process(target=worker.work)
     child.start()
-    child.join(60)
+    child.join(GIVE_UP_S)
     return child.exitcode
 
 if __name__ == "__main__":
@@ -144,7 +145,7 @@ if __name__ == "__main__":
         "double fork": forked(twice), "killed and respawned": respawned(),
         "preloaded": [forked(worker.work) for _ in range(4)],
     }
-    assert recall("parent again") == ["parent again"] and scope.flush(20)
+    assert recall("parent again") == ["parent again"] and scope.flush(GIVE_UP_S)
     print(codes)
 """
 
@@ -193,15 +194,15 @@ def test_fork_with_connections(otlp_http, otlp_at, run_host, audited, seen):
     ended = run_host(
         """
 scope = configure(sinks="otlp,logs,audit")
-assert recall("before") and scope.flush(10)
+assert recall("before") and scope.flush(GIVE_UP_S)
 log = os.stat("audit.db-wal").st_ino
 for leaves in (os._exit, sys.exit):
     pid = os.fork()
     if pid == 0:
-        assert recall("child") and scope.flush(10)
+        assert recall("child") and scope.flush(GIVE_UP_S)
         leaves(0)
     assert os.waitpid(pid, 0)[1] == 0
-assert recall("after") and scope.flush(10)
+assert recall("after") and scope.flush(GIVE_UP_S)
 # Closing the parent's connection in a child would have taken the write-ahead log away.
 assert os.stat("audit.db-wal").st_ino == log
 """

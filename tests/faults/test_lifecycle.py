@@ -11,6 +11,7 @@ from textwrap import dedent
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory import default_scope as configuring
@@ -95,7 +96,7 @@ import leaves
 def test_ways_out(way, run_host, audited, seen):
     """However the host leaves, its exit code is its own, and what it did is on record."""
     code, script = EXITS[way]
-    ended = run_host("scope = configure()\nrecall('warm') and scope.flush(20)\n" + script)
+    ended = run_host("scope = configure()\nrecall('warm') and scope.flush(GIVE_UP_S)\n" + script)
     seen(f"{way}: code {ended.code}, {len(audited())} events on record")
 
     assert ended.code == code
@@ -138,7 +139,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 numbers = [getattr(signal, name) for name in {SIGNALS}]
 before = [signal.getsignal(number) for number in numbers]
 scope = configure()
-assert recall("x") and scope.flush(20)
+assert recall("x") and scope.flush(GIVE_UP_S)
 assert [signal.getsignal(number) for number in numbers] == before
 hangs = scope.observe(store="slow", operation="search_memory", neutral=list)(
     lambda: print("hanging", flush=True) or time.sleep(60))
@@ -169,7 +170,7 @@ def test_kill(start_host, audited, seen):
 scope = configure(sinks="logs,audit")
 for n in range(1, 100_000):
     recall(n)
-    if n % 50 == 0 and scope.flush(10):
+    if n % 50 == 0 and scope.flush(GIVE_UP_S):
         print(n, flush=True)
 """
     )
@@ -242,7 +243,7 @@ def test_lifecycle(make_scope, agent_of, books_of, monkeypatch, seen):
     again = configuring.configure(sinks="logs")
     agent = agent_of(again)
     agent.ask(10)
-    flushed = again.flush(10)
+    flushed = again.flush(GIVE_UP_S)
     books = books_of(again, 10)["logs"]
     again.close()
     seen("10 of 20 delivered, 10 dropped as closed; the third scope delivers all")
@@ -255,7 +256,7 @@ def test_lifecycle(make_scope, agent_of, books_of, monkeypatch, seen):
 
 
 @pytest.mark.fault(36, "500 clients made and forgotten", expected="threads and files constant")
-def test_many_clients(make_scope, open_files, full, seen):
+def test_many_clients(make_scope, open_files, eventually, full, seen):
     """Of clients and of whole scopes nothing stays: no thread, no file, no guard."""
     sink = CapturingSink()
     scope = make_scope(sink)
@@ -274,13 +275,11 @@ def test_many_clients(make_scope, open_files, full, seen):
         settings = load_settings(sinks="prometheus,logs,audit")
         Mnemoscope(settings).store(InMemoryStore()).put(("m",), "k", {"text": "tea"})
     gc.collect()
-    until = time.monotonic() + 20
-    while grew() and time.monotonic() < until:
-        time.sleep(0.01)
+    eventually(lambda: not grew())
     guards = len(scope._parts.guards.guards)
     seen(f"threads and files {before}, then {now()}; {guards} guards alive")
 
-    assert scope.flush(10)
+    assert scope.flush(GIVE_UP_S)
     assert len(sink.events) == 501
     assert not grew()
     assert guards <= 1
@@ -302,7 +301,7 @@ sys.addaudithook(lambda event, args: opened.append((event, str(args[0]))) if act
 active = True
 scope = configure()
 assert scope.store(inner) is inner and scope.mem0(inner) is inner
-assert recall("x") == ["x"] and scope.flush(1) and scope.last_outcome() is None
+assert recall("x") == ["x"] and scope.flush(GIVE_UP_S) and scope.last_outcome() is None
 scope.close()
 active = False
 print(opened, sorted(name for name in HEAVY if name in sys.modules and name not in already),

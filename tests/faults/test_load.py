@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry, generate_latest
 
 from mnemoscope.memory.testing import CapturingSink
@@ -38,7 +39,7 @@ class HungSink:
         self.gate = gate
 
     def write(self, _batch: Any) -> None:
-        self.gate.wait(60)
+        self.gate.wait(GIVE_UP_S)
 
     def flush(self, _timeout_s: float) -> bool:
         return True
@@ -65,7 +66,7 @@ def test_scrapes(make_scope, agent_of, books_of, full, seen):
 
     def scrape() -> None:
         while not stop.is_set():
-            with urlopen(f"http://127.0.0.1:{sink.port}/metrics", timeout=10) as answer:
+            with urlopen(f"http://127.0.0.1:{sink.port}/metrics", timeout=GIVE_UP_S) as answer:
                 scraped.append(len(answer.read()))
 
     threads = [threading.Thread(target=scrape) for _ in range(2)]
@@ -77,7 +78,7 @@ def test_scrapes(make_scope, agent_of, books_of, full, seen):
             took = agent.ask(1_000)
             while len(scraped) < (1_000 if full else 20):
                 took += agent.ask(100)
-            assert scope.flush(20)
+            assert scope.flush(GIVE_UP_S)
         finally:
             stop.set()
             for thread in threads:
@@ -104,7 +105,7 @@ def test_log_file(trouble, tmp_path, make_scope, agent_of, books_of, seen):
             file.unlink() if trouble == "disk full" else file.rmdir()
 
     agent.ask(10)
-    before = scope.flush(10)
+    before = scope.flush(GIVE_UP_S)
     moved = file.rename(tmp_path / "events.1")
     if trouble == "disk full":
         file.symlink_to("/dev/full")
@@ -113,10 +114,10 @@ def test_log_file(trouble, tmp_path, make_scope, agent_of, books_of, seen):
     elif trouble == "folder deleted":
         file.parent.rmdir()
     median_s = seen.added(agent.ask(10))
-    during = scope.flush(10)
+    during = scope.flush(GIVE_UP_S)
     put_right()
     agent.ask(10)
-    after = scope.flush(10)
+    after = scope.flush(GIVE_UP_S)
     lines = [json.loads(line) for path in (moved, file) for line in path.read_text().splitlines()]
     books = books_of(scope, agent.asked)["logs"]
     seen(f"{trouble}: {len(lines)} lines, {books.dropped.get('error', 0)} lost")
@@ -141,7 +142,7 @@ scope = configure(sinks="logs", log_file=None)
 print("ready", flush=True)
 signal.sigwait({signal.SIGUSR1})
 answers = [recall(n) for n in range(100)]
-flushed = scope.flush(5)
+flushed = scope.flush(GIVE_UP_S)
 spent = time.process_time()
 time.sleep(0.5)
 sys.stderr.write(f"RESULT {answers == [[n] for n in range(100)]} {flushed} "
@@ -158,7 +159,7 @@ os._exit(0)
     told = err.rpartition("RESULT ")[2]
     seen("100 answers, loguru's own complaint about its handler on standard error, no spinning")
 
-    assert host.process.wait(20) == 0
+    assert host.process.wait(GIVE_UP_S) == 0
     assert told == "True True True"
 
 
@@ -226,7 +227,7 @@ def test_large_values(what, value, status, make_scope, seen):
     started = time.perf_counter()
     answer = store.put(("m",), "k", value)
     took = time.perf_counter() - started
-    assert scope.flush(10)
+    assert scope.flush(GIVE_UP_S)
     (event,) = sink.events
     seen(f"{what}: {event.status}, {took * 1e3:.0f} ms, {len(str(event.content.value)):,} kept")
 
@@ -273,7 +274,7 @@ def test_hostile_objects(make_scope, seen):
 
     result = find(hostile)
     refused = scope.store(InMemoryStore()).put(("m",), "k", {"bad": hostile})
-    assert scope.flush(10)
+    assert scope.flush(GIVE_UP_S)
     seen(f"{len(hostile.called)} calls; statuses {[str(each.status) for each in sink.events]}")
 
     assert result is hostile
@@ -291,14 +292,13 @@ def test_mutation(make_scope, seen):
     scope.store(InMemoryStore()).put(("m",), "k", value)
     value["text"] = "likes coffee"
     value["tags"].append("hot")
-    assert scope.flush(10)
+    assert scope.flush(GIVE_UP_S)
     seen("the value as it was")
 
     (event,) = sink.events
     assert event.content.value["value"] == {"text": "likes tea", "tags": ["drink"]}
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.fault(21, "a day's work in minutes", expected="resident memory is flat")
 def test_soak(full, seen):
     """New customers and texts, failures, a dead collector: after the warm-up nothing grows."""
@@ -313,7 +313,6 @@ def test_soak(full, seen):
         ],
         capture_output=True,
         text=True,
-        timeout=590,
         check=True,
     )
     result = json.loads(done.stdout)
@@ -342,7 +341,7 @@ def test_memory_error(make_scope, agent_of, books_of, eventually, monkeypatch, s
     for _ in range(6):
         seen.added(agent.ask(10))
         eventually(lambda: books_of(scope)["capture"].queued == 0)
-    scope.flush(10)
+    scope.flush(GIVE_UP_S)
     books = books_of(scope, agent.asked)["capture"]
     seen(f"{books.delivered} of {agent.asked} delivered, {books.dropped} lost")
 
@@ -383,15 +382,15 @@ from mnemoscope.memory import configure
 
 scope = configure()
 assert recall("before") == ["before"]
-assert scope.flush(10)
+assert scope.flush(GIVE_UP_S)
 LIMIT
 answers = [recall(n) == [n] for n in range(200)]
 time.sleep(1)
 held = {each.sink: each.dropped for each in scope._parts.drain.stats()}
 LIFT
-flushed = [scope.flush(10), scope.flush(10)]
+flushed = [scope.flush(GIVE_UP_S), scope.flush(GIVE_UP_S)]
 answers.append(recall("after") == ["after"])
-recovered = scope.flush(10)
+recovered = scope.flush(GIVE_UP_S)
 books = scope._parts.drain.stats()
 balanced = all(b.offered == b.delivered + sum(b.dropped.values()) + b.queued for b in books)
 print(json.dumps([all(answers), balanced, recovered, {b.sink: b.dropped for b in books}]))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from back_ends import BROKEN_BACK_ENDS
+from patience import GIVE_UP_S
 from receivers import speak_tls, write_certificate
 
 HTTP = "http/protobuf"
@@ -44,7 +45,7 @@ def test_refused(
     assert eventually(lambda: scope._parts.faults.counts["sink.otlp"] > 3)
     collector.listen()
 
-    assert scope.flush(10)
+    assert scope.flush(GIVE_UP_S)
     books = books_of(scope, agent.asked)["otlp"]
     seen(f"down, then {books.delivered} of {agent.asked} delivered, {books.dropped} lost")
     assert books.is_up
@@ -99,7 +100,7 @@ def test_dns(otlp_at, make_scope, agent_of, eventually, monkeypatch, seen, slow_
 
     def hang(host: str, *_args: Any, **_kwargs: Any) -> Any:
         asking.append((host, threading.current_thread().name))
-        answer.wait(30)
+        answer.wait(GIVE_UP_S)
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
     monkeypatch.setattr(socket, "getaddrinfo", hang)
@@ -175,7 +176,8 @@ def test_throttled(
         scope._parts.drain.emit(event_factory())
     time.sleep(1)
     asked_still = len(http.requests)
-    flushed = scope.flush(0.5)
+    flushed = scope.flush(0.1)
+    eventually(lambda: len(http.requests) > 1)
     books = books_of(scope, agent.asked + 10_000)["otlp"]
     seen(
         f"{asked_still} request, 1 more for flush(), "
@@ -211,7 +213,7 @@ def test_flapping(otlp_http, otlp_at, make_scope, agent_of, books_of, seen, slow
         slow_path_is_free(agent.ask(100))
         time.sleep(0.06)
 
-    assert scope.flush(20)
+    assert scope.flush(GIVE_UP_S)
     books = books_of(scope, agent.asked)["otlp"]
     ids = [span.span_id for span in otlp_http.spans]
     seen(f"{len(http.requests)} requests, never two at once, {books.delivered} delivered")
@@ -241,7 +243,7 @@ def test_poison(otlp_http, otlp_at, make_scope, event_factory, books_of, seen):
     for n in range(400):
         scope._parts.drain.emit(event_factory(agent="poison" if n == 123 else "sales"))
 
-    assert not scope.flush(20)
+    assert not scope.flush(GIVE_UP_S)
     books = books_of(scope, 400)["otlp"]
     seen(f"{len(http.requests)} requests, {books.delivered} delivered, {books.dropped}")
     assert books.dropped == {"refused": 1}
@@ -266,7 +268,7 @@ def test_reset(
     assert eventually(lambda: not books_of(scope)["otlp"].is_up)
     collector.mode = "pass"
 
-    assert scope.flush(20)
+    assert scope.flush(GIVE_UP_S)
     books = books_of(scope, agent.asked)["otlp"]
     ids = [span.span_id for span in otlp_http.spans]
     seen(f"{mode}: {len(ids)} spans arrived with {len(set(ids))} ids for {agent.asked} events")
@@ -308,8 +310,7 @@ def test_one_dead(
     alive = ("prometheus", "logs", "langsmith", "audit")
     arrived = eventually(
         # Past 4,096 events the audit log is signed, which the others are told of.
-        lambda: all(books_of(scope)[name].delivered >= agent.asked for name in alive),
-        30,
+        lambda: all(books_of(scope)[name].delivered >= agent.asked for name in alive)
     )
     took = time.perf_counter() - started
     seen(f"{agent.asked} events in four sinks after {took:.1f} s, none in the dead one")

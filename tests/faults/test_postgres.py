@@ -81,7 +81,7 @@ def test_database_restart(
     # Approved while it is away, resumed as it comes back.
     postgres.start()
     done = graph.invoke(Command(resume="yes"), THREAD, durability=durability)
-    given = eventually(lambda: guard_of(saver).waits == 0, 30)
+    given = eventually(lambda: guard_of(saver).waits == 0)
     stored = approving(bare)[0].get_state(THREAD)
     seen(f"{durability}: {waited} writes waited and were made again")
 
@@ -116,7 +116,7 @@ def test_store_restart(
             count = "select count(*) from store where prefix = 'notes'"
             return connection.execute(count).fetchone()[0]
 
-    came_back = eventually(lambda: stored() == 6, 30)
+    came_back = eventually(lambda: stored() == 6)
     seen("5 writes waited and were made again")
 
     assert found == []
@@ -127,7 +127,7 @@ def test_store_restart(
 @pytest.mark.fault(
     54, "PostgreSQL: a locked table, no timeout of its own", expected="the deadline ends the wait"
 )
-def test_locked(postgres_pool, make_scope, seen):
+def test_locked(postgres_pool, make_scope, eventually, seen):
     """A recall gives up at its deadline, a resume raises; the late answers are counted, once."""
     saver = postgres_saver.PostgresSaver(postgres_pool)
     store = postgres_store.PostgresStore(postgres_pool)
@@ -146,12 +146,11 @@ def test_locked(postgres_pool, make_scope, seen):
             guard_of(guarded).limits[OperationClass.RECALL].bulkhead.in_flight,
             guard_of(graphs).limits[OperationClass.RESUME].bulkhead.in_flight,
         ]
-    until = time.monotonic() + 10
-    while guard_of(guarded).deadline.late_results + guard_of(graphs).deadline.late_results < 2:
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    guards = [guard_of(guarded), guard_of(graphs)]
+    late = eventually(lambda: sum(each.deadline.late_results for each in guards) == 2)
     seen(f"both over after {took:.1f} s")
 
     assert found is None
     assert inside == [1, 1]
+    assert late
     assert took < 5

@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
@@ -84,7 +85,7 @@ def test_reconciliation(make_scope, tmp_path, kill, eventually, seen, broken, jo
     folder.mkdir()
 
     def fates(store):
-        assert scope.flush(5)
+        assert scope.flush(GIVE_UP_S)
         own = [each for each in sink.events if each.store == store and not each.nested]
         return Counter(each.journal or each.status for each in own if each.op_class in WRITES)
 
@@ -110,7 +111,7 @@ def test_reconciliation(make_scope, tmp_path, kill, eventually, seen, broken, jo
             if turn == DEAD.stop:
                 come_back()
             answers.append(reply(graph, said(turn), agent=agent, thread="t-1", scope=scope))
-        came_back = eventually(settled, 30)
+        came_back = eventually(settled)
         found = {name: fates(store) for name, store in STORES.items()}
         memories = Counter(
             each["memory"]

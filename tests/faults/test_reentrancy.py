@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import observe
 from mnemoscope.memory.testing import CapturingSink
@@ -58,7 +59,7 @@ def recall_of():
 @pytest.mark.fault(
     39, "signal handler calls the store", expected="no deadlock; every call is one event"
 )
-def test_signal(make_scope, recall_of, seen):
+def test_signal(make_scope, recall_of, eventually, seen):
     """Handlers interrupt the agent in the middle of our own steps, and ask the store themselves."""
     sink = CapturingSink()
     recall = recall_of(make_scope(sink))
@@ -70,11 +71,8 @@ def test_signal(make_scope, recall_of, seen):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    eventually(lambda: len(sink.events) >= len(asked) + len(answers))
     told = sink.events
-    deadline = time.monotonic() + 10
-    while len(told) < len(asked) + len(answers) and time.monotonic() < deadline:
-        time.sleep(0.01)
-        told = sink.events
     seen(f"{len(answers)} calls from the handler, {len(told)} events")
 
     assert {*asked, *answers} == {("tea",)}
@@ -114,7 +112,7 @@ def test_collector(make_scope, recall_of, seen):
         gc.set_threshold(*thresholds)
     del cycle
     gc.collect()
-    flushed = scope.flush(10)
+    flushed = scope.flush(GIVE_UP_S)
     seen(f"{len(answers)} calls from collections")
 
     assert flushed
@@ -146,7 +144,7 @@ def test_logging_loop(make_scope, recall_of, seen):
     try:
         for _ in range(50):
             recall()
-        scope.flush(2)
+        scope.flush(GIVE_UP_S)
         logging.getLogger("host").warning("of its own")
     finally:
         logging.getLogger().removeHandler(handler)
@@ -164,7 +162,7 @@ def test_instrumented_sink(make_scope, recall_of, seen):
     recall = recall_of(scope)
     for _ in range(100):
         recall()
-    flushed = [scope.flush(5) for _ in range(3)]
+    flushed = [scope.flush(GIVE_UP_S) for _ in range(3)]
     seen(f"{len(answers)} calls inside the sink, {len(sink.told)} events of 100 calls")
 
     assert all(flushed)
@@ -190,7 +188,7 @@ def test_sink_that_logs(make_scope, recall_of, seen):
     try:
         for _ in range(20):
             recall()
-        flushed = scope.flush(5)
+        flushed = scope.flush(GIVE_UP_S)
     finally:
         logging.getLogger().removeHandler(handler)
     seen(f"{len(calls)} calls from the handler, {len(sink.told)} events of 20 calls")
@@ -216,7 +214,7 @@ def test_tracers(make_scope, monkeypatch, seen):
     finally:
         sys.settrace(tracer)
         sys.setprofile(profiler)
-    scope.flush(5)
+    scope.flush(GIVE_UP_S)
     durations = [each.duration_s for each in sink.events]
     seen(f"20 ms measured as {min(durations) * 1e3:.0f} ms or more")
 
@@ -247,11 +245,12 @@ def beat():
 heart = gevent.spawn(beat)
 started = time.perf_counter()
 jobs = [gevent.spawn(slow, n) for n in range(20)]
-gevent.joinall(jobs, timeout=20)
+gevent.joinall(jobs, timeout=GIVE_UP_S)
 took = time.perf_counter() - started
 heart.kill()
 gaps = [b - a for a, b in zip(beats, beats[1:])]
-print([job.value for job in jobs] == list(range(20)), took < 10, len(beats) > 3, scope.flush(5))
+flushed = scope.flush(GIVE_UP_S)
+print([job.value for job in jobs] == list(range(20)), took < 10, len(beats) > 3, flushed)
 leaving()
 """
 
@@ -264,7 +263,9 @@ def test_gevent(run_host, seen, when):
     lines = {"before": "", "after": ""} | {when: patch}
     ended = run_host(
         GEVENT.format(**lines),
-        preamble="""
+        preamble=f"""
+GIVE_UP_S = {GIVE_UP_S}
+
 def leaving():
     import time
     print("LEAVING", time.time(), flush=True)
@@ -290,7 +291,7 @@ class MuteError(ConnectionError):
 
 @pytest.mark.parametrize("trouble", ["raises", "wrong type", "hangs", "calls back", "not callable"])
 @pytest.mark.fault(51, "a hook of the user's misbehaves", expected="isolated; the agent answers")
-def test_hooks(make_scope, recall_of, books_of, seen, trouble):
+def test_hooks(make_scope, recall_of, books_of, eventually, seen, trouble):
     """A sink of the host's own may do anything: answers, other sinks and the exit stay the same."""
     gate = threading.Event()
 
@@ -298,7 +299,7 @@ def test_hooks(make_scope, recall_of, books_of, seen, trouble):
         if trouble == "raises":
             raise Stop if len(sink.told) % 2 else ValueError
         if trouble == "hangs":
-            gate.wait(60)
+            gate.wait(GIVE_UP_S)
         if trouble == "calls back":
             recall()
             scope.flush(0.01)
@@ -310,9 +311,7 @@ def test_hooks(make_scope, recall_of, books_of, seen, trouble):
     scope = make_scope(sink, good)
     recall = recall_of(scope)
     answers = [recall() for _ in range(50)]
-    deadline = time.monotonic() + 10
-    while len(good.events) < 50 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    eventually(lambda: len(good.events) >= 50)
     started = time.monotonic()
     scope.close()
     took = time.monotonic() - started
@@ -358,7 +357,7 @@ def test_errors(make_scope, seen, make_error):
         answer: Any = opened()
     except BaseException as exc:  # noqa: BLE001 - compared
         answer = exc
-    flushed = scope.flush(5)
+    flushed = scope.flush(GIVE_UP_S)
     is_stores = isinstance(error, (MuteError, ExceptionGroup, MemoryError, RecursionError))
     seen(type(error).__name__)
 
@@ -385,7 +384,7 @@ def test_clock(make_scope, recall_of, seen, step):
     scope._parts.guards.clock = clock
     recall = recall_of(scope)
     answers = [recall() for _ in range(40)]
-    flushed = scope.flush(5)
+    flushed = scope.flush(GIVE_UP_S)
     durations = {each.duration_s for each in sink.events} | {each.waited_s for each in sink.events}
     seen(f"step {step}: durations {sorted(durations)[:3]}")
 

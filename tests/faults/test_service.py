@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import GIVE_UP_S
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.fault(
     53,
     "a web service on a store that breaks",
@@ -30,7 +30,7 @@ def test_service(full, seen):
         env={**os.environ, **deadlines},
         capture_output=True,
         text=True,
-        timeout=290,
+        timeout=GIVE_UP_S,
         check=False,
     )
     assert done.returncode in {0, 1}, done.stderr

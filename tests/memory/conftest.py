@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, bench_of
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
@@ -105,7 +106,7 @@ def events_of() -> Callable[[Guard], list[Event]]:
 
     def events(guard: Guard) -> list[Event]:
         drain = bench_of(guard).drain
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         return [event for lane in drain._lanes for event in lane._sink.events]
 
     return events
@@ -205,7 +206,7 @@ class Hang:
 
     def _waited(self) -> list[str]:
         try:
-            assert self._go.wait(30)
+            assert self._go.wait(GIVE_UP_S)
             return ["late"]
         finally:
             self.ended.set()
@@ -223,14 +224,3 @@ def hang(colour: str) -> Iterator[Hang]:
     store = Hang(is_async=colour == "async")
     yield store
     store.let_go()
-
-
-@pytest.fixture
-def eventually() -> Callable[[Callable[[], bool]], bool]:
-    """Return a function that waits, for 5 seconds at most, until something is so."""
-
-    def wait(is_so: Callable[[], bool]) -> bool:
-        pause = threading.Event()
-        return is_so() or any(pause.wait(0.005) or is_so() for _ in range(1_000))
-
-    return wait

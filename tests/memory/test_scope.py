@@ -10,6 +10,7 @@ import threading
 from textwrap import dedent
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import (
     ConfigurationError,
@@ -195,7 +196,7 @@ class TestScope:
 
             with context(tenant="acme", customer="c-1", feature="reply"):
                 answer = facts()
-            flushed = scope.flush()
+            flushed = scope.flush(GIVE_UP_S)
 
         assert (answer, flushed) == (["tea"], True)
         (event,) = sink.events
@@ -381,7 +382,7 @@ class TestDisabled:
             env={**os.environ, "MNEMOSCOPE_DISABLED": "1"},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=GIVE_UP_S,
             check=True,
         )
 
@@ -421,7 +422,7 @@ class TestExit:
             [sys.executable, "-c", f"KEY = {KEY!r}\n{shared}\n{dedent(script)}"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=GIVE_UP_S,
             check=False,
         )
         assert done.stderr == ""

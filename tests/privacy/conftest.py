@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from canaries import SUBJECT, Case, Opaque, key, leaks, places, text
+from patience import GIVE_UP_S
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"
@@ -180,7 +181,7 @@ class Exits:
         self.scope.close(60)
 
     def _flush(self) -> None:
-        assert self.scope.flush(30), self.scope._parts.drain.stats()
+        assert self.scope.flush(GIVE_UP_S), self.scope._parts.drain.stats()
 
     def _outside(self) -> dict[str, Held]:
         """Return what may hold neither canaries nor keys."""

@@ -7,12 +7,12 @@ import select
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
+from patience import until
 from receivers import HttpReceiver
 
 Mode = Literal["pass", "swallow", "drip", "reset", "lose answer"]
@@ -194,8 +194,6 @@ def no_new_threads() -> Iterator[None]:
     """Fail the test if it leaves a thread behind."""
     before = set(threading.enumerate())
     yield
-    until = time.monotonic() + 2
-    while (left := set(threading.enumerate()) - before) and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: not set(threading.enumerate()) - before)
 
-    assert not left
+    assert set(threading.enumerate()) <= before

@@ -7,13 +7,15 @@ import signal
 import warnings
 from collections.abc import Callable
 
+from patience import GIVE_UP_S
 
-def exit_code_of_child(work: Callable[[], object], *, limit_s: int = 30) -> int:
+
+def exit_code_of_child(work: Callable[[], object]) -> int:
     """
     Fork, do *work* in the child, and return how that ended.
 
     Returns:
-        0: done. 1: it raised. 2: it returned False. -14: it took longer than *limit_s*.
+        0: done. 1: it raised. 2: it returned False. -14: it took longer than anything takes.
     """
     with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
         child = os.fork()  # that the process has threads is what is tested
@@ -22,7 +24,7 @@ def exit_code_of_child(work: Callable[[], object], *, limit_s: int = 30) -> int:
         try:
             # The handler of a test's own time limit raises, here too.
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(limit_s)
+            signal.alarm(int(GIVE_UP_S))
             code = 2 if work() is False else 0
         finally:
             os._exit(code)

@@ -28,6 +28,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.store.memory import InMemoryStore
 from mem0 import AsyncMemory, Memory
+from patience import GIVE_UP_S
 from pydantic import TypeAdapter, ValidationError
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -300,7 +301,7 @@ def observed(
                     partial(getattr(guarded, name), *_unnamed(subject, name)), arguments, failure
                 )
                 subject.failing.failure = None
-                scope.flush()
+                scope.flush(GIVE_UP_S)
             told = ", ".join(str(each.status) for each in sink.events)
             cells.append(Cell(store, op_class, kind, label, host, told))
     return cells

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from patience import GIVE_UP_S
 from remains import found_in
 
 from mnemoscope.adapters.cli.root import run
@@ -136,7 +137,7 @@ def remembered(module):
     for number, (customer, words) in enumerate(WORDS.items(), 1):
         with context(tenant=TENANT, customer=customer):
             made.remember(customer, words, number)
-    made.scope.flush()
+    made.scope.flush(GIVE_UP_S)
     made.close()
     return made
 
@@ -328,7 +329,7 @@ class TestKilled:
         """
         environment = {**os.environ, "PYTHONPATH": os.getcwd()}  # noqa: PTH109 - a string
         done = subprocess.run(
-            [sys.executable, "-c", dedent(script)], env=environment, timeout=60, check=False
+            [sys.executable, "-c", dedent(script)], env=environment, timeout=GIVE_UP_S, check=False
         )
         assert done.returncode == -signal.SIGKILL
         assert found_in([tmp_path], *WORDS.values()) == set(WORDS.values())

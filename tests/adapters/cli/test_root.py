@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.audit.log import AuditLog
@@ -85,7 +86,11 @@ def test_help_loads_no_store_sink_or_settings():
         f"print([name for name in {heavy.split()} if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
     )
 
     assert done.stderr.strip() == "[]"

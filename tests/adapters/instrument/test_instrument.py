@@ -22,6 +22,7 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.instrument import instrument, uninstrument
@@ -62,12 +63,12 @@ def instrumented(scope):
 
 def methods(scope):
     """Return the methods of the events so far."""
-    scope.flush()
+    scope.flush(GIVE_UP_S)
     return [each.method for each in scope._parts.drain.sinks[0].events]
 
 
 def operations(scope):
-    scope.flush()
+    scope.flush(GIVE_UP_S)
     return {each.operation for each in scope._parts.drain.sinks[0].events}
 
 
@@ -226,7 +227,7 @@ def test_model_calls_have_their_feature(instrumented):
     builder.add_edge(START, "draft")
     builder.add_edge("draft", "check")
     builder.compile().invoke({"x": 1})
-    instrumented.flush()
+    instrumented.flush(GIVE_UP_S)
 
     calls = [each for each in instrumented._parts.drain.sinks[0].events if each.usage]
     assert [each.feature for each in calls] == ["reply-draft", None]
@@ -398,7 +399,7 @@ def ran(folder, wrapping, *command):
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=GIVE_UP_S,
     )
     assert (done.returncode, done.stderr) == (0, "")
     lines = map(json.loads, (folder / "events.jsonl").read_text().splitlines())

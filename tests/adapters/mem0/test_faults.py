@@ -15,6 +15,7 @@ from dataclasses import replace
 import pytest
 from bench import wrapping
 from mem0 import AsyncMemory, Memory
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.mem0 import threads as mem0_threads
 from mnemoscope.adapters.mem0.adapter import ADAPTER
@@ -41,7 +42,7 @@ def hung(monkeypatch):
 
     def hang(memory):
         def wait(*_args, **_kwargs):
-            gate.wait(10)
+            gate.wait(GIVE_UP_S)
             raise ConnectionError
 
         monkeypatch.setattr(memory.embedding_model, "embed", wait)
@@ -77,7 +78,7 @@ async def test_hung_calls_do_not_hold_the_hosts_threads(make_memory, hung, hasty
     """Many hung calls leave asyncio's few threads to the host, and its exit undelayed."""
     memory = guarded(hung(make_memory(AsyncMemory)), hasty)
     await asyncio.gather(*(memory.search("tea", filters=USER) for _ in range(40)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(GIVE_UP_S):
         assert await asyncio.to_thread(lambda: "free") == "free"
         await asyncio.get_running_loop().shutdown_default_executor()
 
@@ -118,13 +119,13 @@ def test_threads_are_used_again_and_go(monkeypatch):
 
     def submit():
         threads.submit(job)
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=GIVE_UP_S)
 
     for _ in range(3):
         submit()
         while not threads._idle._value:
             time.sleep(0.001)
-    seen[0].join(5)
+    seen[0].join(GIVE_UP_S)
     submit()
 
     assert seen[:3] == [seen[0]] * 3
@@ -186,7 +187,7 @@ def in_a_process_of_its_own(tmp_path, code: str, **environment: str) -> str:
         env={**inherited, "MEM0_DIR": str(tmp_path), **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=True,
     )
     return done.stdout.split()

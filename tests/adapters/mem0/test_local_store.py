@@ -13,6 +13,7 @@ import pytest
 from bench import wrapping
 from children import exit_code_of_child
 from mem0 import AsyncMemory, Memory
+from patience import GIVE_UP_S
 from qdrant_client.local.local_collection import LocalCollection
 
 from mnemoscope.adapters.mem0.adapter import ADAPTER
@@ -67,7 +68,7 @@ def slow_model():
 
         def wait(*args, **kwargs):
             entered.set()
-            assert go.wait(60)
+            assert go.wait(GIVE_UP_S)
             return answer(*args, **kwargs)
 
         memory.llm.generate_response = wait
@@ -192,14 +193,12 @@ def test_a_forked_child_has_its_own_turn(make_memory, patient):
     def hold():
         with lock_of(bare_client(bare)._client):
             held.set()
-            go.wait(60)
+            go.wait(GIVE_UP_S)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(60)
-    code = exit_code_of_child(
-        lambda: bool(memory.search("green tea", filters=USER)["results"]), limit_s=60
-    )
+    held.wait(GIVE_UP_S)
+    code = exit_code_of_child(lambda: bool(memory.search("green tea", filters=USER)["results"]))
     go.set()
     thread.join()
 

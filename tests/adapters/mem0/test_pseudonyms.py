@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.testing import scope_for_tests
@@ -42,7 +43,8 @@ def test_a_search_for_a_redacted_name_finds_the_redacted_memory(
         written = january.mem0(bare)
         written.add(OTHER, user_id="c-1", infer=False)
         written.add(WRITTEN, user_id="c-1", infer=False)
-        assert january.flush(10)  # else March's own spelling of the name may be the first one kept
+        # Else March's own spelling of the name may be the first one kept.
+        assert january.flush(GIVE_UP_S)
         found = march.mem0(bare).search(ASKED, filters={"user_id": "c-1"})["results"]
         shown = march.reveal(found[0]["memory"], customer="c-1")
 

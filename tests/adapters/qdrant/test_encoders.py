@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.hybrid_search.encoders import Bm25, FastEmbed, FastEmbedSparse, WordLlama, _Lazy
 
@@ -120,7 +121,7 @@ def test_a_model_is_loaded_once_whichever_threads_ask():
     for each in threads:
         each.start()
     for each in threads:
-        each.join(5)
+        each.join(GIVE_UP_S)
 
     assert once() == "model"
     assert made == [1]

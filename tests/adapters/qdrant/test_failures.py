@@ -9,6 +9,7 @@ from dataclasses import replace
 import httpx
 import pytest
 from bench import wrapping
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 from qdrant_client.http.models import CountResult, FacetResponse, GroupsResult, QueryResponse
@@ -172,7 +173,7 @@ async def test_a_server_that_hangs_does_not_hold_the_caller(remote, bench, event
     bench.policy = replace(bench.policy, deadlines_s={OperationClass.RECALL: 0.05})
 
     def hangs(_request: httpx.Request) -> httpx.Response:
-        released.wait(5)
+        released.wait(GIVE_UP_S)
         return httpx.Response(200, json={"result": {"count": 1}, "status": "ok", "time": 0})
 
     async def hangs_async(_request: httpx.Request) -> httpx.Response:

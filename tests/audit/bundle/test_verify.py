@@ -12,6 +12,7 @@ import sys
 import zipfile
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.bundle.alone import verify_alone
 from mnemoscope.audit.bundle.manifest import manifest_note
@@ -49,7 +50,7 @@ def run_alone(folder, *arguments):
         [sys.executable, "-I", "-S", folder / "verify.py", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=False,
     )
 

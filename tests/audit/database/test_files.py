@@ -10,6 +10,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
@@ -175,7 +176,7 @@ def test_a_read_only_database_is_one_clear_error(path):
         [sys.executable, "-c", _READ_ONLY, str(path)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=False,
     )
     path.parent.chmod(0o700)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.erasure import run
 from mnemoscope.audit.erasure.residue_scan import MAX_TEXTS, ResidueTexts, traces
@@ -467,12 +468,12 @@ class TestWhileTheyAreWrittenAbout:
         threads = [threading.Thread(target=write, args=(name,)) for name in ("aa", "bb")]
         for thread in threads:
             thread.start()
-        assert all(written.acquire(timeout=30) for _ in range(20))
+        assert all(written.acquire(timeout=GIVE_UP_S) for _ in range(20))
         erased = log.subjects.erase(old, TENANT)
         while written.acquire(blocking=False):
             pass
         # Each writer may still have told of one from before.
-        assert all(written.acquire(timeout=30) for _ in range(3))
+        assert all(written.acquire(timeout=GIVE_UP_S) for _ in range(3))
         stop.set()
         for thread in threads:
             thread.join()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.record.keys import SECRET_BYTES, key_id_of, load_secret, parse_secret
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -118,7 +119,7 @@ class TestFile:
         for racer in racers:
             racer.stdin.close()
             racer.stdin = None
-        found = {racer.communicate(timeout=60)[0] for racer in racers}
+        found = {racer.communicate(timeout=GIVE_UP_S)[0] for racer in racers}
 
         assert len(found) == 1
         assert [each.name for each in path.parent.iterdir()] == ["pseudonym.key"]

@@ -9,6 +9,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
@@ -141,7 +142,7 @@ class TestOutage:
         with away:
             sink.write([event_factory(writer_seq=2, **fields)])
         clock.now_s += 60
-        assert sink.flush(1.0)
+        assert sink.flush(GIVE_UP_S)
 
         straight, waited = sink.log.history("ada@example.com", "acme")
         differing = {"seq", "event_id", "header", "leaf", "salt"}
@@ -197,11 +198,11 @@ class TestOutage:
         clock.now_s += 60
         remove = sink.spool._file.remove
         sink.spool._file.remove = lambda: (_ for _ in ()).throw(OSError(5, "EIO"))
-        assert not sink.flush(1.0)
+        assert not sink.flush(GIVE_UP_S)
         sink.spool._file.remove = remove
         clock.now_s += 60
 
-        assert sink.flush(1.0)
+        assert sink.flush(GIVE_UP_S)
         assert len(set(written(sink.log))) == sink.log.count() == 600
 
     def test_the_next_process_takes_over_what_was_left(self, make_sink, event_factory, away):
@@ -277,7 +278,7 @@ class TestOutage:
             sink.write(batch)
         clock.now_s += 60
 
-        assert sink.flush(1.0)
+        assert sink.flush(GIVE_UP_S)
         assert len(written(sink.log)) == len(set(written(sink.log))) == 3
 
     def test_an_event_that_cannot_be_written_is_refused_alone(self, sink, event_factory):
@@ -341,7 +342,7 @@ class TestUnusableDatabases:
         assert sink.log.count() == 1
         clock.now_s += 60
 
-        assert sink.flush(1.0)
+        assert sink.flush(GIVE_UP_S)
         assert sink.log.count() == 201
 
     @pytest.mark.fault(76, "spool with a torn tail", expected="whole records kept, the gap is said")
@@ -356,7 +357,7 @@ class TestUnusableDatabases:
             path.write_bytes(path.read_bytes()[:-20])
             sink.write([event_factory(writer_seq=4)])
         clock.now_s += 60
-        assert sink.flush(1.0)
+        assert sink.flush(GIVE_UP_S)
 
         assert [int(each.partition("-")[2]) for each, _run in written(sink.log)] == [1, 2, 4]
         assert "could not be read" in caplog.text
@@ -408,7 +409,7 @@ class TestGaps:
         with hold:
             for _ in range(200):
                 drain.emit(event_factory())
-        assert not drain.flush(10.0)
+        assert not drain.flush(GIVE_UP_S)
         (books,) = drain.stats()
         drain.close(5.0)
 
@@ -429,7 +430,7 @@ class TestGaps:
                 sink.write([event_factory()])
             assert sink.spool.size_bytes <= 40_000
         clock.now_s += 60
-        assert sink.flush(1.0)
+        assert sink.flush(GIVE_UP_S)
         sink.beat()
 
         (gap,) = log_events(path, "audit.gap")
@@ -499,7 +500,7 @@ class TestCheckpoints:
         with caplog.at_level(logging.INFO, logger="mnemoscope.audit"):
             sink.beat()
         sink.write(seen)
-        assert drain.flush(5.0)
+        assert drain.flush(GIVE_UP_S)
 
         (told,) = seen
         with sink.log.reading() as snapshot:

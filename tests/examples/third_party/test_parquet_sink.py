@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import GIVE_UP_S
 
 pytest.importorskip("pyarrow")
 
@@ -52,7 +53,7 @@ def environment(tmp_path_factory) -> dict[str, str]:
     subprocess.run(
         [*install, "--no-build-isolation", "--target", folder / "site", source],
         check=True,
-        timeout=100,
+        timeout=GIVE_UP_S,
     )
     paths = [str(folder / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
@@ -68,7 +69,7 @@ def test_a_guarded_call_is_in_its_file(environment, tmp_path):
         [sys.executable, "-c", AGENT],
         env=environment | {"MNEMOSCOPE_PARQUET_FOLDER": str(folder)},
         check=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
     )
 
     (event,) = pq.read_table(folder).to_pylist()
@@ -81,7 +82,10 @@ def test_a_guarded_call_is_in_its_file(environment, tmp_path):
 def test_it_holds_the_contract_of_sinks(environment, tmp_path):
     """As ours do."""
     subprocess.run(
-        [sys.executable, "-c", CHECK, tmp_path / "events"], env=environment, check=True, timeout=100
+        [sys.executable, "-c", CHECK, tmp_path / "events"],
+        env=environment,
+        check=True,
+        timeout=GIVE_UP_S,
     )
 
 

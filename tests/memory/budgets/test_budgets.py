@@ -7,6 +7,7 @@ import threading
 import tracemalloc
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import (
     Budget,
@@ -352,7 +353,7 @@ class TestTelling:
         bench = make_bench(budgets=Budgets([budget]))
         for _call in range(3):
             bench.accounting.charge(scope(customer=PERSON), used(0.5))
-        bench.drain.flush(5)
+        bench.drain.flush(GIVE_UP_S)
 
         assert [(each.operation, each.store) for each in sink.events] == [
             ("budget_alert", "budget"),

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 from bench import bench_of
 from opentelemetry import trace as otel_trace
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.context import Scope, context, current
 from mnemoscope.memory.errors import (
@@ -403,7 +404,7 @@ class TestOneEvent:
         guards.append(make_guard(drain=Drain([remembering])))
         guards[0].call(search, lambda _arguments: ["tea"])
 
-        assert bench_of(guards[0]).drain.flush(5)
+        assert bench_of(guards[0]).drain.flush(GIVE_UP_S)
         assert remembering.batches == 1
         assert bench_of(guards[0]).drain.next_seq() == 2
 
@@ -516,7 +517,7 @@ class TestFailsOpen:
         guard = make_guard()
 
         assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
-        assert not bench_of(guard).drain.flush(5)
+        assert not bench_of(guard).drain.flush(GIVE_UP_S)
         assert guard._faults.counts == {"sink.capture": 1}
 
     async def test_a_host_whose_logging_raises_is_spared(
@@ -547,7 +548,7 @@ class TestFailsOpen:
 
         await reach(guard, make_operation(), lambda _arguments: ["tea"])
 
-        assert bench_of(guard).drain.flush(5)
+        assert bench_of(guard).drain.flush(GIVE_UP_S)
         assert [event.status for event in sink.events] == [Status.OK]
 
     async def test_dead_sinks_do_not_stop_observing(self, make_guard, search, reach):
@@ -761,7 +762,7 @@ class TestDeadlines:
         """The caller has gone, the store is still at work: in flight, late, and reported once."""
         guard, go = make_guard(deadlines_s=SHORT), threading.Event()
 
-        answer = guard.call(search, lambda _arguments: go.wait(30) and ["late"])
+        answer = guard.call(search, lambda _arguments: go.wait(GIVE_UP_S) and ["late"])
         in_flight = guard.limits[RECALL].bulkhead.in_flight
         go.set()
 
@@ -775,7 +776,7 @@ class TestDeadlines:
     ):
         """The worker that was late serves others afterwards, with their own results."""
         guard, go = make_guard(deadlines_s=SHORT), threading.Event()
-        guard.call(search, lambda _arguments: go.wait(30) and ["late"])
+        guard.call(search, lambda _arguments: go.wait(GIVE_UP_S) and ["late"])
         go.set()
         eventually(lambda: guard.deadline.late_results == 1)
 
@@ -787,7 +788,7 @@ class TestDeadlines:
         """A store that hangs for all costs this many threads, then nothing."""
         guard, go = make_guard(deadlines_s=SHORT, concurrency=2), threading.Event()
 
-        answers = [guard.call(search, lambda _arguments: go.wait(30)) for _ in range(4)]
+        answers = [guard.call(search, lambda _arguments: go.wait(GIVE_UP_S)) for _ in range(4)]
         go.set()
 
         assert answers == [[]] * 4
@@ -978,12 +979,12 @@ class TestBreaking:
 
         def slow(_arguments):
             entered.set()
-            go.wait(30)
+            go.wait(GIVE_UP_S)
             raise ConnectionError
 
         thread = threading.Thread(target=guard.call, args=(search, slow))
         thread.start()
-        entered.wait(5)
+        entered.wait(GIVE_UP_S)
         guard.limits[RECALL].breaker.settle(NORMAL, failed=True)
         clock.now += 6
         crowded = guard.call(search, lambda _arguments: ["tea"])

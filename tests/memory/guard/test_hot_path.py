@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from counting import Cost, cost_of, counted_here
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
@@ -188,7 +189,7 @@ def test_an_event_weighs_no_more_than_the_queues_count_for_it(make_scope):
     held = Flag()
     scope = make_scope()
     for sink in scope._parts.drain.sinks:
-        sink.write = lambda _batch: held.wait(30)
+        sink.write = lambda _batch: held.wait(GIVE_UP_S)
     call = observed(scope)
     for _ in range(100):
         call()
@@ -217,7 +218,11 @@ print(*sorted({name.partition(".")[0] for name in loaded} - sys.stdlib_module_na
 print(*sorted(loaded & {"asyncio", "logging", "ssl", "decimal", "sqlite3"}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
     )
     ours, others, heavy = done.stdout.splitlines()
 
@@ -235,7 +240,11 @@ mnemoscope.memory.configure(sinks="", audit_pseudonym_key="ab" * 32, pii_model="
 print(*sorted(set(sys.modules) & {"asyncio", "pydantic_settings", "spacy", "presidio_analyzer"}))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
     )
 
     assert done.stdout.split() == []

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import ForgetUncertainError
@@ -35,7 +36,7 @@ class Store:
         self.landed = threading.Event()
 
     def put(self, key: str, value: int) -> None:
-        assert self.gate.wait(30)
+        assert self.gate.wait(GIVE_UP_S)
         self.items[key] = value
         self.landed.set()
 
@@ -141,6 +142,6 @@ async def test_where_it_cannot_be_known_the_deletion_is_made_and_its_caller_told
         await forget(guard, store, colour)
     assert store.items == {}
     store.gate.set()
-    assert store.landed.wait(30)
+    assert store.landed.wait(GIVE_UP_S)
     assert await forget(guard, store, colour) == "deleted"
     assert store.items == {}

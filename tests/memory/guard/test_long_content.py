@@ -8,6 +8,7 @@ from collections import Counter
 from contextlib import contextmanager
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.errors import ContentTooLargeError, DeadlineExceededError
 from mnemoscope.memory.privacy.engine import engine as engines
@@ -233,7 +234,7 @@ def stuck(monkeypatch, fresh):
     def search(self, text, *rest):
         if threading.current_thread() is not here:
             redactor.texts.append(len(text))
-            assert go.wait(30)
+            assert go.wait(GIVE_UP_S)
         return find(self, text, *rest)
 
     monkeypatch.setattr(engines.Engine, "_find", search)

@@ -6,6 +6,7 @@ from types import UnionType
 from typing import get_args, get_origin, get_type_hints
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.context import EMPTY_SCOPE, Scope
 from mnemoscope.memory.guard.call import Call
@@ -39,7 +40,7 @@ def reported(make_bench, make_operation, sink):
         call.status, call.error = status, exc
         report = next(step for step in bench.guard("crm").steps if isinstance(step, Report))
         report.report(call)
-        assert bench.drain.flush(5)
+        assert bench.drain.flush(GIVE_UP_S)
         (event,) = sink.events
         return event
 

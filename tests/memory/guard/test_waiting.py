@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.errors import DeadlineExceededError
 from mnemoscope.memory.limits.breaker import NORMAL
@@ -199,7 +200,7 @@ def test_a_hanging_store_holds_up_nobody_for_long(make_guard, search, eventually
     )
     bulkhead = guard.limits[RECALL].bulkhead
     for _ in range(4):
-        assert guard.call(search, lambda _arguments: go.wait(30)) == []
+        assert guard.call(search, lambda _arguments: go.wait(GIVE_UP_S)) == []
     paused, bulkhead._pauses_s = [], lambda until: paused.append(until) or iter(())
     assert guard.call(search, lambda _arguments: ["tea"]) == []
     go.set()

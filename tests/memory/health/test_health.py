@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import Check, Health, Mnemoscope, State, context
 from mnemoscope.memory.database import Database
@@ -464,7 +465,7 @@ class TestScope:
             before = scope.last_outcome()
             first, second = scope.health(), scope.health()
 
-            assert scope.flush()
+            assert scope.flush(GIVE_UP_S)
             assert sink.events == []
             assert scope.last_outcome() is before
             assert first == second

@@ -24,6 +24,7 @@ from bench import Bench, journalling
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.guard.guard import Guard
@@ -311,7 +312,7 @@ class Journalling(RuleBasedStateMachine):
             return
         except Exception:  # noqa: BLE001 - a deletion that failed
             return
-        process.bench.drain.flush(5)
+        process.bench.drain.flush(GIVE_UP_S)
         event = next(
             each for each in reversed(process.sink.events) if not each.journal.is_afterwards
         )
@@ -396,7 +397,7 @@ class Journalling(RuleBasedStateMachine):
                 for guards in process.guards.values():
                     journalling(guards[0]).replay.replay()
         for process in self.processes:
-            process.bench.drain.flush(5)
+            process.bench.drain.flush(GIVE_UP_S)
 
     def _check_database(self, name: str) -> None:
         store, truth = self.stores[name], self.truths[name]

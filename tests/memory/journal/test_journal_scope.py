@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.store.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.wrapping import guard_client
@@ -58,7 +59,7 @@ def test_a_scope_writes_what_it_could_not_when_the_store_is_back(path, eventuall
         empty = eventually(
             lambda: figures(scope)["mnemoscope_journal_waiting", "langgraph.store"] == 0
         )
-        told = eventually(lambda: scope.flush() and len(sink.events) > 1)
+        told = eventually(lambda: scope.flush(GIVE_UP_S) and len(sink.events) > 1)
 
         assert (there, empty, told) == (True, True, True)
         assert [each.journal for each in sink.events] == [Journalled.APPENDED, Journalled.REPLAYED]
@@ -74,7 +75,7 @@ def test_closing_leaves_what_waits_to_the_next_scope(path, eventually):
             scope.close()
     with scope_for_tests(journal=path) as (scope, sink):
         guarded(scope, bare).get(("a",), "other")
-        told = eventually(lambda: scope.flush() and len(sink.events) > 1)
+        told = eventually(lambda: scope.flush(GIVE_UP_S) and len(sink.events) > 1)
 
         assert told
         assert bare.get(("a",), "k").value == {"v": 1}
@@ -178,7 +179,7 @@ def test_a_full_disk_keeps_nobody_from_starting(path, monkeypatch):
         store = guarded(scope, Plain())
         with breaking(store, "put", ConnectionError):
             store.put(("a",), "k", {"v": 1})
-        scope.flush()
+        scope.flush(GIVE_UP_S)
 
         assert [each.journal for each in sink.events] == [Journalled.LOST]
         assert scope._parts.faults.counts["journal.open"] > 0

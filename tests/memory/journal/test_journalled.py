@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from bench import bench_of, journalling
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.context import context
 from mnemoscope.memory.database import Database
@@ -101,7 +102,7 @@ class Store:
         self.threads.append(threading.get_ident())
         self.entered.set()
         if self.gate is not None:
-            assert self.gate.wait(30)
+            assert self.gate.wait(GIVE_UP_S)
         if self.down is not None:
             raise self.down
         work()
@@ -187,11 +188,9 @@ class Rig:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    for _ in range(1_000):
-        if is_so():
-            return
-        await asyncio.sleep(0.005)
-    pytest.fail("it never came to that")
+    async with asyncio.timeout(GIVE_UP_S):
+        while not is_so():  # noqa: ASYNC110 - of all kinds
+            await asyncio.sleep(0.005)
 
 
 def waiting(guard: Guard) -> Any:
@@ -852,7 +851,7 @@ async def test_a_part_of_a_call_is_not_kept_by_itself(make_bench, journals, colo
     ended: list[BaseException] = []
 
     def part(given: dict[str, Any]) -> Any:
-        assert gate.wait(30)
+        assert gate.wait(GIVE_UP_S)
         try:
             return guards[1].call(Operation(PUT, dict(given)), lambda one: inner.put(**one))
         except ConnectionError as exc:
@@ -921,7 +920,7 @@ async def test_a_caller_that_is_cancelled_while_its_write_is_kept_leaves_a_whole
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         entered.set()
-        assert go.wait(30)
+        assert go.wait(GIVE_UP_S)
         return append(*args, **kwargs)
 
     monkeypatch.setattr(Journal, "append", slow)

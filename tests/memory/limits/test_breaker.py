@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.limits.breaker import NORMAL, REFUSED, Breaker, BreakerState
 from mnemoscope.memory.limits.policy import BreakerPolicy
@@ -201,7 +202,7 @@ def test_a_call_that_ends_well_waits_for_nobody(breaker, clock):
     settling = threading.Thread(target=succeed, args=(breaker, 6))
     with breaker._lock:
         settling.start()
-        settling.join(5)
+        settling.join(GIVE_UP_S)
         waited = settling.is_alive()
     settling.join()
     fail(breaker)

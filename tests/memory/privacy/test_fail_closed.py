@@ -5,6 +5,7 @@ import time
 import traceback
 
 import pytest
+from patience import GIVE_UP_S
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
 
 from mnemoscope.memory.errors import ConfigurationError, RedactionError
@@ -95,7 +96,9 @@ def test_a_recognizer_that_raises_fails_the_redaction(make, error):
 def test_a_recognizer_that_hangs_is_given_up(make):
     """It gets its time and no more; after a few it is not asked again, and still nothing passes."""
     release = threading.Event()
-    redactor = make(recognizers=[Misbehaving(lambda text: release.wait(20))], recognizers_s=0.02)
+    redactor = make(
+        recognizers=[Misbehaving(lambda text: release.wait(GIVE_UP_S))], recognizers_s=0.02
+    )
     started = time.monotonic()
     try:
         for attempt in range(MAX_TIMEOUTS + 3):

@@ -13,6 +13,7 @@ from textwrap import dedent
 import pytest
 from children import exit_code_of_child
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
+from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.lane import Lane, inside_sink
@@ -53,7 +54,7 @@ class ListSink:
         """Keep *batch*."""
         self.batches += 1
         self.writing.set()
-        self.gate.wait(30)
+        self.gate.wait(GIVE_UP_S)
         if self.errors:
             raise self.errors.pop(0)
         self.events.extend(batch)
@@ -88,20 +89,7 @@ def make_drain():
     for drain, sinks in made:
         for sink in sinks:
             sink.gate.set()
-        drain.close(5)
-
-
-@pytest.fixture
-def eventually():
-    """Return a function that waits, for 5 seconds at most, until something is so."""
-
-    def wait(is_so):
-        until = time.monotonic() + 5
-        while not is_so() and time.monotonic() < until:
-            time.sleep(0.001)
-        return is_so()
-
-    return wait
+        drain.close(GIVE_UP_S)
 
 
 def assert_balanced(drain):
@@ -122,7 +110,7 @@ class TestDelivery:
         for event in events:
             drain.emit(event)
 
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         for sink in sinks:
             assert all(a is b for a, b in zip(sink.events, events, strict=True))
             assert 3 <= sink.batches <= 1_500
@@ -133,7 +121,7 @@ class TestDelivery:
         for _ in range(25):
             drain.emit(event_factory())
 
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         assert sink.batches == 3
 
     def test_large_events_make_small_batches(self, make_drain, sink, event_factory):
@@ -142,7 +130,7 @@ class TestDelivery:
         for size_bytes in (*[30_000] * 9, 300_000):
             drain.emit(event_factory(size_bytes=size_bytes))
 
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         assert (len(sink.events), sink.batches) == (10, 3)
         assert drain.stats()[0].queued_bytes == 0
 
@@ -152,7 +140,7 @@ class TestDelivery:
         drain = make_drain(sink)
 
         assert lanes() == before
-        assert drain.flush(1)
+        assert drain.flush(GIVE_UP_S)
 
     def test_names_of_sinks_must_differ(self, sink):
         """Their books are kept by name."""
@@ -165,13 +153,15 @@ class TestDelivery:
 
         def write(_batch):
             drain.emit(event_factory())
-            seen.append((inside_sink(), get_value(_SUPPRESS_INSTRUMENTATION_KEY), drain.flush(9)))
+            seen.append(
+                (inside_sink(), get_value(_SUPPRESS_INSTRUMENTATION_KEY), drain.flush(GIVE_UP_S))
+            )
 
         sink.write = write
         drain = make_drain(sink)
         drain.emit(event_factory())
 
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         assert seen == [(True, True, False)]
         assert not inside_sink()
         assert drain.stats()[0].offered == 1
@@ -183,7 +173,7 @@ class TestBounds:
         sink.gate.clear()
         drain = make_drain(sink, limits=LaneLimits(items=10, batch=1, linger_s=0))
         drain.emit(event_factory())
-        assert sink.writing.wait(5)
+        assert sink.writing.wait(GIVE_UP_S)
         events = [event_factory() for _ in range(25)]
         for event in events:
             drain.emit(event)
@@ -191,7 +181,7 @@ class TestBounds:
         sink.gate.set()
 
         assert (books.offered, books.queued, books.dropped) == (26, 11, {"overflow": 15})
-        assert not drain.flush(5)
+        assert not drain.flush(GIVE_UP_S)
         assert sink.events[1:] == events[-10:]
         assert_balanced(drain)
 
@@ -200,7 +190,7 @@ class TestBounds:
         sink.gate.clear()
         drain = make_drain(sink, limits=LaneLimits(size_bytes=50_000, batch=1, linger_s=0))
         drain.emit(event_factory())
-        assert sink.writing.wait(5)
+        assert sink.writing.wait(GIVE_UP_S)
         for _ in range(8):
             drain.emit(event_factory(size_bytes=10_000))
         large = drain.stats()[0]
@@ -220,7 +210,7 @@ class TestBounds:
         sink.gate.clear()
         drain = make_drain(sink, limits=LaneLimits(items=10, batch=1, linger_s=0))
         drain.emit(event_factory())
-        assert sink.writing.wait(5)
+        assert sink.writing.wait(GIVE_UP_S)
         for number in range(1_000):
             drain.emit(event_factory(run=f"bounded-{number}", size_bytes=size_bytes))
         gc.collect()
@@ -274,22 +264,20 @@ class TestBounds:
 
 
 class TestSinksThatFail:
-    def test_one_sink_delays_no_other(self, make_drain, sink, event_factory):
+    def test_one_sink_delays_no_other(self, make_drain, sink, event_factory, eventually):
         """One hangs, one raises, one is slow: the fourth has everything at once."""
         hung, broken, slow = ListSink("hung"), ListSink("broken"), ListSink("slow")
         hung.gate.clear()
         broken.errors = [OSError() for _ in range(1_000)]
-        slow.write = lambda batch: time.sleep(0.05)
+        goes_on = threading.Event()
+        slow.write = lambda _batch: goes_on.wait(GIVE_UP_S)
         drain = make_drain(hung, broken, slow, sink)
-        started = time.monotonic()
         for _ in range(100):
             drain.emit(event_factory())
-        while len(sink.events) < 100 and time.monotonic() < started + 5:
-            time.sleep(0.002)
 
-        assert len(sink.events) == 100
-        assert time.monotonic() - started < 2
+        assert eventually(lambda: len(sink.events) == 100)
         assert_balanced(drain)
+        goes_on.set()
 
     def test_an_idempotent_sink_is_tried_again(self, make_drain, event_factory):
         """With the same batch; nothing is lost."""
@@ -298,7 +286,7 @@ class TestSinksThatFail:
         drain = make_drain(sink)
         drain.emit(event_factory())
 
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         assert (len(sink.events), sink.batches) == (1, 3)
 
     def test_a_back_end_that_is_away_costs_nothing(self, make_drain, event_factory, eventually):
@@ -322,11 +310,11 @@ class TestSinksThatFail:
         sink.errors = [UnavailableError("away", 3_600.0) for _ in range(99)]
         drain = make_drain(sink)
         drain.emit(event_factory())
-        assert sink.writing.wait(5)
+        assert sink.writing.wait(GIVE_UP_S)
         started = time.monotonic()
-        drain.close(5)
+        drain.close(GIVE_UP_S)
 
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < GIVE_UP_S / 2
         assert drain.stats()[0].dropped == {"error": 1}
 
     def test_it_is_given_up_after_so_many_attempts(self, make_drain, event_factory):
@@ -336,7 +324,7 @@ class TestSinksThatFail:
         drain = make_drain(sink, faults=faults)
         drain.emit(event_factory())
 
-        assert not drain.flush(5)
+        assert not drain.flush(GIVE_UP_S)
         assert (sink.events, sink.batches) == ([], 3)
         assert drain.stats()[0].dropped == {"error": 1}
         assert drain.stats()[0].last_error == "OSError"
@@ -348,7 +336,7 @@ class TestSinksThatFail:
         drain = make_drain(sink)
         drain.emit(event_factory())
 
-        assert not drain.flush(5)
+        assert not drain.flush(GIVE_UP_S)
         assert sink.batches == 1
 
     @pytest.mark.parametrize("exc", [SystemExit(1), KeyboardInterrupt(), MemoryError()])
@@ -357,10 +345,10 @@ class TestSinksThatFail:
         sink.errors = [exc]
         drain = make_drain(sink)
         drain.emit(event_factory())
-        lost = drain.flush(5)
+        lost = drain.flush(GIVE_UP_S)
         drain.emit(event_factory())
 
-        assert (lost, drain.flush(5)) == (False, True)
+        assert (lost, drain.flush(GIVE_UP_S)) == (False, True)
         assert len(sink.events) == 1
         assert_balanced(drain)
 
@@ -377,10 +365,10 @@ class TestSinksThatFail:
 
         monkeypatch.setattr(Lane, "_take", fails_once)
         drain.emit(event_factory())
-        lost = drain.flush(5)
+        lost = drain.flush(GIVE_UP_S)
         drain.emit(event_factory())
 
-        assert (lost, drain.flush(5)) == (False, True)
+        assert (lost, drain.flush(GIVE_UP_S)) == (False, True)
         assert len(sink.events) == 1
         assert drain.stats()[0].dropped == {"error": 1}
 
@@ -396,10 +384,10 @@ class TestSinksThatFail:
         with monkeypatch.context() as patched:
             patched.setattr(threading.Thread, "start", refuse)
             drain.emit(event_factory())
-        lost = drain.flush(1)
+        lost = drain.flush(GIVE_UP_S)
         drain.emit(event_factory())
 
-        assert (lost, drain.flush(5)) == (False, True)
+        assert (lost, drain.flush(GIVE_UP_S)) == (False, True)
         assert drain.stats()[0].dropped == {"thread": 1}
 
 
@@ -412,7 +400,7 @@ class TestFlush:
         early = drain.flush(0.05)
         sink.gate.set()
 
-        assert (early, drain.flush(5)) == (False, True)
+        assert (early, drain.flush(GIVE_UP_S)) == (False, True)
 
     def test_it_does_not_wait_for_what_comes_after(self, make_drain, sink, event_factory):
         """A busy application can flush."""
@@ -425,19 +413,17 @@ class TestFlush:
         thread = threading.Thread(target=chatter)
         thread.start()
         try:
-            assert all(drain.flush(5) for _ in range(20))
+            assert all(drain.flush(GIVE_UP_S) for _ in range(20))
         finally:
             stop.set()
             thread.join()
 
     def test_it_does_not_wait_for_the_batch_to_gather(self, make_drain, sink, event_factory):
         """Somebody waits."""
-        drain = make_drain(sink, limits=LaneLimits(linger_s=30))
-        started = time.monotonic()
+        drain = make_drain(sink, limits=LaneLimits(linger_s=2 * GIVE_UP_S))
         drain.emit(event_factory())
 
-        assert drain.flush(5)
-        assert time.monotonic() - started < 2
+        assert drain.flush(GIVE_UP_S)
 
     @pytest.mark.parametrize("flushes", [False, OSError()], ids=["false", "raises"])
     def test_a_sink_that_cannot_flush_is_not_complete(
@@ -448,7 +434,7 @@ class TestFlush:
         drain = make_drain(sink)
         drain.emit(event_factory())
 
-        assert not drain.flush(5)
+        assert not drain.flush(GIVE_UP_S)
 
     def test_it_tells_of_a_loss_once(self, make_drain, sink, event_factory):
         """False after a loss; then it is true again of what came later."""
@@ -456,7 +442,7 @@ class TestFlush:
         drain = make_drain(sink)
         drain.emit(event_factory())
 
-        assert [drain.flush(5), drain.flush(5)] == [False, True]
+        assert [drain.flush(GIVE_UP_S), drain.flush(GIVE_UP_S)] == [False, True]
 
     def test_a_hung_sink_holds_it_no_longer_than_said(self, make_drain, sink, event_factory):
         """All sinks share the time; requests that nobody waits for are not kept."""
@@ -478,10 +464,10 @@ class TestClose:
         drain = make_drain(sink)
         for _ in range(5_000):
             drain.emit(event_factory())
-        drain.close(5)
+        drain.close(GIVE_UP_S)
 
         assert len(sink.events) == 5_000
-        assert 0 < sink.closed_within <= 5
+        assert 0 < sink.closed_within <= GIVE_UP_S
         assert not any(each.name == "mnemoscope-list" for each in threading.enumerate())
 
     def test_an_event_just_before_it_is_not_lost(self, event_factory):
@@ -491,7 +477,7 @@ class TestClose:
             drain = Drain([sink], limits=LaneLimits(linger_s=0))
             for _ in range(n % 4 + 1):
                 drain.emit(event_factory())
-            drain.close(5)
+            drain.close(GIVE_UP_S)
 
             assert len(sink.events) == n % 4 + 1
 
@@ -511,8 +497,8 @@ class TestClose:
         monkeypatch.setattr(Lane, "_empty", emptied_just_before)
         monkeypatch.setattr("mnemoscope.telemetry.delivery.drain.inside_sink", lambda: False)
         drain.emit(event_factory())
-        drain.flush(5)
-        drain.close(5)
+        drain.flush(GIVE_UP_S)
+        drain.close(GIVE_UP_S)
 
         assert len(sink.events) == 2
 
@@ -520,29 +506,31 @@ class TestClose:
         """No thread starts again for them; flushing and closing again do nothing."""
         drain = make_drain(sink)
         drain.emit(event_factory())
-        drain.close(5)
+        drain.close(GIVE_UP_S)
         drain.emit(event_factory())
 
         assert drain.stats()[0].dropped == {"closed": 1}
-        assert not drain.flush(1)
-        assert drain.flush(1)
-        drain.close(5)
+        assert not drain.flush(GIVE_UP_S)
+        assert drain.flush(GIVE_UP_S)
+        drain.close(GIVE_UP_S)
         assert_balanced(drain)
 
-    def test_a_hung_sink_holds_it_no_longer_than_said(self, make_drain, sink, event_factory):
+    def test_a_hung_sink_holds_it_no_longer_than_said(
+        self, make_drain, sink, event_factory, eventually
+    ):
         """What it still had waiting is counted as lost, and the others have everything."""
         hung = ListSink("hung")
         hung.gate.clear()
         drain = make_drain(hung, sink, limits=LaneLimits(batch=1, linger_s=0))
         for _ in range(10):
             drain.emit(event_factory())
-        assert hung.writing.wait(5)
+        assert hung.writing.wait(GIVE_UP_S)
+        assert eventually(lambda: len(sink.events) == 10)
         started = time.monotonic()
         drain.close(0.2)
         took = time.monotonic() - started
 
-        assert took < 1
-        assert len(sink.events) == 10
+        assert took < GIVE_UP_S / 2
         assert drain.stats()[0].dropped == {"exit": 9}
         assert_balanced(drain)
 
@@ -550,13 +538,13 @@ class TestClose:
         """Once for each batch, without pauses."""
         sink = ListSink(idempotent=True)
         sink.errors = [OSError() for _ in range(1_000)]
-        drain = make_drain(sink, limits=LaneLimits(batch=1, linger_s=0, backoff_s=30))
+        drain = make_drain(sink, limits=LaneLimits(batch=1, linger_s=0, backoff_s=GIVE_UP_S))
         for _ in range(50):
             drain.emit(event_factory())
         started = time.monotonic()
-        drain.close(5)
+        drain.close(GIVE_UP_S)
 
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < GIVE_UP_S / 2
         assert sink.closed_within is not None
 
     def test_a_sink_that_cannot_close_is_no_matter(self, make_drain, sink, event_factory):
@@ -568,25 +556,22 @@ class TestClose:
         sink.close, faults = close, Faults()
         drain = make_drain(sink, faults=faults)
         drain.emit(event_factory())
-        drain.close(5)
+        drain.close(GIVE_UP_S)
 
         assert faults.counts == {"sink.list": 1}
 
-    def test_five_hundred_drains_leave_no_threads(self, event_factory):
+    def test_five_hundred_drains_leave_no_threads(self, event_factory, eventually):
         """Closed or forgotten."""
         before = set(threading.enumerate())
         for n in range(500):
             drain = Drain([ListSink()], limits=QUICK)
             drain.emit(event_factory())
             if n % 2:
-                drain.close(5)
+                drain.close(GIVE_UP_S)
         del drain
         gc.collect()
-        until = time.monotonic() + 10
-        while set(threading.enumerate()) - before and time.monotonic() < until:
-            time.sleep(0.01)
 
-        assert set(threading.enumerate()) <= before
+        assert eventually(lambda: set(threading.enumerate()) <= before)
 
 
 class TestStress:
@@ -614,7 +599,7 @@ class TestStress:
         for thread in threads:
             thread.join()
         hung.gate.set()
-        drain.flush(5)
+        drain.flush(GIVE_UP_S)
 
         assert_balanced(drain)
         assert [books.offered for books in drain.stats()] == [16_000] * 3
@@ -639,7 +624,7 @@ class TestStress:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-        drain.flush(10)
+        drain.flush(GIVE_UP_S)
 
         assert len(handled) > 10
         assert drain.stats()[0].offered == emitted + len(handled)
@@ -651,24 +636,24 @@ class TestStress:
         """To take it costs more than all else; whoever holds it next counts the event."""
         drain = make_drain(sink)
         drain.emit(event_factory())
-        drain.flush(5)
+        drain.flush(GIVE_UP_S)
         (lane,) = drain._lanes
         emitting = threading.Thread(target=drain.emit, args=(event_factory(),))
         with lane._lock:
             emitting.start()
-            emitting.join(5)
+            emitting.join(GIVE_UP_S)
             waited = emitting.is_alive()
         emitting.join()
 
         assert not waited
         assert drain.stats()[0].offered == 2
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
 
     def test_a_finaliser_may_emit_inside_the_lanes_lock(self, make_drain, sink, event_factory):
         """The collector runs whenever it likes, on whichever thread."""
         drain = make_drain(sink)
         drain.emit(event_factory())
-        drain.flush(5)
+        drain.flush(GIVE_UP_S)
         (lane,) = drain._lanes
 
         class Finalised:
@@ -678,7 +663,7 @@ class TestStress:
         with lane._lock:
             Finalised()
 
-        assert drain.flush(5)
+        assert drain.flush(GIVE_UP_S)
         assert len(sink.events) == 2
 
     def test_a_handler_during_the_first_emit_starts_no_second_thread(
@@ -709,7 +694,7 @@ class TestFork:
         for _ in range(3):
             drain.emit(event_factory(writer_id=drain.writer_id))
         status = exit_code_of_child(lambda: _emit_as_child(drain, event_factory))
-        drain.close(5)
+        drain.close(GIVE_UP_S)
 
         written = sorted((tmp_path / "events").read_text().split())
         writers = {line.partition("-")[0] for line in written}
@@ -722,28 +707,28 @@ class TestFork:
         """Another thread may be anywhere in an emit while the process forks."""
         drain, release, held = Drain([sink], limits=QUICK), threading.Event(), threading.Event()
         drain.emit(event_factory())
-        drain.flush(5)
+        drain.flush(GIVE_UP_S)
         (lane,) = drain._lanes
 
         def hold():
             with lane._lock:
                 held.set()
-                release.wait(30)
+                release.wait(GIVE_UP_S)
 
         thread = threading.Thread(target=hold)
         thread.start()
-        held.wait(5)
+        held.wait(GIVE_UP_S)
 
         def child():
             drain.emit(event_factory())
-            return drain.flush(5) and len(sink.events) == 2
+            return drain.flush(GIVE_UP_S) and len(sink.events) == 2
 
         try:
             assert exit_code_of_child(child) == 0
         finally:
             release.set()
             thread.join()
-            drain.close(5)
+            drain.close(GIVE_UP_S)
 
 
 class TestExit:
@@ -775,7 +760,11 @@ class TestExit:
         )
         started = time.monotonic()
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=GIVE_UP_S,
+            check=True,
         )
 
         assert float(done.stdout) < 2.3
@@ -805,7 +794,11 @@ class TestExit:
         )
 
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=GIVE_UP_S,
+            check=True,
         )
         assert done.stderr == ""
 
@@ -833,6 +826,6 @@ def _emit_as_child(drain: Drain, event_factory) -> bool:
     for _ in range(2):
         event: Event = event_factory(writer_id=drain.writer_id, writer_seq=drain.next_seq())
         drain.emit(event)
-    flushed = drain.flush(5)
-    drain.close(5)
+    flushed = drain.flush(GIVE_UP_S)
+    drain.close(GIVE_UP_S)
     return flushed and drain.stats()[0].offered == 2

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import ConfigurationError, Mnemoscope
 from mnemoscope.memory.settings import SINK_NAMES, load_settings
@@ -202,4 +203,4 @@ import mnemoscope.memory
 mnemoscope.memory.configure(sinks="logs", audit_pseudonym_key="ab" * 32, pii_model="none").close()
 assert "mnemoscope.sinks" not in asked, asked
 """
-    subprocess.run([sys.executable, "-c", script], timeout=60, check=True)
+    subprocess.run([sys.executable, "-c", script], timeout=GIVE_UP_S, check=True)

@@ -87,15 +87,13 @@ def test_an_inner_time_cannot_be_longer():
     assert remaining_s() == float("inf")
 
 
-def test_closing_closes_the_sockets(session, http_receiver):
+def test_closing_closes_the_sockets(session, http_receiver, eventually):
     """The server sees the connection end, even while something still refers to the response."""
     answer = session.get(http_receiver.url)
     session.close()
-    until = time.monotonic() + 2
-    while any("process_request" in t.name for t in threading.enumerate()):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    threads = threading.enumerate
 
+    assert eventually(lambda: not any("process_request" in each.name for each in threads()))
     assert answer.ok
 
 

@@ -15,6 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
+from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.event.event import Redacted, Status
 from mnemoscope.telemetry.event.trace import TraceRef
@@ -260,7 +261,7 @@ class TestHistograms:
         sink = OtlpSink()
         sink.write([make_event()])
         sink.write([make_event(), make_event()])
-        sink.flush(1.0)
+        sink.flush(GIVE_UP_S)
         (point,) = otlp_http.metrics()["gen_ai.client.operation.duration"]
         sink.close(1.0)
 

@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased, TraceIdRatioBased
 from own_process import leaving, run_code
+from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import (
@@ -331,7 +332,7 @@ class TestMetrics:
     def test_a_notice_is_no_operation(self, sink, otlp, notices):
         """Checkpoints of the audit trail and budgets past a level have spans, and no duration."""
         sink.write(notices)
-        sink.flush(1.0)
+        sink.flush(GIVE_UP_S)
 
         assert len(otlp.spans) == len(notices)
         assert otlp.metric_requests == []
@@ -363,7 +364,7 @@ class TestMetrics:
         sink.write([make_event()])
         sink.write([make_event()])
         before = len(otlp.metric_requests)
-        flushed = sink.flush(1.0)
+        flushed = sink.flush(GIVE_UP_S)
 
         assert (before, flushed) == (1, True)
         assert otlp.metrics()["gen_ai.client.operation.duration"][0].count == 2
@@ -497,7 +498,7 @@ class TestInAHost:
         """The drain suppresses instrumentation around sinks; our spans are built all the same."""
         drain = Drain([hosted])
         drain.emit(make_event())
-        flushed = drain.flush(5)
+        flushed = drain.flush(GIVE_UP_S)
         drain.close()
 
         assert flushed
@@ -668,9 +669,9 @@ class TestWhenTheBackEndIsBroken:
         otlp_http.http.answer = only_traces
         sink = OtlpSink()
         sink.write([make_event()])
-        flushed = sink.flush(1.0)
+        flushed = sink.flush(GIVE_UP_S)
         otlp_http.http.answer = accept
-        again = sink.flush(1.0)
+        again = sink.flush(GIVE_UP_S)
 
         assert (len(otlp_http.spans), flushed, again) == (1, False, True)
         assert sink.faults.counts == {"sink.otlp.metrics": 2}

@@ -10,9 +10,10 @@ import subprocess
 import sys
 
 import pytest
+from patience import GIVE_UP_S
 from prometheus_client.parser import text_string_to_metric_families
 
-_APP = """
+_APP = f"""
 import os
 from prometheus_client import REGISTRY, generate_latest
 from mnemoscope.memory import configure
@@ -31,7 +32,7 @@ def app(environ, start_response):
         body = generate_latest(exposed(REGISTRY))
     else:
         facts("c-42")
-        assert scope.flush()
+        assert scope.flush({GIVE_UP_S})
         body = str(os.getpid()).encode()
     start_response("200 OK", [("content-type", "text/plain")])
     return [body]
@@ -64,13 +65,13 @@ def served(request, tmp_path):
     listening.close()  # gunicorn alone has it now: refused, not kept waiting, where that ended
     yield address
     gunicorn.send_signal(signal.SIGTERM)
-    said, _ = gunicorn.communicate(timeout=30)
+    said, _ = gunicorn.communicate(timeout=GIVE_UP_S)
     assert gunicorn.returncode == 0, said.decode()
 
 
 def asked(address, path):
     """Return what one of the workers answers."""
-    connection = http.client.HTTPConnection(*address, timeout=60)
+    connection = http.client.HTTPConnection(*address, timeout=GIVE_UP_S)
     connection.request("GET", path)
     body = connection.getresponse().read().decode()
     connection.close()

@@ -12,6 +12,7 @@ import urllib.request
 
 import pytest
 from children import exit_code_of_child
+from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -143,7 +144,7 @@ def test_multiprocess_mode_adds_up_all_processes(tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=False,
     )
 

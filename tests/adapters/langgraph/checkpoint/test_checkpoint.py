@@ -20,6 +20,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Interrupt, Send, interrupt
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS, NOT_GUARDED
 from mnemoscope.adapters.langgraph.checkpoint.state import StateWalker
@@ -496,7 +497,7 @@ class TestOutage:
 
         class Hanging(InMemorySaver):
             def get_tuple(self, config):
-                released.wait(10)
+                released.wait(GIVE_UP_S)
 
         policy = Policy(deadlines_s={OperationClass.RESUME: 0.01})
         try:

@@ -15,6 +15,7 @@ from bench import Bench, wrapping
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from patience import GIVE_UP_S
 from unplugged import Memory, checkpoint, somebody_else, thread
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
@@ -342,7 +343,7 @@ class Threads(RuleBasedStateMachine):
         for _ in range(4):
             for who in ("first", "second"):
                 self.replay(who)
-        assert self.drain.flush(5)
+        assert self.drain.flush(GIVE_UP_S)
         self.drain.close(1)
         self._compare()
 

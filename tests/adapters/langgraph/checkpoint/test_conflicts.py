@@ -12,6 +12,7 @@ from bench import wrapping
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
+from patience import GIVE_UP_S
 from unplugged import (
     Memory,
     approving,
@@ -108,7 +109,7 @@ async def test_in_a_loop(degraded, tmp_path):
         await graph.ainvoke(Command(resume="ours"), thread())
         await theirs.ainvoke(Command(resume="theirs"), thread())
         bare.plug.out, bare.plug.pulled_at = False, 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(GIVE_UP_S):
             while guard_of(saver).waits:  # noqa: ASYNC110 - a task of the guard's ends it
                 await asyncio.sleep(0.005)
         after = await theirs.aget_state(thread())

@@ -14,6 +14,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command
+from patience import GIVE_UP_S
 from unplugged import MAIL, Memory, approving, pluggable, thread
 
 from mnemoscope.adapters.langgraph.checkpoint import overlay as langgraph_overlay
@@ -44,7 +45,7 @@ def checked(bench):
 
 async def aback(saver, plug):
     plug.out, plug.pulled_at = False, 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(GIVE_UP_S):
         while guard_of(saver).waits:  # noqa: ASYNC110 - a task of the guard's ends it
             await asyncio.sleep(0.005)
 

@@ -10,6 +10,7 @@ import pytest
 from bench import wrapping
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from patience import GIVE_UP_S
 from unplugged import Memory, checkpoint, pluggable, put, somebody_else, steps, thread
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
@@ -204,7 +205,7 @@ class Slow(Memory):
 
     def put(self, *args, **kwargs):
         self.entered.set()
-        assert self.gate.wait(10)
+        assert self.gate.wait(GIVE_UP_S)
         return super().put(*args, **kwargs)
 
     def delete_thread(self, thread_id):
@@ -263,7 +264,7 @@ def test_a_write_that_is_being_made_again_is_deleted_as_well(degraded, eventuall
     bare.entered.clear()
     bare.gate.clear()
     bare.plug.out = False
-    assert bare.entered.wait(10)
+    assert bare.entered.wait(GIVE_UP_S)
     saver.delete_thread("t-1")
 
     assert eventually(lambda: guard_of(saver).waits == 0)

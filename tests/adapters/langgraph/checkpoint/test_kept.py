@@ -10,6 +10,7 @@ import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.graph import START, StateGraph
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.memory import context
@@ -84,7 +85,7 @@ def test_what_begins_after_its_run_is_counted():
         with context(tenant="acme"):
             watched(graph_of(node), scope)
         FakeListChatModel(responses=["Hello"]).invoke("hi", configs[0])
-        scope.flush()
+        scope.flush(GIVE_UP_S)
         run = next(each for each in sink.events if each.operation == "invoke_agent")
         late = sink.events[-1]
 

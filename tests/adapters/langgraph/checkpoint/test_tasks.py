@@ -12,6 +12,7 @@ import pytest
 from bench import wrapping
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.runs.graph import runnable
@@ -135,7 +136,11 @@ with scope_for_tests() as (scope, _sink):
 print([hook[0].name for hook in tracing._configure_hooks if "mnemoscope" in hook[0].name])
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
     )
 
     assert done.stdout.strip() == "[]"

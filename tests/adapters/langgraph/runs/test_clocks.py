@@ -8,7 +8,6 @@ a second for each event, while no node is at work. What is told must be the scri
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any, TypedDict
 
 import pytest
@@ -16,6 +15,7 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
+from patience import GIVE_UP_S, until
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.graph import runnable
@@ -125,17 +125,15 @@ def at_work():
 
 def dawdles(clock):
     """Take a second, once no node is at work."""
-    until = time.monotonic() + 5
-    while at_work() and time.monotonic() < until:
-        time.sleep(0.0005)
+    until(lambda: not at_work())
     clock.passes(SLOW_S)
 
 
 async def adawdles(clock):
     """Do the same and let others work meanwhile."""
-    until = time.monotonic() + 5
-    while at_work() and time.monotonic() < until:  # noqa: ASYNC110 - no event tells of its end
-        await asyncio.sleep(0)
+    async with asyncio.timeout(GIVE_UP_S):
+        while at_work():  # noqa: ASYNC110 - no event tells of its end
+            await asyncio.sleep(0)
     clock.passes(SLOW_S)
 
 

@@ -25,6 +25,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
@@ -249,7 +250,7 @@ def books(redactor, subject_keys, tmp_path):
     bench = Bench(redactor=redactor, drain=Drain(sinks), keys=subject_keys)
 
     def read():
-        assert bench.drain.flush(10)
+        assert bench.drain.flush(GIVE_UP_S)
         return {
             "metrics": _of_metrics(registry),
             "spans": _of_spans(exporter.get_finished_spans()),

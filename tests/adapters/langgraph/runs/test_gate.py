@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.gate import gate, guard_models
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
@@ -317,7 +318,7 @@ def test_a_wrapped_graph_is_stopped_however_it_is_run(way):
         way(graph)
         with pytest.raises(BudgetExceeded):
             way(graph)
-        scope.flush()
+        scope.flush(GIVE_UP_S)
         (status,) = scope.budgets
 
     assert len(model.asked) == 1

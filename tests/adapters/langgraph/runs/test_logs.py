@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from langgraph.graph import START, StateGraph
 from loguru import logger
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.logs.trace_context import patch_record, trace_ids
@@ -36,7 +37,7 @@ def test_a_line_of_a_node_has_the_ids_of_its_span(said):
     with scope_for_tests() as (scope, sink):
         scope.runnable(builder.compile()).invoke({"a": 1})
         outside = trace_ids()
-        scope.flush()
+        scope.flush(GIVE_UP_S)
         nodes = [each.trace for each in sink.events if each.operation == "execute_node"]
 
     assert len(nodes) == 2

@@ -16,6 +16,7 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, Send, interrupt
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs import stream as langgraph_stream
 from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks, graph_callbacks
@@ -125,7 +126,7 @@ def events(bench, collector):
     """Return a function that waits for the drain and returns the events of model calls."""
 
     def settled():
-        assert bench.drain.flush(5)
+        assert bench.drain.flush(GIVE_UP_S)
         return [each for each in collector.collected if each.operation == "chat"]
 
     return settled

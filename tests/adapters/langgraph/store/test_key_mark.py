@@ -15,6 +15,7 @@ from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 from langgraph.store.sqlite.aio import AsyncSqliteStore
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.store.key_mark import MARK
 from mnemoscope.memory import KeyMismatchError
@@ -74,7 +75,7 @@ def container(tmp_path, database):
             env={**inherited, "HOME": str(tmp_path / home), **variables},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=GIVE_UP_S,
             check=True,
         )
         return json.loads(done.stdout), done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from patience import GIVE_UP_S
 from vault_host import KEY, Host
 
 
@@ -34,7 +35,7 @@ def stored():
 
     def store(host, **given):
         text = host.write(**given)
-        host.scope.flush()
+        host.scope.flush(GIVE_UP_S)
         return text
 
     return store

@@ -13,6 +13,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from patience import GIVE_UP_S
 
 from mnemoscope.memory import ScopeError, UncertainErasureError
 from mnemoscope.memory.privacy.vault.vault import Vault
@@ -83,7 +84,7 @@ class VaultMachine(RuleBasedStateMachine):
         """Store a name."""
         part = self.vault.for_customer(person.customer, person.tenant)
         part.store(pseudonym, name_of(person, pseudonym), "PERSON")
-        assert self.vault.flush(10)
+        assert self.vault.flush(GIVE_UP_S)
         current = self.ring[0]
         row = self.rows.get((person, current))
         if row is None:

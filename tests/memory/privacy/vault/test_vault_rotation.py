@@ -8,6 +8,7 @@ import sys
 from textwrap import dedent
 
 import pytest
+from patience import GIVE_UP_S
 from vault_host import KEY, NAME
 from vault_version_1 import make
 
@@ -185,7 +186,7 @@ class TestRotating:
                 vault.for_customer(f"c-{{number % 3}}", "acme").store(
                     f"<PERSON_{{number:016x}}>", str(number), "PERSON"
                 )
-                vault.flush(10)
+                vault.flush({GIVE_UP_S})
             assert not faults.counts, faults.counts
             """
         )
@@ -197,7 +198,7 @@ class TestRotating:
             pass  # it has begun
         for each in hosts * 5:
             each.scope.vault.rotate()
-        codes = [each.wait(60) for each in running]
+        codes = [each.wait(GIVE_UP_S) for each in running]
         hosts[-1].scope.vault.rotate()
         vault = opened(OTHER).parts.vault
         shown = {}
@@ -319,7 +320,7 @@ class TestVersion1:
         make(path, [(KEY, "c-1", "acme", NAMES)])
         host = opened()
         host.write()
-        host.scope.flush()
+        host.scope.flush(GIVE_UP_S)
 
         assert host.scope.vault.forget("c-1") == 4
         with pytest.raises(ScopeError):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from patience import GIVE_UP_S
 
 pytestmark = pytest.mark.skipif(
     (3, 12) <= sys.version_info < (3, 12, 3),
@@ -14,7 +15,9 @@ pytestmark = pytest.mark.skipif(
 
 SCRIPT = """
 from mnemoscope.memory import configure, observe
+from mnemoscope.telemetry.process import exit_deadline
 
+exit_deadline.EXIT_DEADLINE_S = {limit_s}  # it is not how long that takes that is looked at
 scope = configure(sinks="{sink}", audit_pseudonym_key="ab" * 32, pii_model="none")
 
 @observe(store="crm", operation="search_memory", neutral=list)
@@ -29,10 +32,10 @@ for _ in range(20):
 def ran(sink):
     """Run a process that remembers, and ends before any sink had a reason to begin."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(sink=sink)],
+        [sys.executable, "-c", SCRIPT.format(sink=sink, limit_s=GIVE_UP_S)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=True,
     )
     return done.stderr

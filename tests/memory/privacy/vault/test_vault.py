@@ -13,6 +13,7 @@ from textwrap import dedent
 
 import pytest
 from children import exit_code_of_child
+from patience import GIVE_UP_S
 from vault_host import KEY, MAIL, NAME, SECRET, Host
 
 from mnemoscope.memory import ConfigurationError, Mnemoscope, ScopeError, VaultError, context
@@ -110,7 +111,7 @@ def test_identifiers_in_values_are_kept(host):
 def test_nothing_raw_is_at_rest(host):
     """Neither names nor ids, in no file; the same scan does find what is in the open."""
     host.write()
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     found = host.bytes_at_rest()
     (host.path.parent / "control").write_text(NAME)
 
@@ -125,7 +126,7 @@ def test_nothing_raw_is_shown(host, caplog):
     """Not in a repr, an event, a log line."""
     host.write()
     host.reveal(host.write())
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     vault = host.parts.vault
     customer_vault = vault.for_customer("c-1", "acme")
     entry = VaultEntry(
@@ -149,7 +150,7 @@ def test_forgetting_shreds_the_key_and_the_rows(host):
     """What was in the file is in no file any more, and nothing is shown; others' is untouched."""
     stored = host.write()
     host.write(customer="c-2")
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     subject = host.parts.vault.hashes_of(VaultCustomer("c-1", "acme"))[0]
     with sqlite3.connect(host.path) as connection:
         query = "SELECT {} FROM {} WHERE subject = ?"
@@ -184,7 +185,7 @@ def test_what_waits_is_forgotten_too(host, monkeypatch):
     monkeypatch.setattr(file, "store", slowly)
     stored = host.write()
     host.scope.vault.forget("c-1", "acme")
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
 
     assert host.reveal(stored) == stored
 
@@ -201,7 +202,7 @@ def test_what_is_said_after_forgetting_is_kept_again(host):
 def test_forgetting_fails_closed(host):
     """An erasure that did not happen is an error."""
     host.write()
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     host.path.write_bytes(b"no database at all" * 100)
 
     with pytest.raises(VaultError, match="DatabaseError: file is not a database"):
@@ -227,7 +228,7 @@ def test_what_could_not_be_kept_is_kept_when_it_is_met_again(host):
     good = host.path.read_bytes()
     host.path.write_bytes(b"no database at all" * 100)
     stored = host.write()
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     host.path.write_bytes(good)
     before = host.reveal(stored)
     host.write()
@@ -239,11 +240,11 @@ def test_what_could_not_be_kept_is_kept_when_it_is_met_again(host):
 def test_a_vault_that_was_removed_is_made_again(host):
     """Nothing is revealed from it, and what comes is kept."""
     stored = host.write()
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     host.path.unlink()
     before = host.reveal(stored)
     host.write("I am Maria Garcia")
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
 
     assert before == stored
     assert host.path.exists()
@@ -252,7 +253,7 @@ def test_a_vault_that_was_removed_is_made_again(host):
 def test_rows_cannot_be_exchanged(host):
     """What is sealed for one customer and pseudonym opens for no other."""
     mine, yours = host.write("My name is Jennifer Smith"), host.write("My name is Maria Garcia")
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     with sqlite3.connect(host.path) as connection:
         rows = connection.execute("SELECT pseudonym, sealed FROM vault_entry").fetchall()
         swapped = [(rows[1][1], rows[0][0]), (rows[0][1], rows[1][0])]
@@ -266,7 +267,7 @@ def test_rows_cannot_be_exchanged(host):
 def test_another_secret_opens_nothing(host):
     """The file without the key is of no use."""
     stored = host.write()
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     other = Host(host.path, audit_pseudonym_key="ff" * 32)
     shown = other.reveal(stored)
     other.scope.close()
@@ -299,13 +300,13 @@ def test_processes_share_the_file(host, tmp_path):
         customer_vault = vault.for_customer("c-1", None)
         for number in range(20):
             customer_vault.store(f"<PERSON_{{int(sys.argv[1]):08x}}{{number:08x}}>", "x", "PERSON")
-            vault.flush(10)
+            vault.flush({GIVE_UP_S})
         assert not faults.counts, faults.counts
         """
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(number)]) for number in range(3)]
 
-    assert [each.wait(60) for each in running] == [0, 0, 0]
+    assert [each.wait(GIVE_UP_S) for each in running] == [0, 0, 0]
     with sqlite3.connect(host.path) as connection:
         assert connection.execute("SELECT count(*) FROM vault_entry").fetchone() == (60,)
         assert connection.execute("SELECT count(*) FROM vault_key").fetchone() == (1,)
@@ -318,14 +319,17 @@ def test_it_is_written_at_exit(tmp_path):
     code = dedent(
         f"""
         from pathlib import Path
+        from mnemoscope.memory.privacy.vault import vault as module
         from mnemoscope.memory.privacy.vault.vault import Vault
+        from mnemoscope.telemetry.process import exit_deadline
         from mnemoscope.telemetry.process.faults import Faults
         from mnemoscope.telemetry.event.subject import SubjectKeys
+        module._EXIT_S = exit_deadline.EXIT_DEADLINE_S = {GIVE_UP_S}
         vault = Vault(Path({str(path)!r}), keys=SubjectKeys(bytes(32)), faults=Faults())
         vault.for_customer("c-1", None).store("<PERSON_0123456789abcdef>", "Ada", "PERSON")
         """
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=GIVE_UP_S)
     vault = Vault(path, keys=SubjectKeys(bytes(32)), faults=Faults())
     found = vault.originals(VaultCustomer("c-1"), ["<PERSON_0123456789abcdef>"])
 
@@ -409,7 +413,7 @@ def test_a_reveal_is_an_operation_like_any_other(host):
     """One event, which says how many were shown, and for whom."""
     stored = host.write()
     host.reveal(stored)
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     event = host.sink.events[-1]
 
     assert (event.store, event.method, event.operation) == ("vault", "reveal", "search_memory")
@@ -420,7 +424,7 @@ def test_a_reveal_is_an_operation_like_any_other(host):
 def test_text_without_pseudonyms_costs_no_call(host):
     """There is nothing to be looked up."""
     assert host.reveal("hello <b>") == "hello <b>"
-    host.scope.flush()
+    host.scope.flush(GIVE_UP_S)
     assert host.sink.events == []
 
 

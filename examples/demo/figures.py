@@ -146,7 +146,7 @@ def count_events(
     checkpoints = _anchored_checkpoints(log)
     return SinkCounts(
         audit=log.count(),
-        prometheus=prometheus - checkpoints,
+        prometheus=prometheus,
         logs=len(log_file.read_bytes().splitlines()) - checkpoints,
         otlp=len(recorder.spans()) - checkpoints if "otlp" in counted else None,
         langsmith=len(recorder.runs()) - checkpoints if "langsmith" in counted else None,

@@ -19,13 +19,12 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 GRAFANA = Path(__file__).parents[2] / "grafana"
 PROGRAMS = ("prometheus", "prometheus-alertmanager", "promtool")
 SPEED = 60
 SLOW_AFTER_S, WATCHED_S = 8, 40
-PATIENCE_S = 90
-"""On a machine that is busy with other tests; by itself it takes half a minute."""
 
 VARIABLES = {
     "$__rate_interval": "6s",
@@ -48,7 +47,7 @@ FIRED = {
 }
 """What the incidents are meant to set off. The others have their stories in test_alerts.py."""
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.xdist_group("rehearsal")]
+pytestmark = pytest.mark.xdist_group("rehearsal")
 
 
 class _Unwilling(BaseHTTPRequestHandler):
@@ -126,9 +125,9 @@ def rehearsal(tmp_path_factory, unwilling, fast_rules):
         traffic,
         stack.Rehearsal(folder, {"demo": port}, rules=fast_rules, history=history) as running,
     ):
-        running.wait_for(lambda: fired(running) >= FIRED, PATIENCE_S)
-        running.wait_for(lambda: watched_s(running) >= WATCHED_S, WATCHED_S)
-        running.wait_for(lambda: is_sealed(running), PATIENCE_S)
+        running.wait_for(lambda: fired(running) >= FIRED, GIVE_UP_S)
+        running.wait_for(lambda: watched_s(running) >= WATCHED_S, GIVE_UP_S)
+        running.wait_for(lambda: is_sealed(running), GIVE_UP_S)
         yield running
 
 
@@ -177,8 +176,10 @@ def answer(running, target):
 
 @pytest.mark.parametrize("target", targets())
 def test_a_query_is_answered(rehearsal, target):
-    """No query of any panel is refused, and none is empty."""
-    assert answer(rehearsal, target)
+    """No query of any panel is refused, and none is empty for good."""
+    assert answer(rehearsal, target) or rehearsal.wait_for(
+        lambda: bool(answer(rehearsal, target)), GIVE_UP_S
+    )
 
 
 def test_every_rule_works(rehearsal):
@@ -221,20 +222,22 @@ def test_the_slow_store_is_the_culprit(rehearsal):
         return [series["metric"]["store"] for series in found]
 
     # A busy machine spends longer on what was before.
-    rehearsal.wait_for(lambda: named() == ["qdrant"], PATIENCE_S)
-
-    assert named() == ["qdrant"]
+    assert rehearsal.wait_for(lambda: named() == ["qdrant"], GIVE_UP_S)
 
 
 def test_alerts_reach_alertmanager(rehearsal):
     """All that the incidents are meant to set off, and the slow store's own."""
-    assert fired(rehearsal) >= FIRED
-    burning = [
-        each["labels"]["store"]
-        for each in rehearsal.alerts()
-        if each["labels"]["alertname"] == "MnemoscopeLatencyBudgetBurnsFast"
-    ]
-    assert "qdrant" in burning
+
+    def burning():
+        return [
+            each["labels"]["store"]
+            for each in rehearsal.alerts()
+            if each["labels"]["alertname"] == "MnemoscopeLatencyBudgetBurnsFast"
+        ]
+
+    # A busy machine calls its stores seldom: an alert may end, and come again.
+    assert rehearsal.wait_for(lambda: fired(rehearsal) >= FIRED, GIVE_UP_S)
+    assert rehearsal.wait_for(lambda: "qdrant" in burning(), GIVE_UP_S)
 
 
 def test_alerts_say_what_to_do(rehearsal):

@@ -14,6 +14,7 @@ from contextlib import closing
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, models
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
@@ -76,7 +77,7 @@ def test_loop(scope, sink, seen, loop_factory):
             answers, longest = runner.run(many())
         measured.append(longest)
         assert answers == list(range(500))
-    flushed = scope.flush(10)
+    flushed = scope.flush(GIVE_UP_S)
     seen(f"50 calls in a turn: longest turn {min(measured) * 1e3:.0f} ms")
 
     assert flushed
@@ -111,18 +112,19 @@ async def test_local_qdrant(make_scope, sink, seen, monkeypatch):
 @pytest.mark.fault(46, "the loop is closed in the middle of a call", expected="counted as late")
 def test_closed_loop(make_scope, sink, seen, eventually):
     """What a thread brings to a loop that has gone is given to nobody, and its place is free."""
-    gate, client = threading.Event(), AsyncQdrantClient(":memory:")
+    entered, gate, client = threading.Event(), threading.Event(), AsyncQdrantClient(":memory:")
     scope = make_scope(sink, pii_model="none")
     guarded = scope.qdrant(client)
 
     async def hang(*_args, **_kwargs):
-        gate.wait(10)
+        entered.set()
+        gate.wait(GIVE_UP_S)
 
     client._client.count = hang
 
     async def leave():
         task = asyncio.ensure_future(guarded.count("notes"))
-        await asyncio.sleep(0.05)
+        await asyncio.to_thread(entered.wait, GIVE_UP_S)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -131,7 +133,7 @@ def test_closed_loop(make_scope, sink, seen, eventually):
     gate.set()
     guard = guard_of(guarded)
     late = eventually(lambda: guard.deadline.late_results == 1)
-    flushed = scope.flush(5)
+    flushed = scope.flush(GIVE_UP_S)
     asyncio.run(client.close())
     seen(f"late results: {guard.deadline.late_results}")
 
@@ -265,7 +267,7 @@ def work(first):
 workers = [threading.Thread(target=work, args=(n * calls,)) for n in range(threads)]
 for each in workers: each.start()
 for each in workers: each.join()
-flushed = scope.flush(60)
+flushed = scope.flush(GIVE_UP_S)
 books = [(each.sink, each.offered, each.delivered, each.dropped) for each in
          scope._parts.drain.stats()]
 print(json.dumps([wrong, flushed, books]))

@@ -15,6 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.toolkit.proxy import guard_of
@@ -29,7 +30,7 @@ def sink():
 
 def told(scope, sink):
     """Return all events so far."""
-    assert scope.flush(5)
+    assert scope.flush(GIVE_UP_S)
     return sink.events
 
 
@@ -96,9 +97,9 @@ async def test_raises(make_scope, sink, seen, colour):
 @pytest.mark.fault(54, "the store hangs", expected="deadline; in flight meanwhile; late once")
 def test_hangs(make_scope, sink, eventually, seen):
     """The agent goes on at the deadline; what comes later is counted and given to nobody."""
-    scope, gate = make_scope(sink, deadline_recall_s=0.05), threading.Event()
+    scope, gate = make_scope(sink, deadline_recall_s=0.3), threading.Event()
     hanging = scope.observe(store="crm", operation="search_memory", neutral=list)(
-        lambda: gate.wait(30) and ["late"]
+        lambda: gate.wait(GIVE_UP_S) and ["late"]
     )
     answers = [hanging() for _ in range(5)]
     guard = scope._observed["crm"]

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 from bench import wrapping
 from children import exit_code_of_child
+from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
@@ -91,7 +92,7 @@ def test_turns_exclude_each_other():
     turns, order, inside = CallLock(), [], threading.Event()
 
     def second() -> None:
-        inside.wait(5)
+        inside.wait(GIVE_UP_S)
         with turns:
             order.append("second")
 
@@ -102,7 +103,7 @@ def test_turns_exclude_each_other():
         with turns:
             order.append("first")
         order.append("still first")
-    thread.join(5)
+    thread.join(GIVE_UP_S)
 
     assert order == ["first", "still first", "second"]
 
@@ -170,9 +171,11 @@ async def stuck(bench, monkeypatch):
     count = inner._client.count
 
     async def wait(*args, **kwargs):
-        gate.wait(10)
+        inner.entered.set()
+        gate.wait(GIVE_UP_S)
         return await count(*args, **kwargs)
 
+    inner.entered = threading.Event()
     monkeypatch.setattr(inner._client, "count", wait)
     yield client, inner, gate
     gate.set()
@@ -212,9 +215,9 @@ async def test_a_deadline_holds_for_the_async_local_client(stuck, bench, events,
 
 async def test_a_cancelled_call_of_the_async_local_client_is_late(stuck, events, eventually):
     """Its task ends at once; what the thread brings is given to nobody."""
-    client, _inner, gate = stuck
+    client, inner, gate = stuck
     asked = asyncio.create_task(client.count(COLLECTION))
-    await asyncio.sleep(0.05)
+    await asyncio.to_thread(inner.entered.wait, GIVE_UP_S)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asked
@@ -265,7 +268,7 @@ class Waiting(AsyncQdrantClient):
         return await super().query_points(collection_name, **asked)
 
     async def upsert(self, *args, **kwargs):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(GIVE_UP_S):
             await asyncio.get_running_loop().run_in_executor(None, int)
         return await super().upsert(*args, **kwargs)
 
@@ -282,7 +285,7 @@ async def waiting():
 async def test_a_local_clients_coroutine_may_wait(waiting, bench, events):
     """What a subclass awaits is awaited in the loop that it is called in."""
     client = wrapping(qdrant.ADAPTER)(waiting, bench)
-    bench.drain.flush(5)
+    bench.drain.flush(GIVE_UP_S)
 
     found = await client.query_points(COLLECTION, query=[1.0, 0.0], limit=1)
 

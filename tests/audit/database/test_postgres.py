@@ -7,12 +7,12 @@ import os
 import socket
 import tempfile
 import threading
-import time
 from itertools import count
 from pathlib import Path
 
 import pytest
 from children import exit_code_of_child
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
@@ -274,7 +274,7 @@ class Between:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         for each in self._threads:
-            each.join(10.0)
+            each.join(GIVE_UP_S)
         for each in self._sockets:
             each.close()
 
@@ -340,7 +340,9 @@ class TestTrouble:
     @pytest.mark.fault(
         73, "PostgreSQL killed twice under load", expected="each event once, in order"
     )
-    def test_a_server_that_is_killed_under_load(self, postgres, log, tmp_path, event_factory):
+    def test_a_server_that_is_killed_under_load(
+        self, postgres, log, tmp_path, event_factory, eventually
+    ):
         """Threads go on writing through two restarts: every event is there once, in order."""
         spool = Spool(Path(tmp_path) / "audit.spool", log.ring)
         sink = AuditSink(log, spool)
@@ -357,12 +359,17 @@ class TestTrouble:
         threads = [threading.Thread(target=write) for _ in range(4)]
         for thread in threads:
             thread.start()
+
+        def go_on(batches):
+            before = len(written)
+            assert eventually(lambda: len(written) >= before + batches)
+
         for _ in range(2):
-            time.sleep(0.3)
+            go_on(20)
             postgres.kill()
-            time.sleep(0.3)
+            go_on(20)
             postgres.start()
-        time.sleep(0.3)
+        go_on(20)
         stop.set()
         for thread in threads:
             thread.join()

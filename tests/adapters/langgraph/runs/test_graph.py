@@ -25,6 +25,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.stream import StreamTransformer
 from langgraph.types import Command, RetryPolicy, interrupt
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks, graph_callbacks
@@ -524,6 +525,25 @@ class TestTransparency:
         assert len(events()) == 3
 
 
+class Hangs:
+    """A node that begins and does not end."""
+
+    def __init__(self):
+        self._begun = asyncio.Event()
+
+    async def __call__(self, _state=None):
+        self._begun.set()
+        await asyncio.Event().wait()
+
+    async def cancelled_in(self, run):
+        """Cancel *run* once the node is at work in it."""
+        task = asyncio.ensure_future(run)
+        await self._begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
 class TestLeft:
     """Runs that nobody reads to their end: no span stays open."""
 
@@ -567,14 +587,10 @@ class TestLeft:
     def test_a_task_that_is_cancelled(self, version, watched, events):
         """A run whose task is cancelled while a model answers ends there, with all inside it."""
 
-        async def hangs(_state):
-            await asyncio.sleep(60)
-
         async def cancelled():
+            hangs = Hangs()
             graph = watched(chain_of(draft=hangs))
-            begun = graph.ainvoke({}) if version == "invoke" else read(graph)
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(begun, 0.05)
+            await hangs.cancelled_in(graph.ainvoke({}) if version == "invoke" else read(graph))
 
         async def read(graph):
             run = await graph.astream_events({}, version="v3")
@@ -590,16 +606,17 @@ class TestLeft:
     def test_a_model_call_that_is_cancelled(self, watched, events):
         """A model call that no callback ends, ends with its run."""
 
-        class Hangs(FakeListChatModel):
-            async def _agenerate(self, *_args: Any, **_kwargs: Any) -> Any:
-                await asyncio.sleep(60)
-
-        async def node(_state):
-            await Hangs(responses=["x"], disable_streaming=True).ainvoke("hi")
-
         async def cancelled():
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(watched(chain_of(draft=node)).ainvoke({}), 0.05)
+            hangs = Hangs()
+
+            class Hanging(FakeListChatModel):
+                async def _agenerate(self, *_args: Any, **_kwargs: Any) -> Any:
+                    await hangs()
+
+            async def node(_state):
+                await Hanging(responses=["x"], disable_streaming=True).ainvoke("hi")
+
+            await hangs.cancelled_in(watched(chain_of(draft=node)).ainvoke({}))
 
         asyncio.run(cancelled())
         told = {each.operation: each for each in events()}
@@ -695,7 +712,11 @@ parts = scope.runnable(builder.compile()).stream({}, stream_mode=["tasks"])
 next(parts)
 """
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=GIVE_UP_S,
+            check=True,
         )
 
         assert "('invoke_agent', 'cancelled')" in done.stdout
@@ -711,7 +732,7 @@ class TestHarmless:
         monkeypatch.setattr(collector, "write", broken)
 
         assert way(watched(chain_of(draft=says)))["said"] == "Hello"
-        bench.drain.flush(1)
+        bench.drain.flush(GIVE_UP_S)
 
     def test_a_hook_that_raises(self, way, watched, monkeypatch):
         """An error inside the bridge does not touch the run."""

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from patience import GIVE_UP_S, UNHURRIED
+
 
 def run_python(*arguments: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run Python in *folder* with no variables but *variables*, and check that it exits with 0."""
@@ -15,6 +17,7 @@ def run_python(*arguments: str, folder: Path, **variables: str) -> subprocess.Co
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder / "data"),
+        **UNHURRIED,
     }
     ended = subprocess.run(
         [sys.executable, *arguments],
@@ -22,7 +25,7 @@ def run_python(*arguments: str, folder: Path, **variables: str) -> subprocess.Co
         env=environment | variables,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=GIVE_UP_S,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
@@ -36,7 +39,7 @@ def run_code(code: str, env: Mapping[str, str] | None = None) -> subprocess.Comp
         env=env,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=True,
     )
 

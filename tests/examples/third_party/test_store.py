@@ -14,6 +14,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from patience import GIVE_UP_S, UNHURRIED
 
 pytestmark = pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
 
@@ -67,7 +68,7 @@ APPLICATION = f"""
             guarded.query(query_embeddings=[[1.0]], where={{"contact": canary}})
         except Exception as exc:
             print(type(exc).__name__)
-        assert scope.flush()
+        assert scope.flush({GIVE_UP_S})
         scope.close()
         print(generate_latest().decode())
 
@@ -85,7 +86,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("installed")
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--no-index")
     run = (sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(copied))
-    subprocess.run(run, check=True, timeout=100, capture_output=True)
+    subprocess.run(run, check=True, timeout=GIVE_UP_S, capture_output=True)
     return target
 
 
@@ -107,6 +108,7 @@ def python(installed, tmp_path, http_receiver, langsmith_server):
         "MNEMOSCOPE_AUDIT_URL": f"sqlite:///{tmp_path / 'audit.db'}",
         "MNEMOSCOPE_LOG_FILE": str(tmp_path / "log.jsonl"),
         "MNEMOSCOPE_PII_MODEL": "none",
+        **UNHURRIED,
     }
 
     def ran(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -116,7 +118,7 @@ def python(installed, tmp_path, http_receiver, langsmith_server):
             env=environment | more,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=GIVE_UP_S,
             check=False,
         )
 

@@ -64,6 +64,33 @@ def test_no_absence_is_told_by_a_word_that_a_hash_may_spell():
     assert [f"{name_of(path)}:{line}" for path, line in compared] == []
 
 
+def test_no_wait_is_limited_by_how_fast_a_machine_is():
+    """What must come is waited for until it comes: `GIVE_UP_S`; a wait that is to end is short."""
+    waits = {"acquire", "flush", "join", "timeout", "wait", "wait_for"}
+    limits = {"timeout", "timeout_s"}
+
+    def name(call: ast.Call) -> str:
+        return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+    def limits_of(call: ast.Call) -> list[ast.expr]:
+        named = [each.value for each in call.keywords if each.arg in limits]
+        return named + (call.args if name(call) in waits else [])
+
+    def is_in_between(given: ast.expr) -> bool:
+        value = given.value if isinstance(given, ast.Constant) else None
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0.2
+
+    limited = [
+        f"{name_of(path)}:{each.lineno}"
+        for path in FILES
+        if path.is_relative_to(ROOT / "tests") and path.parent.name not in {"benchmarks", "phoenix"}
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, ast.Call) and any(map(is_in_between, limits_of(each)))
+    ]
+
+    assert limited == []
+
+
 def test_nothing_is_left_to_do():
     """What is not done is an issue, not a comment."""
     words = "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"))

@@ -66,7 +66,7 @@ def bench(redactor: Redactor, subject_keys: SubjectKeys, collector: Collector) -
     faults = Faults()
     drain = Drain([collector], faults=faults)
     yield Bench(redactor=redactor, drain=drain, keys=subject_keys, faults=faults)
-    drain.close(2)
+    drain.close(GIVE_UP_S)
 
 
 @pytest.fixture

@@ -250,7 +250,7 @@ class TestSink:
 
         assert drain.flush(GIVE_UP_S)
         assert log.count() == 100
-        drain.close(5.0)
+        drain.close(GIVE_UP_S)
 
     def test_a_batch_that_cannot_be_written_raises(self, path, subject_keys, event_factory):
         """The lane is told, so that it can try again and count."""

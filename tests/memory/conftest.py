@@ -77,7 +77,7 @@ def make_bench(
 
     yield make
     for drain in drains:
-        drain.close(2)
+        drain.close(GIVE_UP_S)
 
 
 @pytest.fixture

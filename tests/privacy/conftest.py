@@ -362,7 +362,7 @@ def make_exits(
 
     yield make
     for each in made:
-        each.scope.close()
+        each.scope.close(GIVE_UP_S)
 
 
 def _blind() -> Any:

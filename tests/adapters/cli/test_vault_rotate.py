@@ -6,6 +6,7 @@ import json
 import os
 
 import pytest
+from patience import GIVE_UP_S
 from vault_host import KEY, NAME, Host
 
 from mnemoscope.adapters.cli.root import run
@@ -24,7 +25,7 @@ def path(tmp_path, monkeypatch):
     host = Host(path)
     for customer in ("c-1", "c-2"):
         host.write(customer=customer)
-    host.scope.close()
+    host.scope.close(GIVE_UP_S)
     return path
 
 
@@ -49,7 +50,7 @@ def test_the_old_key_can_be_dropped_afterwards(rotate, path):
     old = Host(path)
     shown = host.reveal(old.write())
     for each in (host, old):
-        each.scope.close()
+        each.scope.close(GIVE_UP_S)
 
     assert (code, out, err) == (0, "2 customers are under the current key now\n", "")
     assert NAME in shown

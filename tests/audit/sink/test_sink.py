@@ -411,7 +411,7 @@ class TestGaps:
                 drain.emit(event_factory())
         assert not drain.flush(GIVE_UP_S)
         (books,) = drain.stats()
-        drain.close(5.0)
+        drain.close(GIVE_UP_S)
 
         declared = sum(each["count"] for each in log_events(path, "audit.gap"))
         assert declared == books.dropped["overflow"] > 0
@@ -514,4 +514,4 @@ class TestCheckpoints:
         assert json.loads(anchors) == ["other"]
         assert note in caplog.text
         assert sink.log.count() == 1
-        drain.close(5.0)
+        drain.close(GIVE_UP_S)

@@ -14,7 +14,7 @@ pytest.importorskip("pyarrow")
 
 PACKAGE = Path(__file__).parents[3] / "examples" / "third_party" / "parquet_sink"
 
-AGENT = """
+AGENT = f"""
 from mnemoscope.memory import configure, context
 
 scope = configure(sinks="parquet", audit_pseudonym_key="ab" * 32, pii_model="none")
@@ -25,7 +25,7 @@ def facts():
 
 with context(tenant="acme", customer="grace@example.com", feature="reply"):
     facts()
-scope.close()
+scope.close({GIVE_UP_S})
 """
 
 CHECK = """

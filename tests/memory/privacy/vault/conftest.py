@@ -26,7 +26,7 @@ def opened(path):
 
     yield open_with
     for each in hosts:
-        each.scope.close()
+        each.scope.close(GIVE_UP_S)
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def host(tmp_path):
     """Return a host; it is closed in the end."""
     made = Host(tmp_path / "vault" / "names.db")
     yield made
-    made.scope.close()
+    made.scope.close(GIVE_UP_S)
 
 
 def test_the_customer_is_shown_their_own_words_again(host):
@@ -102,7 +102,7 @@ def test_identifiers_in_values_are_kept(host):
             Operation(method, {"owner": MAIL}), lambda given: given["owner"]
         )
         shown = tagging.scope.reveal(stored)
-    tagging.scope.close()
+    tagging.scope.close(GIVE_UP_S)
 
     assert stored.startswith("<EMAIL_ADDRESS_")
     assert shown == MAIL
@@ -270,7 +270,7 @@ def test_another_secret_opens_nothing(host):
     host.scope.flush(GIVE_UP_S)
     other = Host(host.path, audit_pseudonym_key="ff" * 32)
     shown = other.reveal(stored)
-    other.scope.close()
+    other.scope.close(GIVE_UP_S)
 
     assert shown == stored
 
@@ -278,10 +278,10 @@ def test_another_secret_opens_nothing(host):
 def test_a_later_process_reveals_what_an_earlier_one_kept(host):
     """January and March: all that they share is the file and the key."""
     stored = host.write()
-    host.scope.close()
+    host.scope.close(GIVE_UP_S)
     later = Host(host.path)
     shown = later.reveal(stored)
-    later.scope.close()
+    later.scope.close(GIVE_UP_S)
 
     assert NAME in shown
 
@@ -447,7 +447,7 @@ def test_enforced_tenancy_shows_nobody_elses(tmp_path):
         with pytest.raises(ScopeError):
             host.scope.vault.forget("c-1")
     shown = host.reveal(stored)
-    host.scope.close()
+    host.scope.close(GIVE_UP_S)
 
     assert NAME in shown
 
@@ -459,7 +459,7 @@ def test_without_a_vault_text_stays(tmp_path):
     shown = host.reveal(stored)
     with pytest.raises(ConfigurationError, match="MNEMOSCOPE_VAULT"):
         _ = host.scope.vault
-    host.scope.close()
+    host.scope.close(GIVE_UP_S)
 
     assert shown == stored
 

@@ -171,7 +171,7 @@ class TestRotating:
 
     def test_others_write_meanwhile(self, opened, path):
         """Processes that know both keys lose nothing, whichever is their current one."""
-        opened().scope.close()
+        opened().scope.close(GIVE_UP_S)
         code = dedent(
             f"""
             import sys

@@ -53,7 +53,11 @@ def both_approve(saver, plug, other):
     graph, _ran = approving(saver)
     graph.invoke({"notes": ["hello"]}, thread())
     plug.pulled_at = plug.writes + 1
-    ours = graph.invoke(Command(resume="ours"), thread())
+    try:
+        ours = graph.invoke(Command(resume="ours"), thread())
+    except ConnectionError:
+        # Pulled in the instant between the resuming run's first reads: it raised, and ran nothing.
+        ours = graph.invoke(Command(resume="ours"), thread())
     theirs = approving(other)[0].invoke(Command(resume="theirs"), thread())
     return ours["notes"], theirs["notes"]
 
@@ -106,7 +110,10 @@ async def test_in_a_loop(degraded, tmp_path):
         graph, theirs = approving(saver)[0], approving(other)[0]
         await graph.ainvoke({"notes": ["hello"]}, thread())
         bare.plug.pulled_at = bare.plug.writes + 1
-        await graph.ainvoke(Command(resume="ours"), thread())
+        try:
+            await graph.ainvoke(Command(resume="ours"), thread())
+        except ConnectionError:
+            await graph.ainvoke(Command(resume="ours"), thread())  # as above
         await theirs.ainvoke(Command(resume="theirs"), thread())
         bare.plug.out, bare.plug.pulled_at = False, 0
         async with asyncio.timeout(GIVE_UP_S):

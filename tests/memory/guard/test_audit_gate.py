@@ -136,20 +136,26 @@ class TestModes:
         assert recorded(scope) == ["find"]
         assert len(ticks) > before + 1
 
-    def test_many_callers_share_a_commit(self, make_scope):
+    def test_many_callers_share_a_commit(self, make_scope, eventually):
         """Threads that wait at the same time wait for one transaction, not for one each."""
-        scope = make_scope("durable")
+        scope, asked = make_scope("durable"), []
 
         @scope.observe(store="crm", operation="search_memory")
         def find():
+            asked.append(1)
             return [1]
 
         find()
         log, batches = scope.audit, []
         record = log.record
-        log.record = lambda drafts: (
-            batches.append(len(drafts)) or time.sleep(0.02) or record(drafts)
-        )
+
+        def slow(drafts):
+            batches.append(len(drafts))
+            eventually(lambda: len(asked) == 33)
+            time.sleep(0.02)  # to come from there to the gate
+            return record(drafts)
+
+        log.record = slow
         threads = [threading.Thread(target=find) for _ in range(32)]
         for thread in threads:
             thread.start()

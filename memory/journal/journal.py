@@ -234,13 +234,17 @@ class Journal:
                     latest = self._path.with_name(f"{self._path.name}.latest")
                     self._latest = LatestWrites(latest, self._key)
                 self._file.open()
-                self._set_aside_ended()
+                self._take_over()
                 self._is_open = True
 
-    def _set_aside_ended(self) -> None:
+    def _take_over(self) -> None:
+        """Finish what processes that have ended left."""
         try:
             with self._file.writing() as connection:
                 set_aside_ended(connection, self._path)
+                is_done = _are_done_with(connection)
+            if is_done:
+                self._file.erase()
         except OSError as exc:
             self._faults.note("journal.processes", exc)  # they wait until it is opened again
 
@@ -352,11 +356,8 @@ class Journal:
         Raises:
             OSError: It could not be noted.
         """
-        with self._file.writing() as connection:
-            if not landed:
-                connection.execute("UPDATE waiting SET lands_until_s = 0 WHERE seq = ?", (seq,))
-                return False
-            return bool(connection.execute("DELETE FROM waiting WHERE seq = ?", (seq,)).rowcount)
+        change = "DELETE FROM waiting" if landed else "UPDATE waiting SET lands_until_s = 0"
+        return self._changed([(f"{change} WHERE seq = ?", [(seq,)])]) > 0 and landed
 
     # -- making them again --------------------------------------------------------------------
 
@@ -429,17 +430,18 @@ class Journal:
             ("UPDATE waiting SET in_doubt = 0 WHERE seq = ?", [(seq,) for seq in untried]),
             ("UPDATE waiting SET lands_until_s = ? WHERE seq = ?", [(until, s) for s in flying]),
         )
-        self._file.with_room(lambda: self._apply(changes))
+        self._file.with_room(lambda: self._changed(changes))
         queue.settled.clear()
 
-    def _apply(self, changes: Iterable[tuple[str, Sequence[tuple[object, ...]]]]) -> None:
+    def _changed(self, changes: Iterable[tuple[str, Sequence[tuple[object, ...]]]]) -> int:
+        """Make *changes*, and return how many rows they were."""
         with self._file.writing() as connection:
-            for statement, rows in changes:
-                connection.executemany(statement, rows)
-            left = connection.execute("SELECT EXISTS (SELECT 1 FROM waiting)").fetchone()
-        if not left[0]:
+            count = sum(connection.executemany(*each).rowcount for each in changes)
+            is_done = _are_done_with(connection)
+        if is_done:
             self._file.erase()
             self._file.lay_reserve()
+        return count
 
     # -- deletions ----------------------------------------------------------------------------
 
@@ -471,7 +473,8 @@ class Journal:
                 "UPDATE waiting SET shadowed = 1 WHERE seq = ?",
                 [(seq,) for seq in covered.shadowed],
             )
-        if writes:
+            has_remains = _has_remains(connection)
+        if has_remains:  # also of what was made before, for this deletion or long ago
             self._file.erase()
         return Dropped([each for each in writes if each is not None], covered.left)
 
@@ -572,6 +575,16 @@ def _waiting_addresses(connection: sqlite3.Connection) -> Iterable[str]:
         "(SELECT 1 FROM waiting WHERE queue = queue.id AND parked IS NULL)"
     )
     return (address for (address,) in rows)
+
+
+def _has_remains(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM remains").fetchone() is not None
+
+
+def _are_done_with(connection: sqlite3.Connection) -> bool:
+    """Tell whether nothing waits any more and something did."""
+    query = "SELECT 1 FROM waiting WHERE parked IS NULL"
+    return connection.execute(query).fetchone() is None and _has_remains(connection)
 
 
 def _queue_id(connection: sqlite3.Connection, queue: Queue) -> int:

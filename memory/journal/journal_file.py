@@ -61,6 +61,11 @@ _SCHEMA = (
     """CREATE TABLE forgotten (
         queue INTEGER NOT NULL, at_ns INTEGER NOT NULL, touches TEXT NOT NULL
     )""",
+    # Whoever removes a write, and dies or fails before it is overwritten, leaves a note of that.
+    "CREATE TABLE remains (there INTEGER PRIMARY KEY)",
+    """CREATE TRIGGER removed AFTER DELETE ON waiting BEGIN
+        INSERT OR IGNORE INTO remains VALUES (1);
+    END""",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -144,6 +149,7 @@ class JournalFile:
                     if time.monotonic() >= deadline:
                         raise JournalError(self.path, "SQLITE_BUSY")
                     time.sleep(_POLL_S)
+                connection.execute("DELETE FROM remains")
 
     @contextmanager
     def reading(self) -> Generator[sqlite3.Connection]:

@@ -64,6 +64,7 @@ class Sealer:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self._key_id = self._digest("")
 
     def __repr__(self) -> str:
         """Hide the key."""
@@ -106,6 +107,7 @@ class Sealer:
                 "partly": touches.partly,
                 "everything": touches.everything,
                 "unknown": touches.unknown,
+                "key": self._key_id,
             }
         )
 

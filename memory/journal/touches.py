@@ -31,6 +31,7 @@ class Touches:
         everything: A deletion: all that there is within it.
         partly: Of the records named, or of everything, some only, or parts of them.
         unknown: More within it, which cannot be told from the arguments.
+        key: Where names are digests: under which key. Those under two keys cannot be compared.
     """
 
     within: str = field(default="", repr=False)
@@ -39,6 +40,7 @@ class Touches:
     everything: bool = False
     partly: bool = False
     unknown: bool = False
+    key: str = ""
 
     def places(self, *, partly: bool) -> list[str]:
         """Return names of the records with what they are within, as written whole or in part."""
@@ -47,6 +49,8 @@ class Touches:
 
     def covers(self, write: Touches) -> Covered:
         """Tell whether this deletion covers *write*, which was asked for before it."""
+        if self.key != write.key:
+            write = UNTOLD
         if self._certainly_covers(write):
             return Covered.YES
         return Covered.NO if self._is_apart(write) else Covered.MAYBE

@@ -238,6 +238,60 @@ def test_the_file_has_nothing_that_can_be_read(journal, path):
     assert sealed not in bytes_of(path)
 
 
+def _sealed(path: Path) -> list[bytes]:
+    """Return what waits, as it stands in the file."""
+    with closing(sqlite3.connect(path)) as connection:
+        return [each for (each,) in connection.execute("SELECT sealed FROM waiting ORDER BY seq")]
+
+
+def test_what_arrived_late_is_overwritten(journal, path):
+    """As what was made again is."""
+    (seq,) = keep(journal, "a", lands=True)
+    (sealed,) = _sealed(path)
+    journal.ended(seq, landed=True)
+
+    assert sealed not in bytes_of(path)
+
+
+def test_what_was_made_is_overwritten_though_some_is_set_aside(journal, path):
+    """Nobody may ever look at that."""
+    keep(journal, "a", "b")
+    queue = queue_of(journal)
+    first, second = journal.take(queue)
+    aside, made = _sealed(path)
+    journal.settle(queue, done=[second.seq], parked=[Parked(first, "ValueError")])
+
+    assert [each in bytes_of(path) for each in (aside, made)] == [True, False]
+
+
+def test_a_deletion_overwrites_what_was_made_before(journal, path):
+    """While others wait, what has been made may be in the file still; not after a deletion."""
+    keep(journal, "a", "b")
+    queue = queue_of(journal)
+    made, _waits = _sealed(path)
+    journal.settle(queue, done=[journal.take(queue)[0].seq])
+    journal.forget(queue, record("a"))
+
+    assert made not in bytes_of(path)
+
+
+def test_who_opens_the_journal_overwrites_what_another_left(
+    journal, open_journal, path, monkeypatch
+):
+    """One that died between the two, or whose disk failed."""
+    (seq,) = keep(journal, "a")
+    (sealed,) = _sealed(path)
+    with monkeypatch.context() as failing:
+        failing.setattr(JournalFile, "erase", _failing)
+        with pytest.raises(JournalError):
+            journal.settle(queue_of(journal), done=[seq])
+    before = bytes_of(path)
+    open_journal()
+
+    assert sealed in before
+    assert sealed not in bytes_of(path)
+
+
 def bytes_of(path: Path) -> bytes:
     """Return what is on the disk of a journal, in all its files."""
     return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()) if each.is_file())
@@ -303,7 +357,7 @@ def test_what_the_store_has_is_not_taken_again_where_the_disk_fails(journal, mon
     first, _second = keep(journal, "a", "b")
     queue = queue_of(journal)
     with monkeypatch.context() as broken:
-        broken.setattr(Journal, "_apply", _failing)
+        broken.setattr(Journal, "_changed", _failing)
         with pytest.raises(JournalError):
             journal.settle(queue, done=[first])
 
@@ -365,6 +419,22 @@ def test_what_is_set_aside_and_may_be_covered_is_marked(journal, path):
     assert not journal.forget(queue, record("a")).left
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT shadowed FROM waiting").fetchall() == [(1,)]
+
+
+def test_names_under_another_key_cannot_be_compared(journal, open_journal, path, wall):
+    """A deletion may cover whatever another key hides, and a write whatever was deleted."""
+    other, wall.now = open_journal(key=bytes(31) + b"!", wall_ns=wall), HOUR_NS
+    keep(journal, "a", "b")
+    queue = queue_of(other)
+    waits = other.forget(queue, record("a")).left
+    other.settle(queue, done=(), parked=[Parked(each, "unreadable") for each in other.take(queue)])
+
+    assert waits
+    assert not other.forget(queue, record("a")).left
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT shadowed FROM waiting").fetchall() == [(1,), (1,)]
+    with pytest.raises(ForgottenError):
+        keep(journal, "c")
 
 
 def test_a_write_from_before_a_deletion_is_not_kept_after_it(journal, open_journal, wall):

@@ -217,7 +217,9 @@ class Asked:
         what: The record, or the owner.
         value: What was written.
         told: What its caller was told: ``done``, ``kept``, ``foreign`` or ``unknown``.
-        until: The number of the last call by which a store may have been at work on it.
+        place: The process that asked.
+        until: The number of the last call by which a store may have been at work on it, where no
+            journal knew of that.
     """
 
     number: int
@@ -225,7 +227,17 @@ class Asked:
     what: str
     value: int
     told: str = "unknown"
+    place: int = -1
     until: int = 0
+
+    @property
+    def leaves(self) -> int | None:
+        """What a record has after it."""
+        return self.value if self.method in {"put", "add"} else None
+
+    def may_follow(self, later: Asked) -> bool:
+        """Tell whether a store may have made it after *later*, though it was asked for before."""
+        return self.number < later.number <= self.until
 
 
 @dataclass
@@ -248,9 +260,7 @@ class Truth:
         calls = [call for call in self.calls if call.what == what]
         for each in reversed(calls):
             is_forget = each.method == "forget"
-            found.add(None if is_forget else each.value)
-            if self._comes_late(each, calls):
-                found.add(None)
+            found |= {each.leaves, *(call.leaves for call in self._behind(each, calls))}
             if each.told == "done" and (is_forget or in_order):
                 return found
             if is_forget:
@@ -262,25 +272,29 @@ class Truth:
     def added(self, owner: str) -> tuple[set[int], set[int]]:
         """Return the additions that an owner must have, and those that it must not have."""
         must, never = set[int](), set[int]()
-        forgotten = unsure = False
+        unsure, forgets = False, list[Asked]()
         calls = [call for call in self.calls if call.what == owner]
         for each in reversed(calls):
             if each.method != "add":
-                forgotten = forgotten or each.told == "done"
+                forgets += [each] if each.told == "done" else []
                 unsure = True
-            elif forgotten:
+            elif any(each not in self._behind(forget, calls) for forget in forgets):
                 never.add(each.value)
-            elif not (unsure or each.value in self.aside or self._comes_late(each, calls)):
-                must |= {each.value} if each.told in {"done", "kept"} else set()
+            elif not (unsure or each.value in self.aside):
+                is_safe = all(late.method == "add" for late in self._behind(each, calls))
+                must |= {each.value} if is_safe and each.told in {"done", "kept"} else set()
         return must, never
 
-    def _comes_late(self, call: Asked, calls: list[Asked]) -> bool:
-        """Tell whether a deletion that was asked for before *call* may have come after it."""
-        return any(
-            each.number < call.number <= each.until
+    @staticmethod
+    def _behind(call: Asked, calls: list[Asked]) -> list[Asked]:
+        """Return the earlier calls that a store may have made after *call*."""
+        # A deletion knows of the late writes of its own process, and says what it cannot tell.
+        knows = call.method not in {"put", "add"}
+        return [
+            each
             for each in calls
-            if each.method not in {"put", "add"}
-        )
+            if each.may_follow(call) and not (knows and each.place == call.place)
+        ]
 
 
 @dataclass
@@ -445,15 +459,19 @@ class Journalling(RuleBasedStateMachine):
             arguments["value"] = asked.value
         process, target = self.processes[place], getattr(self.stores[name], method)
         operation = Operation(TABLE[method], arguments)
-        self.running = place
+        self.running, asked.place = place, place
+        before = list(process.wire.flights)
         try:
             process.guards[name][wrapper].call(operation, lambda given: target(**given))
         except Killed:
             self._die(place)
         except Exception:  # noqa: BLE001 - a deletion that failed
-            self.in_flight.update(dict.fromkeys(process.wire.flights[-1:], asked))
+            pass
         else:
             asked.told = self._told(process)
+        if asked.told == "unknown":
+            begun = [each for each in process.wire.flights if each not in before]
+            self.in_flight.update(dict.fromkeys(begun, asked))
         self.running = -1
 
     def _asked(self, name: str, method: str, which: int) -> Asked:
@@ -585,6 +603,8 @@ class Journalling(RuleBasedStateMachine):
             for each in self.processes:
                 each.bench.journal.close()
                 each.bench.drain.close(5)
+            self.processes.clear()
+            self.dead.clear()
             self.patch.undo()
             self.folder.cleanup()
 

@@ -23,6 +23,7 @@ from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import HUNG_S, Asked, Entry, Journal, Queue
+from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.replay import MOST_TRIES
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
@@ -133,6 +134,12 @@ class Refused(Exception):  # noqa: N818 - a client's own name
     """What a client raises for credentials that a store does not know."""
 
     status_code = 401
+
+
+class Throttled(ConnectionError):
+    """What a client raises for a store that has too much to do."""
+
+    retry_after_s = 40
 
 
 class Deduplication:
@@ -349,6 +356,16 @@ async def test_after_a_failure_it_is_not_tried_again_at_once(make_rig, clock):
         pauses.append(journalling(rig.guard).replay.queue.not_before - clock.now)
 
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
+
+
+async def test_a_store_that_asks_for_time_has_it(make_rig, clock):
+    """Retry-After, as its client's exception tells it, and not the pause of our own."""
+    rig = make_rig(clock=clock)
+    rig.store.down = Throttled()
+    await rig.do("put", key="a", value=1)
+    await rig.replay()
+
+    assert journalling(rig.guard).replay.queue.not_before - clock.now == 40.0
 
 
 async def test_making_again_asks_the_breaker(make_rig, clock):
@@ -812,6 +829,31 @@ async def test_an_older_write_is_not_made_after_a_newer_one(make_rig, journals, 
 
     assert first.store.items == {"k": "new"}
     assert outcomes(first)[-1] == ("put", "ok", "superseded")
+
+
+async def test_what_a_process_left_is_made_by_any_other(make_rig, journals):
+    """One that serves the same store, whatever it has written itself."""
+    first = make_rig()
+    other = make_rig(journal=journals(), store=first.store)
+    first.store.down = ConnectionError()
+    await first.do("put", key="k", value=1)
+    first.store.down = None
+    done = await other.replay()
+
+    assert done
+    assert (first.store.items, first.waits) == ({"k": 1}, 0)
+
+
+async def test_a_healthy_store_needs_none_of_the_journals_disk(rig, monkeypatch):
+    """However full that is."""
+    monkeypatch.setattr(JournalFile, "writing", _full)
+    answers = [await rig.do("put", key="k", value=number) for number in range(3)]
+
+    assert answers == ["stored"] * 3
+
+
+def _full(_file: JournalFile) -> Any:
+    raise JournalError(Path("journal"), "SQLITE_FULL")
 
 
 async def test_reads_do_not_wait(rig):

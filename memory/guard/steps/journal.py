@@ -258,14 +258,18 @@ class JournalWrites:
             self._not_kept(call, exc)
 
     def _settled(self, call: Call) -> None:
-        """Note a write that the store has, so that no older one is made after it."""
+        """Note a write that the store has, or that nobody has."""
         count_lost(call)
         if call.error is None:
-            try:
-                touches = self.replay.writes.touches(call.method.name, call.arguments)
-                self.replay.journal.note_written(self.replay.queue, touches, call.started_ns)
-            except Exception as exc:  # noqa: BLE001 - an older one may then come after it
-                self._faults.note("journal.latest", exc)
+            self._note_written(call, call.started_ns)
+
+    def _note_written(self, call: Call, at_ns: int) -> None:
+        """Note a write that the store has, so that no older one is made after it."""
+        try:
+            touches = self.replay.writes.touches(call.method.name, call.arguments)
+            self.replay.journal.note_written(self.replay.queue, touches, at_ns)
+        except Exception as exc:  # noqa: BLE001 - an older one may then come after it
+            self._faults.note("journal.latest", exc)
 
     def _is_to_be_kept(self, call: Call) -> bool:
         if not call.neutral or call.status is Status.REFUSED:
@@ -311,6 +315,8 @@ class JournalWrites:
         kept = call.kept
         if kept is None:
             return
+        if call.landed:
+            self._note_written(call, kept.write.created_ns)
         try:
             struck = self.replay.journal.ended(kept.seq, landed=call.landed)
         except Exception as exc:  # noqa: BLE001 - it waits still, and is made again

@@ -30,6 +30,7 @@ from late_calls import Flight, Killed, Wire, flight_here
 from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
+from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.guard.steps import late_writes
@@ -297,6 +298,15 @@ class Truth:
         ]
 
 
+def told() -> str:
+    """Return what the caller of the latest call was told."""
+    event = last_event.get()
+    assert event is not None
+    if event.status is Status.OK:
+        return "done"
+    return "kept" if event.journal is Journalled.APPENDED else "unknown"
+
+
 @dataclass
 class Process:
     """One process: its journal, its guards by database, and the events that it told."""
@@ -462,13 +472,11 @@ class Journalling(RuleBasedStateMachine):
         self.running, asked.place = place, place
         before = list(process.wire.flights)
         try:
-            process.guards[name][wrapper].call(operation, lambda given: target(**given))
+            with suppress(Exception):  # a deletion that failed
+                process.guards[name][wrapper].call(operation, lambda given: target(**given))
+                asked.told = told()
         except Killed:
             self._die(place)
-        except Exception:  # noqa: BLE001 - a deletion that failed
-            pass
-        else:
-            asked.told = self._told(process)
         if asked.told == "unknown":
             begun = [each for each in process.wire.flights if each not in before]
             self.in_flight.update(dict.fromkeys(begun, asked))
@@ -480,15 +488,6 @@ class Journalling(RuleBasedStateMachine):
         asked = Asked(self.count, method, what, self.count + OFFSETS[name])
         self.truths[name].calls.append(asked)
         return asked
-
-    def _told(self, process: Process) -> str:
-        process.bench.drain.flush(GIVE_UP_S)
-        event = next(
-            each for each in reversed(process.sink.events) if not each.journal.is_afterwards
-        )
-        if event.status is Status.OK:
-            return "done"
-        return "kept" if event.journal is Journalled.APPENDED else "unknown"
 
     @rule(
         name=st.sampled_from(NAMES),
@@ -650,17 +649,17 @@ class Journalling(RuleBasedStateMachine):
 
     def _check_books(self) -> None:
         stats = self.processes[0].bench.journal.stats()
-        told = Counter(
+        counts = Counter(
             event.journal
             for process in (*self.dead, *self.processes)
             for event in process.sink.events
         )
-        ended = sum(told[each] for each in Journalled if each.is_afterwards)
+        ended = sum(counts[each] for each in Journalled if each.is_afterwards)
         left = self._drop_parked() if stats.parked else []
         assert not stats.waiting
         assert all(each.shadowed for each in left)
         if not self.kills:
-            assert ended + len(left) == told[Journalled.APPENDED]
+            assert ended + len(left) == counts[Journalled.APPENDED]
 
     def _drop_parked(self) -> list[KeptWrite]:
         """Drop what is left for a person to decide, and return it."""

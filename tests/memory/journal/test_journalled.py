@@ -25,7 +25,7 @@ from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import HUNG_S, Asked, Entry, Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.replay import MOST_TRIES
-from mnemoscope.memory.journal.touches import Touches
+from mnemoscope.memory.journal.touches import Covered, Touches
 from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
 from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.memory.limits.workers import Expired
@@ -136,7 +136,7 @@ class Refused(Exception):  # noqa: N818 - a client's own name
     status_code = 401
 
 
-class Throttled(ConnectionError):
+class ThrottledError(ConnectionError):
     """What a client raises for a store that has too much to do."""
 
     retry_after_s = 40
@@ -361,7 +361,7 @@ async def test_after_a_failure_it_is_not_tried_again_at_once(make_rig, clock):
 async def test_a_store_that_asks_for_time_has_it(make_rig, clock):
     """Retry-After, as its client's exception tells it, and not the pause of our own."""
     rig = make_rig(clock=clock)
-    rig.store.down = Throttled()
+    rig.store.down = ThrottledError()
     await rig.do("put", key="a", value=1)
     await rig.replay()
 
@@ -517,6 +517,17 @@ async def test_a_write_that_arrives_late_is_struck_out_and_not_made_again(
     assert (waited, struck) == (1, True)
     assert hung.store.log == ["put k=1"]
     assert outcomes(hung) == [("put", "timeout", "appended"), ("put", "ok", "replayed")]
+
+
+async def test_a_write_that_arrived_late_is_the_latest(hung, eventually):
+    """Nothing older is made after it, not even what had been set aside."""
+    replay = journalling(hung.guard).replay
+    await hung.do("put", key="k", value=1)
+    hung.store.gate.set()
+    struck = eventually(lambda: hung.waits == 0)
+
+    assert struck
+    assert replay.journal.superseded(replay.queue, touches("put", {"key": "k"}), 1) is Covered.YES
 
 
 async def test_nothing_is_made_again_while_the_store_may_be_at_it(hung):

@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-audit audit-kills phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -97,6 +97,12 @@ dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/
 
 dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards show (needs Prometheus)
 	@$(PY) docs/dashboard_pictures.py
+
+journal-kills: $(STAMP)  ## Kill four processes on one write journal a hundred times: ARGS="--rounds N"
+	@PYTHONPATH=tests/shared $(PY) tests/shared/journal_kills.py $(ARGS)
+
+bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and what they cost: ARGS="--writes N"
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/journal.py $(ARGS)
 
 audit-kills: $(STAMP)  ## Kill four writers of the audit trail a hundred times on SQLite and PostgreSQL: ARGS="--rounds N"
 	@PYTHONPATH=tests/shared $(PY) tests/shared/audit_kills.py $(ARGS)

@@ -26,7 +26,7 @@ from . import MAX_BYTES
 from .journal_file import JournalFile, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
-from .records import Sealer, Write, read_touches
+from .records import Apart, Sealer, Write, read_touches
 from .touches import Covered, Touches
 
 HUNG_S = 60.0
@@ -486,7 +486,10 @@ class Journal:
             (queue_id,),
         )
         found, deleted, now = _Covered(), read_touches(touches), self._clock()
+        is_apart = Apart(deleted)
         for seq, in_doubt, lands_until_s, parked, touched in rows:
+            if is_apart(touched):
+                continue
             covered = deleted.covers(read_touches(touched))
             lands = is_at_work(lands_until_s, now)
             at_rest = parked is not None or (not lands and (leased or not in_doubt))

@@ -10,19 +10,18 @@ import argparse
 import contextlib
 import os
 import random
-import select
 import shutil
-import signal
 import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import orjson
+from kills import said_by_killed
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier, leaf_hash
@@ -31,7 +30,6 @@ from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 
 WRITERS = 4
-FIRST_S = 60.0
 KEYS = SubjectKeys(b"sixteen bytes or more")
 
 
@@ -98,43 +96,6 @@ def write_for_ever(url: str | Path, writer: str, pipe: int) -> None:
         os.write(pipe, done.to_bytes(8, "big"))
 
 
-def killed(url: str | Path, writer: str) -> tuple[int, int]:
-    """Start a writer in a process of its own; return its id and where it tells how far it is."""
-    reading, writing = os.pipe()
-    with warnings.catch_warnings(action="ignore"):  # threads of other tests are not ours
-        child = os.fork()
-    if child:
-        os.close(writing)
-        return child, reading
-    try:
-        os.close(reading)
-        write_for_ever(url, writer, writing)
-    finally:
-        os._exit(1)
-
-
-def a_round(url: str | Path, names: list[str], life_s: float, *, is_begun: bool) -> dict[str, int]:
-    """
-    Let writers live for a while, kill them, and return what each had been told is recorded.
-
-    A life begins with the process, or, on a machine however slow, once one has recorded something.
-    """
-    writers = {name: killed(url, name) for name in names}
-    if is_begun:
-        select.select([pipe for _child, pipe in writers.values()], [], [], FIRST_S)
-    time.sleep(life_s)
-    for child, _pipe in writers.values():
-        os.kill(child, signal.SIGKILL)
-    told = {}
-    for name, (child, pipe) in writers.items():
-        os.waitpid(child, 0)
-        with open(pipe, "rb") as said:  # noqa: PTH123 - a descriptor
-            data = said.read()
-        whole = len(data) // 8 * 8
-        told[name] = int.from_bytes(data[whole - 8 : whole], "big") if whole else 0
-    return told
-
-
 def run(url: str | Path, rounds: int, *, seed: int = 0, shown: bool = False) -> Tally:
     """Kill all writers so many times, then look at every event."""
     draw = random.Random(seed)  # noqa: S311 - not secret
@@ -143,14 +104,20 @@ def run(url: str | Path, rounds: int, *, seed: int = 0, shown: bool = False) -> 
         log.append_log_event("test.began", {"rounds": rounds})
     for number in range(rounds):
         names = [f"{number:08x}{writer:08x}" for writer in range(WRITERS)]
-        told = a_round(url, names, draw.uniform(0.02, 0.35), is_begun=number % 2 == 1)
-        tally.by_writer.update(told)
+        write, life_s = partial(write_for_ever, url), draw.uniform(0.02, 0.35)
+        said = said_by_killed(names, write, life_s, is_begun=number % 2 == 1)
+        tally.by_writer.update({name: _latest(each) for name, each in said.items()})
         tally.rounds += 1
         if shown:
             print(f"\r  round {number + 1} of {rounds}", end="", flush=True)  # noqa: T201
     look(AuditLog(url, KEYS), tally)
     tally.seconds = time.monotonic() - began
     return tally
+
+
+def _latest(said: bytes) -> int:
+    whole = len(said) // 8 * 8
+    return int.from_bytes(said[whole - 8 : whole], "big") if whole else 0
 
 
 def look(log: AuditLog, tally: Tally) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemoscope.memory.journal.records import Apart, Sealer, read_touches
 from mnemoscope.memory.journal.touches import UNTOLD, Covered, Touches
 
 NO, MAYBE, YES = Covered.NO, Covered.MAYBE, Covered.YES
@@ -77,6 +78,13 @@ ALL = Touches(everything=True)
 def test_a_deletion_covers(deletion, write, covered):
     """A write is dropped only where it is certain, and overtaken only where it is certainly not."""
     assert deletion.covers(write) is covered
+    assert _is_apart(deletion, write) == (covered is NO)
+
+
+def _is_apart(deletion, write):
+    """Tell what the texts alone tell, as they stand in a journal."""
+    sealer = Sealer(bytes(32))
+    return Apart(read_touches(sealer.touched(deletion)))(sealer.touched(write))
 
 
 _names = st.frozensets(st.sampled_from("12"), max_size=2)
@@ -100,6 +108,12 @@ def test_what_is_not_known_of_a_write_makes_nothing_certain(deletion, write):
     told, untold = deletion.covers(write), deletion.covers(less)
 
     assert untold in {told, MAYBE}
+
+
+@given(_any, _any)
+def test_what_the_text_tells_apart_is_apart(deletion, write):
+    """It is a short cut, and no other answer."""
+    assert not _is_apart(deletion, write) or deletion.covers(write) is NO
 
 
 @given(_any, _writes)

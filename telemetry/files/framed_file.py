@@ -86,13 +86,9 @@ class FramedFile:
             self.close()
             raise
 
-    def append(self, payloads: Sequence[bytes], *, reserved: bool = False) -> tuple[Span, ...]:
+    def append(self, payloads: Sequence[bytes]) -> tuple[Span, ...]:
         """
         Add *payloads*, all or none. They are on the disk when this returns.
-
-        Args:
-            payloads: What to keep.
-            reserved: May go beyond the bound, for the few bytes that make room elsewhere.
 
         Raises:
             FileFullError: There is no room, and nothing was added.
@@ -100,7 +96,7 @@ class FramedFile:
         """
         framed = [record(self._marker, each) for each in payloads]
         added = sum(map(len, framed))
-        if not reserved and self.size_bytes + added > self._max_bytes:
+        if self.size_bytes + added > self._max_bytes:
             raise FileFullError
         self._mend()
         self._torn = True

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -212,7 +213,7 @@ class Journal:
     def forked(self) -> None:
         """Begin anew in a forked child: leases are the parent's."""
         self._lock = threading.RLock()
-        self._is_open = False
+        self._is_open = self._is_untidy = False
         self._retry_at = float("-inf")
         self._seen: tuple[int, frozenset[str]] = -1, frozenset()
         for queue in self._queues.values():
@@ -243,10 +244,10 @@ class Journal:
             with self._file.writing() as connection:
                 set_aside_ended(connection, self._path)
                 is_done = _are_done_with(connection)
-            if is_done:
-                self._file.erase()
         except OSError as exc:
             self._faults.note("journal.processes", exc)  # they wait until it is opened again
+        else:
+            self._tidy(is_done)
 
     def is_open(self) -> bool:
         """Tell whether there is a file, having tried to open one; not too often, if it fails."""
@@ -438,14 +439,37 @@ class Journal:
         with self._file.writing() as connection:
             count = sum(connection.executemany(*each).rowcount for each in changes)
             is_done = _are_done_with(connection)
-        if is_done:
-            self._file.erase()
-            self._file.lay_reserve()
+        self._tidy(is_done)
         return count
+
+    def tidy(self) -> None:
+        """Try again to overwrite what was removed, if that failed."""
+        self._tidy(self._is_untidy)
+
+    def _tidy(self, is_due: bool) -> None:  # noqa: FBT001 - the one thing that it is told
+        self._is_untidy = is_due
+        if is_due:
+            try:
+                self._erase()
+                self._file.lay_reserve()
+            except OSError as exc:
+                self._faults.note("journal.erase", exc)
+
+    def _erase(self) -> None:
+        self._is_untidy = True
+        self._file.with_room(self._file.erase)
+        self._is_untidy = False
 
     # -- deletions ----------------------------------------------------------------------------
 
-    def forget(self, queue: Queue, deleted: Touches, *, leased: bool = False) -> Dropped:
+    def forget(
+        self,
+        queue: Queue,
+        deleted: Touches,
+        *,
+        leased: bool = False,
+        tell: Callable[[list[Write]], None] = lambda _dropped: None,
+    ) -> Dropped:
         """
         Note a deletion, durably, before it is made, and drop what it covers of what waits.
 
@@ -453,14 +477,22 @@ class Journal:
             queue: What it deletes from.
             deleted: What it deletes.
             leased: The caller has the lease: nobody makes a write of the queue now.
+            tell: Called with what was dropped, whatever happens then.
 
         Raises:
-            OSError: It could not be noted, so it must not be made.
+            OSError: It could not be noted, or what was removed could not be overwritten, so it
+                must not be made.
         """
-        return self._file.with_room(lambda: self._forget(queue, deleted, leased=leased))
+        touches = self._sealer.touched(deleted)
+        work = partial(self._forget, queue, touches, leased=leased)
+        dropped, has_remains = self._file.with_room(work)
+        tell(dropped.writes)
+        if has_remains:  # also of what was made before, for this deletion or long ago
+            self._erase()
+        return dropped
 
-    def _forget(self, queue: Queue, deleted: Touches, *, leased: bool) -> Dropped:
-        touches, now_ns = self._sealer.touched(deleted), self._wall_ns()
+    def _forget(self, queue: Queue, touches: str, *, leased: bool) -> tuple[Dropped, bool]:
+        now_ns = self._wall_ns()
         with self._file.writing() as connection:
             queue_id = _queue_id(connection, queue)
             connection.execute("DELETE FROM forgotten WHERE at_ns < ?", (now_ns - _REMEMBERED_NS,))
@@ -474,9 +506,8 @@ class Journal:
                 [(seq,) for seq in covered.shadowed],
             )
             has_remains = _has_remains(connection)
-        if has_remains:  # also of what was made before, for this deletion or long ago
-            self._file.erase()
-        return Dropped([each for each in writes if each is not None], covered.left)
+        read = [each for each in writes if each is not None]
+        return Dropped(read, covered.left), has_remains
 
     def _covered(
         self, connection: sqlite3.Connection, queue_id: int, touches: str, *, leased: bool

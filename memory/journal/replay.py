@@ -215,6 +215,7 @@ class Replay:
         Returns:
             Whether none waits any more.
         """
+        self.journal.tidy()
         loop = self._loop
         if loop is not None and loop.is_running():
             if self.is_time and (self._task is None or self._task.done()):

@@ -196,9 +196,9 @@ class JournalWrites:
         if not replay.journal.is_open():
             raise StoreUnavailableError(self._store, _UNREAD)
         touches = replay.writes.touches(call.method.name, call.arguments)
-        note = partial(replay.journal.forget, replay.queue, touches)
+        # It tells by itself what it drops: its caller may have gone by then.
+        note = partial(replay.journal.forget, replay.queue, touches, tell=self._tell)
         dropped: Dropped = yield note
-        self._tell(dropped)
         if not dropped.left:
             return
         yield _Drained(until)  # what it may cover goes before it
@@ -208,7 +208,6 @@ class JournalWrites:
                 dropped = yield partial(note, leased=True)
             finally:
                 replay.release(lease)
-            self._tell(dropped)
         if dropped.left:
             raise self._behind()
 
@@ -232,8 +231,8 @@ class JournalWrites:
             return await self.replay.alease(work.until)
         return await self._workers.arun(work, KEEP_S)
 
-    def _tell(self, dropped: Dropped) -> None:
-        for write in dropped.writes:
+    def _tell(self, dropped: list[Write]) -> None:
+        for write in dropped:
             self.replay.tell(write, Journalled.FORGOTTEN)
 
     # -- after the store ---------------------------------------------------------------------------

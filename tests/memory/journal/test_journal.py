@@ -275,21 +275,42 @@ def test_a_deletion_overwrites_what_was_made_before(journal, path):
     assert made not in bytes_of(path)
 
 
-def test_who_opens_the_journal_overwrites_what_another_left(
-    journal, open_journal, path, monkeypatch
-):
-    """One that died between the two, or whose disk failed."""
+@pytest.fixture
+def unerasable(journal, path, monkeypatch) -> bytes:
+    """Return what was made, and could not be overwritten then."""
     (seq,) = keep(journal, "a")
     (sealed,) = _sealed(path)
     with monkeypatch.context() as failing:
         failing.setattr(JournalFile, "erase", _failing)
-        with pytest.raises(JournalError):
-            journal.settle(queue_of(journal), done=[seq])
-    before = bytes_of(path)
+        journal.settle(queue_of(journal), done=[seq])
+    assert sealed in bytes_of(path)
+    return sealed
+
+
+def test_what_could_not_be_overwritten_is_so_later(journal, unerasable, path, faults):
+    """It is noted, and tried again by whoever makes writes again."""
+    journal.tidy()
+
+    assert faults.counts["journal.erase"] == 1
+    assert unerasable not in bytes_of(path)
+
+
+def test_who_opens_the_journal_overwrites_what_another_left(unerasable, open_journal, path):
+    """One that died between the two."""
     open_journal()
 
-    assert sealed in before
-    assert sealed not in bytes_of(path)
+    assert unerasable not in bytes_of(path)
+
+
+def test_a_deletion_that_cannot_overwrite_is_refused(journal, monkeypatch):
+    """What it has dropped is told all the same."""
+    keep(journal, "a")
+    told: list[Write] = []
+    monkeypatch.setattr(JournalFile, "erase", _failing)
+    with pytest.raises(JournalError):
+        journal.forget(queue_of(journal), record("a"), tell=told.extend)
+
+    assert [each.id for each in told] == ["a"]
 
 
 def bytes_of(path: Path) -> bytes:

@@ -189,12 +189,23 @@ class Disk:
     """
 
     is_full: bool = False
+    fails_to_erase: bool = False
     dies_in: int | None = None
+
+    def erase(self, erasing: Any, file: JournalFile) -> None:
+        self._check_room(file)
+        if self.fails_to_erase:
+            raise JournalError(file.path, "SQLITE_BUSY")
+        self.step()
+        erasing(file)
+
+    def _check_room(self, file: JournalFile) -> None:
+        if self.is_full and file._reserve.exists():
+            raise JournalError(file.path, "SQLITE_FULL")
 
     @contextmanager
     def under(self, writing: Any, file: JournalFile) -> Iterator[Any]:
-        if self.is_full and file._reserve.exists():
-            raise JournalError(file.path, "SQLITE_FULL")
+        self._check_room(file)
         self.step()
         with writing(file) as connection:
             yield connection
@@ -219,8 +230,8 @@ class Asked:
         value: What was written.
         told: What its caller was told: ``done``, ``kept``, ``foreign`` or ``unknown``.
         place: The process that asked.
-        until: The number of the last call by which a store may have been at work on it, where no
-            journal knew of that.
+        until: The number of the last call that was made before its caller was answered, or while
+            a store was at work on it and no journal knew of that.
     """
 
     number: int
@@ -335,6 +346,7 @@ class Journalling(RuleBasedStateMachine):
         self.in_flight: dict[Flight, Asked] = {}
         self.orphans: list[Flight] = []
         self.running = -1
+        self.meanwhile: list[dict[str, Any]] = []
         self.patch = pytest.MonkeyPatch()
         self._patch()
         self.dead: list[Process] = []
@@ -343,6 +355,7 @@ class Journalling(RuleBasedStateMachine):
     def _patch(self) -> None:
         writing, lay_reserve, lease = JournalFile.writing, JournalFile.lay_reserve, Journal.lease
         disk, held, sealed, seal = self.disk, self.leases, self.sealed, Sealer.sealed
+        erase = JournalFile.erase
 
         def leased(journal: Journal, queue: Queue) -> FileLock | None:
             lock = lease(journal, queue)
@@ -359,6 +372,7 @@ class Journalling(RuleBasedStateMachine):
         self.patch.setattr(journal_file, "_PRAGMAS", fast)
         self.patch.setattr(journal_file, "RESERVE_BYTES", 16)
         self.patch.setattr(JournalFile, "writing", lambda file: disk.under(writing, file))
+        self.patch.setattr(JournalFile, "erase", lambda file: disk.erase(erase, file))
         self.patch.setattr(Journal, "lease", leased)
         self.patch.setattr(
             JournalFile, "lay_reserve", lambda file: None if disk.is_full else lay_reserve(file)
@@ -381,7 +395,7 @@ class Journalling(RuleBasedStateMachine):
             wall_ns=self._wall_ns,
             journal=journal,
         )
-        wire = Wire(self._hangs, self._clock, self._wait)
+        wire = Wire(self._hangs, self._clock, self._hang)
         bench.replayer = NoThread()
         bench.parts.guards.workers = wire
         # Each process wraps them in an order of its own.
@@ -420,6 +434,14 @@ class Journalling(RuleBasedStateMachine):
             self._go_to(max(due.ends_at, self.now))
             self._land(due)
         self._go_to(until)
+
+    def _hang(self, seconds: float) -> None:
+        """Have time pass while a store hangs, and another process goes on."""
+        running, meanwhile, self.meanwhile = self.running, self.meanwhile, []
+        for asked in meanwhile:
+            self.call(place=(running + 1) % PROCESSES, **asked)
+        self.running = running
+        self._wait(seconds)
 
     def _go_to(self, now: float) -> None:
         self.wall += int((now - self.now) * 1e9)
@@ -477,6 +499,7 @@ class Journalling(RuleBasedStateMachine):
                 asked.told = told()
         except Killed:
             self._die(place)
+        asked.until = self.count
         if asked.told == "unknown":
             begun = [each for each in process.wire.flights if each not in before]
             self.in_flight.update(dict.fromkeys(begun, asked))
@@ -488,6 +511,16 @@ class Journalling(RuleBasedStateMachine):
         asked = Asked(self.count, method, what, self.count + OFFSETS[name])
         self.truths[name].calls.append(asked)
         return asked
+
+    @rule(
+        name=st.sampled_from(NAMES),
+        wrapper=st.integers(0, WRAPPERS - 1),
+        method=st.sampled_from(METHODS),
+        which=st.integers(0, 1),
+    )
+    def call_meanwhile(self, **asked: Any) -> None:
+        """Another process asks for something while a store hangs the next time."""
+        self.meanwhile = [*self.meanwhile[-1:], asked]
 
     @rule(
         name=st.sampled_from(NAMES),
@@ -531,10 +564,10 @@ class Journalling(RuleBasedStateMachine):
             pass  # the thread notes it
         self.running = -1
 
-    @rule(is_full=st.booleans())
-    def fill(self, is_full: bool) -> None:
-        """The disk is full, or has room again."""
-        self.disk.is_full = is_full
+    @rule(is_full=st.booleans(), fails_to_erase=st.booleans())
+    def fill(self, is_full: bool, fails_to_erase: bool) -> None:
+        """The disk is full, or has room again; somebody reads what is to be overwritten."""
+        self.disk.is_full, self.disk.fails_to_erase = is_full, fails_to_erase
 
     @rule(steps=st.integers(0, 9))
     def kill_soon(self, steps: int) -> None:
@@ -608,7 +641,8 @@ class Journalling(RuleBasedStateMachine):
             self.folder.cleanup()
 
     def _be_quiet(self) -> None:
-        self.disk.is_full, self.disk.dies_in = False, None
+        self.disk.is_full = self.disk.fails_to_erase = False
+        self.disk.dies_in, self.meanwhile = None, []
         for store in self.stores.values():
             store.fails = ""
         self._replay_all()
@@ -687,10 +721,11 @@ def test_histories(block):
         machine = Journalling()
         steps = {
             partial(_call, machine): 50,
+            partial(_meanwhile, machine): 8,
             partial(_weather, machine): 20,
             lambda each, m=machine: m.time_passes(each.uniform(0.1, 40)): 10,
             lambda each, m=machine: m.replay(each.randrange(PROCESSES), each.choice(NAMES)): 10,
-            lambda each, m=machine: m.fill(each.random() < 0.5): 3,
+            lambda each, m=machine: m.fill(each.random() < 0.5, each.random() < 0.3): 3,
             lambda each, m=machine: m.kill_soon(each.randrange(10)): 4,
             lambda each, m=machine: m.kill(each.randrange(PROCESSES)): 3,
             partial(_change, machine): 2,
@@ -706,6 +741,15 @@ def _call(machine: Journalling, draw: random.Random) -> None:
     machine.call(
         name=draw.choice(NAMES),
         place=draw.randrange(PROCESSES),
+        wrapper=draw.randrange(WRAPPERS),
+        method=draw.choice(METHODS),
+        which=draw.randrange(2),
+    )
+
+
+def _meanwhile(machine: Journalling, draw: random.Random) -> None:
+    machine.call_meanwhile(
+        name=draw.choice(NAMES),
         wrapper=draw.randrange(WRAPPERS),
         method=draw.choice(METHODS),
         which=draw.randrange(2),

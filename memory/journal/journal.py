@@ -447,7 +447,6 @@ class Journal:
         self._tidy(self._is_untidy)
 
     def _tidy(self, is_due: bool) -> None:  # noqa: FBT001 - the one thing that it is told
-        self._is_untidy = is_due
         if is_due:
             try:
                 self._erase()

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from mnemoscope.memory.guard.call import Call
 from mnemoscope.memory.limits.workers import Expired
 
 
@@ -33,7 +32,7 @@ class Flight:
     def __init__(self, work: Any, late: Callable[[], None]) -> None:
         self._work = work
         self._late = late
-        self.call: Call = work.args[0] if getattr(work, "args", ()) else None
+        self.call: Any = next(iter(getattr(work, "args", ())), None)
         self.ends_at = 0.0
         self.is_over = self.is_killed = False
         self._is_late = self._vanishes = False

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -168,11 +169,12 @@ class JournalWrites:
 
     def _before_forget(self, call: Call) -> None:
         self._watch(call)
-        script = self._forgetting(call)
         try:
-            work = next(script)
-            while True:
-                work = script.send(self._do(work))
+            # Closed at once: it may hold the lease, and an exception may live for long.
+            with closing(self._forgetting(call)) as script:
+                work = next(script)
+                while True:
+                    work = script.send(self._do(work))
         except StopIteration:
             return
         except Exception as exc:  # noqa: BLE001 - closed
@@ -180,11 +182,12 @@ class JournalWrites:
 
     async def _abefore_forget(self, call: Call) -> None:
         self._awatch(call)
-        script = self._forgetting(call)
         try:
-            work = next(script)
-            while True:
-                work = script.send(await self._ado(work))
+            # Closed at once: it may hold the lease, and an exception may live for long.
+            with closing(self._forgetting(call)) as script:
+                work = next(script)
+                while True:
+                    work = script.send(await self._ado(work))
         except StopIteration:
             return
         except Exception as exc:  # noqa: BLE001 - closed

@@ -272,11 +272,14 @@ class Truth:
         calls = [call for call in self.calls if call.what == what]
         for each in reversed(calls):
             is_forget = each.method == "forget"
-            found |= {each.leaves, *(call.leaves for call in self._behind(each, calls))}
+            behind = {call.leaves for call in self._behind(each, calls)}
+            found |= {each.leaves, *behind}
             if each.told == "done" and (is_forget or in_order):
                 return found
             if is_forget:
                 certain = certain and each.told == "foreign"  # what waited may have been dropped
+            elif None in behind:
+                certain = False
             elif each.told == "kept" and certain and each.value not in self.aside:
                 return found
         return found | {None}

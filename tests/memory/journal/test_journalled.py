@@ -779,6 +779,26 @@ async def test_a_write_that_comes_late_is_not_kept_after_a_deletion(make_rig, mo
     assert rig.waits == 0
 
 
+async def test_a_deletion_that_fails_lets_go_of_the_lease(rig, monkeypatch):
+    """At once, however long its exception lives: nobody could make the writes meanwhile."""
+    forget = Journal.forget
+
+    def failing(*given: Any, leased: bool = False, **named: Any) -> Any:
+        if leased:
+            raise JournalError(Path("journal"), "SQLITE_FULL")
+        return forget(*given, **named)
+
+    rig.store.down = ConnectionError()
+    await rig.do("add", text="likes tea")
+    monkeypatch.setattr(Journal, "forget", failing)
+    with pytest.raises(StoreUnavailableError) as caught:
+        await rig.do("forget", key="k")
+    rig.store.down = None
+
+    assert await rig.replay()
+    assert caught.value is not None
+
+
 async def test_an_error_of_ours_forgets_nothing_and_is_not_the_callers(rig, monkeypatch):
     """Closed, in our words; it is counted."""
     monkeypatch.setattr(Journal, "forget", _raising(RuntimeError()))

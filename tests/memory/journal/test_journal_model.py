@@ -30,6 +30,7 @@ from late_calls import Flight, Killed, Wire, flight_here
 from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
+from mnemoscope.memory.errors import MnemoscopeError
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
@@ -303,12 +304,14 @@ class Truth:
     @staticmethod
     def _behind(call: Asked, calls: list[Asked]) -> list[Asked]:
         """Return the earlier calls that a store may have made after *call*."""
-        # A deletion knows of the late writes of its own process, and says what it cannot tell.
+        # A deletion knows of the late writes of its own process, and says what it cannot tell; what
+        # was asked for before it is not kept after it.
         knows = call.method not in {"put", "add"}
         return [
             each
             for each in calls
-            if each.may_follow(call) and not (knows and each.place == call.place)
+            if each.may_follow(call)
+            and not (knows and (each.place == call.place or each.told == "kept"))
         ]
 
 
@@ -497,7 +500,7 @@ class Journalling(RuleBasedStateMachine):
         self.running, asked.place = place, place
         before = list(process.wire.flights)
         try:
-            with suppress(Exception):  # a deletion that failed
+            with suppress(MnemoscopeError, ConnectionError, LookupError):  # a deletion failed
                 process.guards[name][wrapper].call(operation, lambda given: target(**given))
                 asked.told = told()
         except Killed:

@@ -384,6 +384,7 @@ class Journalling(RuleBasedStateMachine):
             JournalFile, "lay_reserve", lambda file: None if disk.is_full else lay_reserve(file)
         )
         self.patch.setattr(Sealer, "sealed", sealing)
+        self.patch.setattr(replay, "MOST_TRIES", 2)
         for module in (late_writes, replay):
             self.patch.setattr(module, "time", SimpleNamespace(sleep=lambda _s: self._wait(0.5)))
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from bench import Bench, journalling
 from kills import said_by_killed
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.guard.call import last_event
@@ -130,7 +131,7 @@ class Store:
             raise ConnectionError
 
     def _connected(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=30)
+        connection = sqlite3.connect(self._path, timeout=GIVE_UP_S)
         connection.execute("PRAGMA synchronous = OFF")  # nobody cuts the power here
         return connection
 

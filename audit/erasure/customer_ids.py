@@ -42,4 +42,16 @@ def data_subject(
         memory_ids.setdefault(row.store, set()).update(each.memory_id for each in row.memories)
         if residue and row.content and row.op_class is OperationClass.REMEMBER:
             residue.offer(json.loads(row.content))
-    return DataSubject(customer=customer, tenant=tenant, runs=runs, memory_ids=memory_ids)
+    return DataSubject(
+        customer=customer,
+        tenant=tenant,
+        runs=runs,
+        memory_ids=memory_ids,
+        shorter_ids=_shorter_ids(log, customer, tenant),
+    )
+
+
+def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:
+    parts = customer.split(".")
+    shorter = {".".join(parts[:count]) for count in range(1, len(parts))} - {""}
+    return {each for each in shorter if log.subjects.resolve(each, tenant) is not None}

@@ -30,6 +30,8 @@ class DataSubject:
         runs: Runs and threads that the audit trail knows to be theirs. Verbatim.
         memory_ids: Ids of memories that it knows to be theirs, by the store's name; of a
             checkpointer, its checkpoints'. A history finds deleted memories by nothing else.
+        shorter_ids: Ids of other customers that this one begins with, up to a period: ``c`` where
+            it is ``c.42``. A store that takes a period for a border confuses the two.
 
     Raises:
         ScopeError: The customer is nobody or everybody.
@@ -41,6 +43,7 @@ class DataSubject:
     memory_ids: Mapping[str, Collection[str]] = field(
         default_factory=dict[str, Collection[str]], repr=False
     )
+    shorter_ids: Collection[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a name that a store would take for everybody's."""
@@ -109,6 +112,10 @@ class Erased(NamedTuple):
 
 class NotErasedError(Exception):
     """Something of a person may still be there. The message is a line without personal data."""
+
+
+class UncertainOwnerError(NotErasedError):
+    """A store has records that are the person's or somebody else's. Says so in such a line."""
 
 
 class SubjectDataProvider(Protocol):

@@ -1,16 +1,37 @@
-"""Subject data in LangGraph's store: the items in namespaces that name the person."""
+"""
+Subject data in LangGraph's store: the items in namespaces that name the person.
+
+All namespaces are listed and compared here. A store that keeps them as text refuses to be asked for
+an id with a period, and may hold one all the same: such a namespace comes back in more labels than
+it was written with.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import ListNamespacesOp, MatchCondition, PutOp, SearchOp
+from langgraph.store.base import ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.memory import InMemoryStore
 
-from ....memory.subject_data.records import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ....memory.subject_data.records import (
+    PAGE_SIZE,
+    DataSubject,
+    Erased,
+    Page,
+    SubjectRecord,
+    UncertainOwnerError,
+)
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ..files import clean_files, execute, files_of
-from .addresses import ANY
+
+Namespace = tuple[str, ...]
+
+_LISTED = 10_000
+"""Namespaces that are asked for at once: a store reads all of them for each page."""
+
+_PERIOD = "."
+"""Between the labels of a namespace that is kept as text."""
 
 _DELETE_VECTORS = "DELETE FROM store_vectors WHERE prefix = ?"
 _HAS_VECTORS = "SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'"
@@ -40,28 +61,42 @@ class StoreSubjectData:
         return None
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
-        """Return items of *subject*, namespace by namespace."""
-        place, offset = after or (0, 0)
-        namespace = await self._namespace(subject, place)
-        if namespace is None:
+        """
+        Return items of *subject*, namespace by namespace.
+
+        Raises:
+            UncertainOwnerError: Some may be theirs or another customer's.
+        """
+        namespaces, offset = after or (await self._namespaces(subject), 0)
+        if not namespaces:
             return Page(())
-        found = await self._search(namespace, offset)
-        records = tuple(_record(each) for each in found if each.namespace == namespace)
-        is_last = len(found) < PAGE_SIZE
-        return Page(records, (place + 1, 0) if is_last else (place, offset + PAGE_SIZE))
+        found = await self._search(namespaces[0], offset)
+        records = tuple(_record(each) for each in found if each.namespace == namespaces[0])
+        if len(found) == PAGE_SIZE:
+            return Page(records, (namespaces, offset + PAGE_SIZE))
+        return Page(records, (namespaces[1:], 0) if namespaces[1:] else None)
 
-    async def _namespace(self, subject: DataSubject, place: int) -> tuple[str, ...] | None:
-        """Return the namespace at *place* among those that name *subject*."""
+    async def _namespaces(self, subject: DataSubject) -> list[Namespace]:
+        """Return the namespaces that name *subject*."""
         if self._customer_at is None:
-            return None
-        path = (*[ANY] * self._customer_at, subject.customer)
-        condition = MatchCondition("prefix", path)
-        found = await self._batch(
-            ListNamespacesOp(match_conditions=(condition,), limit=1, offset=place)
-        )
-        return found[0] if found else None
+            return []
+        at, wanted = self._customer_at, subject.customer
+        listed = await self._listed()
+        theirs = [each for each in listed if each[at : at + 1] == (wanted,)]
+        if isinstance(self._client, InMemoryStore):  # it keeps labels as they were given
+            return theirs
+        parted = [each for each in listed if each not in theirs and _reads_as(wanted, each[at:])]
+        others = {_PERIOD.join(each[at:]) for each in listed} | set(subject.shorter_ids)
+        _check_owner(parted, wanted, others)
+        return theirs + parted
 
-    async def _search(self, namespace: tuple[str, ...], offset: int) -> list[Any]:
+    async def _listed(self) -> list[Namespace]:
+        listed: list[Namespace] = []
+        while found := await self._batch(ListNamespacesOp(limit=_LISTED, offset=len(listed))):
+            listed += found
+        return listed
+
+    async def _search(self, namespace: Namespace, offset: int) -> list[Any]:
         # Not refreshed: being asked about is no reason to live longer.
         found: list[Any] = await self._batch(
             SearchOp(namespace, limit=PAGE_SIZE, offset=offset, refresh_ttl=False)
@@ -70,14 +105,12 @@ class StoreSubjectData:
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Remove all items of *subject*."""
-        removed, place = 0, 0
-        while (namespace := await self._namespace(subject, place)) is not None:
+        removed = 0
+        for namespace in await self._namespaces(subject):
             removed += await self._empty(namespace)
-            # A store in memory goes on listing a namespace that is empty.
-            place += await self._namespace(subject, place) == namespace
         return Erased(removed, messages=await clean_files(self._client))
 
-    async def _empty(self, namespace: tuple[str, ...]) -> int:
+    async def _empty(self, namespace: Namespace) -> int:
         removed, offset = 0, 0
         while found := await self._search(namespace, offset):
             mine = [each for each in found if each.namespace == namespace]
@@ -89,10 +122,10 @@ class StoreSubjectData:
         await self._empty_vectors(namespace)
         return removed
 
-    async def _empty_vectors(self, namespace: tuple[str, ...]) -> None:
+    async def _empty_vectors(self, namespace: Namespace) -> None:
         """Remove embeddings: SQLite's foreign keys are off, so deleting an item leaves its own."""
         if await execute(self._client, _HAS_VECTORS):
-            await execute(self._client, _DELETE_VECTORS, ".".join(namespace))
+            await execute(self._client, _DELETE_VECTORS, _PERIOD.join(namespace))
 
     async def _batch(self, *ops: Any) -> Any:
         if loop_of(self._client) is None:
@@ -106,11 +139,32 @@ class StoreSubjectData:
         return await files_of(self._client)
 
 
+def _reads_as(customer: str, labels: Namespace) -> bool:
+    """Tell whether *labels*, as text, begin with *customer*, who has a period."""
+    return _PERIOD in customer and f"{_PERIOD.join(labels)}.".startswith(f"{customer}.")
+
+
+def _check_owner(parted: list[Namespace], customer: str, others: set[str]) -> None:
+    """
+    Raise if a namespace in *parted* may be another customer's, or cannot be asked for.
+
+    ``("notes", "c.42")`` and ``("notes", "c", "42")`` are one namespace in a store of text. It is
+    the customer's unless there is a customer ``c`` besides.
+    """
+    labels = customer.split(_PERIOD)
+    shorter = {_PERIOD.join(labels[:count]) for count in range(1, len(labels))}
+    if parted and (shorter & others or not all(map(all, parted))):
+        raise UncertainOwnerError(
+            f"{len(parted):,} namespaces are this customer's or another's: the store keeps labels "
+            "as text, and the id has a period. Look at them, and give them labels without one"
+        )
+
+
 def _record(item: Any) -> SubjectRecord:
     return SubjectRecord(
         kind="item",
         id=item.key,
-        collection=".".join(item.namespace),
+        collection=_PERIOD.join(item.namespace),
         content=item.value,
         created=item.created_at.isoformat(),
         updated=item.updated_at.isoformat(),

@@ -1,0 +1,277 @@
+"""Customers with ids of any kind: found, exported and erased in every store, and nobody else is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
+from langgraph.store.base import PutOp
+from langgraph.store.memory import InMemoryStore
+from langgraph.store.sqlite import SqliteStore
+from mem0.utils import spacy_models
+from qdrant_client import QdrantClient, models
+from remains import found_in
+
+from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubjectData
+from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
+from mnemoscope.adapters.mem0.subject_data import MemorySubjectData
+from mnemoscope.adapters.qdrant.subject_data import QdrantSubjectData
+from mnemoscope.demo.embedded_mem0 import embedded_memory
+from mnemoscope.memory.subject_data.records import DataSubject, UncertainOwnerError
+from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+
+IDS = {
+    "plain": "customer-ada",
+    "email": "ada@mail.example.com",
+    "period": "c.42",
+    "slash": "/ada/42?x=1#y",
+    "colon": "thread:ada:42",
+    "space": "Ada von Beispiel",
+    "emoji": "ada 🦄🏳️‍🌈",
+    "long": "ada-" + "x" * 508,
+    "upper": "ADA",
+    "glob": "a*[d]?a",
+    "like": "a_d%a\\",
+    "quoted": "a'd\"a; --",
+    "encoded": "a%2Fd&user_id=a",
+    "lines": "a\nd\ta",
+    "tag": "<KEY_0123456789abcdef>",
+    "letters": "ądą-ÅÉ",
+    "combined": "a\u0301da",
+    "regex": "a+(d|a)$^{2}",
+    "number": "42",
+}
+"""What a customer may be called."""
+
+NEIGHBOURS = (
+    *("customer-ada2", "customer-", "xcustomer-ada", "ada@mail.example.comx", "421", "4", "áda"),
+    *("ada@mail.example.org", "ada@mailxexample.com", "c.421", "c.4", "c_42", "c-42", "ada", "Ada"),
+    *("abda", "a*ddda", "axdxxa\\", "a_d%a", "a", "thread:ada", "Ada von"),
+)
+"""Ids that are nearly the same, and somebody else's."""
+
+WORDS, OTHERS = "her grandmother's marzipan recipe", "somebody else's liquorice, which stays"
+
+
+@contextmanager
+def sqlite(path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    connection.execute("PRAGMA secure_delete = OFF")  # as it is in most builds of SQLite
+    yield connection
+    connection.close()
+
+
+def _pool(request, exits):
+    """Return a pool of connections to a database of its own, as LangGraph wants them."""
+    from psycopg.rows import dict_row
+    from psycopg_pool import ConnectionPool
+
+    settings = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    url = request.getfixturevalue("postgres_url")
+    return exits.enter_context(ConnectionPool(url, min_size=1, max_size=2, kwargs=settings))
+
+
+@contextmanager
+def memory_store(_folder, _pool):
+    yield StoreSubjectData(InMemoryStore(), 1)
+
+
+@contextmanager
+def sqlite_store(folder, _pool):
+    with sqlite(folder / "store.db") as connection:
+        store = SqliteStore(connection)
+        store.setup()
+        yield StoreSubjectData(store, 1)
+
+
+@contextmanager
+def postgres_store(_folder, pool):
+    from langgraph.store.postgres import PostgresStore
+
+    store = PostgresStore(pool())
+    store.setup()
+    yield StoreSubjectData(store, 1)
+
+
+@contextmanager
+def memory_saver(_folder, _pool):
+    yield CheckpointSubjectData(InMemorySaver())
+
+
+@contextmanager
+def sqlite_saver(folder, _pool):
+    with sqlite(folder / "threads.db") as connection:
+        yield CheckpointSubjectData(SqliteSaver(connection))
+
+
+@contextmanager
+def postgres_saver(_folder, pool):
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+    saver = PostgresSaver(pool())
+    saver.setup()
+    yield CheckpointSubjectData(saver)
+
+
+@contextmanager
+def qdrant(folder, _pool):
+    client = QdrantClient(path=str(folder / "qdrant"))
+    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    client.create_collection("notes", vectors_config=size)
+    yield QdrantSubjectData(client, {"user_id"})
+    client.close()
+
+
+@contextmanager
+def mem0(folder, _pool):
+    memory = embedded_memory(folder)
+    spacy_models._load_failed_full = spacy_models._load_failed_lemma = True  # no network
+    yield MemorySubjectData(memory)
+    memory.close()
+    memory.vector_store.client.close()
+
+
+@contextmanager
+def older_release():
+    """Have stores of text take periods in labels, as they did in ``batch`` before they checked."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind in ("sqlite", "postgres"):
+            patch.setattr(f"langgraph.store.{kind}.base.validate_op_namespace", lambda _op: None)
+        yield
+
+
+def put_item(provider, customer, words, number):
+    with older_release():
+        for namespace in ("notes", customer), ("notes", customer, "deep"):
+            provider._client.batch([PutOp(namespace, f"k{number}", {"text": words})])
+
+
+def put_point(provider, customer, words, number):
+    point = models.PointStruct(
+        id=number, vector=[1.0, 0.0], payload={"user_id": customer, "text": words}
+    )
+    provider._points._client.upsert("notes", [point])
+
+
+def put_thread(provider, customer, words, number):
+    builder = StateGraph(dict)
+    builder.add_node("say", lambda state: state)
+    builder.add_edge(START, "say")
+    config = {"configurable": {"thread_id": f"{customer}:{number}", "user_id": customer}}
+    builder.compile(checkpointer=provider._client).invoke({"said": words}, config)
+
+
+def put_memory(provider, customer, words, _number):
+    memory = provider._memory
+    if customer.split() == [customer]:
+        memory.add(words, user_id=customer, infer=False)
+        return
+    # mem0 itself takes no spaces; what shares its collection may.
+    memory._create_memory(
+        words, {words: memory.embedding_model.embed(words, "add")}, {"user_id": customer}
+    )
+
+
+PUT = {
+    memory_store: put_item,
+    sqlite_store: put_item,
+    postgres_store: put_item,
+    memory_saver: put_thread,
+    sqlite_saver: put_thread,
+    postgres_saver: put_thread,
+    qdrant: put_point,
+    mem0: put_memory,
+}
+
+
+def records_of(provider, customer, runner):
+    """Return all records of *customer*, over all pages."""
+    records, after = [], None
+    while True:
+        page = runner.run(provider.page(DataSubject(customer=customer), after))
+        records.extend(page.records)
+        after = page.after
+        if after is None:
+            return records
+
+
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("place", PUT, ids=lambda each: each.__name__)
+def test_any_id_is_found_and_erased(place, tmp_path, request):
+    """All of theirs and nothing of anybody's, however similar their id; no byte is left."""
+    with ExitStack() as exits, SubjectDataRunner() as runner:
+        provider = exits.enter_context(place(tmp_path, lambda: _pool(request, exits)))
+        everybody = IDS | {f"neighbour {each}": name for each, name in enumerate(NEIGHBOURS)}
+        for number, (name, customer) in enumerate(everybody.items(), 1):
+            PUT[place](provider, customer, f"{WORDS}, {number:02d} of {name}", number)
+        files = runner.run(provider.files())
+        wrong = {
+            name: found
+            for number, (name, customer) in enumerate(IDS.items(), 1)
+            if (found := _erased(provider, customer, f"{number:02d} of {name}", files, runner))
+            != ERASED
+        }
+
+        assert wrong == {}
+        for number, customer in enumerate(NEIGHBOURS):
+            left = [each.content for each in records_of(provider, customer, runner)]
+            assert f"of neighbour {number}" in str(left), customer
+
+
+ERASED = {"before": True, "removed": True, "again": 0, "after": 0, "bytes": 0}
+
+
+def _erased(provider, customer, words, files, runner):
+    """Return what was there of *customer* before, and after being erased once and twice."""
+    before = records_of(provider, customer, runner)
+    first, second = (runner.run(provider.erase(DataSubject(customer=customer))) for _ in range(2))
+    return {
+        "before": words in str([each.content for each in before]),
+        "removed": first.removed == len(before),
+        "again": second.removed,
+        "after": len(records_of(provider, customer, runner)),
+        "bytes": len(found_in(files, words)),
+    }
+
+
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("place", [sqlite_store, postgres_store], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("known", [{"c"}, set()], ids=["by the trail", "by the store"])
+def test_a_namespace_that_may_be_two_customers_is_nobodys(place, known, tmp_path, request):
+    """``c.42`` and the ``42`` of ``c`` are one in a store of text: none is taken for the other."""
+    with ExitStack() as exits, SubjectDataRunner() as runner:
+        provider = exits.enter_context(place(tmp_path, lambda: _pool(request, exits)))
+        put_item(provider, "c.42", WORDS, 1)
+        if not known:
+            put_item(provider, "c", OTHERS, 2)
+        subject = DataSubject(customer="c.42", shorter_ids=known)
+
+        for asked in provider.erase, provider.page:
+            with pytest.raises(UncertainOwnerError, match="2 namespaces"):
+                runner.run(asked(subject))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_labels_are_compared_where_the_customer_is_named(at, tmp_path):
+    """A label elsewhere, and an item beside it, are somebody else's."""
+    with sqlite_store(tmp_path, None) as provider, SubjectDataRunner() as runner:
+        labels = ["ada", "notes", "more"]
+        provider._client.batch([PutOp(tuple(labels), "k", {"text": WORDS})])
+        found = StoreSubjectData(provider._client, at)
+
+        assert len(records_of(found, labels[at], runner)) == 1
+        assert records_of(found, labels[at - 1], runner) == []
+
+
+def test_a_namespace_that_cannot_be_asked_for_is_told(tmp_path):
+    """With a label that is empty, no operation of the store takes it."""
+    with sqlite_store(tmp_path, None) as provider, SubjectDataRunner() as runner:
+        put_item(provider, "../ada", WORDS, 1)
+
+        with pytest.raises(UncertainOwnerError):
+            runner.run(provider.erase(DataSubject(customer="../ada")))

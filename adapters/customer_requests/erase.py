@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from ...audit.erasure.report import Erasure
@@ -15,9 +15,13 @@ def erase(
     customer: str,
     tenant: str | None,
     tell: Callable[[str], None] = lambda _step: None,
+    *,
+    vouched: Collection[str] = (),
 ) -> Erasure:
     """
     Erase a customer; *tell* is called with the name of each step as it begins.
+
+    Stores that are *vouched* for cannot be asked, and hold nothing of theirs, as the operator says.
 
     Raises:
         ConfigurationError: The scope has no audit trail.
@@ -25,7 +29,9 @@ def erase(
         AuditError: The trail cannot be read or written. The next run goes on from there.
     """
     with scope.customer_data(customer, tenant=tenant) as data:
-        return ErasureRun(scope.audit, data, customer=customer, tenant=tenant, tell=tell).run()
+        return ErasureRun(
+            scope.audit, data, customer=customer, tenant=tenant, vouched=vouched, tell=tell
+        ).run()
 
 
 def as_document(erasure: Erasure) -> dict[str, Any]:
@@ -35,8 +41,13 @@ def as_document(erasure: Erasure) -> dict[str, Any]:
     ]
     return {
         **erasure.proof(),
+        "ended": erasure.ended,
         "resumed": erasure.resumed,
         "stores": stores,
+        "places": [
+            {"name": each.name, "status": each.status, "messages": each.messages}
+            for each in erasure.places
+        ],
         "unsettled": erasure.unsettled,
         "proof_seq": erasure.seq,
     }

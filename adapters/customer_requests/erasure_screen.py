@@ -10,34 +10,46 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...audit.erasure.report import Erasure, StoreErasure
+from ...audit.erasure.report import Erasure, PlaceSearch, StoreErasure
+from ...audit.erasure.run import TRAIL
 
 _STATES = {
     "complete": ("✓ erased", "green"),
-    "partial": ("! partial", "yellow"),
+    "partial": ("! not all", "yellow"),
     "failed": ("✗ failed", "bold red"),
-    "not_configured": ("- not asked", "dim"),
+    "unknown": ("? unknown", "yellow"),
+    "vouched": ("- not asked", "dim"),
 }
+_SEARCHED = {
+    "complete": ("✓ nothing", "green"),
+    "partial": ("! found", "yellow"),
+    "failed": ("✗ unread", "bold red"),
+}
+_UNASKED = {"unknown", "vouched", "failed"}
 
 
 def erasure_screen(erasure: Erasure) -> RenderableType:
-    """Return a row for each store, the vault and the trail, then notes and a verdict."""
+    """Return a row for each store, file of ours, the vault and the trail; notes and a verdict."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("state", no_wrap=True)
     table.add_column("where")
-    for name in ("removed", "still found", "traces in files"):
+    for name in ("removed", "still there", "left in files"):
         table.add_column(name, justify="right")
     for each in erasure.stores:
         table.add_row(*_store_row(each))
     if erasure.pseudonyms is not None:
         table.add_row(_state("complete"), "vault", f"{erasure.pseudonyms:,}", "", "")
+    for place in erasure.places:
+        if place.name != TRAIL:
+            table.add_row(_searched(place), place.name, "", "", _left(place))
     table.add_row(*_trail_row(erasure))
-    notes = [Text(each, style="dim") for each in _notes(erasure)]
-    return Padding(Group(table, *notes, _verdict(erasure)), (0, 1))
+    notes = [Text(f"• {each}", style="dim") for each in _notes(erasure)]
+    blank = [Text("")] if notes else []
+    return Padding(Group(table, *notes, *blank, _verdict(erasure)), (0, 1))
 
 
 def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
-    if store.status in {"not_configured", "failed"}:
+    if store.status in _UNASKED:
         return (_state(store.status), store.name, f"{store.removed or ''}", "", "")
     left = store.remaining + store.retained
     return (
@@ -50,10 +62,16 @@ def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
 
 
 def _trail_row(erasure: Erasure) -> tuple[RenderableType, ...]:
-    traces = f"{sum(erasure.traces.values()):,}"
+    found = [each for each in erasure.places if each.name == TRAIL]
+    left = _left(found[0]) if found else ""
     if erasure.details is None:
-        return (Text("- kept", style="yellow"), "audit trail", "", "", traces)
-    return (_state("complete"), "audit trail", f"{erasure.details:,}", "", traces)
+        return (Text("- kept", style="yellow"), "audit trail", "", "", left)
+    state = _searched(found[0]) if found and found[0].messages else _state("complete")
+    return (state, "audit trail", f"{erasure.details:,}", "", left)
+
+
+def _left(place: PlaceSearch) -> str:
+    return "" if place.traces is None else f"{place.traces:,}"
 
 
 def _state(status: str) -> Text:
@@ -61,25 +79,38 @@ def _state(status: str) -> Text:
     return Text(word, style=style)
 
 
+def _searched(place: PlaceSearch) -> Text:
+    word, style = _SEARCHED[place.status]
+    return Text(word, style=style)
+
+
 def _notes(erasure: Erasure) -> Iterator[str]:
-    for each in erasure.stores:
+    for each in (*erasure.stores, *erasure.places):
         yield from (f"{each.name}: {message}" for message in each.messages)
     yield from erasure.unsettled
-    for name, traces in erasure.traces.items():
-        if traces:
-            yield f"{name}: {traces} of the customer's texts are still in its files"
     if erasure.details is None:
         yield (
-            "The audit trail is kept until every store has erased the customer, because it "
-            "records which threads are theirs. Repair what failed and run this again."
+            "audit trail: kept until nothing else is left, because it records which threads are "
+            "theirs"
         )
 
 
 def _verdict(erasure: Erasure) -> Text:
-    searched = f"files searched for {erasure.searched_texts} texts"
-    proof = f"proof: event {erasure.seq:,} of the audit trail"
+    words = f"Files were searched for {erasure.searched_texts:,} texts that were theirs"
+    proof = f"Proof: event {erasure.seq:,} of the audit trail."
     if erasure.complete:
         resumed = " (resumed)" if erasure.resumed else ""
-        verdict = f"Erased everywhere{resumed}; {searched}, none found; {proof}."
-        return Text(verdict, style="bold green")
-    return Text(f"Not erased everywhere; {searched}; {proof}.", style="bold red")
+        return Text(f"Forgotten{resumed}. {words}: none is left. {proof}", style="bold green")
+    if erasure.ended:
+        names = ", ".join(erasure.unknown)
+        verdict = (
+            f"Cannot tell. Erased wherever it could be looked, but not in {names}, which cannot "
+            f"say what is whose: look there yourself, then run this again with "
+            f"--vouch {erasure.unknown[0]}. {proof}"
+        )
+        return Text(verdict, style="bold yellow")
+    verdict = (
+        "Not forgotten yet. Repair what is named above, then run this again: it goes on, and looks "
+        f"for the same texts until none is left. {proof}"
+    )
+    return Text(verdict, style="bold red")

@@ -124,6 +124,7 @@ class PostgresDatabase:
             connection.execute("SET statement_timeout = 0")
             connection.execute("VACUUM (FULL) audit_subject")
             connection.execute("VACUUM (FULL) audit_subject_alias")
+            connection.execute("VACUUM (FULL) audit_erasure")
             connection.execute("VACUUM audit_detail")
             connection.execute("VACUUM audit_memory")
 

@@ -154,6 +154,15 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
           WHERE merged_into IS NOT NULL
         """,
     ),
+    # What the next run of an erasure looks for; the row goes when it is done.
+    (
+        """
+        CREATE TABLE audit_erasure(
+          request TEXT PRIMARY KEY,        -- as in the events that began it
+          key_id TEXT NOT NULL,
+          sealed BLOB NOT NULL)            -- nonce || AES-256-GCM
+        """,
+    ),
 )
 """Statements of the migration from each version to the next, the first from `_OLDEST`."""
 

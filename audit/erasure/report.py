@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ...memory.subject_data.records import StoreData, SubjectRecord
-from .residue_scan import ResidueTexts, traces
+from ...memory.subject_data.records import NotErasedError, StoreData, SubjectRecord
+from .residue_scan import ResidueTexts, Search
 
-COMPLETE, PARTIAL, FAILED, NOT_CONFIGURED = "complete", "partial", "failed", "not_configured"
+COMPLETE, PARTIAL, FAILED = "complete", "partial", "failed"
+UNKNOWN, VOUCHED = "unknown", "vouched"
 
 _TRACES = (
-    "{} texts that were theirs are still in its files: another customer's memory may say the "
-    "same, or somebody else has the file open"
+    "{} texts that were theirs are still in {}: another customer's memory may say the same, or "
+    "somebody else has the file open"
 )
+_LEFT = "{} texts that were theirs are in {}: remove them there, then run this again"
+_UNREAD = "{} could not be read: make it readable, then run this again"
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +28,8 @@ class StoreErasure:
 
     Attributes:
         name: The store.
-        status: complete; partial: something is left; failed: it raised; not_configured: nothing
-            in it can be attributed.
+        status: complete; partial: something is left; failed: it raised; unknown: it cannot tell
+            what is whose; vouched: it cannot either, and the operator says that none is theirs.
         removed: Records that are gone.
         retained: Records that the store says it kept.
         remaining: Records that it still returned afterwards.
@@ -51,6 +55,42 @@ class StoreErasure:
         names = ("status", "removed", "retained", "remaining", "traces")
         return {name: getattr(self, name) for name in names}
 
+    def searched(self, found: Search) -> StoreErasure:
+        """Return it with what was found in its files."""
+        if not (found.traces or found.unread):
+            return self
+        return replace(
+            self,
+            status=FAILED if self.status == FAILED or found.unread else PARTIAL,
+            traces=found.traces,
+            messages=(*self.messages, *_told(found, _TRACES)),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceSearch:
+    """
+    The result of searching files that are no store's.
+
+    Attributes:
+        name: What they are: logs, journal, audit spool, audit.
+        status: complete; partial: something is left; failed: they could not be read.
+        traces: Texts of theirs that are in them. None: they are encrypted, and were not searched.
+        messages: What is where, and what to do about it.
+    """
+
+    name: str
+    status: str
+    traces: int | None = None
+    messages: tuple[str, ...] = ()
+
+
+def searched_place(name: str, found: Search) -> PlaceSearch:
+    """Return what a search of the place *name* has found."""
+    status = FAILED if found.unread else PARTIAL if found.traces else COMPLETE
+    messages = tuple(_told(found, _LEFT))
+    return PlaceSearch(name=name, status=status, traces=found.traces, messages=messages)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
@@ -61,11 +101,11 @@ class Erasure:
         request: Its number, as in the log.
         resumed: It was begun before, and broken off.
         stores: The result in each store.
+        places: What was found in files that are no store's.
         pseudonyms: How many the vault erased. None: there is no vault.
         details: How many of the trail were shredded. None: they are kept, since a store that failed
             needs them for the next run.
         searched_texts: How many texts were looked for.
-        traces: How many were found in logs, journal and the trail itself.
         unsettled: What was still under way, a line each.
         seq: Number of the event that proves it.
     """
@@ -73,20 +113,37 @@ class Erasure:
     request: str
     resumed: bool
     stores: tuple[StoreErasure, ...]
+    places: tuple[PlaceSearch, ...] = ()
     pseudonyms: int | None
     details: int | None
     searched_texts: int
-    traces: Mapping[str, int] = field(default_factory=dict[str, int])
     unsettled: tuple[str, ...] = ()
     seq: int = -1
 
     @property
-    def complete(self) -> bool:
-        """Whether no residue is left, as far as can be known here."""
-        fine = all(each.status in {COMPLETE, NOT_CONFIGURED} for each in self.stores)
+    def ended(self) -> bool:
+        """Whether another run has nothing to do: all that could be asked has nothing left."""
+        states = {each.status for each in (*self.stores, *self.places)}
         return (
-            fine and self.details is not None and not (self.unsettled or any(self.traces.values()))
+            states <= {COMPLETE, UNKNOWN, VOUCHED}
+            and self.details is not None
+            and not self.unsettled
         )
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Names of the stores that could not be asked."""
+        return tuple(each.name for each in self.stores if each.status == UNKNOWN)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no residue is left, as far as can be known here, and nothing is unknown."""
+        return self.ended and not self.unknown
+
+    @property
+    def traces(self) -> dict[str, int]:
+        """How many texts of theirs are in logs and the trail itself."""
+        return {each.name: each.traces for each in self.places if each.traces is not None}
 
     def proof(self) -> dict[str, Any]:
         """Return what the log keeps of it: numbers, and names of stores. Nothing about anybody."""
@@ -97,36 +154,48 @@ class Erasure:
             "pseudonyms": self.pseudonyms,
             "details": self.details,
             "searched_texts": self.searched_texts,
-            "traces": dict(self.traces),
+            "traces": self.traces,
+            "places": {each.name: each.status for each in self.places},
             "unsettled": len(self.unsettled),
         }
 
 
-def erased_from(store: StoreData, residue: ResidueTexts) -> StoreErasure:
-    """Erase the customer from *store*, read it again, and search its files for their texts."""
-    if store.unavailable is not None:
-        return StoreErasure(name=store.name, status=NOT_CONFIGURED, messages=(store.unavailable,))
-    removed = 0
-    try:
-        for record in store.records():
-            _offer(residue, record)
-        outcome = store.erase()
-        removed = outcome.removed
-        remaining = sum(1 for _ in store.records())
-        left = traces(residue.needles(), store.files())
-    except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named, and the next is read
-        message = f"it raised {type(exc).__name__}: its records may still be there. Run this again"
-        return StoreErasure(name=store.name, status=FAILED, removed=removed, messages=(message,))
-    something = outcome.retained or remaining or left
+def offer_records(store: StoreData, residue: ResidueTexts) -> None:
+    """
+    Offer the texts of the customer in *store* to *residue*, before it is told to erase them.
+
+    Raises:
+        Exception: Whatever the store raises.
+    """
+    for record in store.records():
+        _offer(residue, record)
+
+
+def erased_from(store: StoreData) -> StoreErasure:
+    """
+    Erase the customer from *store*, and read it again.
+
+    Raises:
+        Exception: Whatever the store raises.
+    """
+    outcome = store.erase()
+    remaining = sum(1 for _ in store.records())
     return StoreErasure(
         name=store.name,
-        status=PARTIAL if something else COMPLETE,
-        removed=removed,
+        status=PARTIAL if outcome.retained or remaining else COMPLETE,
+        removed=outcome.removed,
         retained=outcome.retained,
         remaining=remaining,
-        traces=left,
-        messages=(*outcome.messages, *_of_traces(left)),
+        messages=outcome.messages,
     )
+
+
+def failed(name: str, exc: Exception) -> StoreErasure:
+    """Return the result of a store that raised *exc*."""
+    if isinstance(exc, NotErasedError):
+        return StoreErasure(name=name, status=FAILED, messages=(str(exc),))
+    message = f"it raised {type(exc).__name__}: its records may still be there. Run this again"
+    return StoreErasure(name=name, status=FAILED, messages=(message,))
 
 
 def _offer(residue: ResidueTexts, record: SubjectRecord) -> None:
@@ -135,7 +204,12 @@ def _offer(residue: ResidueTexts, record: SubjectRecord) -> None:
         residue.offer(record.content)
 
 
-def _of_traces(left: int) -> Sequence[str]:
-    if not left:
-        return ()
-    return (_TRACES.format(left),)
+def _told(found: Search, left: str) -> Sequence[str]:
+    told = [left.format(found.traces, _some(found.where))] if found.traces else []
+    return [*told, *([_UNREAD.format(_some(found.unread))] if found.unread else [])]
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    more = len(names) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown

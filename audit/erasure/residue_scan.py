@@ -1,52 +1,85 @@
 """
-A scan of files for texts of what was erased. The texts are kept in memory alone.
+A scan of files for texts of what was erased.
 
 A store that answers that it has nothing may still have it in its files. The longest texts are
 chosen: they are the least likely to be anybody else's too. A text that two customers share is found
-again, and said to be found: that is a question for a person.
+again, and said to be found: that is a question for a person. What redaction put into a text is
+ours, and everybody's: it is never looked for.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import heapq
 import json
+import lzma
+import os
 import re
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from stat import S_ISDIR, S_ISREG
+from typing import IO, Any
 
 from ..queries.text_extraction import texts
 
+Needle = tuple[bytes, ...]
+"""A text in each of the forms in which it may be written."""
+
 MAX_TEXTS = 24
-"""Texts that are looked for, at most."""
+"""Texts that one run adds to those that are looked for, at most."""
 
 _LEAST_CHARS = 12
 _MOST_CHARS = 64
 _PLAIN = re.compile(rf'[^\x00-\x1f"\\]{{{_LEAST_CHARS},}}')
 """What is the same in a database and in JSON, but for letters that JSON may escape."""
 
+_OURS = re.compile(r"<\w{1,64}_[0-9a-f]{16}>|<[A-Z][A-Z0-9_]{1,63}>|\*{8}|\[REDACTED:\w+\]")
+"""What redaction writes: pseudonyms and digests, tags, masks, and what could not be redacted."""
+
 _TELLING = re.compile(r"[\s\d]")
 """A sentence has spaces, an id has digits; ``last-message`` is a key that every customer has."""
 
 _BLOCK_BYTES = 1 << 20
 
+_COMPRESSED: Mapping[str, Callable[..., IO[bytes]] | None] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    **dict.fromkeys((".zst", ".zip", ".lz4", ".7z", ".br")),
+}
+"""What opens a log that was rotated and compressed. None: it cannot be read here."""
+
 
 class ResidueTexts:
-    """The longest of the texts that were offered."""
+    """
+    The longest of the texts that were offered, and those that runs before looked for.
 
-    def __init__(self) -> None:
+    Args:
+        kept: Those. They stay, whatever else is offered.
+    """
+
+    def __init__(self, kept: Iterable[str] = ()) -> None:
+        self._kept = frozenset(kept)
         self._heap: list[tuple[int, str]] = []
         self._known: set[str] = set()
+        for each in self._kept:
+            self._push(each)
 
     def offer(self, content: Any) -> None:
         """Add the texts in *content*, of JSON types, if they are among the longest."""
         for text in texts(content):
-            for piece in _PLAIN.findall(text):
-                self._take(piece.strip()[:_MOST_CHARS])
+            for part in _OURS.split(text):
+                for piece in _PLAIN.findall(part):
+                    self._take(piece.strip()[:_MOST_CHARS])
 
     def _take(self, piece: str) -> None:
-        if len(piece) < _LEAST_CHARS or piece in self._known or not _TELLING.search(piece):
-            return
+        if len(piece) >= _LEAST_CHARS and piece not in self._known and _TELLING.search(piece):
+            self._push(piece)
+
+    def _push(self, piece: str) -> None:
         self._known.add(piece)
         heapq.heappush(self._heap, (len(piece), piece))
         if len(self._heap) > MAX_TEXTS:
@@ -54,49 +87,100 @@ class ResidueTexts:
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._heap)
+        return len(self.texts())
 
-    def needles(self) -> list[tuple[bytes, ...]]:
+    def texts(self) -> frozenset[str]:
+        """Return them."""
+        return self._kept | {piece for _length, piece in self._heap}
+
+    def needles(self) -> list[Needle]:
         """Return each as it may be written: in UTF-8, and as JSON with its letters escaped."""
-        return [_written(piece) for _length, piece in self._heap]
+        return [_written(piece) for piece in sorted(self.texts())]
 
 
-def _written(piece: str) -> tuple[bytes, ...]:
+def _written(piece: str) -> Needle:
     plain = piece.encode("utf-8", "surrogatepass")
     return tuple(dict.fromkeys((plain, json.dumps(piece)[1:-1].encode())))
 
 
-def traces(needles: Iterable[tuple[bytes, ...]], paths: Iterable[Path]) -> int:
+@dataclass(frozen=True, slots=True)
+class Search:
     """
-    Return how many of *needles* are in the files at or under *paths*.
+    The result of a search of files.
 
-    Raises:
-        OSError: A file cannot be read.
+    Attributes:
+        traces: How many of the texts are in them.
+        where: Names of the files that have one.
+        unread: Names of the files that could not be read.
     """
+
+    traces: int = 0
+    where: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def search(needles: Iterable[Needle], paths: Iterable[Path]) -> Search:
+    """Look for *needles* in the files at or under *paths*."""
     wanted = list(needles)
     found: set[int] = set()
-    for path in files_under(paths):
-        for block in _blocks(path):
-            found |= {
-                number
-                for number, forms in enumerate(wanted)
-                if number not in found and any(form in block for form in forms)
-            }
-    return len(found)
+    where: list[str] = []
+    unread: list[str] = []
+    for path in files_under(paths, unread.append):
+        try:
+            here = _found_in(path, wanted)
+        except (OSError, EOFError, lzma.LZMAError, zlib.error, _UnreadableError):
+            unread.append(path.name)
+            continue
+        found |= here
+        if here:
+            where.append(path.name)
+    return Search(len(found), tuple(where), tuple(unread))
 
 
-def files_under(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the files at or under *paths*; what is gone by then is nowhere."""
+class _UnreadableError(Exception):
+    """A file is compressed in a way that cannot be read here."""
+
+
+def _found_in(path: Path, wanted: Sequence[Needle]) -> set[int]:
+    found: set[int] = set()
+    for block in _blocks(path):
+        found |= {
+            number
+            for number, forms in enumerate(wanted)
+            if number not in found and any(form in block for form in forms)
+        }
+    return found
+
+
+def files_under(paths: Iterable[Path], unread: Callable[[str], object]) -> Iterator[Path]:
+    """
+    Yield the files at or under *paths*; what is gone by then is nowhere.
+
+    What cannot be looked into is told to *unread*, by its name.
+    """
     for path in paths:
-        if path.is_dir():
-            yield from (each for each in sorted(path.rglob("*")) if each.is_file())
-        elif path.is_file():
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            continue
+        except OSError:
+            unread(path.name)
+            continue
+        if S_ISREG(mode):
             yield path
+        elif S_ISDIR(mode):
+            for folder, _folders, names in os.walk(path, onerror=lambda exc: unread(_name(exc))):
+                inside = [Path(folder) / name for name in sorted(names)]
+                yield from (each for each in inside if not each.is_fifo() and not each.is_socket())
+
+
+def _name(exc: OSError) -> str:
+    return Path(str(exc.filename)).name
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
     try:
-        file = path.open("rb")
+        file = _opened(path)
     except FileNotFoundError:
         return
     with file:
@@ -104,3 +188,10 @@ def _blocks(path: Path) -> Iterator[bytes]:
         while block := file.read(_BLOCK_BYTES):
             yield before + block
             before = block[-_BLOCK_BYTES // 256 :]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    opened = _COMPRESSED.get(path.suffix, open)
+    if opened is None:
+        raise _UnreadableError
+    return opened(path, "rb")

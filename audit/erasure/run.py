@@ -7,24 +7,41 @@ shredded. Every step can be made twice. A request that is under way is in the da
 done: as an event, which names nobody, and as a keyed alias beside the customers' own, until the
 last step.
 
-Residue is looked for: every store is read again, and the files are searched for texts that were
-there. The texts are in this process's memory alone, so an erasure that was interrupted after a step
-has fewer of them when it resumes; the proof says how many.
+Residue is looked for: every store is read again, and all files are searched for texts that were
+there. The texts are kept, encrypted, before a store is told to erase them, until the request is
+done: a later run, which meets none of them any more, looks for the same.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...memory.subject_data.records import CustomerData, DataSubject, NotErasedError
+from ...memory.subject_data.records import (
+    CustomerData,
+    NotErasedError,
+    StoreData,
+)
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
 from .customer_ids import data_subject
-from .report import Erasure, StoreErasure, erased_from
-from .residue_scan import ResidueTexts, traces
+from .kept_words import KeptWords, drop_words, keep_words, kept_words
+from .report import (
+    COMPLETE,
+    PARTIAL,
+    UNKNOWN,
+    VOUCHED,
+    Erasure,
+    PlaceSearch,
+    StoreErasure,
+    erased_from,
+    failed,
+    offer_records,
+    searched_place,
+)
+from .residue_scan import Needle, ResidueTexts, Search, search
 
 if TYPE_CHECKING:
     from ..log import AuditLog
@@ -45,6 +62,13 @@ _FIND = (
 )
 _SAMPLES = 8
 _SAMPLE_BYTES = 32
+_FILES = "files"
+"""What an operator vouches for where the words to look for in files are lost."""
+
+_LOST = (
+    "what the run before looked for is not known: look through logs and files yourself, then "
+    f"run this again with --vouch {_FILES}"
+)
 
 
 def _nothing(_step: str) -> None:
@@ -60,6 +84,8 @@ class ErasureRun:
         data: Their data everywhere else.
         customer: Their id, as the stores know it.
         tenant: The tenant they are a customer of.
+        vouched: Names of stores that cannot be asked, of which the operator says that they hold
+            nothing of theirs.
         tell: Called with the name of each step as it begins.
     """
 
@@ -70,14 +96,19 @@ class ErasureRun:
         *,
         customer: str,
         tenant: str | None = None,
+        vouched: Collection[str] = (),
         tell: Callable[[str], None] = _nothing,
     ) -> None:
         self._log = log
         self._data = data
         self._customer = customer
         self._tenant = tenant
+        self._vouched = frozenset(vouched)
         self._tell = tell
+        self._request = ""
+        self._kept = KeptWords()
         self._residue = ResidueTexts()
+        self._lost = False
 
     def run(self) -> Erasure:
         """
@@ -88,25 +119,25 @@ class ErasureRun:
                 erased, and the next run resumes.
         """
         self._tell("opening the request")
-        request, resumed = self._requested()
+        resumed = self._requested()
         self._tell("settling what is under way")
-        unsettled = self._settled()
+        unsettled = [*self._settled(), *([_LOST] if self._lost else [])]
         subject = data_subject(self._log, self._customer, self._tenant, self._residue)
-        stores = tuple(self._stores(subject))
+        erased = [(each, self._erased(each)) for each in self._data.stores(subject)]
         pseudonyms = self._pseudonyms(unsettled)
         unsettled += self._settled()  # the vault's own event is about them, too
-        details, trail = self._shredded(stores, unsettled)
+        sealed = tuple(self._sealed())
+        details = self._shredded([result for _store, result in erased], sealed, unsettled)
         self._tell("searching files")
-        found = self._found(trail)
         return self._proven(
             Erasure(
-                request=request,
+                request=self._request,
                 resumed=resumed,
-                stores=stores,
+                stores=tuple(self._searched(store, result) for store, result in erased),
+                places=(*self._searched_places(), *sealed),
                 pseudonyms=pseudonyms,
                 details=details,
-                searched_texts=len(self._residue) + len(trail),
-                traces=found,
+                searched_texts=len(self._residue) + len(self._kept.rows),
                 unsettled=tuple(dict.fromkeys(unsettled)),
             )
         )
@@ -117,10 +148,20 @@ class ErasureRun:
         except Exception as exc:  # noqa: BLE001 - likewise
             return [f"pending writes could not be settled: {type(exc).__name__}"]
 
-    def _stores(self, subject: DataSubject) -> Iterable[StoreErasure]:
-        for store in self._data.stores(subject):
-            self._tell(f"forgetting in {store.name}")
-            yield erased_from(store, self._residue)
+    def _erased(self, store: StoreData) -> StoreErasure:
+        self._tell(f"forgetting in {store.name}")
+        if store.unavailable is not None:
+            status = VOUCHED if store.name in self._vouched else UNKNOWN
+            return StoreErasure(name=store.name, status=status, messages=(store.unavailable,))
+        try:
+            offer_records(store, self._residue)
+        except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
+            return failed(store.name, exc)
+        self._keep()
+        try:
+            return erased_from(store)
+        except Exception as exc:  # noqa: BLE001 - likewise
+            return failed(store.name, exc)
 
     def _pseudonyms(self, unsettled: list[str]) -> int | None:
         self._tell("forgetting pseudonyms")
@@ -133,27 +174,71 @@ class ErasureRun:
             unsettled.append(f"the vault could not erase: it raised {type(exc).__name__}")
             return None
 
+    # -- what is looked for ------------------------------------------------------------------------
+
+    def _keep(self, rows: Iterable[bytes] = ()) -> None:
+        """Keep what is looked for, before there is nothing left to learn it from."""
+        words = KeptWords(self._residue.texts(), self._kept.rows.union(rows))
+        if words != self._kept and not self._lost:  # else the next run would take them for all
+            with self._log.tables.writing() as (connection, _head):
+                keep_words(connection, self._log.ring, self._request, words)
+            self._kept = words
+
+    def _searched(self, store: StoreData, result: StoreErasure) -> StoreErasure:
+        try:
+            paths = store.files()
+        except Exception as exc:  # noqa: BLE001 - likewise
+            return failed(store.name, exc)
+        return result.searched(search(self._residue.needles(), paths))
+
+    def _searched_places(self) -> Iterable[PlaceSearch]:
+        words = self._residue.needles()
+        try:
+            files = self._data.files()
+        except OSError:
+            files = {}
+            yield searched_place(_FILES, Search(unread=("the folder of the log file",)))
+        for name, paths in files.items():
+            yield searched_place(name, search(words, paths))
+        path = self._log.path
+        if path is not None:
+            beside = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-journal")]
+            rows: list[Needle] = [(each,) for each in self._kept.rows]
+            yield searched_place(TRAIL, search([*words, *rows], beside))
+
+    def _sealed(self) -> Iterable[PlaceSearch]:
+        try:
+            found = self._data.sealed()
+        except Exception as exc:  # noqa: BLE001 - likewise
+            message = f"the journal or the audit spool could not be read: {type(exc).__name__}"
+            found = {"journal": [message]}
+        for name, lines in found.items():
+            status = PARTIAL if lines else COMPLETE
+            yield PlaceSearch(name=name, status=status, messages=tuple(lines))
+
     # -- the request -------------------------------------------------------------------------------
 
-    def _requested(self) -> tuple[str, bool]:
-        """Return the number of the request, and whether it was under way already."""
-        aliases = self._aliases()
+    def _requested(self) -> bool:
+        """Return whether the request was under way already."""
+        aliases, ring = self._aliases(), self._log.ring
         tables = self._log.tables
         with tables.writing() as (connection, head):
             found = connection.execute(_FIND.format(marks(len(aliases))), [*aliases.values()])
             row = found.fetchone()
-            request = row[0] if row else secrets.token_hex(8)
-            self._log.tables.note(
-                connection, head, RESUMED if row else REQUESTED, {"request": request}
-            )
+            self._request = row[0] if row else secrets.token_hex(8)
+            known = kept_words(connection, ring, self._request) if row else KeptWords()
+            tables.note(connection, head, RESUMED if row else REQUESTED, {"request": self._request})
             if row is None:
-                key_id = self._log.ring.current_id
                 connection.execute(
                     "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
                     "VALUES (?, ?, ?, ?)",
-                    (aliases[key_id], key_id, UNDER_WAY, request),
+                    (aliases[ring.current_id], ring.current_id, UNDER_WAY, self._request),
                 )
-        return request, row is not None
+                keep_words(connection, ring, self._request, KeptWords())
+        self._lost = known is None and _FILES not in self._vouched
+        self._kept = known or KeptWords()
+        self._residue = ResidueTexts(self._kept.texts)
+        return row is not None
 
     def _aliases(self) -> dict[str, str]:
         """Return what each secret knows this request by: nobody is found by it as a customer."""
@@ -165,43 +250,41 @@ class ErasureRun:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
-            name = COMPLETED if erasure.complete else INCOMPLETE
+            name = COMPLETED if erasure.ended else INCOMPLETE
             seq = tables.note(connection, head, name, erasure.proof()).size - 1
-            if erasure.complete:
+            if erasure.ended:
                 connection.execute(
                     "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (erasure.request,)
                 )
-        if erasure.complete:
+                drop_words(connection, erasure.request)
+        if erasure.ended:
             self._log.scrub()
         return replace(erasure, seq=seq)
 
     # -- the trail ---------------------------------------------------------------------------------
 
     def _shredded(
-        self, stores: Sequence[StoreErasure], unsettled: Sequence[str]
-    ) -> tuple[int | None, list[tuple[bytes, ...]]]:
-        """Return how many details were shredded, and what to look for in the trail's files."""
-        if unsettled or any(each.holds_on for each in stores):
-            return None, []
+        self,
+        stores: Iterable[StoreErasure],
+        sealed: Iterable[PlaceSearch],
+        unsettled: Collection[str],
+    ) -> int | None:
+        """Return how many details were shredded. None: they are still needed."""
+        self._keep()
+        waits = unsettled or any(each.messages for each in sealed)
+        if waits or any(each.holds_on for each in stores):
+            return None
         self._tell("shredding the trail")
         uid = self._log.subjects.resolve(self._customer, self._tenant)
         if uid is None:
-            return 0, []
+            return 0
         with self._log.reading() as snapshot:
-            needles = _samples(snapshot, snapshot.family([uid]))
-        return self._log.subjects.erase(uid, self._tenant), needles
-
-    def _found(self, trail: Sequence[tuple[bytes, ...]]) -> dict[str, int]:
-        words = self._residue.needles()
-        found = {name: traces(words, paths) for name, paths in self._data.files().items()}
-        path = self._log.path
-        if path is not None:
-            files = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-journal")]
-            found[TRAIL] = traces([*words, *trail], files)
-        return found
+            rows = _samples(snapshot, snapshot.family([uid]))
+        self._keep(rows)
+        return self._log.subjects.erase(uid, self._tenant)
 
 
-def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[tuple[bytes, ...]]:
+def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[bytes]:
     """Return aliases, wrapped keys and some ciphertexts: what the trail's files must lose."""
     whose = f"subject_uid IN ({marks(len(uids))})"
     queries = (
@@ -210,7 +293,7 @@ def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[tuple[bytes, ...]]
         f"SELECT sealed FROM audit_detail WHERE {whose} ORDER BY seq LIMIT {_SAMPLES}",  # noqa: S608
     )
     found: list[Any] = [row for each in queries for row in snapshot.execute(each, uids).fetchall()]
-    return [(_bytes(value)[:_SAMPLE_BYTES],) for (value,) in found]
+    return [_bytes(value)[:_SAMPLE_BYTES] for (value,) in found]
 
 
 def _bytes(value: Any) -> bytes:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from glob import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ...telemetry.files.framed_file import QUARANTINE
+from ...telemetry.files.framing import HEADER_BYTES
 from ..errors import MnemoscopeError
 from ..guard.steps.journal import JournalWrites
 from ..journal.journal import look
@@ -82,21 +85,24 @@ class ScopedCustomerData:
         Returns:
             What did not arrive, a line each.
         """
-        unsettled = list(self._unmade())
-        if not self._flush(SETTLE_S):
-            unsettled.append("the sinks have not taken every event: look with mnemoscope doctor")
-        return unsettled
+        if self._guards.journal is not None and self._settings.journal is not None:
+            until = self._guards.clock() + SETTLE_S
+            steps = (step for guard in list(self._guards.guards) for step in guard.steps)
+            for step in steps:
+                if isinstance(step, JournalWrites):
+                    self._runner.run(step.replay.settle(until))
+        if self._flush(SETTLE_S):
+            return ()
+        return ("the sinks have not taken every event: look with mnemoscope doctor",)
 
-    def _unmade(self) -> Iterator[str]:
-        journal = self._guards.journal
-        if journal is None or self._settings.journal is None:
-            return
-        until = self._guards.clock() + SETTLE_S
-        steps = (step for guard in list(self._guards.guards) for step in guard.steps)
-        for step in steps:
-            if isinstance(step, JournalWrites):
-                self._runner.run(step.replay.settle(until))
-        stats = look(self._settings.journal, self._settings.journal_max_bytes)
+    def sealed(self) -> Mapping[str, Sequence[str]]:
+        """Return what journal and audit spool still hold; see `CustomerData`."""
+        journal = self._settings.journal
+        found = {} if journal is None else {"journal": tuple(self._unmade(journal))}
+        return found | {"audit spool": tuple(self._spooled())}
+
+    def _unmade(self, journal: Path) -> Iterator[str]:
+        stats = look(journal, self._settings.journal_max_bytes)
         for store, writes in sorted(stats.waiting.items()):
             yield f"{writes:,} writes for {store} wait in the journal: they may be anybody's"
         for store, writes in sorted(stats.parked.items()):
@@ -104,6 +110,27 @@ class ScopedCustomerData:
                 f"{writes:,} writes for {store} were set aside in the journal, and may be "
                 "anybody's: look with mnemoscope journal list"
             )
+
+    def _spooled(self) -> Iterator[str]:
+        """Yield what of the spool is not in the trail: a file of it goes when it is replayed."""
+        files = [path for path in self._spools() if path.stat().st_size > HEADER_BYTES]
+        damaged = [path for path in files if QUARANTINE in path.name]
+        if len(damaged) < len(files):
+            yield (
+                f"events wait in {len(files) - len(damaged):,} files of the audit spool, and may "
+                "be anybody's: run this again when the trail has them"
+            )
+        for path in damaged:
+            yield (
+                f"{path.name} has what could not be read of the audit spool, and may be anybody's: "
+                "remove it when nobody needs it"
+            )
+
+    def _spools(self) -> list[Path]:
+        given = self._settings.audit_spool
+        if given is None:
+            return _files(self._settings.data_folder, "audit-*.spool*")
+        return _files(given.parent, f"{escape(given.name)}*")
 
     def stores(self, subject: DataSubject) -> Sequence[StoreData]:
         """Return the data of *subject* in each store of the scope."""
@@ -119,10 +146,13 @@ class ScopedCustomerData:
             raise NotErasedError(str(exc)) from exc
 
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """Return the files of logs and journal."""
-        log, journal = self._settings.log_file, self._settings.journal
-        found = {
-            "logs": [] if log is None else sorted(log.parent.glob(f"{log.stem}*{log.suffix}*")),
-            "journal": [] if journal is None or not journal.exists() else [journal],
-        }
-        return {name: paths for name, paths in found.items() if paths}
+        """Return the log file, and those that it was rotated into, whoever rotates it."""
+        log = self._settings.log_file
+        if log is None:
+            return {}
+        return {"logs": _files(log.parent, f"{escape(log.stem)}*{escape(log.suffix)}*")}
+
+
+def _files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files in *folder*, but for those that are locks alone."""
+    return [each for each in sorted(folder.glob(pattern)) if each.suffix != ".lock"]

@@ -197,6 +197,14 @@ class CustomerData(Protocol):
         """Complete pending writes and deliver pending events; return what failed, a line each."""
         ...
 
+    def sealed(self) -> Mapping[str, Sequence[str]]:
+        """
+        Return what encrypted files of ours still hold, by kind, a line each; none: nothing.
+
+        They cannot be searched, so whatever is in them may be anybody's.
+        """
+        ...
+
     def stores(self, subject: DataSubject) -> Iterable[StoreData]:
         """Return the customer's data in each store."""
         ...
@@ -211,5 +219,5 @@ class CustomerData(Protocol):
         ...
 
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """Return the files that belong to no store, by kind: logs, journal."""
+        """Return the files that belong to no store and may be searched, by kind: logs."""
         ...

@@ -28,6 +28,9 @@ from .framing import (
     scan,
 )
 
+QUARANTINE = ".quarantine-"
+"""In the name of a file that holds what could not be read of another."""
+
 _MODE = 0o600
 _sync = getattr(os, "fdatasync", os.fsync)
 
@@ -249,7 +252,7 @@ def _spans(framed: Iterable[bytes], start: int) -> tuple[Span, ...]:
 
 
 def _quarantine_names(path: Path) -> Iterable[Path]:
-    return (path.with_name(f"{path.name}.quarantine-{number}") for number in count(1))
+    return (path.with_name(f"{path.name}{QUARANTINE}{number}") for number in count(1))
 
 
 def _set_aside(path: Path) -> Path:

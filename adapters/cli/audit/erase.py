@@ -17,14 +17,18 @@ def erase(
     customer: Annotated[str, typer.Option(metavar="ID", help="The customer to erase.")],
     tenant: Tenant = None,
     scope: ScopeAddress = None,
+    vouch: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A store that is unknown, and has nothing of theirs."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     json: Json = False,
 ) -> None:
     """
     Erase a customer from every store and from the audit trail, and record a proof.
 
-    Exits with 0 if nothing of the customer is left as far as can be known, else with 3: it names
-    the stores that failed, and running it again resumes. It cannot be undone.
+    Exits with 0 if nothing of the customer is left, else with 3: it names what failed, still has
+    something, or could not be asked, and running it again resumes. It cannot be undone.
     """
     if scope is None:
         raise CommandError(
@@ -41,7 +45,7 @@ def erase(
         say("nothing was changed")
         raise typer.Exit(INCOMPLETE)
     with Console(stderr=True).status("opening the scope") as status, closing(scope_at(scope)) as it:
-        erasure = erase_customer(it, customer, tenant, status.update)
+        erasure = erase_customer(it, customer, tenant, status.update, vouched=vouch or ())
     if json:
         Console().print_json(data=as_document(erasure))
     else:

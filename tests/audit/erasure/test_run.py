@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
+import os
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,8 +16,9 @@ from typing import Any
 import pytest
 from patience import GIVE_UP_S
 
+from mnemoscope.audit.database.errors import KeyMissingError
 from mnemoscope.audit.erasure import run
-from mnemoscope.audit.erasure.residue_scan import MAX_TEXTS, ResidueTexts, traces
+from mnemoscope.audit.erasure.residue_scan import MAX_TEXTS, ResidueTexts, Search, search
 from mnemoscope.audit.erasure.run import (
     COMPLETED,
     INCOMPLETE,
@@ -76,6 +80,7 @@ class Everywhere:
     pseudonyms: int | None = 2
     unsettled: list[str] = field(default_factory=list)
     beside: dict[str, list[Path]] = field(default_factory=dict)
+    waiting: dict[str, list[str]] = field(default_factory=dict)
     known: Any = None
 
     def settle(self) -> list[str]:
@@ -90,6 +95,9 @@ class Everywhere:
 
     def files(self):
         return self.beside
+
+    def sealed(self):
+        return self.waiting
 
 
 @pytest.fixture
@@ -329,14 +337,54 @@ class TestWhatIsLeft:
         assert erasure.unsettled == ("vault: another key is needed",)
         assert (erasure.complete, erasure.details) == (False, None)
 
-    def test_a_store_that_cannot_be_asked_is_told_and_no_failure(self, remembered, places, notes):
-        """Documents of the house have no owner."""
-        places.notes.append(Notes(notes.path, name="house", unavailable="nobody's"))
+    def test_a_store_that_cannot_be_asked_is_unknown(self, remembered, places, notes):
+        """Nothing more can be done, so the request ends; but nobody may call it forgotten."""
+        places.notes.append(Notes(notes.path, name="house", unavailable="says not whose"))
 
         erasure = erase(remembered, places)
 
-        assert [each.status for each in erasure.stores] == ["complete", "not_configured"]
+        assert [each.status for each in erasure.stores] == ["complete", "unknown"]
+        assert (erasure.ended, erasure.complete, erasure.unknown) == (True, False, ("house",))
+        assert not erase(remembered, places).complete
+        ((_name, proof), _second) = log_events(remembered, COMPLETED)
+        assert (proof["complete"], proof["stores"]["house"]["status"]) == (False, "unknown")
+
+    def test_an_operator_may_vouch_for_it(self, remembered, places, notes):
+        """Documents of the house have no owner, and the proof says who says so."""
+        places.notes.append(Notes(notes.path, name="house", unavailable="says not whose"))
+
+        erasure = erase(remembered, places, vouched=["house", "notes"])
+
+        assert [each.status for each in erasure.stores] == ["complete", "vouched"]
         assert erasure.complete
+        ((_name, proof),) = log_events(remembered, COMPLETED)
+        assert proof["stores"]["house"]["status"] == "vouched"
+
+    def test_what_waits_in_a_sealed_file_keeps_the_trail(self, remembered, places):
+        """It cannot be searched, and may bring back what was forgotten."""
+        places.waiting = {"journal": ["3 writes wait"], "audit spool": []}
+
+        erasure = erase(remembered, places)
+
+        states = {each.name: each.status for each in erasure.places}
+        assert states == {"audit": "complete", "journal": "partial", "audit spool": "complete"}
+        assert (erasure.complete, erasure.details) == (False, None)
+
+    @pytest.mark.parametrize("place", ["files", "sealed"])
+    def test_a_place_that_cannot_be_looked_at_is_no_clean_one(
+        self, remembered, places, monkeypatch, place
+    ):
+        """Whatever it raises, it is told, and the next run asks again."""
+
+        def fails():
+            raise OSError
+
+        with monkeypatch.context() as away:
+            away.setattr(places, place, fails)
+            first = erase(remembered, places)
+        second = erase(remembered, places)
+
+        assert (first.ended, second.complete, second.resumed) == (False, True, True)
 
 
 STEPS = (
@@ -352,6 +400,115 @@ STEPS = (
 
 class Killed(BaseException):
     """The process ends here."""
+
+
+class TestWordsAreKept:
+    @pytest.fixture
+    def app_log(self, places, tmp_path):
+        """Return a log that still has a text of hers."""
+        path = tmp_path / "app.log"
+        path.write_text(f'{{"said": "{TEXT}"}}\n')
+        places.beside = {"logs": [path]}
+        return path
+
+    def test_it_is_not_forgotten_until_it_is_gone(self, remembered, places, app_log):
+        """However often it is asked; then the request that began it ends."""
+        runs = [erase(remembered, places) for _ in range(3)]
+        assert [(each.complete, each.traces["logs"]) for each in runs] == [(False, 1)] * 3
+        assert "app.log" in runs[2].places[0].messages[0]
+
+        app_log.write_text("")
+        last = erase(remembered, places)
+
+        assert (last.complete, last.searched_texts) == (True, runs[0].searched_texts)
+        assert {each.request for each in runs} == {last.request}
+
+    @pytest.mark.parametrize("step", STEPS)
+    def test_they_outlive_the_process(self, remembered, places, app_log, step):
+        """Killed before any step, after a store has erased what the words were learned from."""
+
+        def die(name):
+            if name == step:
+                raise Killed
+
+        with pytest.raises(Killed):
+            erase(remembered, places, tell=die)
+
+        assert not erase(remembered, places).complete
+
+    def test_a_store_that_erased_only_half_says_so_again(self, remembered, places, notes, tmp_path):
+        """Its own files are searched for what they had before the first run."""
+        copy = tmp_path / "copy.txt"
+        copy.write_text(f"...{TEXT}...")
+        notes.files = lambda: (notes.path, copy)
+        erase(remembered, places)
+
+        second = erase(remembered, places)
+        copy.unlink()
+
+        assert (second.stores[0].status, second.complete) == ("partial", False)
+        assert erase(remembered, places).complete
+
+    def test_what_is_offered_later_pushes_none_out(self):
+        """A store that is back has longer texts; those of before are looked for all the same."""
+        residue = ResidueTexts({TEXT})
+        for number in range(99):
+            residue.offer(f"{number} things that are longer than the text that was kept before")
+
+        assert TEXT in residue.texts()
+        assert len(residue) == MAX_TEXTS + 1
+
+    def test_the_same_texts_again_add_none(self):
+        """Or every run would look for more."""
+        residue = ResidueTexts()
+        offered = [f"a text of hers, number {number}" for number in range(99)]
+        residue.offer(offered)
+        again = ResidueTexts(residue.texts())
+        again.offer(offered)
+
+        assert again.texts() == residue.texts()
+
+    def test_they_are_kept_encrypted_and_not_longer_than_needed(
+        self, remembered, places, app_log, path
+    ):
+        """No file of the trail has them in clear, nor in any form when it is done."""
+        erase(remembered, places)
+        with remembered.reading() as snapshot:
+            ((sealed,),) = snapshot.execute("SELECT sealed FROM audit_erasure").fetchall()
+        files = [path, path.with_name(f"{path.name}-wal")]
+        kept = [(bytes(sealed)[:32],)]
+        assert search(kept, files).traces == 1
+        assert search([(TEXT.encode(),)], files).traces == 0
+
+        app_log.write_text("")
+        erase(remembered, places)
+
+        assert search(kept, files).traces == 0
+        with remembered.reading() as snapshot:
+            assert snapshot.execute("SELECT count(*) FROM audit_erasure").fetchone() == (0,)
+
+    def test_words_that_are_lost_are_told(self, remembered, places, app_log):
+        """A row that is gone, or was never there, is no reason to find nothing."""
+        erase(remembered, places)
+        with remembered.tables.writing() as (connection, _head):
+            connection.execute("DELETE FROM audit_erasure")
+        app_log.write_text("")
+
+        runs = [erase(remembered, places) for _ in range(2)]
+        vouched = erase(remembered, places, vouched=["files"])
+
+        assert [each.ended for each in runs] == [False, False]
+        assert "--vouch files" in runs[1].unsettled[0]
+        assert vouched.complete
+
+    def test_words_that_were_changed_are_an_error(self, remembered, places, app_log):
+        """Others may have been put in their place."""
+        erase(remembered, places)
+        with remembered.tables.writing() as (connection, _head):
+            connection.execute("UPDATE audit_erasure SET sealed = ?", (bytes(99),))
+
+        with pytest.raises(KeyMissingError):
+            erase(remembered, places)
 
 
 class TestGoingOn:
@@ -497,13 +654,13 @@ class TestTrailFiles:
         """With the control that they are there before."""
         uid = remembered.subjects.resolve(ADA, TENANT)
         with remembered.reading() as snapshot:
-            needles = run._samples(snapshot, [uid])
+            needles = [(each,) for each in run._samples(snapshot, [uid])]
         files = [path, path.with_name(f"{path.name}-wal")]
-        assert traces(needles, files) == len(needles) > 4
+        assert search(needles, files).traces == len(needles) > 4
 
         erasure = erase(remembered, places)
 
-        assert traces(needles, files) == 0
+        assert search(needles, files).traces == 0
         assert erasure.traces["audit"] == 0
 
 
@@ -533,7 +690,7 @@ class TestSentinels:
         residue.offer([{"content": text}])
         (tmp_path / "store.db").write_bytes(b"\x00\xff" * 999 + written(text) + b"\x00")
 
-        assert traces(residue.needles(), [tmp_path]) == 1
+        assert search(residue.needles(), [tmp_path]).traces == 1
 
     def test_a_text_across_two_blocks_is_found(self, tmp_path):
         """A file is read in parts, and a part may end anywhere."""
@@ -542,7 +699,58 @@ class TestSentinels:
         for before in (1 << 20) - 5, (1 << 20) - 30, 1 << 20:
             (tmp_path / "store.db").write_bytes(b"." * before + TEXT.encode() + b"." * 99)
 
-            assert traces(residue.needles(), [tmp_path]) == 1
+            assert search(residue.needles(), [tmp_path]).traces == 1
+
+    @pytest.mark.parametrize(
+        ("name", "opened"), [("a.log", open), ("a.log.1.gz", gzip.open), ("a.log.2.xz", lzma.open)]
+    )
+    def test_a_log_is_searched_however_it_was_rotated(self, tmp_path, name, opened):
+        """Compressed, too."""
+        with opened(tmp_path / name, "wb") as file:
+            file.write(b"." * 999 + TEXT.encode())
+
+        assert search([(TEXT.encode(),)], [tmp_path]) == Search(1, (name,))
+
+    @pytest.mark.parametrize("name", ["a.log.zst", "a.log.zip", "a.log.gz", "a.log.xz"])
+    def test_a_log_that_cannot_be_read_is_told(self, tmp_path, name):
+        """Whatever packed or damaged it: it is not called clean."""
+        (tmp_path / name).write_bytes(b"no such thing")
+
+        assert search([(TEXT.encode(),)], [tmp_path]) == Search(unread=(name,))
+
+    def test_a_folder_that_cannot_be_looked_into_is_told(self, tmp_path, monkeypatch):
+        """Or what is in it would be nowhere."""
+        (tmp_path / "inside").mkdir()
+
+        def refused(path):
+            raise PermissionError(13, "no", str(path))
+
+        monkeypatch.setattr(os, "scandir", refused)
+
+        assert search([(TEXT.encode(),)], [tmp_path / "inside", tmp_path / "none"]) == Search(
+            unread=("inside",)
+        )
+
+    @pytest.mark.parametrize(
+        "ours",
+        [
+            "<SUBJECT_ID_0123456789abcdef>",
+            "<PERSON>",
+            "<KEY_0123456789abcdef>",
+            "<PERSON_0123456789abcdef> <EMAIL_ADDRESS> <OVERSIZE>",
+            "********",
+            "[REDACTED:error]",
+            "<employee_0123456789abcdef>",
+        ],
+    )
+    def test_what_redaction_wrote_is_nobodys(self, tmp_path, ours):
+        """It stands in everybody's texts; what is around it is theirs."""
+        residue = ResidueTexts()
+        residue.offer([f"{ours}", f"{ours}{ours}", {"said": f"{TEXT}, says {ours} twice: {ours}"}])
+        (tmp_path / "app.log").write_text(f"{ours} {ours}{ours} says {ours}")
+
+        assert residue.texts() == {f"{TEXT}, says"}
+        assert search(residue.needles(), [tmp_path]).traces == 0
 
     @pytest.mark.parametrize(
         "content",

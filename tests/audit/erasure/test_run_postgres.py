@@ -6,7 +6,7 @@ import pytest
 from remains import found_in
 
 from mnemoscope.audit.erasure import run
-from mnemoscope.audit.erasure.residue_scan import traces
+from mnemoscope.audit.erasure.residue_scan import search
 from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
@@ -29,6 +29,9 @@ class NoStores:
         return None
 
     def files(self):
+        return {}
+
+    def sealed(self):
         return {}
 
 
@@ -67,15 +70,15 @@ def test_keys_and_aliases_are_gone_from_the_heap(log, heap, event_factory):
     log.append([event_factory(customer="bob@example.com", memory_ids=("m2",), **write)])
     uid = log.subjects.resolve(ADA, TENANT)
     with log.reading() as snapshot:
-        alias, key, _detail = needles = run._samples(snapshot, [uid])
-    assert traces(needles, heap()) == len(needles)
+        alias, key, _detail = needles = [(each,) for each in run._samples(snapshot, [uid])]
+    assert search(needles, heap()).traces == len(needles)
     assert found_in(heap(), TEXT) == set()
 
     erasure = ErasureRun(log, NoStores(), customer=ADA, tenant=TENANT).run()
 
     assert erasure.complete
     assert erasure.details == 1
-    assert traces([alias, key], heap()) == 0
+    assert search([alias, key], heap()).traces == 0
     assert list(log.history(ADA, TENANT)) == []
     assert len(list(log.history("bob@example.com", TENANT))) == 1
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from ...audit.erasure.receipt import receipt_name, write_receipt
 from ...audit.erasure.report import Erasure
 from ...audit.erasure.run import ErasureRun
 from ...memory.scope import Mnemoscope
@@ -32,6 +34,48 @@ def erase(
         return ErasureRun(
             scope.audit, data, customer=customer, tenant=tenant, vouched=vouched, tell=tell
         ).run()
+
+
+class Receipt(NamedTuple):
+    """
+    The outcome of leaving a receipt.
+
+    Attributes:
+        path: The file, if there is one.
+        line: What to say of it.
+        failed: Whether there should be one.
+    """
+
+    path: str | None
+    line: str
+    failed: bool = False
+
+
+def leave_receipt(
+    scope: Mnemoscope,
+    erasure: Erasure,
+    out: Path | None,
+    *,
+    identities: Sequence[str],
+    tenant: str | None,
+) -> Receipt:
+    """
+    Write the receipt of an erasure that has ended to *out*: a file, or a folder; None: this one.
+
+    Raises:
+        AuditError: The trail cannot be read.
+    """
+    if not erasure.ended:
+        return Receipt(None, "There is no receipt before nothing is left.")
+    given = out or Path()
+    path = given / receipt_name(erasure) if given.is_dir() else given
+    try:
+        write_receipt(path, scope.audit, erasure, identities=identities, tenant=tenant)
+    except OSError as exc:
+        reason = (exc.strerror or type(exc).__name__).lower()
+        line = f"The customer was erased, but no receipt could be written to {path}: {reason}."
+        return Receipt(None, line, failed=True)
+    return Receipt(str(path), f"Receipt: {path}. It is the customer's: it has their id.")
 
 
 def as_document(erasure: Erasure) -> dict[str, Any]:

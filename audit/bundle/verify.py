@@ -1,5 +1,5 @@
 """
-Check an export of an AI agent's memory: that nothing in it was changed since it was recorded.
+Check an export of an AI agent's memory, or the receipt of an erasure: that nothing was changed.
 
     python3 verify.py                          the folder in which this file lies
     python3 verify.py export.zip               an export that was not unpacked
@@ -11,7 +11,7 @@ Needs nothing but Python 3.8 or newer, and no network. It checks that
 2. that list (manifest.json) and the checkpoint of the log are signed by one key (RFC 8032);
 3. every event stands in the log under that checkpoint (Merkle proofs, RFC 9162), and what was
    asked or written is what was sealed then;
-4. events.jsonl and accesses.csv say what the sealed events say, and nothing else.
+4. events.jsonl and accesses.csv, or a receipt, say what the sealed events say, and nothing else.
 
 It cannot show that nothing was left out, nor whose key it is: compare the key that it prints with
 the one that the sender has published.
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     Files = dict[str, Callable[[], IO[bytes]]]
 
 OK, CHANGED, LOSS, INCOMPLETE, USAGE = 0, 1, 2, 3, 4
+ERASED = "privacy.erase.completed"
 SIGNED = frozenset({"manifest.json", "manifest.note"})
 _LONGEST_LINE = 1 << 28
 _BLOCK = 1 << 20
@@ -115,10 +116,12 @@ class Report:
         events: How many of them are in the bundle; of how many the detail is *withheld*.
         complete: Whether every store answered.
         losses: Events that the log declares as lost.
+        erasure: What the event that ended an erasure says of it, in a receipt.
         problem: What is wrong, in a line.
     """
 
     def __init__(self) -> None:
+        self.erasure: Any = None
         self.key = ""
         self.files = self.size = self.events = self.withheld = self.losses = 0
         self.complete = True
@@ -200,6 +203,8 @@ def _check(path: Path, key: str | None, progress: Any, report: Report) -> None:
     for name, digest in said.items():
         if name in hashes and hashes[name] != digest:
             raise ChangedError(f"{name} does not say what the sealed events say")
+    if report.erasure != manifest.get("erasure"):
+        raise ChangedError("the receipt does not say what the sealed event of the erasure says")
     if report.events != manifest["counts"]["events"]:
         raise ChangedError("the number of events is not the one that was listed")
 
@@ -260,6 +265,8 @@ def _check_events(files: Files, root: bytes, progress: Any, report: Report) -> d
 def _checked(proof: Any, root: bytes, report: Report) -> dict[str, Any]:
     raw = _unbase64(proof["header"])
     header, seq = json.loads(raw), proof["seq"]
+    if header["operation"] == ERASED:
+        report.erasure = header["data"]
     path = [_unbase64(each) for each in proof["path"]]
     leaf = sha256(b"\x00" + raw).digest()
     if header["seq"] != seq or not is_included(leaf, seq, report.size, path, root):

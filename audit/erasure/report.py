@@ -28,6 +28,7 @@ class StoreErasure:
 
     Attributes:
         name: The store.
+        title: The kind of thing it keeps, for the customer to read.
         status: complete; partial: something is left; failed: it raised; unknown: it cannot tell
             what is whose; vouched: it cannot either, and the operator says that none is theirs.
         removed: Records that are gone.
@@ -38,6 +39,7 @@ class StoreErasure:
     """
 
     name: str
+    title: str = ""
     status: str
     removed: int = 0
     retained: int = 0
@@ -182,6 +184,7 @@ def erased_from(store: StoreData) -> StoreErasure:
     remaining = sum(1 for _ in store.records())
     return StoreErasure(
         name=store.name,
+        title=store.title,
         status=PARTIAL if outcome.retained or remaining else COMPLETE,
         removed=outcome.removed,
         retained=outcome.retained,
@@ -190,12 +193,12 @@ def erased_from(store: StoreData) -> StoreErasure:
     )
 
 
-def failed(name: str, exc: Exception) -> StoreErasure:
+def failed(store: StoreData, exc: Exception) -> StoreErasure:
     """Return the result of a store that raised *exc*."""
-    if isinstance(exc, NotErasedError):
-        return StoreErasure(name=name, status=FAILED, messages=(str(exc),))
     message = f"it raised {type(exc).__name__}: its records may still be there. Run this again"
-    return StoreErasure(name=name, status=FAILED, messages=(message,))
+    if isinstance(exc, NotErasedError):
+        message = str(exc)
+    return StoreErasure(name=store.name, title=store.title, status=FAILED, messages=(message,))
 
 
 def _offer(residue: ResidueTexts, record: SubjectRecord) -> None:

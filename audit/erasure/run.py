@@ -152,16 +152,18 @@ class ErasureRun:
         self._tell(f"forgetting in {store.name}")
         if store.unavailable is not None:
             status = VOUCHED if store.name in self._vouched else UNKNOWN
-            return StoreErasure(name=store.name, status=status, messages=(store.unavailable,))
+            return StoreErasure(
+                name=store.name, title=store.title, status=status, messages=(store.unavailable,)
+            )
         try:
             offer_records(store, self._residue)
         except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
-            return failed(store.name, exc)
+            return failed(store, exc)
         self._keep()
         try:
             return erased_from(store)
         except Exception as exc:  # noqa: BLE001 - likewise
-            return failed(store.name, exc)
+            return failed(store, exc)
 
     def _pseudonyms(self, unsettled: list[str]) -> int | None:
         self._tell("forgetting pseudonyms")
@@ -188,7 +190,7 @@ class ErasureRun:
         try:
             paths = store.files()
         except Exception as exc:  # noqa: BLE001 - likewise
-            return failed(store.name, exc)
+            return failed(store, exc)
         return result.searched(search(self._residue.needles(), paths))
 
     def _searched_places(self) -> Iterable[PlaceSearch]:

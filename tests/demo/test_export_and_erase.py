@@ -64,7 +64,7 @@ def test_a_person_sees_it_on_80_columns(demo, short):
 
     assert run.code == 0
     assert "Bob Lind leaves" in run.said
-    assert "Erased everywhere;" in run.said
+    assert "Forgotten." in run.said
     assert max(len(line) for line in run.said.splitlines()) <= 80
 
 

@@ -31,6 +31,7 @@ TABLES = {
     "audit_key": ("key_id",),
     "audit_tile": ("level", "idx"),
     "audit_checkpoint": ("size", "created_us"),
+    "audit_erasure": ("request",),
 }
 """All tables, and what tells their rows apart."""
 

@@ -1,0 +1,121 @@
+"""The page of a receipt: plain text of 78 columns, for the customer."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from .report import UNKNOWN, VOUCHED
+
+_COLUMNS = 78
+_NAMES = {"audit": "the audit trail's files", "logs": "log files"}
+
+_STAYS = (
+    "Numbered entries stay in an audit log: that something was done, when, and in which store. "
+    "They do not say whose it was, and what they said about you can no longer be read. Copies that "
+    "were made before, as backups, stay until they expire."
+)
+_CHECK = (
+    "This file is signed, and what it says stands in that audit log. To check it, unpack it and "
+    "run `python3 verify.py` in its folder: that needs Python 3.8 or newer, and no network. It "
+    "prints the key that signed it: compare it with the one that the sender has published."
+)
+
+
+def receipt_page(document: dict[str, Any]) -> str:
+    """Return the page that says what *document* does."""
+    return "\n".join(_lines(document)) + "\n"
+
+
+def _lines(known: dict[str, Any]) -> Iterator[str]:
+    title = "RECEIPT: what was remembered about you was erased"
+    if not known["complete"]:
+        title = "RECEIPT: what was remembered about you was erased where it could be found"
+    yield from (title, "=" * len(title), "")
+    yield from _facts(known)
+    yield from _headed("What was removed", _removed(known))
+    yield from _headed("What was looked at afterwards", _wrapped(_looked(known)))
+    unasked = [each for each in known["stores"] if each["status"] in {UNKNOWN, VOUCHED}]
+    if unasked:
+        yield from _headed("What could not be looked at", _unasked(unasked))
+    limits = [message for each in known["stores"] for message in _limits(each)]
+    if limits:
+        yield from _headed("What the stores say of themselves", _points(limits))
+    yield from _headed("What stays", _wrapped(_STAYS))
+    yield from _headed("How to check this", _wrapped(_CHECK))
+
+
+def _facts(known: dict[str, Any]) -> Iterator[str]:
+    about = known["subject"]
+    for number, each in enumerate(about["identities"]):
+        yield _fact("" if number else "Erased", each)
+    if about["tenant"] is not None:
+        yield _fact("At", about["tenant"])
+    yield _fact("Request", known["request_id"])
+    yield _fact("Begun", _minute(known["begun_at"]))
+    yield _fact("Ended", _minute(known["ended_at"]))
+    yield ""
+
+
+def _fact(name: str, value: str) -> str:
+    return f"{name:<10}{value}"
+
+
+def _minute(moment: str) -> str:
+    return f"{moment[:10]} {moment[11:16]} UTC"
+
+
+def _removed(known: dict[str, Any]) -> Iterator[str]:
+    for each in known["stores"]:
+        if each["status"] not in {UNKNOWN, VOUCHED}:
+            yield _row(f"{each['title']} ({each['name']})", each["removed"])
+    if known["erasure"]["pseudonyms"] is not None:
+        yield _row("What stood for your personal data (vault)", known["pseudonyms"])
+    yield _row("What the audit trail said about you", known["details"])
+
+
+def _row(name: str, count: int) -> str:
+    return f"  {name + ' ':.<{_COLUMNS - 20}} {count:>8,}"
+
+
+def _looked(known: dict[str, Any]) -> str:
+    asked = "Each of these was asked again, and had nothing left."
+    texts = known["erasure"]["searched_texts"]
+    places = [_NAMES.get(each, each) for each in known["searched"]]
+    if not texts:
+        return asked
+    also = f", {' and '.join(places)}" if places else ""
+    return (
+        f"{asked} Their files on the machine that did it{also} were searched for {texts:,} texts "
+        "that had been yours, and had none."
+    )
+
+
+def _unasked(stores: list[Any]) -> Iterator[str]:
+    yield from _points(
+        f"{each['name']}: {', '.join(each['messages'])}"
+        + ("; the sender says that it has nothing of yours" if each["status"] == VOUCHED else "")
+        for each in stores
+    )
+
+
+def _limits(store: dict[str, Any]) -> list[str]:
+    if store["status"] in {UNKNOWN, VOUCHED}:
+        return []
+    return [f"{store['name']}: {message}" for message in store["messages"]]
+
+
+def _headed(heading: str, lines: Iterator[str]) -> Iterator[str]:
+    yield from (heading, "-" * len(heading), "")
+    yield from lines
+    yield ""
+
+
+def _points(texts: Any) -> Iterator[str]:
+    for each in texts:
+        yield from textwrap.wrap(each, _COLUMNS, initial_indent="  * ", subsequent_indent="    ")
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    yield from textwrap.wrap(text, _COLUMNS)

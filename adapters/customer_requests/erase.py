@@ -60,13 +60,13 @@ def leave_receipt(
     tenant: str | None,
 ) -> Receipt:
     """
-    Write the receipt of an erasure that has ended to *out*: a file, or a folder; None: this one.
+    Write the receipt of an erasure that is complete to *out*: a file or folder; None: this one.
 
     Raises:
         AuditError: The trail cannot be read.
     """
-    if not erasure.ended:
-        return Receipt(None, "There is no receipt before nothing is left.")
+    if not erasure.complete:
+        return Receipt(None, "No receipt yet: there is one when nothing is left.")
     given = out or Path()
     path = given / receipt_name(erasure) if given.is_dir() else given
     try:
@@ -85,7 +85,6 @@ def as_document(erasure: Erasure) -> dict[str, Any]:
     ]
     return {
         **erasure.proof(),
-        "ended": erasure.ended,
         "resumed": erasure.resumed,
         "stores": stores,
         "places": [

@@ -43,9 +43,11 @@ def erasure_screen(erasure: Erasure) -> RenderableType:
         if place.name != TRAIL:
             table.add_row(_searched(place), place.name, "", "", _left(place))
     table.add_row(*_trail_row(erasure))
-    notes = [Text(f"• {each}", style="dim") for each in _notes(erasure)]
-    blank = [Text("")] if notes else []
-    return Padding(Group(table, *notes, *blank, _verdict(erasure)), (0, 1))
+    notes = Table.grid(padding=(0, 1))
+    for each in _notes(erasure):
+        notes.add_row(Text("•"), Text(each, style="dim"))
+    blank = [Text("")] if notes.row_count else []
+    return Padding(Group(table, notes, *blank, _verdict(erasure)), (0, 1))
 
 
 def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
@@ -101,12 +103,11 @@ def _verdict(erasure: Erasure) -> Text:
     if erasure.complete:
         resumed = " (resumed)" if erasure.resumed else ""
         return Text(f"Forgotten{resumed}. {words}: none is left. {proof}", style="bold green")
-    if erasure.ended:
-        names = ", ".join(erasure.unknown)
+    if erasure.only_unknown:
         verdict = (
-            f"Cannot tell. Erased wherever it could be looked, but not in {names}, which cannot "
-            f"say what is whose: look there yourself, then run this again with "
-            f"--vouch {erasure.unknown[0]}. {proof}"
+            "Cannot tell. Erased wherever it could be looked, but not everything can say what is "
+            f"whose: look in {', '.join(erasure.unknown)} yourself, then run this again with "
+            f"{' '.join(f'--vouch {each}' for each in erasure.unknown)}. {proof}"
         )
         return Text(verdict, style="bold yellow")
     verdict = (

@@ -45,7 +45,7 @@ def write_receipt(
     path: Path, log: AuditLog, erasure: Erasure, *, identities: Sequence[str], tenant: str | None
 ) -> None:
     """
-    Write the receipt of an erasure that has ended.
+    Write the receipt of an erasure that is complete.
 
     Args:
         path: The zip file, readable for its owner only. One that is there is replaced.
@@ -55,12 +55,12 @@ def write_receipt(
         tenant: The tenant whose they are.
 
     Raises:
-        ValueError: It has not ended: there is something left.
+        ValueError: It is not: something is left, or unknown.
         AuditError: The trail cannot be read.
         OSError: The file cannot be written.
     """
-    if not erasure.ended:
-        raise ValueError("an erasure that has not ended has no receipt")
+    if not erasure.complete:
+        raise ValueError("an erasure that is not complete has no receipt")
     with log.reading() as snapshot:
         evidence, events = evidence_of(snapshot, log), list(_events(snapshot, erasure.request))
         proofs = EventProofs(evidence)
@@ -98,7 +98,7 @@ def _document(
         "kind": "receipt",
         "request_id": erasure.request,
         "generator": {"name": "mnemoscope", "version": version("mnemoscope")},
-        "complete": erasure.complete,
+        "complete": True,
         "subject": about,
         "begun_at": first["recorded_at"],
         "ended_at": last["recorded_at"],

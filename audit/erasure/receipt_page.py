@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from .report import UNKNOWN, VOUCHED
+from .report import VOUCHED
 
 _COLUMNS = 78
 _NAMES = {"audit": "the audit trail's files", "logs": "log files"}
@@ -30,15 +30,13 @@ def receipt_page(document: dict[str, Any]) -> str:
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:
     title = "RECEIPT: what was remembered about you was erased"
-    if not known["complete"]:
-        title = "RECEIPT: what was remembered about you was erased where it could be found"
     yield from (title, "=" * len(title), "")
     yield from _facts(known)
     yield from _headed("What was removed", _removed(known))
     yield from _headed("What was looked at afterwards", _wrapped(_looked(known)))
-    unasked = [each for each in known["stores"] if each["status"] in {UNKNOWN, VOUCHED}]
-    if unasked:
-        yield from _headed("What could not be looked at", _unasked(unasked))
+    vouched = [each for each in known["stores"] if each["status"] == VOUCHED]
+    if vouched:
+        yield from _headed("What could not be asked", _points(map(_vouched, vouched)))
     limits = [message for each in known["stores"] for message in _limits(each)]
     if limits:
         yield from _headed("What the stores say of themselves", _points(limits))
@@ -68,7 +66,7 @@ def _minute(moment: str) -> str:
 
 def _removed(known: dict[str, Any]) -> Iterator[str]:
     for each in known["stores"]:
-        if each["status"] not in {UNKNOWN, VOUCHED}:
+        if each["status"] != VOUCHED:
             yield _row(f"{each['title']} ({each['name']})", each["removed"])
     if known["erasure"]["pseudonyms"] is not None:
         yield _row("What stood for your personal data (vault)", known["pseudonyms"])
@@ -92,16 +90,13 @@ def _looked(known: dict[str, Any]) -> str:
     )
 
 
-def _unasked(stores: list[Any]) -> Iterator[str]:
-    yield from _points(
-        f"{each['name']}: {', '.join(each['messages'])}"
-        + ("; the sender says that it has nothing of yours" if each["status"] == VOUCHED else "")
-        for each in stores
-    )
+def _vouched(store: dict[str, Any]) -> str:
+    reason = ", ".join(store["messages"])
+    return f"{store['name']}: {reason}. The sender says that it has nothing of yours"
 
 
 def _limits(store: dict[str, Any]) -> list[str]:
-    if store["status"] in {UNKNOWN, VOUCHED}:
+    if store["status"] == VOUCHED:
         return []
     return [f"{store['name']}: {message}" for message in store["messages"]]
 

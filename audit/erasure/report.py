@@ -13,11 +13,11 @@ COMPLETE, PARTIAL, FAILED = "complete", "partial", "failed"
 UNKNOWN, VOUCHED = "unknown", "vouched"
 
 _TRACES = (
-    "{} texts that were theirs are still in {}: another customer's memory may say the same, or "
-    "somebody else has the file open"
+    "of their texts, {} in {}: another customer's memory may say the same, or somebody else has "
+    "the file open"
 )
-_LEFT = "{} texts that were theirs are in {}: remove them there, then run this again"
-_UNREAD = "{} could not be read: make it readable, then run this again"
+_LEFT = "of their texts, {} in {}: remove what is theirs there, then run this again"
+_UNREAD = "not readable: {}. Repair that, then run this again"
 _SHOWN = 3
 
 
@@ -123,24 +123,24 @@ class Erasure:
     seq: int = -1
 
     @property
-    def ended(self) -> bool:
-        """Whether another run has nothing to do: all that could be asked has nothing left."""
-        states = {each.status for each in (*self.stores, *self.places)}
-        return (
-            states <= {COMPLETE, UNKNOWN, VOUCHED}
-            and self.details is not None
-            and not self.unsettled
-        )
-
-    @property
     def unknown(self) -> tuple[str, ...]:
         """Names of the stores that could not be asked."""
         return tuple(each.name for each in self.stores if each.status == UNKNOWN)
 
     @property
     def complete(self) -> bool:
-        """Whether no residue is left, as far as can be known here, and nothing is unknown."""
-        return self.ended and not self.unknown
+        """Whether nothing is left, as far as can be known here, and no store is unknown."""
+        return not self.unknown and self.only_unknown
+
+    @property
+    def only_unknown(self) -> bool:
+        """Whether all that could be asked has nothing left."""
+        states = {each.status for each in (*self.stores, *self.places)}
+        return (
+            states <= {COMPLETE, UNKNOWN, VOUCHED}
+            and self.details is not None
+            and not self.unsettled
+        )
 
     @property
     def traces(self) -> dict[str, int]:

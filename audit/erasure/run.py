@@ -252,14 +252,14 @@ class ErasureRun:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
-            name = COMPLETED if erasure.ended else INCOMPLETE
+            name = COMPLETED if erasure.complete else INCOMPLETE
             seq = tables.note(connection, head, name, erasure.proof()).size - 1
-            if erasure.ended:
+            if erasure.complete:
                 connection.execute(
                     "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (erasure.request,)
                 )
                 drop_words(connection, erasure.request)
-        if erasure.ended:
+        if erasure.complete:
             self._log.scrub()
         return replace(erasure, seq=seq)
 

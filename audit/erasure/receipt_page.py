@@ -11,6 +11,10 @@ from .report import VOUCHED
 _COLUMNS = 78
 _NAMES = {"audit": "the audit trail's files", "logs": "log files"}
 
+_MEANT = {
+    "vault": "vault: the sender says that nothing in it stands for your personal data",
+    "files": "log files: the sender says that they were looked through",
+}
 _STAYS = (
     "Numbered entries stay in an audit log: that something was done, when, and in which store. "
     "They do not say whose it was, and what they said about you can no longer be read. Copies that "
@@ -34,9 +38,10 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield from _facts(known)
     yield from _headed("What was removed", _removed(known))
     yield from _headed("What was looked at afterwards", _wrapped(_looked(known)))
-    vouched = [each for each in known["stores"] if each["status"] == VOUCHED]
+    vouched = [_vouched(each) for each in known["stores"] if each["status"] == VOUCHED]
+    vouched += [_MEANT[each] for each in known["erasure"]["vouched"] if each in _MEANT]
     if vouched:
-        yield from _headed("What could not be asked", _points(map(_vouched, vouched)))
+        yield from _headed("What could not be asked", _points(vouched))
     limits = [message for each in known["stores"] for message in _limits(each)]
     if limits:
         yield from _headed("What the stores say of themselves", _points(limits))

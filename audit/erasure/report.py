@@ -109,6 +109,7 @@ class Erasure:
             needs them for the next run.
         searched_texts: How many texts were looked for.
         unsettled: What was still under way, a line each.
+        vouched: Names of what the operator vouched for, asked or not.
         seq: Number of the event that proves it.
     """
 
@@ -120,6 +121,7 @@ class Erasure:
     details: int | None
     searched_texts: int
     unsettled: tuple[str, ...] = ()
+    vouched: tuple[str, ...] = ()
     seq: int = -1
 
     @property
@@ -159,6 +161,7 @@ class Erasure:
             "traces": self.traces,
             "places": {each.name: each.status for each in self.places},
             "unsettled": len(self.unsettled),
+            "vouched": list(self.vouched),
         }
 
 

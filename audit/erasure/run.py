@@ -62,8 +62,8 @@ _FIND = (
 )
 _SAMPLES = 8
 _SAMPLE_BYTES = 32
-_FILES = "files"
-"""What an operator vouches for where the words to look for in files are lost."""
+_FILES, _VAULT = "files", "vault"
+"""What an operator may vouch for besides stores: lost words, and a vault that cannot tell."""
 
 _LOST = (
     "what the run before looked for is not known: look through logs and files yourself, then "
@@ -85,7 +85,7 @@ class ErasureRun:
         customer: Their id, as the stores know it.
         tenant: The tenant they are a customer of.
         vouched: Names of stores that cannot be asked, of which the operator says that they hold
-            nothing of theirs.
+            nothing of theirs; ``vault`` and ``files`` likewise.
         tell: Called with the name of each step as it begins.
     """
 
@@ -138,9 +138,14 @@ class ErasureRun:
                 pseudonyms=pseudonyms,
                 details=details,
                 searched_texts=len(self._residue) + len(self._kept.rows),
+                vouched=self._used([store.name for store, _result in erased]),
                 unsettled=tuple(dict.fromkeys(unsettled)),
             )
         )
+
+    def _used(self, stores: Iterable[str]) -> tuple[str, ...]:
+        # Names that are known alone: what else was typed may be anything, and the log is for ever.
+        return tuple(sorted(self._vouched.intersection([*stores, _FILES, _VAULT])))
 
     def _settled(self) -> list[str]:
         try:
@@ -170,7 +175,8 @@ class ErasureRun:
         try:
             return self._data.erase_pseudonyms()
         except NotErasedError as exc:
-            unsettled.append(f"vault: {exc}")
+            if _VAULT not in self._vouched:
+                unsettled.append(f"vault: {exc}")
             return None
         except Exception as exc:  # noqa: BLE001 - it is named, and keeps the trail
             unsettled.append(f"the vault could not erase: it raised {type(exc).__name__}")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from any_id import (
+    IDS,
+    postgres_pool_at,
+    put_item,
+    put_memory,
+    put_point,
+    put_thread,
+    sqlite_at,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
 from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
@@ -25,29 +31,6 @@ from mnemoscope.demo.embedded_mem0 import embedded_memory
 from mnemoscope.memory.subject_data.records import DataSubject, UncertainOwnerError
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 
-IDS = {
-    "plain": "customer-ada",
-    "email": "ada@mail.example.com",
-    "period": "c.42",
-    "slash": "/ada/42?x=1#y",
-    "colon": "thread:ada:42",
-    "space": "Ada von Beispiel",
-    "emoji": "ada 🦄🏳️‍🌈",
-    "long": "ada-" + "x" * 508,
-    "upper": "ADA",
-    "glob": "a*[d]?a",
-    "like": "a_d%a\\",
-    "quoted": "a'd\"a; --",
-    "encoded": "a%2Fd&user_id=a",
-    "lines": "a\nd\ta",
-    "tag": "<KEY_0123456789abcdef>",
-    "letters": "ądą-ÅÉ",
-    "combined": "a\u0301da",
-    "regex": "a+(d|a)$^{2}",
-    "number": "42",
-}
-"""What a customer may be called."""
-
 NEIGHBOURS = (
     *("customer-ada2", "customer-", "xcustomer-ada", "ada@mail.example.comx", "421", "4", "áda"),
     *("ada@mail.example.org", "ada@mailxexample.com", "c.421", "c.4", "c_42", "c-42", "ada", "Ada"),
@@ -58,22 +41,8 @@ NEIGHBOURS = (
 WORDS, OTHERS = "her grandmother's marzipan recipe", "somebody else's liquorice, which stays"
 
 
-@contextmanager
-def sqlite(path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-    connection.execute("PRAGMA secure_delete = OFF")  # as it is in most builds of SQLite
-    yield connection
-    connection.close()
-
-
 def _pool(request, exits):
-    """Return a pool of connections to a database of its own, as LangGraph wants them."""
-    from psycopg.rows import dict_row
-    from psycopg_pool import ConnectionPool
-
-    settings = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
-    url = request.getfixturevalue("postgres_url")
-    return exits.enter_context(ConnectionPool(url, min_size=1, max_size=2, kwargs=settings))
+    return exits.enter_context(postgres_pool_at(request.getfixturevalue("postgres_url")))
 
 
 @contextmanager
@@ -83,7 +52,7 @@ def memory_store(_folder, _pool):
 
 @contextmanager
 def sqlite_store(folder, _pool):
-    with sqlite(folder / "store.db") as connection:
+    with sqlite_at(folder / "store.db") as connection:
         store = SqliteStore(connection)
         store.setup()
         yield StoreSubjectData(store, 1)
@@ -105,7 +74,7 @@ def memory_saver(_folder, _pool):
 
 @contextmanager
 def sqlite_saver(folder, _pool):
-    with sqlite(folder / "threads.db") as connection:
+    with sqlite_at(folder / "threads.db") as connection:
         yield CheckpointSubjectData(SqliteSaver(connection))
 
 
@@ -136,47 +105,6 @@ def mem0(folder, _pool):
     memory.vector_store.client.close()
 
 
-@contextmanager
-def older_release():
-    """Have stores of text take periods in labels, as they did in ``batch`` before they checked."""
-    with pytest.MonkeyPatch.context() as patch:
-        for kind in ("sqlite", "postgres"):
-            patch.setattr(f"langgraph.store.{kind}.base.validate_op_namespace", lambda _op: None)
-        yield
-
-
-def put_item(provider, customer, words, number):
-    with older_release():
-        for namespace in ("notes", customer), ("notes", customer, "deep"):
-            provider._client.batch([PutOp(namespace, f"k{number}", {"text": words})])
-
-
-def put_point(provider, customer, words, number):
-    point = models.PointStruct(
-        id=number, vector=[1.0, 0.0], payload={"user_id": customer, "text": words}
-    )
-    provider._points._client.upsert("notes", [point])
-
-
-def put_thread(provider, customer, words, number):
-    builder = StateGraph(dict)
-    builder.add_node("say", lambda state: state)
-    builder.add_edge(START, "say")
-    config = {"configurable": {"thread_id": f"{customer}:{number}", "user_id": customer}}
-    builder.compile(checkpointer=provider._client).invoke({"said": words}, config)
-
-
-def put_memory(provider, customer, words, _number):
-    memory = provider._memory
-    if customer.split() == [customer]:
-        memory.add(words, user_id=customer, infer=False)
-        return
-    # mem0 itself takes no spaces; what shares its collection may.
-    memory._create_memory(
-        words, {words: memory.embedding_model.embed(words, "add")}, {"user_id": customer}
-    )
-
-
 PUT = {
     memory_store: put_item,
     sqlite_store: put_item,
@@ -205,7 +133,14 @@ def records_of(provider, customer, runner):
 def test_any_id_is_found_and_erased(place, tmp_path, request):
     """All of theirs and nothing of anybody's, however similar their id; no byte is left."""
     with ExitStack() as exits, SubjectDataRunner() as runner:
-        provider = exits.enter_context(place(tmp_path, lambda: _pool(request, exits)))
+        provider = exits.enter_context(
+            place(
+                tmp_path,
+                lambda: exits.enter_context(
+                    postgres_pool_at(request.getfixturevalue("postgres_url"))
+                ),
+            )
+        )
         everybody = IDS | {f"neighbour {each}": name for each, name in enumerate(NEIGHBOURS)}
         for number, (name, customer) in enumerate(everybody.items(), 1):
             PUT[place](provider, customer, f"{WORDS}, {number:02d} of {name}", number)
@@ -245,7 +180,14 @@ def _erased(provider, customer, words, files, runner):
 def test_a_namespace_that_may_be_two_customers_is_nobodys(place, known, tmp_path, request):
     """``c.42`` and the ``42`` of ``c`` are one in a store of text: none is taken for the other."""
     with ExitStack() as exits, SubjectDataRunner() as runner:
-        provider = exits.enter_context(place(tmp_path, lambda: _pool(request, exits)))
+        provider = exits.enter_context(
+            place(
+                tmp_path,
+                lambda: exits.enter_context(
+                    postgres_pool_at(request.getfixturevalue("postgres_url"))
+                ),
+            )
+        )
         put_item(provider, "c.42", WORDS, 1)
         if not known:
             put_item(provider, "c", OTHERS, 2)

@@ -21,7 +21,10 @@ def erase(
     scope: ScopeAddress = None,
     vouch: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="A store that is unknown, and has nothing of theirs."),
+        typer.Option(
+            metavar="NAME",
+            help="A store, vault or files that cannot tell: you looked, and nothing is theirs.",
+        ),
     ] = None,
     receipt: Annotated[
         Path | None,

@@ -337,6 +337,11 @@ class TestWhatIsLeft:
         assert erasure.unsettled == ("vault: another key is needed",)
         assert (erasure.complete, erasure.details) == (False, None)
 
+        vouched = erase(remembered, places, vouched=["vault", "whatever was typed"])
+        assert (vouched.complete, vouched.pseudonyms) == (True, None)
+        ((_name, proof),) = log_events(remembered, COMPLETED)
+        assert proof["vouched"] == ["vault"]
+
     def test_a_store_that_cannot_be_asked_is_unknown(self, remembered, places, notes):
         """However often, nobody may call it forgotten; whoever vouches for it ends the request."""
         places.notes.append(Notes(notes.path, name="house", unavailable="says not whose"))

@@ -33,10 +33,13 @@ def data_subject(
         ScopeError: The customer is nobody or everybody.
     """
     runs: set[str] = set()
+    stores: set[str] = set()
     memory_ids: dict[str, set[str]] = {}
     for row in log.history(customer, tenant):
         if row.op_class not in _OURS:
             continue
+        if row.op_class is not OperationClass.FORGET:
+            stores.add(row.store)
         if row.run and row.op_class is OperationClass.CHECKPOINT:
             runs |= {row.run, verbatim(row.run, customer)}
         memory_ids.setdefault(row.store, set()).update(each.memory_id for each in row.memories)
@@ -47,6 +50,7 @@ def data_subject(
         tenant=tenant,
         runs=runs,
         memory_ids=memory_ids,
+        stores=stores,
         shorter_ids=_shorter_ids(log, customer, tenant),
     )
 

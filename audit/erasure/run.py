@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...memory.subject_data.records import (
     CustomerData,
+    DataSubject,
     NotErasedError,
     StoreData,
 )
@@ -30,6 +31,7 @@ from .customer_ids import data_subject
 from .kept_words import KeptWords, drop_words, keep_words, kept_words
 from .report import (
     COMPLETE,
+    FAILED,
     PARTIAL,
     UNKNOWN,
     VOUCHED,
@@ -65,6 +67,11 @@ _SAMPLE_BYTES = 32
 _FILES, _VAULT = "files", "vault"
 """What an operator may vouch for besides stores: lost words, and a vault that cannot tell."""
 
+_ELSEWHERE = "What another store keeps"
+_MISSING = (
+    "the audit trail has writes of theirs there, and this scope cannot ask it: pass a scope that "
+    "can, or look there yourself, and vouch for it with --vouch"
+)
 _LOST = (
     "what the run before looked for is not known: look through logs and files yourself, then "
     f"run this again with --vouch {_FILES}"
@@ -124,21 +131,23 @@ class ErasureRun:
         unsettled = [*self._settled(), *([_LOST] if self._lost else [])]
         subject = data_subject(self._log, self._customer, self._tenant, self._residue)
         erased = [(each, self._erased(each)) for each in self._data.stores(subject)]
+        missing = tuple(self._missing(subject, {each.store for each, _result in erased}))
         pseudonyms = self._pseudonyms(unsettled)
         unsettled += self._settled()  # the vault's own event is about them, too
         sealed = tuple(self._sealed())
-        details = self._shredded([result for _store, result in erased], sealed, unsettled)
+        results = [*(result for _store, result in erased), *missing]
+        details = self._shredded(results, sealed, unsettled)
         self._tell("searching files")
         return self._proven(
             Erasure(
                 request=self._request,
                 resumed=resumed,
-                stores=tuple(self._searched(store, result) for store, result in erased),
+                stores=(*(self._searched(*each) for each in erased), *missing),
                 places=(*self._searched_places(), *sealed),
                 pseudonyms=pseudonyms,
                 details=details,
-                searched_texts=len(self._residue) + len(self._kept.rows),
-                vouched=self._used([store.name for store, _result in erased]),
+                searched_texts=len(self._residue),
+                vouched=self._used(result.name for result in results),
                 unsettled=tuple(dict.fromkeys(unsettled)),
             )
         )
@@ -169,6 +178,12 @@ class ErasureRun:
             return erased_from(store)
         except Exception as exc:  # noqa: BLE001 - likewise
             return failed(store, exc)
+
+    def _missing(self, subject: DataSubject, asked: Collection[str]) -> Iterable[StoreErasure]:
+        """Yield the stores that the trail has writes of theirs in, and nobody can ask."""
+        for name in sorted(set(subject.stores) - set(asked)):
+            status = VOUCHED if name in self._vouched else FAILED
+            yield StoreErasure(name=name, title=_ELSEWHERE, status=status, messages=(_MISSING,))
 
     def _pseudonyms(self, unsettled: list[str]) -> int | None:
         self._tell("forgetting pseudonyms")

@@ -30,6 +30,7 @@ class DataSubject:
         runs: Runs and threads that the audit trail knows to be theirs. Verbatim.
         memory_ids: Ids of memories that it knows to be theirs, by the store's name; of a
             checkpointer, its checkpoints'. A history finds deleted memories by nothing else.
+        stores: Names of the stores that the audit trail has writes of theirs in.
         shorter_ids: Ids of other customers that this one begins with, up to a period: ``c`` where
             it is ``c.42``. A store that takes a period for a border confuses the two.
 
@@ -43,6 +44,7 @@ class DataSubject:
     memory_ids: Mapping[str, Collection[str]] = field(
         default_factory=dict[str, Collection[str]], repr=False
     )
+    stores: Collection[str] = ()
     shorter_ids: Collection[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ TEXT = "her grandmother's marzipan recipe"
 class Notes:
     """A store in memory."""
 
-    name = store = "notes"
+    name, store = "notes", "mem0"
     title = "Notes about you"
     unavailable = None
 

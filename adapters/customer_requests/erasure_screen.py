@@ -44,8 +44,8 @@ def erasure_screen(erasure: Erasure) -> RenderableType:
             table.add_row(_searched(place), place.name, "", "", _left(place))
     table.add_row(*_trail_row(erasure))
     notes = Table.grid(padding=(0, 1))
-    for each in _notes(erasure):
-        notes.add_row(Text("•"), Text(each, style="dim"))
+    for note in _notes(erasure):
+        notes.add_row(Text("•"), Text(note, style="dim"))
     blank = [Text("")] if notes.row_count else []
     return Padding(Group(table, notes, *blank, _verdict(erasure)), (0, 1))
 
@@ -87,8 +87,10 @@ def _searched(place: PlaceSearch) -> Text:
 
 
 def _notes(erasure: Erasure) -> Iterator[str]:
-    for each in (*erasure.stores, *erasure.places):
-        yield from (f"{each.name}: {message}" for message in each.messages)
+    told = [(each.name, each.messages) for each in erasure.stores]
+    told += [(each.name, each.messages) for each in erasure.places]
+    for name, messages in told:
+        yield from (f"{name}: {message}" for message in messages)
     yield from erasure.unsettled
     if erasure.details is None:
         yield (

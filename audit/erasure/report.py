@@ -137,7 +137,7 @@ class Erasure:
     @property
     def only_unknown(self) -> bool:
         """Whether all that could be asked has nothing left."""
-        states = {each.status for each in (*self.stores, *self.places)}
+        states = {each.status for each in self.stores} | {each.status for each in self.places}
         return (
             states <= {COMPLETE, UNKNOWN, VOUCHED}
             and self.details is not None

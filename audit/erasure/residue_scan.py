@@ -44,7 +44,7 @@ _TELLING = re.compile(r"[\s\d]")
 
 _BLOCK_BYTES = 1 << 20
 
-_COMPRESSED: Mapping[str, Callable[..., IO[bytes]] | None] = {
+_COMPRESSED: Mapping[str, Callable[..., Any] | None] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
@@ -194,4 +194,5 @@ def _opened(path: Path) -> IO[bytes]:
     opened = _COMPRESSED.get(path.suffix, open)
     if opened is None:
         raise _UnreadableError
-    return opened(path, "rb")
+    file: IO[bytes] = opened(path, "rb")
+    return file

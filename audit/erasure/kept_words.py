@@ -31,6 +31,10 @@ class KeptWords:
     texts: frozenset[str] = field(default=frozenset(), repr=False)
     rows: frozenset[bytes] = field(default=frozenset(), repr=False)
 
+    def union(self, other: KeptWords) -> KeptWords:
+        """Return the words of both: two runs may go on at once."""
+        return KeptWords(self.texts | other.texts, self.rows | other.rows)
+
 
 def kept_words(connection: AnyConnection, ring: Keyring, request: str) -> KeptWords | None:
     """

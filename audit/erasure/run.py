@@ -138,6 +138,7 @@ class ErasureRun:
         results = [*(result for _store, result in erased), *missing]
         details = self._shredded(results, sealed, unsettled)
         self._tell("searching files")
+        self._take_kept()
         return self._proven(
             Erasure(
                 request=self._request,
@@ -202,10 +203,21 @@ class ErasureRun:
     def _keep(self, rows: Iterable[bytes] = ()) -> None:
         """Keep what is looked for, before there is nothing left to learn it from."""
         words = KeptWords(self._residue.texts(), self._kept.rows.union(rows))
-        if words != self._kept and not self._lost:  # else the next run would take them for all
-            with self._log.tables.writing() as (connection, _head):
-                keep_words(connection, self._log.ring, self._request, words)
-            self._kept = words
+        if words == self._kept or self._lost:  # what is kept now would be taken for all
+            return
+        ring = self._log.ring
+        with self._log.tables.writing() as (connection, _head):
+            known = kept_words(connection, ring, self._request)
+            if known is not None:  # else another run has ended the request meanwhile
+                keep_words(connection, ring, self._request, known.union(words))
+        self._kept = words
+
+    def _take_kept(self) -> None:
+        """Look for what another run of the same request has kept meanwhile, too."""
+        with self._log.reading() as snapshot:
+            known = kept_words(snapshot, self._log.ring, self._request) or KeptWords()
+        self._kept = self._kept.union(known)
+        self._residue = ResidueTexts(self._kept.texts | self._residue.texts())
 
     def _searched(self, store: StoreData, result: StoreErasure) -> StoreErasure:
         try:
@@ -249,7 +261,10 @@ class ErasureRun:
             found = connection.execute(_FIND.format(marks(len(aliases))), [*aliases.values()])
             row = found.fetchone()
             self._request = row[0] if row else secrets.token_hex(8)
-            known = kept_words(connection, ring, self._request) if row else KeptWords()
+            known = kept_words(connection, ring, self._request) if row else None
+            self._lost = row is not None and known is None and _FILES not in self._vouched
+            if known is None and not self._lost:
+                keep_words(connection, ring, self._request, KeptWords())
             tables.note(connection, head, RESUMED if row else REQUESTED, {"request": self._request})
             if row is None:
                 connection.execute(
@@ -257,8 +272,6 @@ class ErasureRun:
                     "VALUES (?, ?, ?, ?)",
                     (aliases[ring.current_id], ring.current_id, UNDER_WAY, self._request),
                 )
-                keep_words(connection, ring, self._request, KeptWords())
-        self._lost = known is None and _FILES not in self._vouched
         self._kept = known or KeptWords()
         self._residue = ResidueTexts(self._kept.texts)
         return row is not None

@@ -518,6 +518,35 @@ class TestWordsAreKept:
         assert "--vouch files" in runs[1].unsettled[0]
         assert vouched.complete
 
+    @pytest.mark.parametrize("step", STEPS[1:])
+    def test_two_runs_at_once_lose_none(self, remembered, places, app_log, step):
+        """Whenever another one comes: both look for what either has met."""
+
+        def another(name):
+            if name == step:
+                erase(remembered, places)
+
+        first = erase(remembered, places, tell=another)
+        app_log.write_text("")
+        last = erase(remembered, places)
+
+        assert (first.complete, last.complete) == (False, True)
+        assert last.searched_texts == 1
+
+    def test_a_run_behind_one_that_ended_keeps_nothing(self, remembered, places):
+        """There would be nobody left to remove it."""
+
+        def another(name):
+            if name == "forgetting in notes":
+                assert erase(remembered, places).complete
+
+        erase(remembered, places, tell=another)
+
+        with remembered.reading() as snapshot:
+            assert snapshot.execute("SELECT count(*) FROM audit_erasure").fetchone() == (0,)
+        remembered.checkpoint_now()
+        assert verify(remembered).counts["tampered"] == 0
+
     def test_words_that_were_changed_are_an_error(self, remembered, places, app_log):
         """Others may have been put in their place."""
         erase(remembered, places)

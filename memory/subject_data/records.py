@@ -44,8 +44,8 @@ class DataSubject:
     memory_ids: Mapping[str, Collection[str]] = field(
         default_factory=dict[str, Collection[str]], repr=False
     )
-    stores: Collection[str] = ()
-    shorter_ids: Collection[str] = field(default=(), repr=False)
+    stores: Collection[str] = frozenset()
+    shorter_ids: Collection[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         """Refuse a name that a store would take for everybody's."""

@@ -24,7 +24,8 @@ class SequenceGap(NamedTuple):
         writer: The writer that counted them.
         first: The first number.
         last: The last one.
-        reason: ``overflow``: a queue was full; ``spool_full``; ``damaged``.
+        reason: ``overflow``: a queue was full; ``spool_full``; ``damaged``; ``killed``: its process
+            died before it had recorded them.
     """
 
     writer: str
@@ -90,6 +91,12 @@ class WriterCounters:
             self._open = [part for each in self._open for part in _without(each, writer, number)]
         if len(self._next) > _WRITERS:
             del self._next[next(iter(self._next))]
+
+    def expect(self, writer: str, last: int) -> None:
+        """Note that a writer has counted so many events: those that never come are lost."""
+        if last >= self._next.get(writer, 1):
+            self.saw(writer, last + 1)
+            self._next[writer] = last + 1
 
     def ripe(self, *, at_once: bool = False) -> list[SequenceGap]:
         """Return, and forget, the losses that had time enough to turn out to be none."""

@@ -14,7 +14,8 @@ def build(context: SinkContext) -> AuditSink:
     settings, log = context.settings, open_log(context)
     path = settings["audit_spool"] or context.data_folder / spool_name(_url(context))
     spool = Spool(path, log.ring, settings["audit_spool_max_bytes"])
-    sink = AuditSink(log, spool, checkpoint_every_s=CHECKPOINT_EVERY_S)
+    mode = settings["audit_mode"]
+    sink = AuditSink(log, spool, mode=mode, checkpoint_every_s=CHECKPOINT_EVERY_S)
     sink.key_made = context.key_made
     return sink
 

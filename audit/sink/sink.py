@@ -3,8 +3,9 @@ The audit trail as a sink: the only one that may not lose.
 
 While the database takes nothing, events wait in the spool, in order, on the disk; when it is back
 they go before newer ones, each once. Events that were lost on the way here are a gap in their
-writer's sequence, and are declared. The log is signed at intervals, also when no event comes, so
-that silence means something.
+writer's sequence, and are declared. This process says in the log that it began, how far it is and
+that it ended, and what others of its machine left behind is declared for them. The log is signed at
+intervals, also when no event comes, so that silence means something.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from ...telemetry.process.fork_lock import ForkLock
 from ...telemetry.prometheus.live import Sample
 from ..database.errors import AuditError
 from ..log import AuditLog
-from ..record.sealing import Draft, draft
+from ..record.sealing import Draft, draft, log_draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..store.checkpoints import Announce, nowhere
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
+from .presence import Presence, Report, Said
+from .roll import Roll
 from .spool import Spool
 
 CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
 _BEAT_S = 1.0
+_LOOK_EVERY_S = 60.0
 _DAY_S = 86_400.0
 
 logger = logging.getLogger("mnemoscope.audit")
@@ -45,12 +49,14 @@ class AuditSink:
     Args:
         log: The log.
         spool: Keeps events while the database is unavailable. None: `write` raises then.
+        mode: The durability that was asked for, as the setting has it: said in the log.
         checkpoint_every_s: Seconds between two signatures. 0: none.
         clock: Monotonic seconds.
 
     Attributes:
         announce: Where checkpoints are sent to: the other sinks, once this is attached.
         key_made: Whether the secret was made by this process, and nobody has a copy yet.
+        reports: What else to say in the log whenever this process says how far it is.
         stats: Its counts.
     """
 
@@ -62,6 +68,7 @@ class AuditSink:
         log: AuditLog,
         spool: Spool | None = None,
         *,
+        mode: str = "fail_open",
         checkpoint_every_s: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -69,6 +76,10 @@ class AuditSink:
         self.spool = spool
         self.announce: Announce = nowhere
         self.key_made = False
+        self.reports: list[Report] = []
+        self._mode = mode
+        self._presence: Presence | None = None
+        self._roll: Roll | None = None
         self._every_s = checkpoint_every_s
         self._clock = clock
         self._guard = ForkLock()
@@ -83,7 +94,7 @@ class AuditSink:
         self._gaps: list[SequenceGap] = []
         self._backoff: Backoff | None = None
         self._asked_at = self._clock()
-        self._adopted = False
+        self._look_at = self._clock()
         self._spool_failed = False
         self._prune_at = self._clock()
         self._pruned = 0
@@ -93,8 +104,15 @@ class AuditSink:
     # -- the sink ----------------------------------------------------------------------------------
 
     def attach(self, drain: Drain, /) -> None:
-        """Send each checkpoint to the other sinks of *drain* from now on."""
+        """Count what *drain* numbers, and send each checkpoint to its other sinks from now on."""
         self.announce = Announcer(drain)
+        numbers = drain.numbers
+        self._presence = Presence(numbers, self._mode, self.reports, self._clock)
+        if self.spool is not None:
+            path = self.spool.path
+            roll = Roll(path.with_name(f"{path.name}-roll"), self.log.ring, self._mode)
+            numbers.grant = roll.grant
+            self._roll = roll
 
     def write(self, batch: Sequence[Event], /) -> None:
         """
@@ -107,6 +125,7 @@ class AuditSink:
         drafts = _drafted(batch)
         if not drafts:
             return
+        self._note_counter()
         with self._guard:
             self._store(drafts)
             for each in drafts:
@@ -130,6 +149,7 @@ class AuditSink:
             except AuditError as exc:
                 self._failed(exc)
             finally:
+                self._strike_off(is_said=False)  # unless it was
                 if self.spool is not None:
                     self.spool.close()
                 self.log.close()
@@ -186,11 +206,13 @@ class AuditSink:
 
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
+        self._note_counter()
         with self._guard:
             if not self._may_ask():
                 return
             try:
                 self._replay()
+                self._say_that_it_is_idle()
                 self._settle()
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
                     self._sign()
@@ -236,7 +258,9 @@ class AuditSink:
     def _record(self, drafts: Sequence[Draft]) -> None:
         if not drafts:
             return
-        self.stats.size = self.log.record(drafts)
+        said = self._presence.with_events() if self._presence is not None else []
+        self.stats.size = self.log.record([*self._drafts_of(said), *drafts])
+        self._note_said(said)
         self.stats.recorded += len(drafts)
         self.stats.newest_us = drafts[-1].header.occurred_us
         self._recovered()
@@ -252,18 +276,59 @@ class AuditSink:
             replayed = spool.replay(self._record, self._gaps.append)
             self.stats.oldest_waiting_us = None
             logger.warning("%s is back: %d events that waited are in it", self.log.label, replayed)
-        if not self._adopted:
+        if self._clock() >= self._look_at:
             self._adopt(spool)
+            self._look_at = self._clock() + _LOOK_EVERY_S
 
     def _adopt(self, spool: Spool) -> None:
         adopted = spool.adopt(self._record, self._gaps.append)
-        self._adopted = True
+        if self._roll is not None:
+            self._declare_departed(self._roll)
         if adopted:
             logger.warning(
                 "%d events that an earlier process had to leave in its spool are in %s now",
                 adopted,
                 self.log.label,
             )
+
+    def _declare_departed(self, roll: Roll) -> None:
+        self._settle()  # what a spool that was taken over says is lost comes first
+        for gone in roll.gone():
+            lost = self.log.declare_departed(gone)
+            self.stats.lost += lost
+            if lost:
+                logger.error("%d events are lost to the audit trail (killed)", lost)
+
+    # -- what this process says of itself ----------------------------------------------------------
+
+    def _note_counter(self) -> None:
+        if self._roll is not None and self._presence is not None:
+            self._roll.note(self._presence.counter)
+
+    def _say_that_it_is_idle(self) -> None:
+        if self._presence is None or self._backoff is not None:
+            return
+        said = self._presence.without_events()
+        if said:
+            self._counters.expect(self._presence.writer_id, self._presence.counter)
+            self._say(said)
+
+    def _say(self, said: Sequence[Said]) -> None:
+        self.stats.size = self.log.record(list(self._drafts_of(said)))
+        self._note_said(said)
+
+    def _note_said(self, said: Sequence[Said]) -> None:
+        if self._presence is not None:
+            self._presence.said(said)
+
+    def _drafts_of(self, said: Sequence[Said]) -> Iterator[Draft]:
+        if said:
+            self._note_counter()  # the roll is never behind the log
+        writer_id = self._presence.writer_id if self._presence is not None else ""
+        for name, data in said:
+            yield log_draft(name, data, writer_id=writer_id, occurred_us=self.log.now_us())
+
+    # -- the rest ----------------------------------------------------------------------------------
 
     def _settle(self, *, at_once: bool = False) -> None:
         self._gaps += self._counters.ripe(at_once=at_once)
@@ -299,14 +364,23 @@ class AuditSink:
                 self._pruned = 0
 
     def _end(self) -> None:
+        if self._presence is not None and self._presence.counter:
+            self._counters.expect(self._presence.writer_id, self._presence.counter)
         if self._backoff is None:
             self._settle(at_once=True)
+            if self._presence is not None and (said := self._presence.at_end()):
+                self._say(said)
+            self._strike_off(is_said=True)
             self.announce = nowhere  # the other sinks are closing, too
             self._sign()
             return
         self._gaps += self._counters.ripe(at_once=True)
         if self.spool is not None and self._gaps:
             self.spool.append(self._gaps)
+
+    def _strike_off(self, *, is_said: bool) -> None:
+        if self._roll is not None and self._presence is not None:
+            self._roll.end(self._presence.counter, is_said=is_said)
 
     # -- outages -----------------------------------------------------------------------------------
 

@@ -347,14 +347,15 @@ def signer_of(origin: str, ring: Keyring) -> Signer:
 def _unrecorded(connection: WriteConnection, drafts: Sequence[Draft]) -> Sequence[Draft]:
     """Return those that are not in the log, each once, in order."""
     numbers_by_writer: defaultdict[str, set[int]] = defaultdict(set)
-    for each in drafts:
+    counted = [each for each in drafts if each.writer_seq]  # not those about the log itself
+    for each in counted:
         numbers_by_writer[each.writer_id].add(each.writer_seq)
     there = {
         (writer_id, number)
         for writer_id, numbers in numbers_by_writer.items()
         for number in _recorded(connection, writer_id, numbers)
     }
-    if not there and sum(map(len, numbers_by_writer.values())) == len(drafts):
+    if not there and sum(map(len, numbers_by_writer.values())) == len(counted):
         return drafts
     return list(_each_once(drafts, there))
 

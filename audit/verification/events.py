@@ -12,7 +12,8 @@ import orjson
 
 from ..database.schema import columns_of
 from ..record.rows import LOG
-from .writers import MissingRange, Writers
+from ..record.writer_events import ABOUT_WRITERS
+from .writers import LastWords, MissingRange, Writers, last_words, later_words
 
 GAP = "audit.gap"
 PRUNED = "retention.pruned"
@@ -51,6 +52,7 @@ class Pass:
         gone: How many details were deleted, as the log says.
         last_us: When the last one was recorded.
         writers: What each writer has counted.
+        words: What each said of itself last.
         keys: Verifier keys that the log names.
         gaps: Holes that it declares.
         pruned: The data of each step of retention: what it removed, and the counts of that.
@@ -64,6 +66,7 @@ class Pass:
         self.valid: int = 0
         self.last_us = 0
         self.writers = Writers()
+        self.words: dict[str, LastWords] = {}
         self.keys: set[str] = set()
         self.gaps: list[MissingRange] = []
         self.pruned: list[dict[str, Any]] = []
@@ -80,6 +83,8 @@ class Pass:
         self.usages += later.usages
         self.gone += later.gone
         self.writers.update(later.writers)
+        for writer, words in later.words.items():
+            self.words[writer] = later_words(self.words.get(writer), words)
         self.keys |= later.keys
         self.gaps += later.gaps
         self.pruned += later.pruned
@@ -140,18 +145,21 @@ class Pass:
 
     def _count(self, known: dict[str, Any], row: Any) -> None:
         if known["kind"] == LOG:
-            self._note(known["operation"], known["data"])
+            self._note(known["operation"], known["data"], row[5])
             return
         self.operations += 1
         self.committed += known["detail_commit"] is not None
         self.usages += known["usage"] is not None
         self.writers.add(row[1], row[2])
 
-    def _note(self, name: str, data: dict[str, Any]) -> None:
+    def _note(self, name: str, data: dict[str, Any], recorded_us: int) -> None:
         self.gone += data.get("n_details", 0)
         if "verifier_key" in data:
             self.keys.add(data["verifier_key"])
         if name == PRUNED:
             self.pruned.append(data)
+        if name in ABOUT_WRITERS:
+            writer = data["writer"]
+            self.words[writer] = last_words(self.words.get(writer), name, data, recorded_us)
         if name == GAP:
             self.gaps.append(MissingRange(data["writer"], data["from_wseq"], data["to_wseq"]))

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Any
 
 _MOST_FINDINGS = 100
+WRITERS = ("stopped", "writing", "idle", "killed", "silent")
+"""The states that a writer may be in, as far as the log tells."""
 
 
 class FindingKind(StrEnum):
@@ -40,6 +42,8 @@ class Verification:
         root: Merkle root of the whole log, in hexadecimal.
         origin: The log's name.
         signed: Events that a checkpoint vouches for.
+        writers: How many said that they *stopped*; are *writing*, or *idle*; were found *killed*;
+            fell *silent*.
         findings: What does not hold, by kind: the first of them, in words without personal data.
         counts: And how many there are.
     """
@@ -58,6 +62,7 @@ class Verification:
     root: str = ""
     origin: str = ""
     signed: int = 0
+    writers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRITERS, 0))
     findings: dict[FindingKind, list[str]] = field(
         default_factory=lambda: {each: [] for each in FindingKind}
     )
@@ -114,6 +119,7 @@ class Verification:
                 "erased": self.erased,
             },
             "gaps": {"declared": self.gaps, "events": self.lost},
+            "writers": self.writers,
             "findings": {
                 kind.value: {"count": self.counts[kind], "first": self.findings[kind]}
                 for kind in FindingKind

@@ -39,7 +39,7 @@ from .tree import (
     kept_checkpoints,
     size_of,
 )
-from .writers import undeclared, union
+from .writers import check_endings, undeclared, union
 
 Progress = Callable[[int], object]
 
@@ -277,6 +277,14 @@ class _Whole:
                 report.find(
                     FindingKind.LOSS, f"writer {gap.writer} lost {lost:,} events, and declared them"
                 )
+        check_endings(
+            passed.words,
+            passed.writers,
+            gaps,
+            now_us=self._log.now_us(),
+            report=report,
+            is_all=not self._since,
+        )
 
     def _checkpoints(
         self, kept: Sequence[StoredCheckpoint], elsewhere: Sequence[str], roots: dict[int, bytes]

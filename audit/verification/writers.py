@@ -7,9 +7,13 @@ intervals hold millions of numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED
+from .report import FindingKind, Verification
 
 
 class MissingRange(NamedTuple):
@@ -67,6 +71,10 @@ class Writers:
                     yield MissingRange(writer, last + 1, first - 1)
                 last = max(last, end)
 
+    def last_of(self, writer: str) -> int:
+        """Return the highest number of *writer*; 0: none came."""
+        return max((end for _first, end in self._intervals.get(writer, ())), default=0)
+
     def missing_in(self, gap: MissingRange) -> int:
         """Return how many numbers of *gap* did not come after all."""
         intervals = self._intervals.get(gap.writer, ())
@@ -99,3 +107,111 @@ def undeclared(missing_range: MissingRange, declared: list[MissingRange]) -> int
         missing += max(0, each.first - at)
         at = max(at, each.last + 1)
     return missing + max(0, missing_range.last - at + 1)
+
+
+class LastWords(NamedTuple):
+    """
+    What a writer said of itself last.
+
+    Attributes:
+        name: Of the event.
+        counter: Events that it had counted.
+        at_most: Events that it may have counted; None: not known.
+        mode: The durability that it was asked for; None: not known.
+        is_idle: Whether it said that no further event had come.
+        said_us: When, microseconds since 1970 UTC.
+    """
+
+    name: str
+    counter: int
+    at_most: int | None
+    mode: str | None
+    is_idle: bool
+    said_us: int
+
+
+def last_words(
+    before: LastWords | None, name: str, data: Mapping[str, Any], said_us: int
+) -> LastWords:
+    """Return the last words of a writer after it said, or another did of it, one thing more."""
+    mode = data.get("mode") or (before.mode if before is not None else None)
+    counter = max(data["counter"], before.counter if before is not None else 0)
+    is_idle = bool(data.get("idle"))
+    return LastWords(name, counter, data.get("at_most"), mode, is_idle, said_us)
+
+
+def later_words(before: LastWords | None, later: LastWords) -> LastWords:
+    """Return *later*, and what it leaves to *before*."""
+    if before is None:
+        return later
+    counter = max(before.counter, later.counter)
+    return later._replace(mode=later.mode or before.mode, counter=counter)
+
+
+def check_endings(
+    words: Mapping[str, LastWords],
+    writers: Writers,
+    gaps: list[MissingRange],
+    *,
+    now_us: int,
+    report: Verification,
+    is_all: bool,
+) -> None:
+    """
+    Find the writers that did not end in order, and the events that they did not get to record.
+
+    Args:
+        words: What each said last.
+        writers: What each has recorded.
+        gaps: What is declared as lost: a `union`.
+        now_us: The time, microseconds since 1970 UTC.
+        report: Takes what is found.
+        is_all: Whether *writers* has everything that was recorded.
+    """
+    for writer, said in sorted(words.items(), key=lambda pair: pair[1].said_us):
+        last = writers.last_of(writer)
+        tail = MissingRange(writer, last + 1, said.counter)
+        missing = undeclared(tail, gaps) if tail.size > 0 and (last or is_all) else 0
+        if said.name == STOPPED:
+            report.writers["stopped"] += 1
+            _not_declared(report, writer, missing)
+        elif said.name == ENDED:
+            _killed(report, writer, said, last=last, missing=missing)
+        elif said.is_idle:
+            report.writers["idle"] += 1
+            _not_declared(report, writer, missing)
+        elif now_us - said.said_us <= SILENT_AFTER_S * 1e6:
+            report.writers["writing"] += 1
+        else:
+            report.writers["silent"] += 1
+            report.find(FindingKind.LOSS, _silent(writer, said, missing))
+
+
+def _not_declared(report: Verification, writer: str, missing: int) -> None:
+    if missing:
+        what = f"{missing:,} events of writer {writer} are missing"
+        report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
+
+
+def _killed(report: Verification, writer: str, said: LastWords, *, last: int, missing: int) -> None:
+    report.writers["killed"] += 1
+    _not_declared(report, writer, missing)
+    later = max(0, (said.at_most or 0) - max(said.counter, last))
+    if later and not _is_durable(said.mode):
+        known = f"it had counted {said.counter:,} events for certain"
+        what = f"writer {writer} was killed: {known}, and at most {later:,} more that are missing"
+        report.find(FindingKind.LOSS, what)
+
+
+def _silent(writer: str, said: LastWords, missing: int) -> str:
+    when = datetime.fromtimestamp(said.said_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    known = f"{missing:,} of them are missing for sure" if missing else "all of them are here"
+    return (
+        f"writer {writer} ended without saying so: it was last heard of at {when}, with "
+        f"{said.counter:,} events counted. {known}; any that it counted after that may be missing"
+    )
+
+
+def _is_durable(mode: str | None) -> bool:
+    """Return whether every acknowledged event of a writer was on a disk of its machine."""
+    return mode in {"durable", "strict"}

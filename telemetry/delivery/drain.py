@@ -8,13 +8,11 @@ them. All lanes together end within one deadline.
 from __future__ import annotations
 
 import atexit
-import secrets
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from itertools import count
 
 from ..event.event import Event
 from ..process.exit_deadline import remaining_s
@@ -22,6 +20,7 @@ from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from .lane import Lane, inside_sink
 from .lane_stats import LaneLimits, LaneStats
+from .numbers import WriterNumbers
 from .sink import EXIT_S, Sink
 
 _EVENT_BYTES = 1_152
@@ -43,7 +42,7 @@ class Drain:
 
     Attributes:
         sinks: Where events go, in the order of `stats`.
-        writer_id: This process incarnation, 16 hex digits. Another one after a fork.
+        numbers: The identity of this process incarnation, and the numbers of its events.
 
     Raises:
         ValueError: Two sinks have the same name.
@@ -66,13 +65,18 @@ class Drain:
         limits = limits or LaneLimits()
         self._lanes = [Lane(sink, limits, faults, clock) for sink in sinks]
         self._offers = [lane.offer for lane in self._lanes]
-        self._begin()
+        self.numbers = WriterNumbers()
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
         reset_after_fork(self)
 
-    def _begin(self) -> None:
-        self.writer_id = secrets.token_hex(8)
-        self.next_seq = count(1).__next__
+    @property
+    def writer_id(self) -> str:
+        """This process incarnation, 16 hex digits. Another one after a fork."""
+        return self.numbers.writer_id
+
+    def next_seq(self) -> int:
+        """Return the number of this writer's next event."""
+        return self.numbers.take()
 
     def emit(self, event: Event) -> None:
         """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""
@@ -141,7 +145,7 @@ class Drain:
 
     def forked(self) -> None:
         """Start anew in a forked child, as another writer."""
-        self._begin()
+        self.numbers.begin()
         for lane in self._lanes:
             lane.forked()
 

@@ -167,10 +167,13 @@ def engines(name: str) -> Iterator[tuple[str, str | Path]]:
 
 def main() -> int:
     """Do it on both engines and print what was found."""
+    import writer_kills  # which is built on this
+
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--engine", choices=("sqlite", "postgres", "both"), default="both")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--modes", nargs="*", help="of fail_open, durable, outage; default: all")
     given = parser.parse_args()
     wrong = 0
     for name in ("sqlite", "postgres") if given.engine == "both" else (given.engine,):
@@ -178,6 +181,13 @@ def main() -> int:
             tally = run(url, given.rounds, seed=given.seed, shown=True)
         print(f"\r{engine}: {tally}")  # noqa: T201 - a program
         wrong += tally.lost + tally.duplicates + tally.broken
+        for mode in writer_kills.MODES if given.modes is None else given.modes:
+            with engines(name) as (engine, url), tempfile.TemporaryDirectory() as folder:
+                killed = writer_kills.kill_writers(
+                    url, Path(folder), mode, given.rounds, seed=given.seed
+                )
+            print(f"{engine}: {killed}", flush=True)  # noqa: T201
+            wrong += killed.wrong
     return int(wrong > 0)
 
 

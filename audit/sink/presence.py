@@ -1,0 +1,107 @@
+"""The things that a process says about itself in the log: that it began, how far it is, its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from ...telemetry.delivery.numbers import WriterNumbers
+from ..record.writer_events import (
+    HEARTBEAT,
+    HEARTBEAT_S,
+    IDLE_AFTER_S,
+    STARTED,
+    STOPPED,
+    about,
+)
+
+Said = tuple[str, Mapping[str, Any]]
+"""Name and data of an event about the log itself."""
+
+Report = Callable[[], Iterable[Said]]
+"""Returns what else there is to say whenever the writer says how far it is."""
+
+
+class Presence:
+    """
+    What one writer has to say, and when. Says nothing before its first event. Not thread-safe.
+
+    Args:
+        numbers: Its identity, and its counter.
+        mode: The durability that it was asked for.
+        reports: What else to say with each heartbeat, and at the end.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        numbers: WriterNumbers,
+        mode: str,
+        reports: Sequence[Report],
+        clock: Callable[[], float],
+    ) -> None:
+        self._reports = reports
+        self._numbers = numbers
+        self._mode = mode
+        self._clock = clock
+        self._writer_id = ""
+        self._is_idle = False
+        self._said_at = self._busy_at = clock()
+
+    @property
+    def writer_id(self) -> str:
+        """The writer, 16 hex digits."""
+        return self._numbers.writer_id
+
+    @property
+    def counter(self) -> int:
+        """Events that were counted so far."""
+        return self._numbers.taken()
+
+    def with_events(self) -> list[Said]:
+        """Return what is to be said along with events that are recorded now."""
+        self._busy_at = self._clock()
+        if not self.counter:
+            return []
+        if not self._has_begun:
+            return [self._about(STARTED, mode=self._mode, version=_version())]
+        if self._is_idle or self._busy_at - self._said_at >= HEARTBEAT_S:
+            return [self._about(HEARTBEAT, idle=False), *self._reported()]
+        return []
+
+    def without_events(self) -> list[Said]:
+        """Return what is to be said although there is no event: once, that none came of late."""
+        is_quiet = self._clock() - self._busy_at >= IDLE_AFTER_S
+        if not self._has_begun or self._is_idle or not is_quiet:
+            return []
+        return [self._about(HEARTBEAT, idle=True), *self._reported()]
+
+    def at_end(self) -> list[Said]:
+        """Return what is to be said at the end."""
+        return [*self._reported(), self._about(STOPPED)] if self._has_begun else []
+
+    def said(self, what: Iterable[Said]) -> None:
+        """Note that *what* is in the log."""
+        for name, data in what:
+            if data.get("writer") == self.writer_id and name in {STARTED, HEARTBEAT}:
+                self._writer_id = self.writer_id
+                self._is_idle = bool(data.get("idle"))
+                self._said_at = self._clock()
+
+    @property
+    def _has_begun(self) -> bool:
+        return self._writer_id == self.writer_id  # else it is a child that has said nothing yet
+
+    def _about(self, name: str, **more: Any) -> Said:
+        return about(name, self.writer_id, self.counter, **more)
+
+    def _reported(self) -> list[Said]:
+        return [each for report in self._reports for each in report()]
+
+
+def _version() -> str:
+    try:
+        return version("mnemoscope")
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,186 @@
+"""
+The roll: a small file for each process that has events to record, for as long as it lives.
+
+It says which writer the process is, how many events it is known to have counted, and how many it may
+have: that it writes before it goes beyond. And it is locked: the kernel lets go of the lock when
+the process dies, however it dies. So another process of the machine can be certain that it is gone,
+and declare what did not get into the log. The file is made with the first event, before its call
+returns; a process that ends in order removes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import logging
+import os
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+
+import orjson
+
+from ...telemetry.event.subject import SubjectKeys
+from ...telemetry.process.fork import reset_after_fork
+from ..record.keys import Keyring
+from ..store.departed import Departed
+
+logger = logging.getLogger("mnemoscope.audit")
+
+AHEAD = 256
+"""Events that a process may count until it has to write again that it may: 6 µs."""
+
+_SIZE_BYTES = 512
+_BEING_MADE_S = 60.0
+
+
+class Roll:
+    """
+    The entry of this process, and those of processes that are gone. Thread-safe.
+
+    Args:
+        path: Entries are beside it, each named after its writer.
+        ring: Entries are authenticated with a key of the current secret.
+        mode: The durability that this process was asked for.
+    """
+
+    def __init__(self, path: Path, ring: Keyring, mode: str) -> None:
+        self._path = path
+        self._ring = ring
+        self._mode = mode
+        self._fd = -1
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Leave the entry to the parent; a child makes its own with its first event."""
+        fd, self._fd = self._fd, -1
+        if fd != -1:
+            os.close(fd)
+        self._lock = Lock()
+        self._counter = self._at_most = 0
+        self._writer = ""
+
+    def grant(self, writer_id: str, number: int) -> int:
+        """
+        Let *writer_id* use *number* and some more, which its entry says from now on.
+
+        Where no entry can be made or written, there is none, and it may use them all the same.
+        """
+        with self._lock, suppress(OSError):
+            if self._writer != writer_id:
+                self._begin(writer_id)
+            self._at_most = max(self._at_most, number + AHEAD - 1)
+            self._write()
+        return number + AHEAD - 1
+
+    def note(self, counter: int) -> None:
+        """Note how many events were counted."""
+        with self._lock, suppress(OSError):
+            if counter > self._counter:
+                self._counter = counter
+                self._write()
+
+    def end(self, counter: int, *, is_said: bool) -> None:
+        """
+        End in order.
+
+        Args:
+            counter: Events that were counted.
+            is_said: Whether the log says so. If not, the entry stays, for another process to say.
+        """
+        with self._lock:
+            if self._fd == -1:
+                return
+            with suppress(OSError):
+                if is_said:
+                    self._of(self._writer).unlink(missing_ok=True)
+                else:
+                    self._counter = self._at_most = counter
+                    self._write(ended=True)
+            fd, self._fd = self._fd, -1
+            os.close(fd)
+
+    def gone(self) -> Iterator[Departed]:
+        """Yield the entries of processes that are gone; each is removed once it was handled."""
+        for path in sorted(self._path.parent.glob(f"{self._path.name}.*")):
+            with _locked(path) as fd:
+                if fd is None:
+                    continue
+                entry = self._read(fd)
+                if entry is not None:
+                    yield entry
+                    path.unlink(missing_ok=True)
+                elif _is_abandoned(fd):
+                    path.unlink(missing_ok=True)  # its process died before it had an event
+
+    # -- the file ----------------------------------------------------------------------------------
+
+    def _of(self, writer_id: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{writer_id}")
+
+    def _begin(self, writer_id: str) -> None:
+        self._writer = writer_id
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(self._of(writer_id), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def _write(self, *, ended: bool = False) -> None:
+        if self._fd == -1:
+            return
+        entry = Departed(self._writer, self._counter, self._at_most, self._mode, ended)
+        body = orjson.dumps([*entry])
+        text = b" ".join((self._ring.current_id.encode(), _mac(self._ring.current, body), body))
+        os.pwrite(self._fd, text.ljust(_SIZE_BYTES), 0)
+
+    def _read(self, fd: int) -> Departed | None:
+        text = os.pread(fd, _SIZE_BYTES, 0).rstrip()
+        with suppress(ValueError, TypeError):
+            return self._authentic(*text.split(b" ", 2)) if text else None
+        logger.error(
+            "an entry of the roll %s, of a process that is gone, was changed, or written with "
+            "another key: what it had counted cannot be told. Remove it to hear no more of it",
+            self._of("*"),
+        )
+        return None
+
+    def _authentic(self, key_id: bytes, mac: bytes, body: bytes) -> Departed:
+        keys = self._ring.get(key_id.decode())
+        if keys is None or not hmac.compare_digest(mac, _mac(keys, body)):
+            raise ValueError(key_id)
+        return Departed._make(orjson.loads(body))
+
+
+def _mac(keys: SubjectKeys, body: bytes) -> bytes:
+    return hmac.digest(keys.key("audit/roll"), body, "sha256").hex().encode()
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[int | None]:
+    """Return the file at *path*, if its process is gone; None: it is alive, or has been removed."""
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except OSError:
+        yield None
+        return
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield None
+            return
+        yield fd if os.fstat(fd).st_nlink else None
+    finally:
+        os.close(fd)
+
+
+def _is_abandoned(fd: int) -> bool:
+    found = os.fstat(fd)
+    return not found.st_size and time.time() - found.st_mtime > _BEING_MADE_S

@@ -1,0 +1,114 @@
+"""The declaration of what a writer that is gone had counted, and did not get into the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from ..database.database import WriteConnection
+from ..record.sequence_gaps import SequenceGap
+from ..record.writer_events import ENDED, STOPPED, about
+from .tables import LogTables
+
+GAP = "audit.gap"
+
+
+class Departed(NamedTuple):
+    """
+    What a writer that is certainly gone left behind about itself.
+
+    Attributes:
+        writer: Which one.
+        counter: Events that it is known to have counted.
+        at_most: Events that it may have counted.
+        mode: The durability that it was asked for.
+        ended: Whether it ended in order, but could not say so in the log.
+    """
+
+    writer: str
+    counter: int
+    at_most: int
+    mode: str
+    ended: bool
+
+
+def declare_departed(tables: LogTables, gone: Departed) -> int:
+    """
+    Declare the end of a writer, and the events that are missing of it.
+
+    Returns:
+        How many are missing for certain.
+
+    Raises:
+        AuditError: None of it was recorded.
+    """
+    writer = gone.writer
+    with tables.writing() as (connection, head):
+        gaps = list(_missing(connection, writer, gone.counter, from_one=not head.first_seq))
+        end = head
+        for each in gaps:
+            end = tables.note(connection, end, GAP, each.as_data())
+        more = {"mode": gone.mode} if gone.ended else {"mode": gone.mode, "at_most": gone.at_most}
+        said = about(STOPPED if gone.ended else ENDED, writer, gone.counter, **more)
+        tables.note(connection, end, *said)
+    return sum(each.events for each in gaps)
+
+
+def _missing(
+    connection: WriteConnection, writer: str, counter: int, *, from_one: bool
+) -> Iterator[SequenceGap]:
+    """
+    Yield the numbers of *writer* that are neither recorded nor declared as lost.
+
+    Args:
+        connection: The log's.
+        writer: Which one.
+        counter: The last number.
+        from_one: Whether retention has removed nothing: its first number is 1.
+    """
+    numbers = _recorded(connection, writer)
+    first: Any = connection.execute(
+        "SELECT min(writer_seq) FROM audit_event WHERE kind = 'operation' AND writer_id = ?",
+        (writer,),
+    ).fetchone()
+    at = 1 if from_one or first[0] is None else int(first[0])
+    known = sorted([*numbers, *_declared(connection, writer), (counter + 1, counter + 1)])
+    for start, stop in known:
+        if start > at:
+            yield SequenceGap(writer, at, min(start, counter + 1) - 1, "killed")
+        at = max(at, stop + 1)
+        if at > counter:
+            return
+
+
+def _recorded(connection: WriteConnection, writer: str) -> list[tuple[int, int]]:
+    rows = connection.stream(
+        "SELECT writer_seq FROM audit_event WHERE kind = 'operation' AND writer_id = ? "
+        "ORDER BY writer_seq",
+        (writer,),
+    )
+    return list(_intervals(number for (number,) in rows))
+
+
+def _intervals(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    start = last = None
+    for number in numbers:
+        if last is None or start is None or number != last + 1:
+            if start is not None and last is not None:
+                yield start, last
+            start = number
+        last = number
+    if start is not None and last is not None:
+        yield start, last
+
+
+def _declared(connection: WriteConnection, writer: str) -> Iterator[tuple[int, int]]:
+    rows: list[Any] = connection.execute(
+        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ?", (GAP,)
+    ).fetchall()
+    for (header,) in rows:
+        data = orjson.loads(header)["data"]
+        if data["writer"] == writer:
+            yield data["from_wseq"], data["to_wseq"]

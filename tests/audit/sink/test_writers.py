@@ -1,0 +1,387 @@
+"""What a process says of itself in the log, and what is found of one that is gone."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+
+import pytest
+
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.record.writer_events import (
+    ENDED,
+    HEARTBEAT,
+    HEARTBEAT_S,
+    IDLE_AFTER_S,
+    SILENT_AFTER_S,
+    STARTED,
+    STOPPED,
+)
+from mnemoscope.audit.sink.roll import AHEAD
+from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.verification.report import FindingKind
+from mnemoscope.audit.verification.whole import verify
+from mnemoscope.telemetry.delivery.drain import Drain
+
+NOW_US = 1_800_000_000_000_000
+
+
+class Clock:
+    """Seconds that stand still until they are moved, for both kinds of clock."""
+
+    def __init__(self):
+        self.now_s = 1_000.0
+
+    def __call__(self):
+        return self.now_s
+
+    def ns(self):
+        return NOW_US * 1_000 + int(self.now_s * 1e9)
+
+
+@dataclass
+class Process:
+    """A process of an application, as far as its audit trail goes."""
+
+    sink: AuditSink
+    drain: Drain
+    event: object
+    emitted: list = field(default_factory=list)
+
+    def emit(self, count=1):
+        """Count so many events, and write none of them."""
+        made = [
+            self.event(writer_id=self.drain.writer_id, writer_seq=self.drain.next_seq())
+            for _ in range(count)
+        ]
+        self.emitted += made
+        return made
+
+    def write(self, count=1):
+        """Count so many events and write them."""
+        self.sink.write(self.emit(count))
+
+    def die(self):
+        """Be killed: the kernel closes the files."""
+        self.sink._roll.forked()
+        if self.sink.spool is not None:
+            self.sink.spool.close()
+        self.sink.log.close()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def start(tmp_path, path, subject_keys, event_factory, clock):
+    made = []
+
+    def started(mode="fail_open", folder=None):
+        log = AuditLog(path, subject_keys, clock_ns=clock.ns)
+        spool = Spool((folder or tmp_path / "spool") / "audit.spool", log.ring)
+        sink = AuditSink(log, spool, mode=mode, clock=clock)
+        sink._heartbeat.start = lambda: None  # the tests beat
+        drain = Drain([sink])
+        sink.attach(drain)
+        made.append(sink)
+        return Process(sink, drain, event_factory)
+
+    yield started
+    for each in made:
+        each.close(1.0)
+
+
+@pytest.fixture
+def said(path, subject_keys):
+    """Return the names and data of what the log says of writers."""
+
+    def found(*names):
+        log = AuditLog(path, subject_keys)
+        with log.reading() as snapshot:
+            rows = snapshot.execute(
+                "SELECT header FROM audit_event WHERE kind = 'log' ORDER BY seq"
+            )
+            known = [json.loads(header) for (header,) in rows]
+        return [(each["operation"], each["data"]) for each in known if each["operation"] in names]
+
+    return found
+
+
+@pytest.fixture
+def verified(path, subject_keys, clock):
+    """Return what `verify` finds."""
+
+    def found(after_s=0.0):
+        clock.now_s += after_s
+        log = AuditLog(path, subject_keys, clock_ns=clock.ns)
+        log.checkpoint_now()
+        found = verify(log)
+        log.close()
+        assert not found.findings[FindingKind.TAMPERED]
+        return found
+
+    return found
+
+
+def rolls(tmp_path):
+    return sorted((tmp_path / "spool").glob("audit.spool-roll.*"))
+
+
+class TestALife:
+    def test_it_begins_with_the_first_event_and_ends_in_order(self, start, said, verified):
+        """Its first batch says that it began, and what it was asked for; its end is said too."""
+        process = start("durable")
+        process.write(3)
+        process.sink.close(1.0)
+
+        (begun, first), (ended, last) = said(STARTED, HEARTBEAT, STOPPED)
+        assert (begun, ended) == (STARTED, STOPPED)
+        assert first.items() >= {"counter": 3, "mode": "durable"}.items()
+        assert last["counter"] == 3
+        found = verified(SILENT_AFTER_S * 2)
+        assert (found.state, found.writers["stopped"]) == ("ok", 1)
+
+    def test_a_process_without_an_event_writes_nothing(self, start, tmp_path, path):
+        """Neither into the log nor into a file."""
+        process = start()
+        process.sink.beat()
+        process.sink.close(1.0)
+
+        assert not path.exists()
+        assert rolls(tmp_path) == []
+
+    def test_heartbeats_come_with_events(self, start, said, clock):
+        """At most one in five seconds, in the transaction of the events; none without events."""
+        process = start()
+        for _ in range(11):
+            process.write()
+            process.sink.beat()
+            clock.now_s += HEARTBEAT_S / 4
+
+        assert [data["counter"] for _name, data in said(HEARTBEAT)] == [5, 9]
+
+    def test_it_says_once_that_it_is_idle(self, start, said, verified, clock):
+        """Then its silence means nothing, until the next event, with which it is back."""
+        process = start()
+        process.write(2)
+        for _ in range(5):
+            clock.now_s += IDLE_AFTER_S
+            process.sink.beat()
+        assert [data["idle"] for _name, data in said(HEARTBEAT)] == [True]
+        found = verified(SILENT_AFTER_S * 10)
+        assert (found.state, found.writers["idle"]) == ("ok", 1)
+        process.write()
+
+        assert [data["idle"] for _name, data in said(HEARTBEAT)] == [True, False]
+        found = verified()
+        assert (found.state, found.writers["writing"]) == ("ok", 1)
+
+    def test_what_else_there_is_to_say_goes_along(self, start, said, clock):
+        """Others may add events of their own to each heartbeat, and to the end."""
+        process = start()
+        process.sink.reports.append(lambda: [("writer.deliveries", {"otlp": 1})])
+        process.write()
+        clock.now_s += HEARTBEAT_S
+        process.write()
+        process.sink.close(1.0)
+
+        assert said("writer.deliveries") == [("writer.deliveries", {"otlp": 1})] * 2
+
+    def test_the_last_events_are_declared_at_the_end(self, start, said, verified):
+        """What was counted and never came, with nothing after it to show the gap."""
+        process = start()
+        process.write(2)
+        process.emit(3)
+        process.sink.close(1.0)
+
+        ((_name, gap),) = said("audit.gap")
+        assert (gap["from_wseq"], gap["to_wseq"]) == (3, 5)
+        assert verified().state == "loss"
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+    def test_a_child_is_a_writer_of_its_own(self, start, said, verified, tmp_path):
+        """It counts from one, says that it began, and leaves the parent's entry alone."""
+        process = start()
+        process.write(2)
+        child = os.fork()
+        if not child:
+            try:
+                process.write(3)
+                process.sink.close(1.0)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert len(rolls(tmp_path)) == 1
+        process.write()
+        process.sink.close(1.0)
+
+        counted = {data["writer"]: data["counter"] for _name, data in said(STOPPED)}
+        assert sorted(counted.values()) == [3, 3]
+        assert len(said(STARTED)) == 2
+        assert verified().state == "ok"
+
+
+class TestADeath:
+    def test_its_missing_events_are_declared_by_the_next(self, start, said, verified, tmp_path):
+        """The lock of its entry is free, so it is certainly gone: what it had counted is known."""
+        process = start()
+        process.write(2)
+        process.emit(3)
+        process.sink.beat()
+        process.die()
+        start().write()
+
+        ((_gap, gap), (_ended, ended)) = said("audit.gap", ENDED)
+        assert (gap["from_wseq"], gap["to_wseq"], gap["reason"]) == (3, 5, "killed")
+        assert (ended["counter"], ended["at_most"]) == (5, AHEAD)
+        found = verified()
+        assert (found.state, found.writers["killed"], found.lost) == ("loss", 1, 3)
+        assert f"at most {AHEAD - 5} more" in found.findings[FindingKind.LOSS][1]
+        assert len(rolls(tmp_path)) == 1  # of the one that lives
+
+    def test_one_that_never_got_into_the_log(self, start, said, verified):
+        """Killed before its first batch: that it was there is known all the same."""
+        process = start()
+        process.emit(7)
+        process.die()
+        start().write()
+
+        ((_name, ended),) = said(ENDED)
+        assert (ended["counter"], ended["at_most"]) == (0, AHEAD)
+        assert verified().state == "loss"
+
+    def test_it_writes_before_it_counts_on(self, start, said):
+        """However many it counted unseen, none is beyond what its entry said."""
+        process = start()
+        process.emit(AHEAD * 3 + 1)
+        process.die()
+        start().write()
+
+        ((_name, ended),) = said(ENDED)
+        assert ended["at_most"] == AHEAD * 4
+
+    def test_durable_events_that_are_all_there_are_no_loss(self, start, verified):
+        """Those that it counted without its calls being over are nobody's."""
+        process = start("durable")
+        process.write(2)
+        process.die()
+        start().write()
+
+        found = verified()
+        assert (found.state, found.writers["killed"]) == ("ok", 1)
+
+    def test_one_that_lives_is_left_alone(self, start, said, verified):
+        """Its lock is held."""
+        process = start()
+        process.write(2)
+        start().write()
+
+        assert said(ENDED) == []
+        assert verified().writers["writing"] == 2
+
+    def test_on_another_machine_it_falls_silent(self, start, verified, tmp_path):
+        """Nobody can be certain; `verify` says what is known, and that it is not all."""
+        process = start(folder=tmp_path / "elsewhere")
+        process.write(2)
+        process.die()
+        start().sink.probe()
+
+        assert verified(SILENT_AFTER_S - 1).state == "ok"
+        found = verified(2)
+        assert (found.state, found.writers["silent"]) == ("loss", 1)
+        (line,) = found.findings[FindingKind.LOSS]
+        assert "ended without saying so" in line
+        assert "2 events counted" in line
+
+    def test_what_is_missing_for_sure_of_a_silent_one(self, start, verified, tmp_path, clock):
+        """It had counted more than it could record."""
+        process = start(folder=tmp_path / "elsewhere")
+        process.write()
+        clock.now_s += HEARTBEAT_S
+        emitted = process.emit(4)
+        process.sink.write(emitted[:1])
+        process.die()
+
+        found = verified(SILENT_AFTER_S * 2)
+        assert "3 of them are missing for sure" in found.findings[FindingKind.LOSS][0]
+
+    def test_a_changed_entry_is_not_believed(self, start, said, tmp_path, caplog):
+        """Who lowers the count has no key; the entry stays, and is told."""
+        process = start()
+        process.write(3)
+        process.die()
+        (entry,) = rolls(tmp_path)
+        entry.write_bytes(entry.read_bytes().replace(b",3,256", b",1,256"))
+        start().write()
+
+        assert said(ENDED) == []
+        assert entry.exists()
+        assert "was changed" in caplog.text
+
+
+class TestTheSpool:
+    @pytest.fixture
+    def outage(self, path):
+        class Outage:
+            def __enter__(self):
+                path.parent.mkdir(exist_ok=True)
+                path.parent.rename(path.parent.with_name("aside"))
+                path.parent.touch()
+
+            def __exit__(self, *exc):
+                path.parent.unlink()
+                path.parent.with_name("aside").rename(path.parent)
+
+        return Outage()
+
+    def test_one_that_is_removed_shows(self, start, outage, verified, tmp_path):
+        """The acknowledged events of a killed durable process were in it: their number is known."""
+        with outage:
+            process = start("durable")
+            process.write(4)
+            process.die()
+        (tmp_path / "spool" / "audit.spool").unlink()
+        start().write()
+
+        found = verified()
+        assert (found.state, found.lost) == ("loss", 4)
+
+    def test_one_that_is_there_is_taken_over(self, start, outage, verified):
+        """Nothing is missing then."""
+        with outage:
+            process = start("durable")
+            process.write(4)
+            process.die()
+        start().write()
+
+        assert verified().state == "ok"
+
+    def test_a_process_that_began_before_the_outage(self, start, outage, verified, tmp_path):
+        """With the whole folder removed, that it fell silent is what is left to see."""
+        process = start("durable")
+        process.write()
+        with outage:
+            process.write(4)
+            process.die()
+        for each in (tmp_path / "spool").iterdir():
+            each.unlink()
+        start().write()
+
+        found = verified(SILENT_AFTER_S * 2)
+        assert found.writers["silent"] == 2
+        assert found.state == "loss"
+
+    def test_an_end_in_order_during_an_outage_is_said_later(self, start, outage, said, verified):
+        """By the process that takes the spool over."""
+        with outage:
+            process = start()
+            process.write(4)
+            process.sink.close(1.0)
+        start().write()
+
+        assert [data["counter"] for _name, data in said(STOPPED)] == [4]
+        assert verified().state == "ok"

@@ -130,6 +130,15 @@ class AuditLog:
         """
         return declare_departed(self.tables, gone)
 
+    def sign_end(self) -> None:
+        """
+        Sign the end of the log, if events were recorded from here since that was done.
+
+        Raises:
+            AuditError: It is not signed.
+        """
+        self.tables.sign_end()
+
     def checkpoint_now(self) -> str:
         """
         Sign the log as it is, keep the note and return it: C2SP checkpoint.

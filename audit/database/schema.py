@@ -146,6 +146,15 @@ TABLES = (
 _OLDEST = 2
 """Version 1 was never released: a plain table without seals."""
 
+HEADS = (
+    """
+    CREATE TABLE audit_head(           -- one row: the end of the log, signed; replaced as it grows
+      place INTEGER PRIMARY KEY,       -- 0
+      note TEXT NOT NULL)              -- C2SP signed note
+    """,
+)
+"""The migration since which the end of the log is signed whenever it moves."""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Few customers are merged into others: found without reading all of them.
     (
@@ -163,6 +172,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
           sealed BLOB NOT NULL)            -- nonce || AES-256-GCM
         """,
     ),
+    HEADS,
 )
 """Statements of the migration from each version to the next, the first from `_OLDEST`."""
 
@@ -170,6 +180,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 def newest_version() -> int:
     """Return the version that `TABLES` and all `MIGRATIONS` make."""
     return _OLDEST + len(MIGRATIONS)
+
+
+def heads_since() -> int:
+    """Return the version since which the end of the log is signed."""
+    return _OLDEST + 1 + MIGRATIONS.index(HEADS)
 
 
 def check_version(version: int, label: str) -> None:
@@ -215,7 +230,8 @@ def types_of(table: str, columns: tuple[str, ...], named: Callable[[str], str]) 
 
 
 def _typed_columns(table: str) -> list[tuple[str, str]]:
-    (statement,) = (each for each in TABLES if f"CREATE TABLE {table}(" in each)
+    made = (*TABLES, *HEADS)
+    (statement,) = (each for each in made if f"CREATE TABLE {table}(" in each)
     body = statement.partition("(")[2].rpartition(")")[0]
     lines = (line.partition("--")[0].split() for line in body.splitlines())
     return [

@@ -216,6 +216,7 @@ class AuditSink:
                 self._settle()
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
                     self._sign()
+                self.log.sign_end()
                 self._prune()
             except AuditError as exc:
                 self._failed(exc)

@@ -7,12 +7,13 @@ Checkpoints, customers, retention and erasure are built on this; `log.AuditLog` 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..database.database import Database, WriteConnection
+from ..database.errors import AuditError
 from ..record.keys import Keyring
 from ..record.sealing import Draft
 from .snapshot import Snapshot
@@ -75,6 +76,17 @@ class LogTables:
         ):
             yield connection, head
 
+    def sign_end(self) -> None:
+        """
+        Sign the end of the log, if events were recorded from here since that was done.
+
+        Raises:
+            AuditError: It is not signed.
+        """
+        if self._writer.unsigned and self._database.exists():
+            with self.writing():
+                pass
+
     def note(
         self, connection: WriteConnection, head: Head, name: str, data: Mapping[str, Any]
     ) -> Head:
@@ -121,7 +133,9 @@ class LogTables:
         return self._clock_ns() // 1_000
 
     def close(self) -> None:
-        """Close the connection that writes. The next use opens another."""
+        """Sign what was recorded, and close the connection that writes. The next use opens another."""
+        with suppress(AuditError):
+            self.sign_end()
         with self._guard:
             self._database.close()
 

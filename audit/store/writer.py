@@ -36,6 +36,7 @@ from ..record.sealing import (
     usage_values,
 )
 from ..record.subjects import CUSTOMER, NOBODY, Cipher, Subjects, nobody
+from .heads import HeadSigner
 
 _EVENT = columns_of("audit_event")
 _DETAIL = columns_of("audit_detail")
@@ -131,6 +132,8 @@ class Writer:
         self._retention_us = retention_us
         self._subjects = Subjects(ring)
         self._origin: str | None = None
+        self._end: Head | None = None
+        self._heads = HeadSigner(ring, clock_ns)
         self._references = References(bytes(_LOG_KEY_BYTES))
         self.writer_id = secrets.token_hex(8)
 
@@ -141,18 +144,34 @@ class Writer:
         Raises:
             AuditError: None of them was recorded, as far as can be known.
         """
-        with self.transaction() as (connection, head):
+        with self.transaction(signs_at_once=False) as (connection, head):
             fresh = _unrecorded(connection, drafts)
             size = self.seal(connection, head, fresh).size
         return Appended(len(fresh), size)
 
+    @property
+    def unsigned(self) -> int:
+        """Events that were recorded from here since the end of the log was signed from here."""
+        return self._heads.owed
+
     @contextmanager
-    def transaction(self) -> Generator[tuple[WriteConnection, Head]]:
-        """Return a connection that writes, and the end of the log, which is ours until it ends."""
+    def transaction(
+        self, *, signs_at_once: bool = True
+    ) -> Generator[tuple[WriteConnection, Head]]:
+        """
+        Return a connection that writes, and the end of the log, which is ours until it ends.
+
+        Args:
+            signs_at_once: Whether the new end is signed with it. Else when it is due: see `heads`.
+        """
         try:
             with self._database.writing() as connection:
-                yield connection, self._head(connection)
+                self._end = self._head(connection)
+                yield connection, self._end
+                origin, size, _operations, _leaf, frontier, *_rest = self._end
+                self._heads.sign(connection, origin, size, frontier, at_once=signs_at_once)
         except BaseException:
+            self._heads.forget()
             self._origin = None
             self._subjects.forget()
             raise
@@ -191,6 +210,8 @@ class Writer:
             "recorded_us = ?",
             head[1:6],
         )
+        self._end = head
+        self._heads.moved(len(drafts))
         return head
 
     def _number(
@@ -225,6 +246,7 @@ class Writer:
     def forked(self) -> None:
         """Be another writer in a child."""
         self.writer_id = secrets.token_hex(8)
+        self._heads.forget()
         self._origin = None
         self._subjects.forget()
 

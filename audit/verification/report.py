@@ -41,7 +41,7 @@ class Verification:
         gaps: How many gaps are declared, and how many events are *lost* in them.
         root: Merkle root of the whole log, in hexadecimal.
         origin: The log's name.
-        signed: Events that a checkpoint vouches for.
+        signed: Events that a signature vouches for: a checkpoint's, or that of the log's end.
         writers: How many said that they *stopped*; are *writing*, or *idle*; were found *killed*;
             fell *silent*.
         findings: What does not hold, by kind: the first of them, in words without personal data.
@@ -94,6 +94,8 @@ class Verification:
             f"{self.valid_checkpoints:,}/{self.checkpoints:,} checkpoints valid",
             f"{self.valid_events:,}/{self.events:,} events valid",
         ]
+        if self.size > self.signed:
+            parts.append(f"{self.size - self.signed:,} not signed yet")
         if self.details:
             parts.append(f"{self.valid_details:,}/{self.details:,} details valid")
         if self.erased:

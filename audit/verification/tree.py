@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..proof.merkle import Frontier, Subtree, Tile, subtrees
 from ..proof.note import parse_checkpoint, verified
+from ..store.heads import signed_us_of
 from ..store.snapshot import Snapshot
 
 
@@ -168,3 +169,10 @@ def check_from_elsewhere(note: str, notary: Notary, roots: dict[int, bytes]) -> 
     checked = notary.checked(note, roots)
     wrong = checked.wrong
     return checked._replace(wrong=wrong and f"a checkpoint kept elsewhere {wrong}")
+
+
+def check_head(note: str, notary: Notary, roots: dict[int, bytes]) -> CheckpointResult:
+    """Hold the signed end of the log against the tree."""
+    checked = notary.checked(note, roots)
+    wrong = checked.wrong or ("" if signed_us_of(note) is not None else "is another checkpoint")
+    return checked._replace(wrong=wrong and f"the signed end of the log {wrong}")

@@ -11,6 +11,7 @@ from ..database.schema import newest_version
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
 from ..proof.note import Signer
+from ..store.heads import stored_heads
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from .details import Details
@@ -35,11 +36,15 @@ from .tree import (
     StoredCheckpoint,
     TreeGrowth,
     check_from_elsewhere,
+    check_head,
     check_kept,
     kept_checkpoints,
     size_of,
 )
 from .writers import check_endings, undeclared, union
+
+SIGNED_WITHIN_S = 10.0
+"""Seconds after which an event that nothing signs is a finding: a writer signs within one."""
 
 Progress = Callable[[int], object]
 
@@ -163,7 +168,9 @@ class _Whole:
         """Check the sealed events, the tree over them, and the checkpoints."""
         snapshot, passed, elsewhere = self._snapshot, self._passed, self._options.checkpoints
         kept = kept_checkpoints(snapshot, 0 if self._is_all else self._since)
-        sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, elsewhere)]
+        heads = stored_heads(snapshot)
+        notes = [*(heads or ()), *elsewhere]
+        sizes = [snapshot.size, *(each.size for each in kept), *map(size_of, notes)]
         growth = self._grown(sizes)
         if each is None:
             self._walk(growth)
@@ -175,7 +182,12 @@ class _Whole:
         self.report.valid_events = passed.valid
         self._head(growth.frontier)
         self._writers()
-        self._checkpoints(kept, elsewhere, growth.roots)
+        for size in map(size_of, notes):
+            if 0 <= size < self._since:
+                growth.roots[size] = Prover(self._hashes, size).root()
+        notary = Notary(snapshot.origin, self._own_keys(), self._named_keys())
+        self._checkpoints(kept, elsewhere, notary, growth.roots)
+        self._signed_end(heads, notary, growth.roots)
 
     def _walk(self, growth: TreeGrowth) -> None:
         rows = self._snapshot.stream(SELECT, (self._since, self._snapshot.size))
@@ -287,20 +299,42 @@ class _Whole:
         )
 
     def _checkpoints(
-        self, kept: Sequence[StoredCheckpoint], elsewhere: Sequence[str], roots: dict[int, bytes]
+        self,
+        kept: Sequence[StoredCheckpoint],
+        elsewhere: Sequence[str],
+        notary: Notary,
+        roots: dict[int, bytes],
     ) -> None:
-        for size in map(size_of, elsewhere):
-            if 0 <= size < self._since:
-                roots[size] = Prover(self._hashes, size).root()
-        notary = Notary(self._snapshot.origin, self._own_keys(), self._named_keys())
         checked = [*(check_kept(each, notary, roots) for each in kept)]
         checked += [check_from_elsewhere(each, notary, roots) for each in elsewhere]
         covered = max((each.size for each in checked if each.is_own and not each.wrong), default=-1)
         self.report.signed = max(covered, 0)
         for each in checked:
             self._count_checkpoint(each, covered)
-        if covered < 0 and self._snapshot.size:
-            self.report.find(FindingKind.UNVERIFIABLE, "no valid checkpoint covers the log (yet)")
+
+    def _signed_end(
+        self, heads: Sequence[str] | None, notary: Notary, roots: dict[int, bytes]
+    ) -> None:
+        """Hold the signed end against the tree, and find events that are signed by nothing."""
+        report, snapshot = self.report, self._snapshot
+        for checked in (check_head(each, notary, roots) for each in heads or ()):
+            if checked.wrong:
+                report.tampered(checked.wrong)
+            elif checked.is_own:
+                report.signed = max(report.signed, checked.size)
+        if heads is not None and len(heads) != 1 and snapshot.size:
+            report.find(FindingKind.UNVERIFIABLE, "the end of the log is not signed (yet)")
+        unsigned = snapshot.size - report.signed
+        if unsigned > 0 and not self._is_new(report.signed):
+            what = f"{unsigned:,} events from {report.signed:,} on are not signed (yet)"
+            report.find(FindingKind.UNVERIFIABLE, what)
+
+    def _is_new(self, seq: int) -> bool:
+        """Return whether an event was recorded just now: it is signed in a moment."""
+        statement = "SELECT recorded_us FROM audit_event WHERE seq = ?"
+        found = _row(self._snapshot, statement, (seq,))
+        age_us = None if found is None else self._log.now_us() - found[0]
+        return age_us is not None and abs(age_us) <= SIGNED_WITHIN_S * 1e6
 
     def _count_checkpoint(self, checked: CheckpointResult, covered: int) -> None:
         self.report.checkpoints += 1

@@ -32,6 +32,7 @@ TABLES = {
     "audit_tile": ("level", "idx"),
     "audit_checkpoint": ("size", "created_us"),
     "audit_erasure": ("request",),
+    "audit_head": ("place",),
 }
 """All tables, and what tells their rows apart."""
 

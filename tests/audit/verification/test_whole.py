@@ -94,13 +94,17 @@ def test_a_hole_that_nobody_declared_is_said(log, event_factory):
     assert "1 events of writer 00000000000000aa" in found.findings["unverifiable"][0]
 
 
-def test_a_log_without_a_checkpoint_cannot_be_vouched_for(log, event_factory):
+def test_a_log_that_nothing_signs_cannot_be_vouched_for(log, event_factory):
     """Whoever wrote it may have written all of it anew."""
     log.append([event_factory()])
+    with log.tables.writing() as (connection, _head):
+        connection.execute("DELETE FROM audit_head")
+    with log.tables.writing() as (connection, _head):
+        connection.execute("DELETE FROM audit_head")
 
     found = verify(log)
     assert found.state == "unverifiable"
-    assert (found.valid_events, found.events) == (2, 2)
+    assert (found.valid_events, found.events, found.signed) == (2, 2, 0)
 
 
 def test_an_empty_log_is_in_order(log, event_factory):

@@ -53,6 +53,7 @@ class AuditLog:
         path: The file, where it is one.
         label: Its name in errors.
         ring: All its keys.
+        spool_path: The spool of this machine's processes, where it is known.
         tables: Its transactions, for the modules of this package.
 
     Raises:
@@ -74,6 +75,7 @@ class AuditLog:
         self.label = database.label
         self.ring = Keyring(keys, previous)
         self.retention_days = retention_days
+        self.spool_path: Path | None = None
         self.tables = LogTables(
             database,
             self.ring,
@@ -150,7 +152,7 @@ class AuditLog:
 
     def checkpoint(self, announce: Announce) -> tuple[str, int]:
         """
-        Sign the log as it is, and keep the note once *announce* has sent it elsewhere.
+        Sign the log as it is, at intervals; have *announce* send each note, and keep some.
 
         Returns:
             The note, and the size of the log.
@@ -158,7 +160,7 @@ class AuditLog:
         Raises:
             AuditError: It was not kept.
         """
-        return checkpoints.sign(self.tables, announce)
+        return checkpoints.sign(self.tables, announce, is_regular=True)
 
     def prune(self, *, at_once: bool = True) -> int:
         """

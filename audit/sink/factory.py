@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...telemetry.delivery.registry import SinkContext
 from ..log import AuditLog
 from ..record.keys import parse_previous
@@ -12,8 +14,7 @@ from .spool import Spool, spool_name
 def build(context: SinkContext) -> AuditSink:
     """Build the sink with its log, its spool and regular checkpoints."""
     settings, log = context.settings, open_log(context)
-    path = settings["audit_spool"] or context.data_folder / spool_name(_url(context))
-    spool = Spool(path, log.ring, settings["audit_spool_max_bytes"])
+    spool = Spool(_spool_path(context), log.ring, settings["audit_spool_max_bytes"])
     mode = settings["audit_mode"]
     sink = AuditSink(log, spool, mode=mode, checkpoint_every_s=CHECKPOINT_EVERY_S)
     sink.key_made = context.key_made
@@ -31,9 +32,16 @@ def open_log(context: SinkContext) -> AuditLog:
     previous = parse_previous(given.get_secret_value() if given is not None else "")
     days = context.settings["audit_retention_days"]
     try:
-        return AuditLog(_url(context), context.keys, previous=previous, retention_days=days)
+        log = AuditLog(_url(context), context.keys, previous=previous, retention_days=days)
     except ValueError as exc:
         raise ValueError(f"MNEMOSCOPE_AUDIT_URL: {exc}") from exc
+    log.spool_path = _spool_path(context)
+    return log
+
+
+def _spool_path(context: SinkContext) -> Path:
+    given: Path | None = context.settings["audit_spool"]
+    return given or context.data_folder / spool_name(_url(context))
 
 
 def _url(context: SinkContext) -> str:

@@ -25,12 +25,12 @@ from ..log import AuditLog
 from ..record.sealing import Draft, draft, log_draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..store.checkpoints import Announce, nowhere
+from ..store.roll import Roll, roll_beside
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .presence import Presence, Report, Said
-from .roll import Roll
 from .spool import Spool
 
 CHECKPOINT_EVERY = 4_096
@@ -109,8 +109,7 @@ class AuditSink:
         numbers = drain.numbers
         self._presence = Presence(numbers, self._mode, self.reports, self._clock)
         if self.spool is not None:
-            path = self.spool.path
-            roll = Roll(path.with_name(f"{path.name}-roll"), self.log.ring, self._mode)
+            roll = Roll(roll_beside(self.spool.path), self.log.ring, self._mode)
             numbers.grant = roll.grant
             self._roll = roll
 

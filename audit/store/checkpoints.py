@@ -14,6 +14,9 @@ from .writer import signer_of
 Announce = Callable[[str], Sequence[str]]
 """Sends a note elsewhere; returns where."""
 
+KEPT_EVERY, KEPT_EVERY_US = 4_096, 3_600 * 1_000_000
+"""Of checkpoints that are made at intervals one is kept after so many events, or so long."""
+
 _COLUMNS = ("size", "created_us", "root", "note", "key_id", "anchors")
 
 
@@ -22,13 +25,17 @@ def nowhere(_note: str) -> Sequence[str]:
     return ()
 
 
-def sign(tables: LogTables, announce: Announce = nowhere) -> tuple[str, int]:
+def sign(
+    tables: LogTables, announce: Announce = nowhere, *, is_regular: bool = False
+) -> tuple[str, int]:
     """
     Sign the log as it is, and keep the note.
 
     Args:
         tables: The log's.
         announce: Sends the note elsewhere, so that whoever rewrites the log is found out.
+        is_regular: Whether there will be another one soon, so that only some are kept: all have
+            been sent elsewhere, and the end of the log is signed besides.
 
     Returns:
         The note, and the size of the log.
@@ -40,12 +47,15 @@ def sign(tables: LogTables, announce: Announce = nowhere) -> tuple[str, int]:
         root = Frontier.from_bytes(head.size, head.frontier).root()
         signer = signer_of(head.origin, tables.ring)
         note = signer.sign(checkpoint_text(head.origin, head.size, root))
-        newest: Any = connection.execute(
-            "SELECT max(created_us) FROM audit_checkpoint WHERE size = ?", (head.size,)
+        found: Any = connection.execute(
+            "SELECT max(size), max(created_us) FROM audit_checkpoint"
         ).fetchone()
         # Two processes may sign the same size in the same microsecond.
-        created_us = max(tables.now_us(), (newest[0] or 0) + 1)
+        newest_size, newest_us = found[0] or 0, found[1] or 0
+        created_us = max(tables.now_us(), newest_us + 1)
         anchors = json_text(list(announce(note)))
-        row = (head.size, created_us, root, note, signer.key_id, anchors)
-        connection.insert("audit_checkpoint", _COLUMNS, [row])
+        is_near = head.size - newest_size < KEPT_EVERY and created_us - newest_us < KEPT_EVERY_US
+        if not (is_regular and is_near):
+            row = (head.size, created_us, root, note, signer.key_id, anchors)
+            connection.insert("audit_checkpoint", _COLUMNS, [row])
     return note, head.size

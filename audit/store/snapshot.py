@@ -18,6 +18,7 @@ from ..record.references import References
 from ..record.rows import StoredEvent
 from ..record.sealing import bound
 from ..record.subjects import NOBODY, Ciphers, aliases_of, family, nobody, uids_by_alias
+from .heads import signed_us_of, stored_heads
 
 SELECT = (
     "SELECT e.seq, e.header, e.leaf, d.subject_uid, d.salt, d.sealed "
@@ -143,7 +144,8 @@ class Snapshot(Moment):
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
         newest: Any = self.execute("SELECT max(created_us) FROM audit_checkpoint").fetchone()
-        return None if newest[0] is None else int(newest[0])
+        moments = [newest[0], *map(signed_us_of, stored_heads(self) or ())]
+        return max((each for each in moments if each is not None), default=None)
 
     def known_by_previous_keys(self) -> int:
         """Return how many customers have not been seen since the current secret is in use."""

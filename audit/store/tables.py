@@ -133,7 +133,7 @@ class LogTables:
         return self._clock_ns() // 1_000
 
     def close(self) -> None:
-        """Sign what was recorded, and close the connection that writes. The next use opens another."""
+        """Sign the end, and close the connection that writes. The next use opens another."""
         with suppress(AuditError):
             self.sign_end()
         with self._guard:

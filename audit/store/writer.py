@@ -155,9 +155,7 @@ class Writer:
         return self._heads.owed
 
     @contextmanager
-    def transaction(
-        self, *, signs_at_once: bool = True
-    ) -> Generator[tuple[WriteConnection, Head]]:
+    def transaction(self, *, signs_at_once: bool = True) -> Generator[tuple[WriteConnection, Head]]:
         """
         Return a connection that writes, and the end of the log, which is ours until it ends.
 

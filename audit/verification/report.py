@@ -102,6 +102,9 @@ class Verification:
             parts.append(f"{self.erased:,} details erased")
         if self.gaps:
             parts.append(f"{self.gaps:,} declared gaps ({self.lost:,} events)")
+        at_work = self.writers["writing"] + self.writers["idle"]
+        if at_work:
+            parts.append(f"{at_work:,} writers at work")
         return ", ".join(parts)
 
     def as_document(self) -> dict[str, Any]:

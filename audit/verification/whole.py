@@ -6,12 +6,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ...telemetry.files.file_lock import lockable_files
 from ..database.errors import AuditError, KeyMissingError
 from ..database.schema import newest_version
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
 from ..proof.note import Signer
 from ..store.heads import stored_heads
+from ..store.roll import NOBODY, Roll, Standing, roll_beside
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from .details import Details
@@ -41,7 +43,7 @@ from .tree import (
     kept_checkpoints,
     size_of,
 )
-from .writers import check_endings, undeclared, union
+from .writers import Endings, check_endings, undeclared, union
 
 SIGNED_WITHIN_S = 10.0
 """Seconds after which an event that nothing signs is a finding: a writer signs within one."""
@@ -74,13 +76,15 @@ def verify(
         AuditError: The log cannot be read.
         ValueError: There is no event *since*.
     """
+    # Read before the log: who ends in between is in the log.
+    spool = log.spool_path
+    standing = Roll(roll_beside(spool), log.ring).standing() if spool is not None else NOBODY
     with log.reading() as snapshot:
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
         counted_once = _ProgressOnce(progress)
-        options = VerifyOptions(
-            max(since, snapshot.first_seq), checkpoints, with_details, counted_once
-        )
+        first = max(since, snapshot.first_seq)
+        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing)
         least = LEAST if with_details else LEAST * LESS_WORK
         if jobs > 1 and snapshot.size - options.since >= least:
             try:
@@ -98,6 +102,7 @@ class VerifyOptions(NamedTuple):
     checkpoints: Sequence[str] = ()
     with_details: bool = True
     progress: Progress = lambda _done: None
+    standing: Standing = NOBODY
 
 
 def report_of(
@@ -289,14 +294,16 @@ class _Whole:
                 report.find(
                     FindingKind.LOSS, f"writer {gap.writer} lost {lost:,} events, and declared them"
                 )
-        check_endings(
-            passed.words,
+        spool = self._log.spool_path
+        known = Endings(
             passed.writers,
             gaps,
+            self._options.standing,
+            has_spool=spool is not None and bool(lockable_files(spool)),
             now_us=self._log.now_us(),
-            report=report,
             is_all=not self._since,
         )
+        check_endings(passed.words, known, report)
 
     def _checkpoints(
         self,
@@ -317,11 +324,12 @@ class _Whole:
     ) -> None:
         """Hold the signed end against the tree, and find events that are signed by nothing."""
         report, snapshot = self.report, self._snapshot
-        for checked in (check_head(each, notary, roots) for each in heads or ()):
-            if checked.wrong:
-                report.tampered(checked.wrong)
-            elif checked.is_own:
-                report.signed = max(report.signed, checked.size)
+        for each in heads or ():
+            end = check_head(each, notary, roots)
+            if end.wrong:
+                report.tampered(end.wrong)
+            elif end.is_own:
+                report.signed = max(report.signed, end.size)
         if heads is not None and len(heads) != 1 and snapshot.size:
             report.find(FindingKind.UNVERIFIABLE, "the end of the log is not signed (yet)")
         unsigned = snapshot.size - report.signed

@@ -13,6 +13,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED
+from ..store.departed import Departed
+from ..store.roll import Standing
 from .report import FindingKind, Verification
 
 
@@ -148,43 +150,90 @@ def later_words(before: LastWords | None, later: LastWords) -> LastWords:
     return later._replace(mode=later.mode or before.mode, counter=counter)
 
 
-def check_endings(
-    words: Mapping[str, LastWords],
-    writers: Writers,
-    gaps: list[MissingRange],
-    *,
-    now_us: int,
-    report: Verification,
-    is_all: bool,
-) -> None:
+class Endings(NamedTuple):
+    """
+    What the ends of writers are judged by.
+
+    Attributes:
+        writers: What each has recorded.
+        gaps: What is declared as lost: a `union`.
+        standing: Who lives on this machine, and who is gone.
+        has_spool: Whether events wait in a spool of this machine.
+        now_us: The time, microseconds since 1970 UTC.
+        is_all: Whether *writers* has everything that was recorded.
+    """
+
+    writers: Writers
+    gaps: list[MissingRange]
+    standing: Standing
+    has_spool: bool
+    now_us: int
+    is_all: bool
+
+    def last_of(self, writer: str) -> int:
+        """Return the highest number of *writer*."""
+        return self.writers.last_of(writer)
+
+    def missing(self, writer: str, counter: int) -> int:
+        """Return how many events are missing after the last one, up to *counter*."""
+        last = self.last_of(writer)
+        if last >= counter or not (last or self.is_all):
+            return 0
+        return undeclared(MissingRange(writer, last + 1, counter), self.gaps)
+
+
+def check_endings(words: Mapping[str, LastWords], known: Endings, report: Verification) -> None:
     """
     Find the writers that did not end in order, and the events that they did not get to record.
 
     Args:
         words: What each said last.
-        writers: What each has recorded.
-        gaps: What is declared as lost: a `union`.
-        now_us: The time, microseconds since 1970 UTC.
+        known: What else is known of them.
         report: Takes what is found.
-        is_all: Whether *writers* has everything that was recorded.
     """
+    alive, gone = known.standing.alive, dict(known.standing.gone)
     for writer, said in sorted(words.items(), key=lambda pair: pair[1].said_us):
-        last = writers.last_of(writer)
-        tail = MissingRange(writer, last + 1, said.counter)
-        missing = undeclared(tail, gaps) if tail.size > 0 and (last or is_all) else 0
+        missing = known.missing(writer, said.counter)
+        departed = gone.pop(writer, None)
         if said.name == STOPPED:
             report.writers["stopped"] += 1
             _not_declared(report, writer, missing)
         elif said.name == ENDED:
-            _killed(report, writer, said, last=last, missing=missing)
+            report.writers["killed"] += 1
+            _not_declared(report, writer, missing)
+            _killed(report, writer, said, last=known.last_of(writer))
+        elif departed is not None:
+            _departed(report, departed, known)
         elif said.is_idle:
             report.writers["idle"] += 1
             _not_declared(report, writer, missing)
-        elif now_us - said.said_us <= SILENT_AFTER_S * 1e6:
+        elif writer in alive or known.now_us - said.said_us <= SILENT_AFTER_S * 1e6:
             report.writers["writing"] += 1
         else:
             report.writers["silent"] += 1
             report.find(FindingKind.LOSS, _silent(writer, said, missing))
+    for departed in gone.values():
+        _departed(report, departed, known)
+
+
+def _departed(report: Verification, gone: Departed, known: Endings) -> None:
+    """Find what is missing of a process of this machine that nobody has declared yet."""
+    report.writers["stopped" if gone.ended else "killed"] += 1
+    last = known.last_of(gone.writer)
+    missing = known.missing(gone.writer, gone.counter)
+    later = 0 if _is_durable(gone.mode) else max(0, gone.at_most - max(gone.counter, last))
+    if not (missing or later):
+        return
+    if known.has_spool:
+        kind, where = (
+            FindingKind.UNVERIFIABLE,
+            "may be in the spool, for the next process to record",
+        )
+    else:
+        kind, where = FindingKind.LOSS, "are lost"
+    how = "has ended" if gone.ended else "was killed"
+    what = f"{missing:,} events are missing for sure, and at most {later:,} more: they {where}"
+    report.find(kind, f"writer {gone.writer} {how}: {what}")
 
 
 def _not_declared(report: Verification, writer: str, missing: int) -> None:
@@ -193,9 +242,7 @@ def _not_declared(report: Verification, writer: str, missing: int) -> None:
         report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
 
 
-def _killed(report: Verification, writer: str, said: LastWords, *, last: int, missing: int) -> None:
-    report.writers["killed"] += 1
-    _not_declared(report, writer, missing)
+def _killed(report: Verification, writer: str, said: LastWords, *, last: int) -> None:
     later = max(0, (said.at_most or 0) - max(said.counter, last))
     if later and not _is_durable(said.mode):
         known = f"it had counted {said.counter:,} events for certain"

@@ -106,7 +106,7 @@ def write_for_ever(url: str | Path, folder: Path, mode: str, told: mmap.mmap) ->
 
 
 def killed(url: str | Path, folder: Path, mode: str, life_s: float) -> dict[str, int]:
-    """Let writers live for a while after their first event, kill them; return what each was told."""
+    """Let writers live a while after their first event, kill them; return what each was told."""
     told = [mmap.mmap(-1, 4_096) for _ in range(WRITERS)]
     children: list[int] = []
     for each in told:
@@ -134,7 +134,7 @@ def kill_writers(url: str | Path, folder: Path, mode: str, rounds: int, seed: in
     draw = random.Random(seed)  # noqa: S311 - not secret
     tally, began = WriterTally(mode, rounds), time.monotonic()
     for _ in range(rounds):
-        life_s = draw.choice((0.0, draw.uniform(0.0, 0.1), draw.uniform(0.0, 0.8)))
+        life_s = draw.choice((0.0, draw.uniform(0.0, 0.1), draw.uniform(0.0, 1.5)))
         tally.by_writer.update(killed(url, folder, mode, life_s))
     come_after(url, folder)
     look(url, tally)

@@ -130,10 +130,16 @@ def _show(found: Verification) -> None:
     print(f"{_WORDS[found.state]}: {found.verdict()}")  # noqa: T201 - the answer, for scripts too
     for kind in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS):
         for each in found.findings[kind][:_SHOWN]:
-            say(f"{kind.value}: {each}")
+            _tell(f"{kind.value}: {each}")
         more = found.counts[kind] - _SHOWN
         if more > 0:
-            say(f"{kind.value}: and {more:,} more; see --json")
+            _tell(f"{kind.value}: and {more:,} more; see --json")
+
+
+def _tell(line: str) -> None:
+    """Print *line* on standard error, broken between words where a person reads it."""
+    error = Console(stderr=True, highlight=False)
+    error.print(line, markup=False, soft_wrap=not error.is_terminal)
 
 
 def _verify_bundle(path: Path, key: str | None, *, json: bool) -> int:

@@ -30,7 +30,7 @@ def test_it_counts_what_is_recorded(sink, path, event_factory):
     sink.write([event_factory()])
 
     assert isinstance(sink, Checkable)
-    assert said == f"2 events in {path}"
+    assert said == f"2 events in {path}, signed 0 s ago"
     assert sink.check(1.0) == f"3 events in {path}"
 
 

@@ -453,17 +453,30 @@ class TestGaps:
 class TestCheckpoints:
     def test_the_log_is_signed_also_when_idle(self, make_sink, event_factory, clock):
         """Its silence means something: nobody could have signed meanwhile."""
-        sink = make_sink(every_s=CHECKPOINT_EVERY_S)
+        sink, announced = make_sink(every_s=CHECKPOINT_EVERY_S), []
+        sink.announce = lambda note: announced.append(note) or ("other",)
         sink.write([event_factory()])
         for _ in range(3):
             clock.now_s += CHECKPOINT_EVERY_S
             sink.beat()
             sink.beat()
 
+        assert [parse_checkpoint(note).size for note in announced] == [2, 2, 2]
+
+    def test_one_an_hour_is_kept(self, make_sink, event_factory, clock):
+        """All are sent elsewhere; an idle process does not fill the database with them."""
+        sink = make_sink(
+            every_s=CHECKPOINT_EVERY_S,
+            clock_ns=lambda: 1_800_000_000_000_000_000 + int(clock.now_s * 1e9),
+        )
+        sink.write([event_factory()])
+        for _ in range(150):
+            clock.now_s += CHECKPOINT_EVERY_S
+            sink.beat()
+
         with sink.log.reading() as snapshot:
-            found = snapshot.execute("SELECT size, note FROM audit_checkpoint").fetchall()
-        assert [size for size, _note in found] == [2, 2, 2]
-        assert {parse_checkpoint(note).size for _size, note in found} == {2}
+            found = snapshot.execute("SELECT size FROM audit_checkpoint").fetchall()
+        assert found == [(2,)] * 3
 
     def test_many_events_are_not_waited_for(self, make_sink, event_factory):
         """Every 4,096 events there is a signature."""

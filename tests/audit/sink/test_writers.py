@@ -18,9 +18,9 @@ from mnemoscope.audit.record.writer_events import (
     STARTED,
     STOPPED,
 )
-from mnemoscope.audit.sink.roll import AHEAD
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.store.roll import AHEAD
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.delivery.drain import Drain
@@ -115,9 +115,10 @@ def said(path, subject_keys):
 def verified(path, subject_keys, clock):
     """Return what `verify` finds."""
 
-    def found(after_s=0.0):
+    def found(after_s=0.0, spool=None):
         clock.now_s += after_s
         log = AuditLog(path, subject_keys, clock_ns=clock.ns)
+        log.spool_path = spool
         log.checkpoint_now()
         found = verify(log)
         log.close()
@@ -283,6 +284,29 @@ class TestADeath:
         assert said(ENDED) == []
         assert verified().writers["writing"] == 2
 
+    def test_verify_sees_it_before_another_process_comes(self, start, verified, tmp_path):
+        """On the machine where it was, and leaves to the next process what is to be recorded."""
+        process = start()
+        process.write(2)
+        process.emit(3)
+        process.sink.beat()
+        process.die()
+
+        for _ in range(2):
+            found = verified(spool=tmp_path / "spool" / "audit.spool")
+            assert (found.state, found.writers["killed"]) == ("loss", 1)
+            (line,) = found.findings[FindingKind.LOSS]
+            assert f"3 events are missing for sure, and at most {AHEAD - 5} more" in line
+        assert len(rolls(tmp_path)) == 1
+
+    def test_verify_knows_who_lives(self, start, verified, tmp_path):
+        """However long it has had nothing to say: its lock is held."""
+        process = start()
+        process.write(2)
+
+        found = verified(SILENT_AFTER_S * 2, spool=tmp_path / "spool" / "audit.spool")
+        assert (found.state, found.writers["writing"]) == ("ok", 1)
+
     def test_on_another_machine_it_falls_silent(self, start, verified, tmp_path):
         """Nobody can be certain; `verify` says what is known, and that it is not all."""
         process = start(folder=tmp_path / "elsewhere")
@@ -344,7 +368,11 @@ class TestTheSpool:
             process = start("durable")
             process.write(4)
             process.die()
-        (tmp_path / "spool" / "audit.spool").unlink()
+        start(folder=tmp_path / "elsewhere").write()
+        spool = tmp_path / "spool" / "audit.spool"
+        assert verified(spool=spool).state == "unverifiable"
+        spool.unlink()
+        assert verified(spool=spool).state == "loss"
         start().write()
 
         found = verified()

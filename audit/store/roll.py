@@ -1,11 +1,11 @@
 """
 The roll: a small file for each process that has events to record, for as long as it lives.
 
-It says which writer the process is, how many events it is known to have counted, and how many it may
-have: that it writes before it goes beyond. And it is locked: the kernel lets go of the lock when
-the process dies, however it dies. So another process of the machine can be certain that it is gone,
-and declare what did not get into the log. The file is made with the first event, before its call
-returns; a process that ends in order removes it.
+It says which writer the process is, how many events it is known to have counted, and how many it
+may have: that it writes before it goes beyond. And it is locked: the kernel lets go of the lock
+when the process dies, however it dies. So another process of the machine can be certain that it is
+gone, and declare what did not get into the log. The file is made with the first event, before its
+call returns; a process that ends in order removes it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 import orjson
 
 from ...telemetry.event.subject import SubjectKeys
 from ...telemetry.process.fork import reset_after_fork
 from ..record.keys import Keyring
-from ..store.departed import Departed
+from .departed import Departed
 
 logger = logging.getLogger("mnemoscope.audit")
 
@@ -36,17 +37,38 @@ _SIZE_BYTES = 512
 _BEING_MADE_S = 60.0
 
 
+class Standing(NamedTuple):
+    """
+    Who has an entry.
+
+    Attributes:
+        gone: Processes that are gone, of which the log says nothing yet, by writer.
+        alive: The writers that are alive.
+    """
+
+    gone: dict[str, Departed]
+    alive: frozenset[str]
+
+
+NOBODY = Standing({}, frozenset())
+
+
+def roll_beside(spool: Path) -> Path:
+    """Return where the roll is of processes with that spool."""
+    return spool.with_name(f"{spool.name}-roll")
+
+
 class Roll:
     """
     The entry of this process, and those of processes that are gone. Thread-safe.
 
     Args:
-        path: Entries are beside it, each named after its writer.
+        path: Entries are beside it, each named after its writer: see `roll_beside`.
         ring: Entries are authenticated with a key of the current secret.
         mode: The durability that this process was asked for.
     """
 
-    def __init__(self, path: Path, ring: Keyring, mode: str) -> None:
+    def __init__(self, path: Path, ring: Keyring, mode: str = "") -> None:
         self._path = path
         self._ring = ring
         self._mode = mode
@@ -105,18 +127,34 @@ class Roll:
 
     def gone(self) -> Iterator[Departed]:
         """Yield the entries of processes that are gone; each is removed once it was handled."""
-        for path in sorted(self._path.parent.glob(f"{self._path.name}.*")):
-            with _locked(path) as fd:
-                if fd is None:
+        for path in self._paths():
+            with _opened(path) as fd:
+                if fd is None or not _is_free(fd):
                     continue
                 entry = self._read(fd)
                 if entry is not None:
                     yield entry
                     path.unlink(missing_ok=True)
-                elif _is_abandoned(fd):
-                    path.unlink(missing_ok=True)  # its process died before it had an event
+
+    def standing(self) -> Standing:
+        """Return whose entries there are, of the living and of those that are gone."""
+        gone: dict[str, Departed] = {}
+        alive: set[str] = set()
+        for path in self._paths():
+            with _opened(path) as fd:
+                entry = None if fd is None else self._read(fd)
+                if fd is None or entry is None:
+                    continue
+                if _is_free(fd):
+                    gone[entry.writer] = entry
+                else:
+                    alive.add(entry.writer)
+        return Standing(gone, frozenset(alive))
 
     # -- the file ----------------------------------------------------------------------------------
+
+    def _paths(self) -> list[Path]:
+        return sorted(self._path.parent.glob(f"{self._path.name}.*"))
 
     def _of(self, writer_id: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{writer_id}")
@@ -163,24 +201,28 @@ def _mac(keys: SubjectKeys, body: bytes) -> bytes:
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[int | None]:
-    """Return the file at *path*, if its process is gone; None: it is alive, or has been removed."""
-    try:
-        fd = os.open(path, os.O_RDWR)
-    except OSError:
+def _opened(path: Path) -> Generator[int | None]:
+    """Return the file at *path*; None where it is gone, or has nothing in it."""
+    fd = None
+    with suppress(OSError):
+        fd = os.open(path, os.O_RDONLY)
+    if fd is None:
         yield None
         return
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield None
-            return
-        yield fd if os.fstat(fd).st_nlink else None
+        # What is locked only afterwards by whoever made it is empty until then.
+        found = os.fstat(fd)
+        if not found.st_size and time.time() - found.st_mtime > _BEING_MADE_S:
+            path.unlink(missing_ok=True)  # its process died before it had an event
+        yield fd if found.st_size else None
     finally:
         os.close(fd)
 
 
-def _is_abandoned(fd: int) -> bool:
-    found = os.fstat(fd)
-    return not found.st_size and time.time() - found.st_mtime > _BEING_MADE_S
+def _is_free(fd: int) -> bool:
+    """Lock a file; False: its process is alive, or another one has removed it by now."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return os.fstat(fd).st_nlink > 0

@@ -25,7 +25,6 @@ from .record.sealing import Draft, draft
 from .store import checkpoints, retention
 from .store.checkpoints import Announce
 from .store.customers import Customers
-from .store.departed import Departed, declare_departed
 from .store.snapshot import Snapshot
 from .store.tables import LogTables
 from .store.tree import StoredHashes
@@ -119,27 +118,6 @@ class AuditLog:
         """
         with self.tables.writing() as (connection, head):
             return self.tables.note(connection, head, name, data).size - 1
-
-    def declare_departed(self, gone: Departed) -> int:
-        """
-        Declare the end of a writer that is certainly gone, and the events that are missing of it.
-
-        Returns:
-            How many are missing for certain.
-
-        Raises:
-            AuditError: None of it was recorded.
-        """
-        return declare_departed(self.tables, gone)
-
-    def sign_end(self) -> None:
-        """
-        Sign the end of the log, if events were recorded from here since that was done.
-
-        Raises:
-            AuditError: It is not signed.
-        """
-        self.tables.sign_end()
 
     def checkpoint_now(self) -> str:
         """

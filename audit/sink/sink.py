@@ -25,6 +25,7 @@ from ..log import AuditLog
 from ..record.sealing import Draft, draft, log_draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..store.checkpoints import Announce, nowhere
+from ..store.departed import declare_departed
 from ..store.roll import Roll, roll_beside
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
@@ -215,7 +216,7 @@ class AuditSink:
                 self._settle()
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
                     self._sign()
-                self.log.sign_end()
+                self.log.tables.sign_end()
                 self._prune()
             except AuditError as exc:
                 self._failed(exc)
@@ -294,7 +295,7 @@ class AuditSink:
     def _declare_departed(self, roll: Roll) -> None:
         self._settle()  # what a spool that was taken over says is lost comes first
         for gone in roll.gone():
-            lost = self.log.declare_departed(gone)
+            lost = declare_departed(self.log.tables, gone)
             self.stats.lost += lost
             if lost:
                 logger.error("%d events are lost to the audit trail (killed)", lost)

@@ -105,6 +105,9 @@ class Verification:
         at_work = self.writers["writing"] + self.writers["idle"]
         if at_work:
             parts.append(f"{at_work:,} writers at work")
+        broken_off = self.writers["killed"] + self.writers["silent"]
+        if broken_off:
+            parts.append(f"{broken_off:,} writers broken off")
         return ", ".join(parts)
 
     def as_document(self) -> dict[str, Any]:

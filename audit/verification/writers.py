@@ -225,15 +225,18 @@ def _departed(report: Verification, gone: Departed, known: Endings) -> None:
     if not (missing or later):
         return
     if known.has_spool:
-        kind, where = (
-            FindingKind.UNVERIFIABLE,
-            "may be in the spool, for the next process to record",
-        )
+        kind, where = FindingKind.UNVERIFIABLE, "; the next process may find them in a spool"
     else:
-        kind, where = FindingKind.LOSS, "are lost"
+        kind, where = FindingKind.LOSS, ""
     how = "has ended" if gone.ended else "was killed"
-    what = f"{missing:,} events are missing for sure, and at most {later:,} more: they {where}"
-    report.find(kind, f"writer {gone.writer} {how}: {what}")
+    report.find(kind, f"writer {gone.writer} {how}: {_how_many(missing, later)}{where}")
+
+
+def _how_many(missing: int, later: int) -> str:
+    if not missing:
+        return f"at most {later:,} events are missing"
+    more = f", and at most {later:,} more" if later else ""
+    return f"{missing:,} events are missing for sure{more}"
 
 
 def _not_declared(report: Verification, writer: str, missing: int) -> None:
@@ -246,16 +249,18 @@ def _killed(report: Verification, writer: str, said: LastWords, *, last: int) ->
     later = max(0, (said.at_most or 0) - max(said.counter, last))
     if later and not _is_durable(said.mode):
         known = f"it had counted {said.counter:,} events for certain"
-        what = f"writer {writer} was killed: {known}, and at most {later:,} more that are missing"
-        report.find(FindingKind.LOSS, what)
+        report.find(
+            FindingKind.LOSS,
+            f"writer {writer} was killed: {known}; at most {later:,} later ones are missing",
+        )
 
 
 def _silent(writer: str, said: LastWords, missing: int) -> str:
     when = datetime.fromtimestamp(said.said_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     known = f"{missing:,} of them are missing for sure" if missing else "all of them are here"
     return (
-        f"writer {writer} ended without saying so: it was last heard of at {when}, with "
-        f"{said.counter:,} events counted. {known}; any that it counted after that may be missing"
+        f"writer {writer} ended without saying so: last heard of at {when}, with {said.counter:,} "
+        f"events counted. {known.capitalize()}; later ones may be missing"
     )
 
 

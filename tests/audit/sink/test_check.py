@@ -30,8 +30,8 @@ def test_it_counts_what_is_recorded(sink, path, event_factory):
     sink.write([event_factory()])
 
     assert isinstance(sink, Checkable)
-    assert said == f"2 events in {path}, signed 0 s ago"
-    assert sink.check(1.0) == f"3 events in {path}"
+    assert said.startswith(f"2 events in {path}, signed ")
+    assert sink.check(1.0).startswith(f"3 events in {path}, signed ")
 
 
 def test_a_database_that_can_be_made_is_not_made(sink, tmp_path):

@@ -241,7 +241,7 @@ class TestADeath:
         assert (ended["counter"], ended["at_most"]) == (5, AHEAD)
         found = verified()
         assert (found.state, found.writers["killed"], found.lost) == ("loss", 1, 3)
-        assert f"at most {AHEAD - 5} more" in found.findings[FindingKind.LOSS][1]
+        assert f"at most {AHEAD - 5} later ones are missing" in found.findings[FindingKind.LOSS][1]
         assert len(rolls(tmp_path)) == 1  # of the one that lives
 
     def test_one_that_never_got_into_the_log(self, start, said, verified):

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ...telemetry.delivery.numbers import WriterNumbers
+from ..record.sealing import Draft, log_draft
 from ..record.writer_events import (
     HEARTBEAT,
     HEARTBEAT_S,
@@ -15,6 +16,7 @@ from ..record.writer_events import (
     STOPPED,
     about,
 )
+from ..store.roll import Roll
 
 Said = tuple[str, Mapping[str, Any]]
 """Name and data of an event about the log itself."""
@@ -29,22 +31,31 @@ class Presence:
 
     Args:
         numbers: Its identity, and its counter.
-        mode: The durability that it was asked for.
         reports: What else to say with each heartbeat, and at the end.
         clock: Monotonic seconds.
+        mode: The durability that it was asked for.
+        roll: Where it has its entry, if anywhere.
+
+    Attributes:
+        roll: As given.
     """
 
     def __init__(
         self,
         numbers: WriterNumbers,
-        mode: str,
         reports: Sequence[Report],
         clock: Callable[[], float],
+        *,
+        mode: str,
+        roll: Roll | None = None,
     ) -> None:
-        self._reports = reports
+        self.roll = roll
         self._numbers = numbers
-        self._mode = mode
+        self._reports = reports
         self._clock = clock
+        self._mode = mode
+        if roll is not None:
+            numbers.grant = roll.grant
         self._writer_id = ""
         self._is_idle = False
         self._said_at = self._busy_at = clock()
@@ -58,6 +69,16 @@ class Presence:
     def counter(self) -> int:
         """Events that were counted so far."""
         return self._numbers.taken()
+
+    def note_counter(self) -> None:
+        """Note in the roll how many events were counted."""
+        if self.roll is not None:
+            self.roll.note(self.counter)
+
+    def end(self, *, is_said: bool) -> None:
+        """End in order, with the roll; *is_said*: the log says so."""
+        if self.roll is not None:
+            self.roll.end(self.counter, is_said=is_said)
 
     def with_events(self) -> list[Said]:
         """Return what is to be said along with events that are recorded now."""
@@ -80,6 +101,15 @@ class Presence:
     def at_end(self) -> list[Said]:
         """Return what is to be said at the end."""
         return [*self._reported(), self._about(STOPPED)] if self._has_begun else []
+
+    def drafts(self, what: Sequence[Said], now_us: int) -> list[Draft]:
+        """Return the events that say *what*, for the log."""
+        if what:
+            self.note_counter()  # the roll is never behind the log
+        return [
+            log_draft(name, data, writer_id=self.writer_id, occurred_us=now_us)
+            for name, data in what
+        ]
 
     def said(self, what: Iterable[Said]) -> None:
         """Note that *what* is in the log."""

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from ...telemetry.delivery.drain import Drain
+from ...telemetry.delivery.numbers import WriterNumbers
 from ...telemetry.delivery.sink import UnacceptableError
 from ...telemetry.event.event import Event
 from ...telemetry.process.fork import reset_after_fork
@@ -22,7 +23,7 @@ from ...telemetry.process.fork_lock import ForkLock
 from ...telemetry.prometheus.live import Sample
 from ..database.errors import AuditError
 from ..log import AuditLog
-from ..record.sealing import Draft, draft, log_draft
+from ..record.sealing import Draft, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..store.checkpoints import Announce, nowhere
 from ..store.departed import declare_departed
@@ -79,8 +80,7 @@ class AuditSink:
         self.key_made = False
         self.reports: list[Report] = []
         self._mode = mode
-        self._presence: Presence | None = None
-        self._roll: Roll | None = None
+        self._presence = Presence(WriterNumbers(), self.reports, clock, mode=mode)
         self._every_s = checkpoint_every_s
         self._clock = clock
         self._guard = ForkLock()
@@ -107,12 +107,9 @@ class AuditSink:
     def attach(self, drain: Drain, /) -> None:
         """Count what *drain* numbers, and send each checkpoint to its other sinks from now on."""
         self.announce = Announcer(drain)
-        numbers = drain.numbers
-        self._presence = Presence(numbers, self._mode, self.reports, self._clock)
-        if self.spool is not None:
-            roll = Roll(roll_beside(self.spool.path), self.log.ring, self._mode)
-            numbers.grant = roll.grant
-            self._roll = roll
+        spool, mode = self.spool, self._mode
+        roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
+        self._presence = Presence(drain.numbers, self.reports, self._clock, mode=mode, roll=roll)
 
     def write(self, batch: Sequence[Event], /) -> None:
         """
@@ -125,7 +122,7 @@ class AuditSink:
         drafts = _drafted(batch)
         if not drafts:
             return
-        self._note_counter()
+        self._presence.note_counter()
         with self._guard:
             self._store(drafts)
             for each in drafts:
@@ -149,7 +146,7 @@ class AuditSink:
             except AuditError as exc:
                 self._failed(exc)
             finally:
-                self._strike_off(is_said=False)  # unless it was
+                self._presence.end(is_said=False)  # unless it was
                 if self.spool is not None:
                     self.spool.close()
                 self.log.close()
@@ -206,7 +203,7 @@ class AuditSink:
 
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
-        self._note_counter()
+        self._presence.note_counter()
         with self._guard:
             if not self._may_ask():
                 return
@@ -259,9 +256,7 @@ class AuditSink:
     def _record(self, drafts: Sequence[Draft]) -> None:
         if not drafts:
             return
-        said = self._presence.with_events() if self._presence is not None else []
-        self.stats.size = self.log.record([*self._drafts_of(said), *drafts])
-        self._note_said(said)
+        self._say(self._presence.with_events(), drafts)
         self.stats.recorded += len(drafts)
         self.stats.newest_us = drafts[-1].header.occurred_us
         self._recovered()
@@ -283,8 +278,8 @@ class AuditSink:
 
     def _adopt(self, spool: Spool) -> None:
         adopted = spool.adopt(self._record, self._gaps.append)
-        if self._roll is not None:
-            self._declare_departed(self._roll)
+        if self._presence.roll is not None:
+            self._declare_departed(self._presence.roll)
         if adopted:
             logger.warning(
                 "%d events that an earlier process had to leave in its spool are in %s now",
@@ -300,36 +295,17 @@ class AuditSink:
             if lost:
                 logger.error("%d events are lost to the audit trail (killed)", lost)
 
-    # -- what this process says of itself ----------------------------------------------------------
-
-    def _note_counter(self) -> None:
-        if self._roll is not None and self._presence is not None:
-            self._roll.note(self._presence.counter)
+    def _say(self, said: Sequence[Said], drafts: Sequence[Draft] = ()) -> None:
+        """Record what this process says of itself, and *drafts* with it."""
+        about_us = self._presence.drafts(said, self.log.now_us())
+        self.stats.size = self.log.record([*about_us, *drafts])
+        self._presence.said(said)
 
     def _say_that_it_is_idle(self) -> None:
-        if self._presence is None or self._backoff is not None:
-            return
-        said = self._presence.without_events()
+        said = self._presence.without_events() if self._backoff is None else []
         if said:
             self._counters.expect(self._presence.writer_id, self._presence.counter)
             self._say(said)
-
-    def _say(self, said: Sequence[Said]) -> None:
-        self.stats.size = self.log.record(list(self._drafts_of(said)))
-        self._note_said(said)
-
-    def _note_said(self, said: Sequence[Said]) -> None:
-        if self._presence is not None:
-            self._presence.said(said)
-
-    def _drafts_of(self, said: Sequence[Said]) -> Iterator[Draft]:
-        if said:
-            self._note_counter()  # the roll is never behind the log
-        writer_id = self._presence.writer_id if self._presence is not None else ""
-        for name, data in said:
-            yield log_draft(name, data, writer_id=writer_id, occurred_us=self.log.now_us())
-
-    # -- the rest ----------------------------------------------------------------------------------
 
     def _settle(self, *, at_once: bool = False) -> None:
         self._gaps += self._counters.ripe(at_once=at_once)
@@ -365,23 +341,19 @@ class AuditSink:
                 self._pruned = 0
 
     def _end(self) -> None:
-        if self._presence is not None and self._presence.counter:
-            self._counters.expect(self._presence.writer_id, self._presence.counter)
+        presence = self._presence
+        self._counters.expect(presence.writer_id, presence.counter)
         if self._backoff is None:
             self._settle(at_once=True)
-            if self._presence is not None and (said := self._presence.at_end()):
+            if said := presence.at_end():
                 self._say(said)
-            self._strike_off(is_said=True)
+            presence.end(is_said=True)
             self.announce = nowhere  # the other sinks are closing, too
             self._sign()
             return
         self._gaps += self._counters.ripe(at_once=True)
         if self.spool is not None and self._gaps:
             self.spool.append(self._gaps)
-
-    def _strike_off(self, *, is_said: bool) -> None:
-        if self._roll is not None and self._presence is not None:
-            self._roll.end(self._presence.counter, is_said=is_said)
 
     # -- outages -----------------------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class Process:
 
     def die(self):
         """Be killed: the kernel closes the files."""
-        self.sink._roll.forked()
+        self.sink._presence.roll.forked()
         if self.sink.spool is not None:
             self.sink.spool.close()
         self.sink.log.close()

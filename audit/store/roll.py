@@ -18,7 +18,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import NamedTuple
 
 import orjson
@@ -81,7 +81,7 @@ class Roll:
         fd, self._fd = self._fd, -1
         if fd != -1:
             os.close(fd)
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler may make an event while one is granted
         self._counter = self._at_most = 0
         self._writer = ""
 
@@ -91,7 +91,7 @@ class Roll:
 
         Where no entry can be made or written, there is none, and it may use them all the same.
         """
-        with self._lock, suppress(OSError):
+        with self._lock, suppress(Exception):  # the caller's thread is an application's
             if self._writer != writer_id:
                 self._begin(writer_id)
             self._at_most = max(self._at_most, number + AHEAD - 1)
@@ -171,12 +171,12 @@ class Roll:
         self._fd = fd
 
     def _write(self, *, ended: bool = False) -> None:
-        if self._fd == -1:
-            return
-        entry = Departed(self._writer, self._counter, self._at_most, self._mode, ended)
-        body = orjson.dumps([*entry])
-        text = b" ".join((self._ring.current_id.encode(), _mac(self._ring.current, body), body))
-        os.pwrite(self._fd, text.ljust(_SIZE_BYTES), 0)
+        written = -1
+        while self._fd != -1 and written < self._at_most:  # more where a signal came in between
+            written = self._at_most
+            body = orjson.dumps([self._writer, self._counter, written, self._mode, ended])
+            text = b" ".join((self._ring.current_id.encode(), _mac(self._ring.current, body), body))
+            os.pwrite(self._fd, text.ljust(_SIZE_BYTES), 0)
 
     def _read(self, fd: int) -> Departed | None:
         text = os.pread(fd, _SIZE_BYTES, 0).rstrip()

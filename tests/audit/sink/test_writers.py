@@ -265,6 +265,34 @@ class TestADeath:
         ((_name, ended),) = said(ENDED)
         assert ended["at_most"] == AHEAD * 4
 
+    def test_an_event_of_a_signal_handler_meanwhile(self, start, said, monkeypatch):
+        """It interrupts the very call that makes the entry, and waits for nothing."""
+        process = start()
+        write, inner = os.pwrite, []
+
+        def interrupted(*given):
+            if not inner:
+                inner.append(None)
+                process.emit()
+            return write(*given)
+
+        monkeypatch.setattr(os, "pwrite", interrupted)
+        process.emit()
+        process.die()
+        start().write()
+
+        assert len(process.emitted) == 2
+        assert [data["at_most"] for _name, data in said(ENDED)] == [AHEAD + 1]
+
+    def test_where_no_entry_can_be_made_events_are_recorded(self, start, verified, tmp_path):
+        """A disk that takes no file costs what would be known of a death, and nothing else."""
+        (tmp_path / "file").touch()
+        process = start(folder=tmp_path / "file")
+        process.write(AHEAD + 2)
+        process.sink.close(1.0)
+
+        assert verified().state == "ok"
+
     def test_durable_events_that_are_all_there_are_no_loss(self, start, verified):
         """Those that it counted without its calls being over are nobody's."""
         process = start("durable")

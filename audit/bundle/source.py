@@ -14,12 +14,14 @@ from ..proof.merkle import Frontier
 from ..proof.note import checkpoint_text
 from ..queries import reading
 from ..record.rows import StoredEvent
+from ..record.writer_events import ENDED, is_durable
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from ..store.writer import signer_of
 from .contract import DeclaredLoss, Evidence, SealedEvent
 
 GAP = "audit.gap"
+_KILLED = "at most: a process was killed"
 
 
 class Source(NamedTuple):
@@ -95,6 +97,21 @@ def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
         seen.add(gap)
         if n_events > 0:
             yield DeclaredLoss(*gap, n_events, data["reason"], known["recorded_at"])
+    yield from _broken_off(snapshot)
+
+
+def _broken_off(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
+    """Yield what killed writers may have counted after what is known for certain."""
+    ends = snapshot.stream(
+        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (ENDED,)
+    )
+    for (header,) in ends:
+        known = json.loads(header)
+        data = known["data"]
+        later = (data["writer"], data["counter"] + 1, data["at_most"])
+        n_events = later[2] - later[1] + 1 - _arrived(snapshot, later)
+        if n_events > 0 and not is_durable(data["mode"]):
+            yield DeclaredLoss(*later, n_events, _KILLED, known["recorded_at"])
 
 
 def _arrived(snapshot: Snapshot, gap: tuple[str, int, int]) -> int:

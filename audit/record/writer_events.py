@@ -39,3 +39,8 @@ def about(name: str, writer_id: str, counter: int, **more: Any) -> tuple[str, di
         more: What else there is to say.
     """
     return name, {"writer": writer_id, "counter": counter, **more}
+
+
+def is_durable(mode: str | None) -> bool:
+    """Return whether calls returned once their event was on a disk of the writer's machine."""
+    return mode in {"durable", "strict"}

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED
+from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED, is_durable
 from ..store.departed import Departed
 from ..store.roll import Standing
 from .report import FindingKind, Verification
@@ -221,7 +221,7 @@ def _departed(report: Verification, gone: Departed, known: Endings) -> None:
     report.writers["stopped" if gone.ended else "killed"] += 1
     last = known.last_of(gone.writer)
     missing = known.missing(gone.writer, gone.counter)
-    later = 0 if _is_durable(gone.mode) else max(0, gone.at_most - max(gone.counter, last))
+    later = 0 if is_durable(gone.mode) else max(0, gone.at_most - max(gone.counter, last))
     if not (missing or later):
         return
     if known.has_spool:
@@ -247,7 +247,7 @@ def _not_declared(report: Verification, writer: str, missing: int) -> None:
 
 def _killed(report: Verification, writer: str, said: LastWords, *, last: int) -> None:
     later = max(0, (said.at_most or 0) - max(said.counter, last))
-    if later and not _is_durable(said.mode):
+    if later and not is_durable(said.mode):
         known = f"it had counted {said.counter:,} events for certain"
         report.find(
             FindingKind.LOSS,
@@ -262,8 +262,3 @@ def _silent(writer: str, said: LastWords, missing: int) -> str:
         f"writer {writer} ended without saying so: last heard of at {when}, with {said.counter:,} "
         f"events counted. {known.capitalize()}; later ones may be missing"
     )
-
-
-def _is_durable(mode: str | None) -> bool:
-    """Return whether every acknowledged event of a writer was on a disk of its machine."""
-    return mode in {"durable", "strict"}

@@ -257,6 +257,18 @@ def test_declared_losses_are_in_the_manifest(log, read, bundled, event_factory):
     assert bundled().losses == 3
 
 
+@pytest.mark.parametrize(("mode", "losses"), [("fail_open", 251), ("durable", 0)])
+def test_what_a_killed_process_may_have_lost_is_in_the_manifest(
+    log, bundled, event_factory, mode, losses
+):
+    """At most so many; none where calls did not return before their event was on a disk."""
+    log.append([event_factory(writer_seq=seq) for seq in range(1, 6)])
+    writer = {"writer": "00000000000000aa", "counter": 3, "at_most": 256, "mode": mode}
+    log.append_log_event("writer.ended", writer)
+
+    assert bundled().losses == losses
+
+
 def test_what_was_declared_lost_and_came_after_all_is_no_loss(log, bundled, event_factory):
     """Late is not never, and declared twice is not lost twice."""
     gap = {"writer": "00000000000000aa", "from_wseq": 2, "to_wseq": 3, "count": 2, "reason": "full"}

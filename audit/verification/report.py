@@ -103,11 +103,11 @@ class Verification:
         if self.gaps:
             parts.append(f"{self.gaps:,} declared gaps ({self.lost:,} events)")
         at_work = self.writers["writing"] + self.writers["idle"]
-        if at_work:
-            parts.append(f"{at_work:,} writers at work")
         broken_off = self.writers["killed"] + self.writers["silent"]
+        if at_work:
+            parts.append(f"processes at work: {at_work:,}")
         if broken_off:
-            parts.append(f"{broken_off:,} writers broken off")
+            parts.append(f"broken off: {broken_off:,}")
         return ", ".join(parts)
 
     def as_document(self) -> dict[str, Any]:

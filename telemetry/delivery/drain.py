@@ -43,6 +43,7 @@ class Drain:
     Attributes:
         sinks: Where events go, in the order of `stats`.
         numbers: The identity of this process incarnation, and the numbers of its events.
+        next_seq: Returns the number of its next event.
 
     Raises:
         ValueError: Two sinks have the same name.
@@ -66,6 +67,7 @@ class Drain:
         self._lanes = [Lane(sink, limits, faults, clock) for sink in sinks]
         self._offers = [lane.offer for lane in self._lanes]
         self.numbers = WriterNumbers()
+        self.next_seq = self.numbers.take
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
         reset_after_fork(self)
 
@@ -73,10 +75,6 @@ class Drain:
     def writer_id(self) -> str:
         """This process incarnation, 16 hex digits. Another one after a fork."""
         return self.numbers.writer_id
-
-    def next_seq(self) -> int:
-        """Return the number of this writer's next event."""
-        return self.numbers.take()
 
     def emit(self, event: Event) -> None:
         """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""

@@ -91,6 +91,24 @@ def test_losses_and_retention_are_told_alike(tmp_path, subject_keys, event_facto
     assert found == verify(log).as_document()
 
 
+def test_the_ends_of_writers_are_told_alike(tmp_path, subject_keys, event_factory, in_ranges):
+    """What a writer said first and last is in different ranges."""
+    now_s = [1_700_000_000]
+    log = AuditLog(tmp_path / "x.db", subject_keys, clock_ns=lambda: now_s[0] * 10**9)
+    for name, number in (("writer.started", 1), ("writer.heartbeat", 2), ("writer.ended", 3)):
+        for writer in ("a", "b", "c")[number - 1 :]:
+            known = {"writer": writer, "counter": number, "at_most": 256, "mode": "fail_open"}
+            log.append_log_event(name, known)
+        log.append([event_factory() for _ in range(100)])
+        now_s[0] += 3_600
+    log.checkpoint_now()
+    found = in_ranges(log)
+    log.close()
+
+    assert found["writers"] | {"silent": 2, "killed": 1} == found["writers"]
+    assert found == verify(log).as_document()
+
+
 def test_time_that_runs_backwards_between_two_ranges_is_found(
     tmp_path, subject_keys, event_factory, in_ranges
 ):

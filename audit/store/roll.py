@@ -30,8 +30,8 @@ from .departed import Departed
 
 logger = logging.getLogger("mnemoscope.audit")
 
-AHEAD = 256
-"""Events that a process may count until it has to write again that it may: 6 µs."""
+AHEAD_FIRST, AHEAD = 8, 256
+"""Events that a process may count until it has to write again that it may; few of the first."""
 
 _SIZE_BYTES = 512
 _BEING_MADE_S = 60.0
@@ -91,12 +91,14 @@ class Roll:
 
         Where no entry can be made or written, there is none, and it may use them all the same.
         """
+        last = number + min(max(number, AHEAD_FIRST), AHEAD) - 1
         with self._lock, suppress(Exception):  # the caller's thread is an application's
             if self._writer != writer_id:
                 self._begin(writer_id)
-            self._at_most = max(self._at_most, number + AHEAD - 1)
+            self._counter = max(self._counter, number)
+            self._at_most = max(self._at_most, last)
             self._write()
-        return number + AHEAD - 1
+        return last
 
     def note(self, counter: int) -> None:
         """Note how many events were counted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -17,6 +18,8 @@ from ..record.writer_events import (
     about,
 )
 from ..store.roll import Roll
+
+logger = logging.getLogger("mnemoscope.audit")
 
 Said = tuple[str, Mapping[str, Any]]
 """Name and data of an event about the log itself."""
@@ -127,7 +130,13 @@ class Presence:
         return about(name, self.writer_id, self.counter, **more)
 
     def _reported(self) -> list[Said]:
-        return [each for report in self._reports for each in report()]
+        found: list[Said] = []
+        for report in self._reports:
+            try:
+                found += report()
+            except Exception as exc:  # noqa: BLE001 - it must not cost the events beside it
+                logger.error("a report on this process failed (%s)", type(exc).__name__)  # noqa: TRY400
+        return found
 
 
 def _version() -> str:

@@ -156,7 +156,10 @@ class Roll:
     # -- the file ----------------------------------------------------------------------------------
 
     def _paths(self) -> list[Path]:
-        return sorted(self._path.parent.glob(f"{self._path.name}.*"))
+        try:
+            return sorted(self._path.parent.glob(f"{self._path.name}.*"))
+        except OSError:  # no descriptor to be had, say: the next look finds them
+            return []
 
     def _of(self, writer_id: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{writer_id}")

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.audit.bundle import verify
 from mnemoscope.audit.erasure.receipt import receipt_name, write_receipt

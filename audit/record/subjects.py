@@ -13,6 +13,7 @@ import secrets
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ...telemetry.event.spelling import Spelling
 from ...telemetry.event.subject import Subject
 from ..database.database import Rows, Value, WriteConnection, insert_statement, marks
 from ..database.errors import AuditError, SubjectConflictError
@@ -55,9 +56,16 @@ class Cipher(NamedTuple):
 
 
 class KnownAliases(NamedTuple):
-    """A subject that was read from a file: its aliases alone, under the keys of that time."""
+    """
+    A subject that was read from a file: its aliases alone, under the keys of that time.
+
+    Attributes:
+        aliases: By the name of the key.
+        spellings: Likewise; empty in a file of an earlier release.
+    """
 
     aliases: dict[str, str]
+    spellings: dict[str, Spelling]
 
 
 class Subjects:
@@ -116,6 +124,9 @@ class Subjects:
         for key_id, alias in wanted.items():
             if alias not in found:
                 add_alias(connection, alias, key_id, id_type=id_type, uid=uid)
+        if id_type != NOBODY:
+            for key_id, spelling in spellings_of(subject, self._ring, aliases).items():
+                add_spelling(connection, aliases[key_id], spelling)
         return self._opened(connection, uid)
 
     def _made(self, connection: WriteConnection, kind: str, now_us: int) -> str:
@@ -192,6 +203,23 @@ def aliases_of(
     return {key_id: subject.hashed(purpose, keys) for key_id, keys in ring}
 
 
+def spelling_of(
+    subject: Subject | KnownAliases, ring: Keyring, key_id: str, alias: str
+) -> Spelling | None:
+    """Return what *subject* is found by in any tenant and spelling; None: it is not known."""
+    if isinstance(subject, KnownAliases):
+        return subject.spellings.get(key_id)
+    return subject.spelling(alias, ring.get(key_id))
+
+
+def spellings_of(
+    subject: Subject | KnownAliases, ring: Keyring, aliases: dict[str, str]
+) -> dict[str, Spelling]:
+    """Return what each key finds *subject* by, in any tenant and spelling."""
+    found = {key_id: spelling_of(subject, ring, key_id, alias) for key_id, alias in aliases.items()}
+    return {key_id: each for key_id, each in found.items() if each is not None}
+
+
 def uids_by_alias(connection: AnyConnection, aliases: dict[str, str]) -> dict[str, str]:
     """Return the subjects that *aliases* name, merged ones as the one they were merged into."""
     values = tuple(aliases.values())
@@ -239,6 +267,14 @@ def add_alias(
     connection.execute(
         "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) VALUES (?, ?, ?, ?)",
         (alias, key_id, id_type, uid),
+    )
+
+
+def add_spelling(connection: WriteConnection, alias: str, spelling: Spelling) -> None:
+    """Add to an alias what finds it in any tenant and spelling, where it lacks that."""
+    connection.execute(
+        "UPDATE audit_subject_alias SET folded = ?, sealed = ? WHERE alias = ? AND folded IS NULL",
+        (*spelling, alias),
     )
 
 

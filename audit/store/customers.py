@@ -85,7 +85,9 @@ class Customers:
                 raise subjects.conflict()
             if not found:
                 current = self._tables.ring.current_id
-                subjects.add_alias(connection, aliases[current], current, id_type=id_type, uid=uid)
+                alias = aliases[current]
+                subjects.add_alias(connection, alias, current, id_type=id_type, uid=uid)
+                subjects.add_spelling(connection, alias, subject.spelling(alias))
                 self._tables.note(connection, head, "subject.linked", {"id_type": id_type})
 
     def merge(self, uid: str, into: str) -> None:

@@ -1,31 +1,55 @@
-"""Erase a customer from the stores and the audit trail of a scope."""
+"""Erase a person from the stores and the audit trail of a scope."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ...audit.database.errors import AuditError
 from ...audit.erasure.report import Erasure
 from ...audit.erasure.run import ErasureRun
+from ...audit.store.whose import Person
 from ...memory.scope import Mnemoscope
+from .joined import JoinedData
 
 
 def erase(
     scope: Mnemoscope,
-    customer: str,
-    tenant: str | None,
+    person: Person,
     tell: Callable[[str], None] = lambda _step: None,
+    *,
+    tenant: str | None = None,
 ) -> Erasure:
     """
-    Erase a customer; *tell* is called with the name of each step as it begins.
+    Erase a person; *tell* is called with the name of each step as it begins.
+
+    Args:
+        scope: Its stores and its trail.
+        person: See `person_in_scope`.
+        tell: See above.
+        tenant: Of a person whom the trail does not know, if it is known otherwise.
 
     Raises:
         ConfigurationError: The scope has no audit trail.
-        ScopeError: The customer's id is empty or a wildcard.
-        AuditError: The trail cannot be read or written. The next run goes on from there.
+        ScopeError: An id is empty or a wildcard.
+        AuditError: There may be more of them than is known, so that nothing was erased; or the
+            trail cannot be read or written: then the next run goes on from there.
     """
-    with scope.customer_data(customer, tenant=tenant) as data:
-        return ErasureRun(scope.audit, data, customer=customer, tenant=tenant, tell=tell).run()
+    if person.doubts:
+        raise AuditError(f"nothing was erased, because {person.doubts[0]}")
+    log = scope.audit
+    first, *others = person.identities
+    whose = first.tenant if person.is_logged else tenant
+    further = {
+        each: scope.customer_data(each.customer, tenant=each.tenant if person.is_logged else tenant)
+        for each in others
+    }
+    with scope.customer_data(first.customer, tenant=whose) as data:
+        joined = JoinedData(data, further)
+        run = ErasureRun(
+            log, joined, customer=first.customer, tenant=whose, others=others, tell=tell
+        )
+        return run.run()
 
 
 def as_document(erasure: Erasure) -> dict[str, Any]:

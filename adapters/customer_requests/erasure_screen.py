@@ -20,8 +20,14 @@ _STATES = {
 }
 
 
-def erasure_screen(erasure: Erasure) -> RenderableType:
-    """Return a row for each store, the vault and the trail, then notes and a verdict."""
+def erasure_screen(erasure: Erasure, *, is_known: bool = True) -> RenderableType:
+    """
+    Return a row for each store, the vault and the trail, then notes and a verdict.
+
+    Args:
+        erasure: What was done.
+        is_known: Somebody is known by that id. False: it was swept for all the same.
+    """
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("state", no_wrap=True)
     table.add_column("where")
@@ -33,7 +39,7 @@ def erasure_screen(erasure: Erasure) -> RenderableType:
         table.add_row(_state("complete"), "vault", f"{erasure.pseudonyms:,}", "", "")
     table.add_row(*_trail_row(erasure))
     notes = [Text(each, style="dim") for each in _notes(erasure)]
-    return Padding(Group(table, *notes, _verdict(erasure)), (0, 1))
+    return Padding(Group(table, *notes, _verdict(erasure, is_known)), (0, 1))
 
 
 def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
@@ -75,9 +81,12 @@ def _notes(erasure: Erasure) -> Iterator[str]:
         )
 
 
-def _verdict(erasure: Erasure) -> Text:
+def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - private
     searched = f"files searched for {erasure.searched_texts} texts"
     proof = f"proof: event {erasure.seq:,} of the audit trail"
+    if erasure.complete and not is_known:
+        verdict = f"Cannot tell: nobody of this name is known. The stores were swept; {proof}."
+        return Text(verdict, style="bold yellow")
     if erasure.complete:
         resumed = " (resumed)" if erasure.resumed else ""
         verdict = f"Erased everywhere{resumed}; {searched}, none found; {proof}."

@@ -20,8 +20,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...memory.subject_data.records import CustomerData, DataSubject, NotErasedError
+from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
+from ..record.subjects import add_spelling
 from .customer_ids import data_subject
 from .report import Erasure, StoreErasure, erased_from
 from .residue_scan import ResidueTexts, traces
@@ -60,6 +62,7 @@ class ErasureRun:
         data: Their data everywhere else.
         customer: Their id, as the stores know it.
         tenant: The tenant they are a customer of.
+        others: Further ids of theirs, which `data` knows as well.
         tell: Called with the name of each step as it begins.
     """
 
@@ -70,12 +73,14 @@ class ErasureRun:
         *,
         customer: str,
         tenant: str | None = None,
+        others: Sequence[Identity] = (),
         tell: Callable[[str], None] = _nothing,
     ) -> None:
         self._log = log
         self._data = data
         self._customer = customer
         self._tenant = tenant
+        self._others = tuple(others)
         self._tell = tell
         self._residue = ResidueTexts()
 
@@ -91,7 +96,9 @@ class ErasureRun:
         request, resumed = self._requested()
         self._tell("settling what is under way")
         unsettled = self._settled()
-        subject = data_subject(self._log, self._customer, self._tenant, self._residue)
+        subject = data_subject(
+            self._log, self._customer, self._tenant, self._residue, others=self._others
+        )
         stores = tuple(self._stores(subject))
         pseudonyms = self._pseudonyms(unsettled)
         unsettled += self._settled()  # the vault's own event is about them, too
@@ -153,13 +160,17 @@ class ErasureRun:
                     "VALUES (?, ?, ?, ?)",
                     (aliases[key_id], key_id, UNDER_WAY, request),
                 )
+                add_spelling(connection, aliases[key_id], self._subject().spelling(aliases[key_id]))
         return request, row is not None
 
     def _aliases(self) -> dict[str, str]:
         """Return what each secret knows this request by: nobody is found by it as a customer."""
         ring = self._log.ring
-        subject = Subject(self._customer, tenant=self._tenant, keys=ring.current)
+        subject = self._subject()
         return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
+
+    def _subject(self) -> Subject:
+        return Subject(self._customer, tenant=self._tenant, keys=self._log.ring.current)
 
     def _proven(self, erasure: Erasure) -> Erasure:
         self._tell("writing the proof")
@@ -184,12 +195,14 @@ class ErasureRun:
         if unsettled or any(each.holds_on for each in stores):
             return None, []
         self._tell("shredding the trail")
-        uid = self._log.subjects.resolve(self._customer, self._tenant)
-        if uid is None:
-            return 0, []
+        identities = (Identity(self._customer, self._tenant or ""), *self._others)
         with self._log.reading() as snapshot:
-            needles = _samples(snapshot, snapshot.family([uid]))
-        return self._log.subjects.erase(uid, self._tenant), needles
+            found = {
+                uid for each in identities for uid in snapshot.uids(each.customer, each.tenant)
+            }
+            needles = _samples(snapshot, snapshot.family(sorted(found))) if found else []
+        tenants = dict.fromkeys(each.tenant for each in identities)
+        return sum(self._log.subjects.erase(uid, *tenants) for uid in sorted(found)), needles
 
     def _found(self, trail: Sequence[tuple[bytes, ...]]) -> dict[str, int]:
         words = self._residue.needles()

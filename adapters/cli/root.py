@@ -87,7 +87,12 @@ app.add_typer(vault, name="vault")
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if f"{__package__}.scope" in sys.modules:
+        from .scope import close_local_clients
+
+        close_local_clients()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -19,6 +19,8 @@ from ...memory.subject_data.registry import keep_clients
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
 
+_loaded: list[Mnemoscope] = []
+
 
 def trail_settings(audit_url: str | None) -> dict[str, str]:
     """Return the setting that names the trail, if *audit_url* is given."""
@@ -95,7 +97,16 @@ def scope_at(address: str) -> Mnemoscope:
             f"{address} is a {type(found).__qualname__}, not a Mnemoscope or a function that "
             "returns one"
         )
+    _loaded.append(found)
     return found
+
+
+def close_local_clients() -> None:
+    """Close the local clients of the scopes that were loaded, before the interpreter ends."""
+    while _loaded:
+        scope = _loaded.pop(0)
+        if not scope.is_disabled:
+            scope.subject_data.close_local_clients()
 
 
 def _module(name: str) -> Any:

@@ -350,12 +350,10 @@ class _Lookup:
         return int(found[0])
 
     def _tenants_of_older(self) -> tuple[str, ...]:
-        """Return the tenants that they may be in: the one that is asked for, or all there are."""
+        """Return the tenants that they may be in: all there are, and the one that is asked for."""
         if not self._older:
             return ()
-        if self._asked.tenant is not None:
-            return (self._asked.tenant,)
-        return tuple(dict.fromkeys(("", *self._tenants_of_details())))
+        return tuple(dict.fromkeys((self._asked.tenant or "", "", *self._tenants_of_details())))
 
     def _tenants_of_details(self) -> Iterator[str]:
         """Yield the tenant of one detail of each: a subject is a customer of one tenant."""
@@ -379,7 +377,7 @@ class _Lookup:
 
     def doubts(self, identities: Iterable[Identity], uids: tuple[str, ...]) -> Iterator[str]:
         """Yield what there may be of somebody besides *identities*, a line each."""
-        if self._unreadable:
+        if self._unreadable and (self._asked.tenant is None or not uids):
             yield (
                 f"{self._unreadable:,} customers were last seen before this log noted tenants, and "
                 "theirs cannot be read: they were not looked up. Pass --tenant NAME"

@@ -62,7 +62,8 @@ def folded(text: str) -> str:
 
 def usual_spellings(text: str) -> tuple[str, ...]:
     """Return *text* and the spellings of it that people and programs usually make."""
-    return tuple(dict.fromkeys(_spellings(text)))
+    same = folded(text)
+    return tuple(dict.fromkeys(each for each in _spellings(text) if folded(each) == same))
 
 
 def _spellings(text: str) -> Iterator[str]:

@@ -25,6 +25,9 @@ DerivedKey: TypeAlias = Callable[[str], bytes]
 
 _HASH_BYTES = 16
 _NONCE_BYTES = 12
+_PADDED_BYTES = 64
+"""What is sealed is as long as a multiple of this, so that lengths tell nobody."""
+
 _FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
@@ -91,6 +94,7 @@ def seal(key: DerivedKey, identity: Identity, bound_to: str) -> Spelling:
     """
     nonce = os.urandom(_NONCE_BYTES)
     text = json.dumps([identity.tenant, identity.customer]).encode()
+    text = text.ljust(-(-len(text) // _PADDED_BYTES) * _PADDED_BYTES)
     sealed = nonce + _aead(key, identity.customer).encrypt(nonce, text, bound_to.encode())
     return Spelling(folded_hash(key, identity.customer), sealed)
 

@@ -80,6 +80,13 @@ def test_who_lacks_one_of_them_reads_nothing(keys, customer, place):
     assert open_sealed(keys.key, customer, sealed, place) is None
 
 
+def test_its_length_tells_nothing():
+    """A short id and a long one take the same room."""
+    short, long = (seal(KEYS.key, Identity(each, "acme"), "x") for each in ("a", "a" * 40))
+
+    assert len(short.sealed) == len(long.sealed)
+
+
 def test_nothing_of_it_shows():
     """Neither in what is kept nor in a repr."""
     spelling = seal(KEYS.key, ZOE, "here")

@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from unicodedata import normalize
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _NONCE_BYTES = 12
 _PADDED_BYTES = 64
 """What is sealed is as long as a multiple of this, so that lengths tell nobody."""
 
-_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+_FORMS: Final = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from ...memory.subject_data.records import CustomerData, DataSubject, NotErasedE
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
-from ..record.subjects import add_spelling
+from ..record.subjects import add_alias
 from .customer_ids import data_subject
 from .report import Erasure, StoreErasure, erased_from
 from .residue_scan import ResidueTexts, traces
@@ -155,12 +155,11 @@ class ErasureRun:
             )
             if row is None:
                 key_id = self._log.ring.current_id
-                connection.execute(
-                    "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
-                    "VALUES (?, ?, ?, ?)",
-                    (aliases[key_id], key_id, UNDER_WAY, request),
+                alias = aliases[key_id]
+                spelling = self._subject().spelling(alias)
+                add_alias(
+                    connection, alias, key_id, id_type=UNDER_WAY, uid=request, spelling=spelling
                 )
-                add_spelling(connection, aliases[key_id], self._subject().spelling(aliases[key_id]))
         return request, row is not None
 
     def _aliases(self) -> dict[str, str]:

@@ -29,6 +29,7 @@ _HELD = 10_000
 NOBODY = "nobody"
 CUSTOMER = "customer"
 _MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
+_ALIAS = ("alias", "key_id", "id_type", "subject_uid", "folded", "sealed")
 _PURPOSES = {CUSTOMER: "audit", NOBODY: "audit/nobody"}
 
 
@@ -121,12 +122,16 @@ class Subjects:
             merge(connection, each, uid)
         current_id = self._ring.current_id
         wanted = {current_id: aliases[current_id]} if current_id in aliases else aliases
-        for key_id, alias in wanted.items():
+        for key_id, alias in aliases.items():
+            if alias not in found and key_id not in wanted:
+                continue
+            spelling = (
+                None if id_type == NOBODY else spelling_of(subject, self._ring, key_id, alias)
+            )
             if alias not in found:
-                add_alias(connection, alias, key_id, id_type=id_type, uid=uid)
-        if id_type != NOBODY:
-            for key_id, spelling in spellings_of(subject, self._ring, aliases).items():
-                add_spelling(connection, aliases[key_id], spelling)
+                add_alias(connection, alias, key_id, id_type=id_type, uid=uid, spelling=spelling)
+            elif spelling is not None:
+                add_spelling(connection, alias, spelling)
         return self._opened(connection, uid)
 
     def _made(self, connection: WriteConnection, kind: str, now_us: int) -> str:
@@ -261,13 +266,18 @@ def data_key(
 
 
 def add_alias(
-    connection: WriteConnection, alias: str, key_id: str, *, id_type: str, uid: str
+    connection: WriteConnection,
+    alias: str,
+    key_id: str,
+    *,
+    id_type: str,
+    uid: str,
+    spelling: Spelling | None,
 ) -> None:
-    """Add *alias* to a subject."""
-    connection.execute(
-        "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) VALUES (?, ?, ?, ?)",
-        (alias, key_id, id_type, uid),
-    )
+    """Add *alias* to a subject, with what finds it in any tenant and spelling."""
+    values = (alias, key_id, id_type, uid, *(spelling or ()))
+    columns = _ALIAS[: len(values)]
+    connection.execute(insert_statement("audit_subject_alias", columns), values)
 
 
 def add_spelling(connection: WriteConnection, alias: str, spelling: Spelling) -> None:

@@ -88,8 +88,14 @@ class Customers:
             if not found:
                 current = self._tables.ring.current_id
                 alias = aliases[current]
-                subjects.add_alias(connection, alias, current, id_type=id_type, uid=uid)
-                subjects.add_spelling(connection, alias, subject.spelling(alias))
+                subjects.add_alias(
+                    connection,
+                    alias,
+                    current,
+                    id_type=id_type,
+                    uid=uid,
+                    spelling=subject.spelling(alias),
+                )
                 self._tables.note(connection, head, "subject.linked", {"id_type": id_type})
 
     def merge(self, uid: str, into: str) -> None:

@@ -209,7 +209,7 @@ def test_a_store_that_fails_is_named_and_the_others_are_told(
     assert check(bundle.path).code == 3
 
 
-@pytest.mark.fault(83, "export of an unknown customer", expected="a bundle that says: nothing held")
+@pytest.mark.fault(83, "export of an unknown customer", expected="refused: nobody known")
 def test_a_customer_of_whom_nothing_is_left_holds_no_data(log, bundled, event_factory):
     """A whole bundle that says so, and verifies; of somebody unknown there is none."""
     log.append([event_factory()])

@@ -21,6 +21,7 @@ from mnemoscope.audit import (
     OtherSpellings,
     UnknownSubjectError,
 )
+from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.store.whose import Asked
@@ -277,6 +278,41 @@ def test_an_erased_customer_leaves_no_spelling(log, event_factory, path):
     log.close()
 
     assert all(bytes(kept) not in file.read_bytes() for file in path.parent.iterdir())
+    with pytest.raises(UnknownSubjectError):
+        log.person(ADA)
+
+
+class Nowhere:
+    """The data of a customer in an application that has no stores."""
+
+    def settle(self):
+        return ()
+
+    def stores(self, subject):
+        return ()
+
+    def erase_pseudonyms(self):
+        return None
+
+    def files(self):
+        return {}
+
+
+def test_an_erasure_that_is_under_way_is_known_by_its_id(log, event_factory):
+    """After the trail was shredded, and until it ends: it is resumed without a tenant, too."""
+    log.append([event_factory()])
+
+    def die(step):
+        if step == "searching files":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ErasureRun(log, Nowhere(), customer=ADA, tenant="acme", tell=die).run()
+    person = log.person(ADA)
+    ended = ErasureRun(log, Nowhere(), customer=ADA, tenant=person.tenants[0]).run()
+
+    assert (person.identities, person.uids) == ((Identity(ADA, "acme"),), ())
+    assert (ended.resumed, ended.complete) == (True, True)
     with pytest.raises(UnknownSubjectError):
         log.person(ADA)
 

@@ -10,15 +10,36 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .database.errors import AuditError, KeyMissingError
+    from ..telemetry.event.spelling import Identity
+    from .database.errors import (
+        AmbiguousSubjectError,
+        AuditError,
+        KeyMissingError,
+        UnknownSubjectError,
+    )
     from .log import AuditLog
+    from .store.whose import OtherSpellings, Person
 
-__all__ = ["AuditError", "AuditLog", "KeyMissingError"]
+__all__ = [
+    "AmbiguousSubjectError",
+    "AuditError",
+    "AuditLog",
+    "Identity",
+    "KeyMissingError",
+    "OtherSpellings",
+    "Person",
+    "UnknownSubjectError",
+]
 
 _MODULES = {
+    "AmbiguousSubjectError": ".database.errors",
     "AuditError": ".database.errors",
     "AuditLog": ".log",
+    "Identity": "..telemetry.event.spelling",
     "KeyMissingError": ".database.errors",
+    "OtherSpellings": ".store.whose",
+    "Person": ".store.whose",
+    "UnknownSubjectError": ".database.errors",
 }
 
 

@@ -28,6 +28,7 @@ from .store.customers import Customers
 from .store.snapshot import Snapshot
 from .store.tables import LogTables
 from .store.tree import StoredHashes
+from .store.whose import Asked, OtherSpellings, Person, person_of, whose
 
 RETENTION_DAYS = 400
 """After which events may be removed, unless a setting says otherwise."""
@@ -190,19 +191,59 @@ class AuditLog:
         """
         return self.tables.reading()
 
-    def history(self, customer: str, tenant: str | None = None) -> Iterator[AuditRow]:
+    def person(
+        self,
+        customer: str,
+        tenant: str | None = None,
+        *,
+        also: Sequence[str] = (),
+        all_tenants: bool = False,
+        spellings: OtherSpellings = OtherSpellings.ASK,
+    ) -> Person:
         """
-        Yield all that was done to the memory of one customer of one tenant, oldest first.
+        Return the customer that an id names, in whatever tenant and spelling the log knows them.
 
-        Streams, and sees the log as it was when the iteration began. A *tenant* of None means
-        operations that named none, not all tenants.
+        Args:
+            customer: The id.
+            tenant: Its tenant; empty: that of operations that named none. None: wherever it is.
+            also: Further ids of the same person.
+            all_tenants: People of that id in several tenants are one.
+            spellings: What is done with other spellings of the id: in upper case, for example.
 
         Raises:
+            UnknownSubjectError: Nobody is known by one of the ids.
+            AmbiguousSubjectError: Several people are: they are listed.
+            AuditError: There is no such database, or other keys were used to write it.
+        """
+        asked = Asked(
+            customer=customer,
+            tenant=tenant,
+            also=tuple(also),
+            all_tenants=all_tenants,
+            spellings=spellings,
+        )
+        with self.reading() as snapshot:
+            return whose(snapshot, asked)
+
+    def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:
+        """
+        Yield all that was done to the memory of one customer, oldest first.
+
+        Streams, and sees the log as it was when the iteration began.
+
+        Args:
+            customer: What `person` returned, or an id for it.
+            tenant: With an id: see `person`.
+
+        Raises:
+            UnknownSubjectError: Nobody is known by that id.
+            AmbiguousSubjectError: Several people are.
             AuditError: There is no such database, or other keys were used to write it: then
                 no customer can be found in it, which is not the same as none being in it.
         """
         with self.reading() as snapshot:
-            yield from reading.history(snapshot, customer, tenant)
+            person = person_of(snapshot, customer, tenant)
+            yield from reading.history_of(snapshot, person.uids, person.tenants)
 
     def rows(
         self,
@@ -236,7 +277,7 @@ class AuditLog:
                 subject_uid=subject_uid,
             )
 
-    def memories(self, customer: str, tenant: str | None = None) -> list[Remembered]:
+    def memories(self, customer: str | Person, tenant: str | None = None) -> list[Remembered]:
         """Return the memories in a customer's `history`: when written, read and forgotten."""
         return reading.memories(self.history(customer, tenant))
 

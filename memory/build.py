@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,6 +45,19 @@ if TYPE_CHECKING:
     from ..audit.sink.sink import AuditSink
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
+
+
+_makes_keys: ContextVar[bool] = ContextVar("mnemoscope_makes_keys", default=True)
+
+
+@contextmanager
+def making_no_keys() -> Generator[None]:
+    """Refuse to build a scope in the body that has no key yet: who only reads makes none."""
+    token = _makes_keys.set(False)
+    try:
+        yield
+    finally:
+        _makes_keys.reset(token)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,19 +249,42 @@ def build(
     return replace(parts, audit=None if audit is None else audit.log, live=live)
 
 
-def open_audit_log(settings: Settings) -> AuditLog:
+def open_audit_log(settings: Settings, *, needs_key: bool = True) -> AuditLog:
     """
-    Return the audit trail that *settings* name. Nothing is opened until it is read.
+    Return the audit trail that *settings* name, for reading. Makes neither file nor key.
+
+    Args:
+        settings: The settings.
+        needs_key: Without a key nobody is found in it. False: what needs none is asked for.
 
     Raises:
-        ConfigurationError: Its URL or key cannot be used.
+        ConfigurationError: Its URL or key cannot be used, or there is no key.
+        AuditError: There is no key because there is no trail yet.
     """
     from ..audit.sink.factory import open_log  # noqa: PLC0415
 
+    keys = configured_keys(settings)
     try:
-        return open_log(_sink_context(settings, SubjectKeys(_secret(settings))))
+        log = open_log(_sink_context(settings, keys or _throwaway()))
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from exc
+    if keys is None and needs_key:
+        with log.reading():  # what is not there either is told first
+            raise ConfigurationError(_no_key(settings))
+    return log
+
+
+def _throwaway() -> SubjectKeys:
+    """Return keys that nothing was or will be written with."""
+    return SubjectKeys(secrets.token_bytes(32))
+
+
+def _no_key(settings: Settings) -> str:
+    return (
+        f"there is no pseudonym key at {settings.key_file}, and reading makes none: nobody would "
+        "be found with a new one. Restore that file, or set MNEMOSCOPE_AUDIT_PSEUDONYM_KEY or "
+        "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY_FILE to the key of the application"
+    )
 
 
 def open_vault(settings: Settings) -> Vault:
@@ -280,7 +319,8 @@ def wanted_sinks(settings: Settings) -> tuple[str, ...]:
     # They are built and not used, so none may take a port.
     unused = settings.model_copy(update={"prometheus_port": None})
     try:
-        return tuple(each.name for each in _build_sinks(unused, SubjectKeys(_secret(settings))))
+        keys = configured_keys(settings) or _throwaway()
+        return tuple(each.name for each in _build_sinks(unused, keys))
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from exc
 
@@ -342,6 +382,8 @@ def _secret(settings: Settings) -> bytes:
             return read_secret(file)
     except ValueError as exc:
         raise ValueError(f"{variable}: {exc}") from exc
+    if not (_makes_keys.get() or settings.key_file.exists()):
+        raise ValueError(_no_key(settings))
     return load_secret(settings.key_file)
 
 

@@ -444,7 +444,8 @@ def open_audit(**settings: Any) -> AuditLog:
     Open the audit trail that the environment and *settings* name, for reading, and nothing else.
 
     Raises:
-        ConfigurationError: A setting makes no sense.
+        ConfigurationError: A setting makes no sense, or there is no key: none is made.
+        AuditError: There is no key because there is no trail yet.
     """
     from .build import open_audit_log  # noqa: PLC0415
     from .settings import load_settings  # noqa: PLC0415

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-UNHEALTHY, UNUSABLE, INCOMPLETE, USAGE, INTERRUPTED = 1, 2, 3, 4, 130
+UNHEALTHY, UNUSABLE, INCOMPLETE, USAGE, SEVERAL_PEOPLE, NOBODY_KNOWN = 1, 2, 3, 4, 5, 6
+INTERRUPTED = 130
 TAMPERED, LOSS = UNHEALTHY, UNUSABLE
 """The same codes as ``audit verify`` uses them."""
 

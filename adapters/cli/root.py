@@ -2,18 +2,25 @@
 The entry point of ``mnemoscope`` and the list of its commands.
 
 Exit codes: 0 done, 1 tampered or unhealthy, 2 loss declared or a file that cannot be used, 3
-incomplete, 4 wrong usage. A user's mistake ends in one line, never in a traceback.
+incomplete or no audit trail, 4 wrong usage, 5 several people of that name, 6 nobody known by it. A
+user's mistake ends in one line, never in a traceback; with 5 and 6, who is known follows.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from ...audit.database.errors import AuditError
+from ...audit.database.errors import (
+    AmbiguousSubjectError,
+    AuditError,
+    DatabaseMissingError,
+    UnknownSubjectError,
+)
 from ...memory.errors import ConfigurationError, MnemoscopeError
 from .audit.erase import erase
 from .audit.export import export
@@ -21,11 +28,21 @@ from .audit.show import show
 from .audit.verify import verify
 from .demo import demo
 from .doctor import doctor
-from .exit_codes import INTERRUPTED, UNUSABLE, USAGE, CommandError, say
+from .exit_codes import (
+    INCOMPLETE,
+    INTERRUPTED,
+    NOBODY_KNOWN,
+    SEVERAL_PEOPLE,
+    UNUSABLE,
+    USAGE,
+    CommandError,
+    say,
+)
 from .journal import journal
 from .redact import redact
 from .spend import spend
 from .vault import rotate
+from .whose import ambiguous_lines, unknown_lines
 
 app = typer.Typer(
     name="mnemoscope",
@@ -70,7 +87,12 @@ app.add_typer(vault, name="vault")
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if f"{__package__}.scope" in sys.modules:
+        from .scope import close_local_clients
+
+        close_local_clients()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -87,6 +109,8 @@ def run(arguments: list[str]) -> int:
         return USAGE
     except (CommandError, MnemoscopeError, AuditError, OSError) as exc:
         say(f"mnemoscope: {_one_line(exc)}")
+        for line in _more(exc):
+            say(line)
         return _code(exc)
     return code if isinstance(code, int) else 0
 
@@ -100,4 +124,20 @@ def _one_line(exc: Exception) -> str:
 def _code(exc: Exception) -> int:
     if isinstance(exc, CommandError):
         return exc.code
-    return USAGE if isinstance(exc, ConfigurationError) else UNUSABLE
+    return next((code for kind, code in _CODES.items() if isinstance(exc, kind)), UNUSABLE)
+
+
+_CODES: dict[type[Exception], int] = {
+    ConfigurationError: USAGE,
+    AmbiguousSubjectError: SEVERAL_PEOPLE,
+    DatabaseMissingError: INCOMPLETE,
+    UnknownSubjectError: NOBODY_KNOWN,
+}
+
+
+def _more(exc: Exception) -> Iterator[str]:
+    """Yield who is known instead of the person that was asked for."""
+    if isinstance(exc, UnknownSubjectError):
+        yield from unknown_lines(exc)
+    elif isinstance(exc, AmbiguousSubjectError):
+        yield from ambiguous_lines(exc)

@@ -6,16 +6,20 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
+from ...memory.build import making_no_keys
 from ...memory.errors import ConfigurationError
-from ...memory.scope import Mnemoscope, open_audit
+from ...memory.scope import Mnemoscope
 from ...memory.subject_data.registry import keep_clients
 
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
+
+_loaded: list[Mnemoscope] = []
 
 
 def trail_settings(audit_url: str | None) -> dict[str, str]:
@@ -23,14 +27,49 @@ def trail_settings(audit_url: str | None) -> dict[str, str]:
     return {"audit_url": audit_url} if audit_url else {}
 
 
-def open_trail(audit_url: str | None) -> AuditLog:
+def open_trail(audit_url: str | None, *, needs_key: bool = True) -> AuditLog:
     """
     Open the trail at *audit_url*, or the configured one, for reading.
 
     Raises:
-        ConfigurationError: The URL or a setting makes no sense.
+        ConfigurationError: The URL or a setting makes no sense; or there is no key, where it needs
+            one. None is made.
+        AuditError: There is no key because there is no trail yet.
     """
-    return open_audit(**trail_settings(audit_url))
+    from ...memory.build import open_audit_log
+    from ...memory.settings import load_settings
+
+    return open_audit_log(load_settings(**trail_settings(audit_url)), needs_key=needs_key)
+
+
+@contextmanager
+def scope_with_trail(address: str, audit_url: str | None) -> Generator[Mnemoscope]:
+    """
+    Return the scope at *address*, whose trail is at *audit_url* if that is given, and close it.
+
+    Raises:
+        ConfigurationError: There is no scope, or its application names another trail itself.
+    """
+    with _with_variable("MNEMOSCOPE_AUDIT_URL", audit_url), closing(scope_at(address)) as scope:
+        if audit_url is not None and scope.audit.label != open_trail(audit_url).label:
+            raise ConfigurationError(
+                f"{address} names its audit trail itself, and it is not the one of --audit-url: "
+                "nothing was done"
+            )
+        yield scope
+
+
+@contextmanager
+def _with_variable(name: str, value: str | None) -> Generator[None]:
+    before = os.environ.get(name)
+    if value is not None:
+        os.environ[name] = value
+    try:
+        yield
+    finally:
+        if value is not None:
+            os.environ.pop(name, None)
+            os.environ.update({} if before is None else {name: before})
 
 
 def scope_at(address: str) -> Mnemoscope:
@@ -38,7 +77,8 @@ def scope_at(address: str) -> Mnemoscope:
     Return the `Mnemoscope` at *address*, or the one that the function at *address* returns.
 
     An address is ``package.module:name``. Modules are looked up in the working directory first, as
-    by ``python -m``.
+    by ``python -m``. A scope that has no key yet is refused: a command would answer with a new one,
+    which finds nobody.
 
     Raises:
         ConfigurationError: There is no scope. The reason fits one line and quotes no message of
@@ -47,7 +87,8 @@ def scope_at(address: str) -> Mnemoscope:
     module_name, separator, name = address.partition(":")
     if not (separator and module_name and name):
         raise ConfigurationError("--scope takes package.module:name")
-    with keep_clients():  # clients that a function wraps have no other owner once it has returned
+    # Clients that a function wraps have no other owner once it has returned.
+    with making_no_keys(), keep_clients():
         found = _attribute(_module(module_name), name)
         if not isinstance(found, Mnemoscope) and callable(found):
             found = _call(found, address)
@@ -56,7 +97,16 @@ def scope_at(address: str) -> Mnemoscope:
             f"{address} is a {type(found).__qualname__}, not a Mnemoscope or a function that "
             "returns one"
         )
+    _loaded.append(found)
     return found
+
+
+def close_local_clients() -> None:
+    """Close the local clients of the scopes that were loaded, before the interpreter ends."""
+    while _loaded:
+        scope = _loaded.pop(0)
+        if not scope.is_disabled:
+            scope.subject_data.close_local_clients()
 
 
 def _module(name: str) -> Any:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 def spend(
     since: Annotated[
         str,
-        typer.Option(metavar="AGE|TIME", help="90s, 30m, 24h, 7d ago, or an ISO 8601 time."),
+        typer.Option(metavar="AGE|TIME", help="90s, 30m, 24h, 7d ago, or an ISO 8601 time (UTC)."),
     ] = "24h",
     until: Annotated[
-        str | None, typer.Option(metavar="AGE|TIME", help="Likewise. Default: now.")
+        str | None,
+        typer.Option(metavar="AGE|TIME", help="Likewise; a day is included. Default: now."),
     ] = None,
     by: Annotated[
         str,
@@ -38,6 +39,7 @@ def spend(
     Show what model calls cost, and which feature's spend changed most.
 
     Compares with the period of equal length before. Reads the audit trail and changes nothing.
+    Exits with 0, also where no call was recorded, and with 3 if there is no audit trail.
     """
     if json and csv:
         raise ConfigurationError("pass one of --json and --csv, not both")
@@ -76,15 +78,11 @@ def read_spend(
         ConfigurationError: The URL or a setting makes no sense.
         AuditError: The trail cannot be read.
     """
-    from ...audit.queries.spending import Spending, spending
+    from ...audit.queries.spending import spending
     from ...audit.queries.top_mover import PARTS
     from .scope import open_trail
 
     trail = open_trail(audit_url)
-    if audit_url is None and trail.path is not None and not trail.path.exists():
-        # The first event creates the configured trail. A missing file at a given URL is a mistake.
-        nothing = Spending(by=by, period=period, lines=())
-        return Spend(nothing, nothing)
     with trail.reading() as snapshot:
         return Spend(
             lines=spending(snapshot, by, period, tenant=tenant),
@@ -118,7 +116,7 @@ def period_of(since: str, until: str | None, now_us: int) -> Period:
     from ...audit.queries.spending import Period
 
     since_us = time_us(since, "--since", now_us)
-    until_us = now_us if until is None else time_us(until, "--until", now_us)
+    until_us = now_us if until is None else time_us(until, "--until", now_us, at_end=True)
     if since_us >= until_us:
         raise ConfigurationError("--since must be before --until, and in the past")
     if 2 * since_us < until_us:

@@ -8,18 +8,37 @@ from datetime import UTC, datetime, timedelta
 from ...memory.errors import ConfigurationError
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_DAY = re.compile(r"\d{4}-?(?:\d{2}-?\d{2}|W\d{2}-?\d|\d{3})", re.ASCII)
 _AGE = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 
 
-def time_us(text: str, option: str, now_us: int) -> int:
+_DAY_US = 86_400_000_000
+
+
+def is_day(text: str) -> bool:
+    """Tell whether *text* is a day without a time."""
+    return _DAY.fullmatch(text.strip()) is not None
+
+
+def time_us(text: str, option: str, now_us: int, *, at_end: bool = False) -> int:
     """
     Return the time in *text*, microseconds since 1970 UTC: an age (``24h``) or an ISO 8601 time.
+
+    A time without a zone is in UTC. A day alone is its first moment.
+
+    Args:
+        text: The age or time.
+        option: Its name in errors.
+        now_us: What an age is counted from.
+        at_end: A day alone is the first moment behind it instead, or now, if that is sooner.
 
     Raises:
         ConfigurationError: It is neither. Names *option*.
     """
     if age := _AGE.fullmatch(text.strip()):
         return now_us - int(age[1]) * _UNITS_S[age[2]] * 1_000_000
+    if at_end and is_day(text):
+        return min(time_us(text, option, now_us) + _DAY_US, now_us)
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError:

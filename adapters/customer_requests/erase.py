@@ -1,39 +1,64 @@
-"""Erase a customer from the stores and the audit trail of a scope."""
+"""Erase a person from the stores and the audit trail of a scope."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...audit.database.errors import AuditError
 from ...audit.erasure.receipt import receipt_name, write_receipt
 from ...audit.erasure.report import Erasure
 from ...audit.erasure.run import ErasureRun
+from ...audit.store.whose import Person
 from ...memory.scope import Mnemoscope
+from .joined import JoinedData
 
 
 def erase(
     scope: Mnemoscope,
-    customer: str,
-    tenant: str | None,
+    person: Person,
     tell: Callable[[str], None] = lambda _step: None,
     *,
+    tenant: str | None = None,
     vouched: Collection[str] = (),
 ) -> Erasure:
     """
-    Erase a customer; *tell* is called with the name of each step as it begins.
+    Erase a person; *tell* is called with the name of each step as it begins.
 
-    Stores that are *vouched* for cannot be asked, and hold nothing of theirs, as the operator says.
+    Args:
+        scope: Its stores and its trail.
+        person: See `person_in_scope`.
+        tell: See above.
+        tenant: Of a person whom the trail does not know, if it is known otherwise.
+        vouched: Stores that cannot be asked, and hold nothing of theirs, as the operator says.
 
     Raises:
         ConfigurationError: The scope has no audit trail.
-        ScopeError: The customer's id is empty or a wildcard.
-        AuditError: The trail cannot be read or written. The next run goes on from there.
+        ScopeError: An id is empty or a wildcard.
+        AuditError: There may be more of them than is known, so that nothing was erased; or the
+            trail cannot be read or written: then the next run goes on from there.
     """
-    with scope.customer_data(customer, tenant=tenant) as data:
-        return ErasureRun(
-            scope.audit, data, customer=customer, tenant=tenant, vouched=vouched, tell=tell
-        ).run()
+    if person.doubts:
+        raise AuditError(f"nothing was erased, because {person.doubts[0]}")
+    log = scope.audit
+    first, *others = person.identities
+    whose = first.tenant if person.is_logged else tenant
+    further = {
+        each: scope.customer_data(each.customer, tenant=each.tenant if person.is_logged else tenant)
+        for each in others
+    }
+    with scope.customer_data(first.customer, tenant=whose) as data:
+        run = ErasureRun(
+            log,
+            JoinedData(data, further),
+            customer=first.customer,
+            tenant=whose,
+            others=others,
+            vouched=vouched,
+            tell=tell,
+        )
+        return run.run()
 
 
 class Receipt(NamedTuple):
@@ -56,21 +81,27 @@ def leave_receipt(
     erasure: Erasure,
     out: Path | None,
     *,
-    identities: Sequence[str],
-    tenant: str | None,
+    person: Person,
+    is_known: bool = True,
 ) -> Receipt:
     """
     Write the receipt of an erasure that is complete to *out*: a file or folder; None: this one.
+
+    There is none of a *person* whom nobody knew.
 
     Raises:
         AuditError: The trail cannot be read.
     """
     if not erasure.complete:
         return Receipt(None, "No receipt yet: there is one when nothing is left.")
+    if not is_known:
+        return Receipt(None, "No receipt: nobody of this name is known.")
     given = out or Path()
     path = given / receipt_name(erasure) if given.is_dir() else given
+    ids = list(dict.fromkeys(each.customer for each in person.identities))
+    tenant = person.identities[0].tenant or None
     try:
-        write_receipt(path, scope.audit, erasure, identities=identities, tenant=tenant)
+        write_receipt(path, scope.audit, erasure, identities=ids, tenant=tenant)
     except OSError as exc:
         reason = (exc.strerror or type(exc).__name__).lower()
         line = f"The customer was erased, but no receipt could be written to {path}: {reason}."

@@ -28,8 +28,14 @@ _SEARCHED = {
 _UNASKED = {"unknown", "vouched", "failed"}
 
 
-def erasure_screen(erasure: Erasure) -> RenderableType:
-    """Return a row for each store, file of ours, the vault and the trail; notes and a verdict."""
+def erasure_screen(erasure: Erasure, *, is_known: bool = True) -> RenderableType:
+    """
+    Return a row for each store, file of ours, the vault and the trail; notes and a verdict.
+
+    Args:
+        erasure: What was done.
+        is_known: Somebody is known by that id. False: it was swept for all the same.
+    """
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
     table.add_column("state", no_wrap=True)
     table.add_column("where")
@@ -47,7 +53,7 @@ def erasure_screen(erasure: Erasure) -> RenderableType:
     for note in _notes(erasure):
         notes.add_row(Text("•"), Text(note, style="dim"))
     blank = [Text("")] if notes.row_count else []
-    return Padding(Group(table, notes, *blank, _verdict(erasure)), (0, 1))
+    return Padding(Group(table, notes, *blank, _verdict(erasure, is_known)), (0, 1))
 
 
 def _store_row(store: StoreErasure) -> tuple[RenderableType, ...]:
@@ -99,9 +105,12 @@ def _notes(erasure: Erasure) -> Iterator[str]:
         )
 
 
-def _verdict(erasure: Erasure) -> Text:
+def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - private
     words = f"Files were searched for {erasure.searched_texts:,} texts that were theirs"
     proof = f"Proof: event {erasure.seq:,} of the audit trail."
+    if erasure.complete and not is_known:
+        verdict = f"Cannot tell: nobody of this name is known. The stores were swept. {proof}"
+        return Text(verdict, style="bold yellow")
     if erasure.complete:
         resumed = " (resumed)" if erasure.resumed else ""
         return Text(f"Forgotten{resumed}. {words}: none is left. {proof}", style="bold green")

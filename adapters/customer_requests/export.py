@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -18,13 +19,16 @@ from ...audit.bundle.writing import Bundle, write_bundle
 from ...audit.database.errors import AuditError
 from ...audit.erasure.customer_ids import data_subject
 from ...audit.log import AuditLog
+from ...audit.store.whose import Person
 from ...memory.build import wanted_sinks
 from ...memory.scope import Mnemoscope
 from ...memory.settings import load_settings
-from ...memory.subject_data.records import StoreData
+from ...memory.subject_data.records import Erased, StoreData, SubjectRecord
+from .joined import JoinedData
+from .whose import FLUSH_S
 
-FLUSH_S = 5.0
-"""Seconds that queued events are given to reach the trail before it is read."""
+TRAIL = "audit trail"
+"""How the trail itself is named among the stores, where its answer leaves a doubt."""
 
 Progress = Callable[[int], AbstractContextManager[Callable[[int], object]]]
 """Takes the expected number of events; the body calls what it returns with each count written."""
@@ -82,8 +86,7 @@ def bundle_path(out: Path | None, request: Request) -> Path:
 
 def export_from_scope(
     scope: Mnemoscope,
-    customer: str,
-    tenant: str | None,
+    person: Person,
     *,
     request: Request,
     path: Path,
@@ -99,15 +102,16 @@ def export_from_scope(
     """
     scope.flush(FLUSH_S)
     log = scope.audit
-    with scope.customer_data(customer, tenant=tenant) as data:
+    first, *others = person.identities
+    with scope.customer_data(first.customer, tenant=first.tenant) as data:
+        joined = JoinedData(data, dict.fromkeys(others, data))
 
         def stores() -> Iterator[StoreData]:
-            yield from data.stores(data_subject(log, customer, tenant))
+            yield from joined.stores(data_subject(log, first.customer, first.tenant, others=others))
 
         return export_from_log(
             log,
-            customer,
-            tenant,
+            person,
             request=request,
             path=path,
             stores=stores(),
@@ -118,8 +122,7 @@ def export_from_scope(
 
 def export_from_log(
     log: AuditLog,
-    customer: str,
-    tenant: str | None,
+    person: Person,
     *,
     request: Request,
     path: Path,
@@ -132,8 +135,7 @@ def export_from_log(
 
     Args:
         log: The audit trail.
-        customer: The id by which the stores know the customer.
-        tenant: The customer's tenant.
+        person: Whose data: see `person_in_log`. What it leaves in doubt makes it incomplete.
         request: The right that is exercised.
         path: The zip file.
         stores: The live stores, asked once the history is written.
@@ -144,7 +146,7 @@ def export_from_log(
         AuditError: The trail cannot be read, or its keys are others.
         OSError: The bundle cannot be written.
     """
-    with source(log, customer, tenant) as found:
+    with source(log, person) as found:
         _record(log, "privacy.export.requested", {"request": request.request_id}, tell)
         with progress(found.expected) as advance:
             bundle = write_bundle(
@@ -152,11 +154,38 @@ def export_from_log(
                 request,
                 found.evidence,
                 history=found.history,
-                stores=stores,
+                stores=chain(map(_Doubt, person.doubts), stores),
                 progress=advance,
             )
         _record(log, "privacy.export.completed", _outcome(request, bundle), tell)
     return bundle
+
+
+class _Doubt:
+    """
+    A doubt about the trail's own answer, told like a store that was not asked.
+
+    Attributes:
+        unavailable: The doubt, in a line.
+    """
+
+    name = store = TRAIL
+    title = ""
+
+    def __init__(self, doubt: str) -> None:
+        self.unavailable = doubt
+
+    def records(self) -> Iterator[SubjectRecord]:
+        """Yield none."""
+        return iter(())
+
+    def erase(self) -> Erased:
+        """Erase nothing."""
+        return Erased(0)
+
+    def files(self) -> tuple[Path, ...]:
+        """Return none."""
+        return ()
 
 
 def _record(log: AuditLog, name: str, data: dict[str, Any], tell: Callable[[str], None]) -> None:

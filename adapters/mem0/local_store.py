@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ...memory.guard.call import Call
@@ -48,3 +49,12 @@ class LocalTurns:
             turned = taking_turns(client)
             if turned is not client:
                 store.client = turned
+
+
+def locals_of(memory: Any) -> Iterator[Any]:
+    """Yield what the clients of local stores inside *memory* are built on."""
+    for name in _STORES:
+        client: Any = getattr(getattr(memory, name, None), "client", None)
+        local = None if client is None else local_of(client)
+        if local is not None:
+            yield local

@@ -20,6 +20,7 @@ from ..toolkit.sync_async import resolve
 from ..toolkit.type_guards import is_list
 from .hosted_answers import checking_deletions
 from .hosted_methods import HOSTED_METHODS
+from .local_store import locals_of
 from .vectors import records, vectors_of
 
 _HISTORY = "SELECT id, old_memory, new_memory, event, created_at FROM history WHERE memory_id = ?"
@@ -102,6 +103,12 @@ class MemorySubjectData:
                     removed += await vectors.remove(_user(subject))
                     messages += vectors.clean()
         return Erased(removed, messages=tuple(dict.fromkeys(messages)))
+
+    def close_local(self) -> None:
+        """Close local vector stores; see `SubjectDataRegistry.close_local_clients`."""
+        with self._lock:
+            for local in locals_of(self._memory):
+                local.close()
 
     def _clean(self) -> tuple[str, ...]:
         with _connection(self._memory.db) as connection:

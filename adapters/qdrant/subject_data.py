@@ -91,6 +91,13 @@ class Points:
                     clean(each.storage)
         return ()
 
+    def close_local(self) -> None:
+        """Close a local client: as the interpreter ends it no longer can, and says so."""
+        local = self._local
+        if local is not None:
+            with self._lock:
+                local.close()
+
     @property
     def _local(self) -> QdrantLocal | AsyncQdrantLocal | None:
         found = getattr(self._client, "_client", None)
@@ -155,6 +162,10 @@ class QdrantSubjectData:
         wanted = owner_filter(self.owner_keys, subject.customer)
         removed = [await self._points.remove(each, wanted) for each in collections]
         return Erased(sum(removed), messages=self._points.clean(collections))
+
+    def close_local(self) -> None:
+        """Close a local client; see `SubjectDataRegistry.close_local_clients`."""
+        self._points.close_local()
 
     async def files(self) -> tuple[Path, ...]:
         """Return the folder of a local client."""

@@ -17,6 +17,7 @@ from ..record.rows import StoredEvent
 from ..record.writer_events import ENDED, is_durable
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
+from ..store.whose import Person, person_of
 from ..store.writer import signer_of
 from .contract import DeclaredLoss, Evidence, SealedEvent
 
@@ -40,23 +41,28 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def source(log: AuditLog, customer: str, tenant: str | None) -> Generator[Source]:
+def source(log: AuditLog, customer: str | Person, tenant: str | None = None) -> Generator[Source]:
     """
-    Look up a customer in *log*.
+    Return the events of a customer in *log*: of the person, or of the one whom an id names.
 
     Raises:
         AuditError: The log cannot be read, or was written with other keys.
-        SubjectConflictError: The identifier names two customers.
+        UnknownSubjectError: Nobody is known by the id.
+        AmbiguousSubjectError: Several people are.
+        SubjectConflictError: The id names two customers of one tenant.
     """
     with log.reading() as snapshot:
         snapshot.check_keys()
-        uids = snapshot.uids(customer, tenant)
-        if len(uids) > 1:
-            raise SubjectConflictError(
-                f"{len(uids)} customers have that id, each under another key; nothing was "
-                "exported. If they are one person, merge them with AuditLog.subjects.merge"
-            )
-        found = reading.found_history(snapshot, customer, tenant)
+        person = person_of(snapshot, customer, tenant)
+        for each in person.identities:
+            uids = snapshot.uids(each.customer, each.tenant)
+            if len(uids) > 1:
+                raise SubjectConflictError(
+                    f"{len(uids)} customers have that id, each under another key; nothing was "
+                    "exported. If they are one person, merge them with AuditLog.subjects.merge"
+                )
+        uids = list(person.uids)
+        found = reading.found_of(snapshot, uids, person.tenants)
         evidence = evidence_of(snapshot, log)
         yield Source(evidence, map(_sealed, found), _count(snapshot, snapshot.family(uids)))
 

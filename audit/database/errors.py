@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...telemetry.delivery.sink import UnavailableError
+from ...telemetry.event.spelling import Identity
 
 
 class AuditError(UnavailableError):
@@ -23,6 +24,56 @@ class KeyMissingError(AuditError):
 
 class SubjectConflictError(AuditError):
     """Two customers would be one: an identifier belongs to somebody else already."""
+
+
+class DatabaseMissingError(AuditError):
+    """There is no audit database at that place, or nothing was ever written to it."""
+
+
+class UnknownSubjectError(AuditError):
+    """
+    Nobody is known by that id, so that nothing can be said of them: not that nothing is held.
+
+    Attributes:
+        others: Who is known by another spelling of it, or in another tenant. Personal data.
+        doubts: Why there may be somebody all the same, a line each.
+        is_further: It was one of the further ids that were given.
+    """
+
+    def __init__(
+        self,
+        *,
+        others: tuple[Identity, ...] = (),
+        doubts: tuple[str, ...] = (),
+        is_further: bool = False,
+    ) -> None:
+        name = "a further name" if is_further else "this name"
+        super().__init__(
+            f"cannot tell: nobody of {name} is known here"
+            + (", others are known by another spelling or in another tenant" if others else "")
+            + ". Check id and tenant, and that this is the audit trail they were recorded in"
+        )
+        self.others = others
+        self.doubts = doubts
+        self.is_further = is_further
+
+
+class AmbiguousSubjectError(AuditError):
+    """
+    Several people are known by that id: in several tenants, or by spellings of it.
+
+    Attributes:
+        found: All of them. Personal data.
+        asked: The id that was asked for, likewise.
+    """
+
+    def __init__(self, *, found: tuple[Identity, ...], asked: str) -> None:
+        super().__init__(
+            f"{len(found):,} people of this name are known here, so nothing was done. Name a "
+            "tenant, or all tenants; and whether other spellings are the same person"
+        )
+        self.found = found
+        self.asked = asked
 
 
 def reason_of(exc: OSError) -> str:

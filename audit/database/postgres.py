@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .database import Rows, Value
-from .errors import AuditError
+from .errors import AuditError, DatabaseMissingError
 from .schema import (
     APPLICATION_ID,
     check_version,
@@ -98,7 +98,7 @@ class PostgresDatabase:
             version = _version_of(connection)
             check_version(version, self.label)
             if version == 0:
-                raise AuditError(f"{self.label} is empty")
+                raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
             yield _ReadConnection(connection)
 
     def exists(self) -> bool:

@@ -155,6 +155,13 @@ HEADS = (
 )
 """The migration since which the end of the log is signed whenever it moves."""
 
+_SPELLINGS = (
+    "ALTER TABLE audit_subject_alias ADD COLUMN folded TEXT",  # keyed hash, without tenant
+    "ALTER TABLE audit_subject_alias ADD COLUMN sealed BLOB",  # tenant and spelling, encrypted
+    "CREATE INDEX audit_alias_folded ON audit_subject_alias(folded)",
+)
+"""Finds a customer under any tenant, and by any spelling of an id. NULL: not seen since."""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Few customers are merged into others: found without reading all of them.
     (
@@ -173,8 +180,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
     ),
     HEADS,
+    _SPELLINGS,
 )
 """Statements of the migration from each version to the next, the first from `_OLDEST`."""
+
+SPELLINGS_VERSION = _OLDEST + 1 + MIGRATIONS.index(_SPELLINGS)
+"""From which on aliases say what finds them in any tenant and spelling."""
 
 
 def newest_version() -> int:

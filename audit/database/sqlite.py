@@ -24,7 +24,7 @@ from urllib.parse import quote
 from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import may_write
 from .database import Value, insert_statement
-from .errors import AuditError, reason_of
+from .errors import AuditError, DatabaseMissingError, reason_of
 from .schema import APPLICATION_ID, check_version, newest_version, steps_from, version_after
 
 BUSY_S = 5.0
@@ -98,7 +98,10 @@ class SqliteDatabase:
         """See `Database.reading`."""
         path = self._path
         if not path.exists():
-            raise AuditError(f"there is no audit database at {path}")
+            raise DatabaseMissingError(
+                f"there is no audit database at {path}: nothing was recorded there yet, or "
+                "MNEMOSCOPE_AUDIT_URL or --audit-url should name another place"
+            )
         with self._explained():
             address = f"file:{quote(str(path.absolute()))}?mode=ro"
             # The thread that closes a generator need not be the one that began it.
@@ -108,7 +111,7 @@ class SqliteDatabase:
             with closing(connection):
                 connection.execute("BEGIN")
                 if _version_of(connection, self.label) == 0:
-                    raise AuditError(f"{self.label} is empty")
+                    raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
                 yield _ReadConnection(connection)
 
     def exists(self) -> bool:

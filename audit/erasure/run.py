@@ -25,8 +25,10 @@ from ...memory.subject_data.records import (
     NotErasedError,
     StoreData,
 )
+from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
+from ..record.subjects import add_alias
 from .customer_ids import data_subject
 from .kept_words import KeptWords, drop_words, keep_words, kept_words
 from .report import (
@@ -93,6 +95,7 @@ class ErasureRun:
         tenant: The tenant they are a customer of.
         vouched: Names of stores that cannot be asked, of which the operator says that they hold
             nothing of theirs; ``vault`` and ``files`` likewise.
+        others: Further ids of theirs, which `data` knows as well.
         tell: Called with the name of each step as it begins.
     """
 
@@ -104,6 +107,7 @@ class ErasureRun:
         customer: str,
         tenant: str | None = None,
         vouched: Collection[str] = (),
+        others: Sequence[Identity] = (),
         tell: Callable[[str], None] = _nothing,
     ) -> None:
         self._log = log
@@ -111,6 +115,7 @@ class ErasureRun:
         self._customer = customer
         self._tenant = tenant
         self._vouched = frozenset(vouched)
+        self._others = tuple(others)
         self._tell = tell
         self._request = ""
         self._kept = KeptWords()
@@ -129,7 +134,9 @@ class ErasureRun:
         resumed = self._requested()
         self._tell("settling what is under way")
         unsettled = [*self._settled(), *([_LOST] if self._lost else [])]
-        subject = data_subject(self._log, self._customer, self._tenant, self._residue)
+        subject = data_subject(
+            self._log, self._customer, self._tenant, self._residue, others=self._others
+        )
         erased = [(each, self._erased(each)) for each in self._data.stores(subject)]
         missing = tuple(self._missing(subject, {each.store for each, _result in erased}))
         pseudonyms = self._pseudonyms(unsettled)
@@ -267,10 +274,14 @@ class ErasureRun:
                 keep_words(connection, ring, self._request, KeptWords())
             tables.note(connection, head, RESUMED if row else REQUESTED, {"request": self._request})
             if row is None:
-                connection.execute(
-                    "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
-                    "VALUES (?, ?, ?, ?)",
-                    (aliases[ring.current_id], ring.current_id, UNDER_WAY, self._request),
+                alias = aliases[ring.current_id]
+                add_alias(
+                    connection,
+                    alias,
+                    ring.current_id,
+                    id_type=UNDER_WAY,
+                    uid=self._request,
+                    spelling=self._subject().spelling(alias),
                 )
         self._kept = known or KeptWords()
         self._residue = ResidueTexts(self._kept.texts)
@@ -279,8 +290,11 @@ class ErasureRun:
     def _aliases(self) -> dict[str, str]:
         """Return what each secret knows this request by: nobody is found by it as a customer."""
         ring = self._log.ring
-        subject = Subject(self._customer, tenant=self._tenant, keys=ring.current)
+        subject = self._subject()
         return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
+
+    def _subject(self) -> Subject:
+        return Subject(self._customer, tenant=self._tenant, keys=self._log.ring.current)
 
     def _proven(self, erasure: Erasure) -> Erasure:
         self._tell("writing the proof")
@@ -311,13 +325,15 @@ class ErasureRun:
         if waits or any(each.holds_on for each in stores):
             return None
         self._tell("shredding the trail")
-        uid = self._log.subjects.resolve(self._customer, self._tenant)
-        if uid is None:
-            return 0
+        identities = (Identity(self._customer, self._tenant or ""), *self._others)
         with self._log.reading() as snapshot:
-            rows = _samples(snapshot, snapshot.family([uid]))
+            found = {
+                uid for each in identities for uid in snapshot.uids(each.customer, each.tenant)
+            }
+            rows = _samples(snapshot, snapshot.family(sorted(found))) if found else []
         self._keep(rows)
-        return self._log.subjects.erase(uid, self._tenant)
+        tenants = dict.fromkeys(each.tenant for each in identities)
+        return sum(self._log.subjects.erase(uid, *tenants) for uid in sorted(found))
 
 
 def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[bytes]:

@@ -20,7 +20,8 @@ from ...telemetry.event.event import Deletes, OperationClass
 from ...telemetry.event.text import json_text
 from ..record.rows import AuditRow, deletes_of, row_from
 from ..store.snapshot import Snapshot, SnapshotSource
-from .reading import found_by_seqs, history
+from ..store.whose import Person, person_of
+from .reading import found_by_seqs, history_of
 from .text_extraction import part_of
 
 Key: TypeAlias = tuple[str, str | None, str]
@@ -108,16 +109,20 @@ def _is_in(key: Key, row: AuditRow) -> bool:
 
 
 def remembered_at(
-    log: SnapshotSource, customer: str, tenant: str | None, moment_us: int
+    log: SnapshotSource, customer: str | Person, tenant: str | None, moment_us: int
 ) -> list[Memory]:
     """
     Return what was remembered about a customer at a moment, as far as the log knows.
 
     Raises:
+        UnknownSubjectError: Nobody is known by that id.
+        AmbiguousSubjectError: Several people are.
         AuditError: It cannot be read, or was written with other keys.
     """
     with log.reading() as snapshot:
-        rows = [*history(snapshot, customer, tenant), *_wholesale(snapshot)]
+        person = person_of(snapshot, customer, tenant)
+        theirs = history_of(snapshot, person.uids, person.tenants)
+        rows = [*theirs, *_wholesale(snapshot)]
     return rebuilt(rows, moment_us)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ...telemetry.event.event import OperationClass
 from ..record.rows import AuditRow, MemoryRef
 from ..store.snapshot import SnapshotSource
+from ..store.whose import Person, person_of
 from . import reading
 from .memory_model import ended_us
 
@@ -62,7 +63,10 @@ class Recall:
 
 
 def rows_of(
-    log: SnapshotSource, run: str, customer: str | None = None, tenant: str | None = None
+    log: SnapshotSource,
+    run: str,
+    customer: str | Person | None = None,
+    tenant: str | None = None,
 ) -> Iterator[AuditRow]:
     """
     Yield the operations of a run, in order.
@@ -70,14 +74,18 @@ def rows_of(
     A run whose name holds its customer's id is recorded without it: then *customer* helps.
 
     Raises:
+        UnknownSubjectError: Nobody is known by that id.
+        AmbiguousSubjectError: Several people are.
         AuditError: The log cannot be read, or was written with other keys.
     """
     with log.reading() as snapshot:
         if customer is None:
             yield from reading.rows(snapshot, run=run)
             return
-        for row in reading.history(snapshot, customer, tenant):
-            if row.run and run in {row.run, verbatim(row.run, customer)}:
+        person = person_of(snapshot, customer, tenant)
+        names = [each.customer for each in person.identities]
+        for row in reading.history_of(snapshot, person.uids, person.tenants):
+            if row.run and run in {row.run, *(verbatim(row.run, name) for name in names)}:
                 yield row
 
 

@@ -9,7 +9,7 @@ that several people share (a document, a key like ``profile``) brings nothing of
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -95,9 +95,24 @@ def history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[A
 def found_history(snapshot: Snapshot, customer: str, tenant: str | None) -> Iterator[StoredEvent]:
     """Yield what `history` does, as the tables hold it."""
     snapshot.check_keys()
-    uids = snapshot.family(snapshot.uids(customer, tenant))
+    return found_of(snapshot, snapshot.uids(customer, tenant), (tenant,))
+
+
+def history_of(
+    snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
+) -> Iterator[AuditRow]:
+    """Yield everything recorded about *subjects*, customers of *tenants*, oldest first."""
+    return map(row_from, found_of(snapshot, subjects, tenants))
+
+
+def found_of(
+    snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
+) -> Iterator[StoredEvent]:
+    """Yield what `history_of` does, as the tables hold it."""
+    uids = snapshot.family(subjects)
     streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
-    unnamed = seqs_by_id_alone(snapshot, uids, snapshot.nobodies(tenant))
+    nobodies = {uid for tenant in tenants for uid in snapshot.nobodies(tenant)}
+    unnamed = seqs_by_id_alone(snapshot, uids, sorted(nobodies))
     if unnamed:
         streams.append(found_by_seqs(snapshot, unnamed))
     return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_moment)

@@ -13,6 +13,7 @@ import secrets
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ...telemetry.event.spelling import Spelling
 from ...telemetry.event.subject import Subject
 from ..database.database import Rows, Value, WriteConnection, insert_statement, marks
 from ..database.errors import AuditError, SubjectConflictError
@@ -28,6 +29,7 @@ _HELD = 10_000
 NOBODY = "nobody"
 CUSTOMER = "customer"
 _MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
+_ALIAS = ("alias", "key_id", "id_type", "subject_uid", "folded", "sealed")
 _PURPOSES = {CUSTOMER: "audit", NOBODY: "audit/nobody"}
 
 
@@ -55,9 +57,16 @@ class Cipher(NamedTuple):
 
 
 class KnownAliases(NamedTuple):
-    """A subject that was read from a file: its aliases alone, under the keys of that time."""
+    """
+    A subject that was read from a file: its aliases alone, under the keys of that time.
+
+    Attributes:
+        aliases: By the name of the key.
+        spellings: Likewise; empty in a file of an earlier release.
+    """
 
     aliases: dict[str, str]
+    spellings: dict[str, Spelling]
 
 
 class Subjects:
@@ -113,9 +122,16 @@ class Subjects:
             merge(connection, each, uid)
         current_id = self._ring.current_id
         wanted = {current_id: aliases[current_id]} if current_id in aliases else aliases
-        for key_id, alias in wanted.items():
+        for key_id, alias in aliases.items():
+            if alias not in found and key_id not in wanted:
+                continue
+            spelling = (
+                None if id_type == NOBODY else spelling_of(subject, self._ring, key_id, alias)
+            )
             if alias not in found:
-                add_alias(connection, alias, key_id, id_type=id_type, uid=uid)
+                add_alias(connection, alias, key_id, id_type=id_type, uid=uid, spelling=spelling)
+            elif spelling is not None:
+                add_spelling(connection, alias, spelling)
         return self._opened(connection, uid)
 
     def _made(self, connection: WriteConnection, kind: str, now_us: int) -> str:
@@ -192,6 +208,23 @@ def aliases_of(
     return {key_id: subject.hashed(purpose, keys) for key_id, keys in ring}
 
 
+def spelling_of(
+    subject: Subject | KnownAliases, ring: Keyring, key_id: str, alias: str
+) -> Spelling | None:
+    """Return what *subject* is found by in any tenant and spelling; None: it is not known."""
+    if isinstance(subject, KnownAliases):
+        return subject.spellings.get(key_id)
+    return subject.spelling(alias, ring.get(key_id))
+
+
+def spellings_of(
+    subject: Subject | KnownAliases, ring: Keyring, aliases: dict[str, str]
+) -> dict[str, Spelling]:
+    """Return what each key finds *subject* by, in any tenant and spelling."""
+    found = {key_id: spelling_of(subject, ring, key_id, alias) for key_id, alias in aliases.items()}
+    return {key_id: each for key_id, each in found.items() if each is not None}
+
+
 def uids_by_alias(connection: AnyConnection, aliases: dict[str, str]) -> dict[str, str]:
     """Return the subjects that *aliases* name, merged ones as the one they were merged into."""
     values = tuple(aliases.values())
@@ -233,12 +266,25 @@ def data_key(
 
 
 def add_alias(
-    connection: WriteConnection, alias: str, key_id: str, *, id_type: str, uid: str
+    connection: WriteConnection,
+    alias: str,
+    key_id: str,
+    *,
+    id_type: str,
+    uid: str,
+    spelling: Spelling | None,
 ) -> None:
-    """Add *alias* to a subject."""
+    """Add *alias* to a subject, with what finds it in any tenant and spelling."""
+    values = (alias, key_id, id_type, uid, *(spelling or ()))
+    columns = _ALIAS[: len(values)]
+    connection.execute(insert_statement("audit_subject_alias", columns), values)
+
+
+def add_spelling(connection: WriteConnection, alias: str, spelling: Spelling) -> None:
+    """Add to an alias what finds it in any tenant and spelling, where it lacks that."""
     connection.execute(
-        "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) VALUES (?, ?, ?, ?)",
-        (alias, key_id, id_type, uid),
+        "UPDATE audit_subject_alias SET folded = ?, sealed = ? WHERE alias = ? AND folded IS NULL",
+        (*spelling, alias),
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 import orjson
 
+from ...telemetry.event.spelling import Spelling
 from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
 from ...telemetry.files.framed_file import FileFullError, FramedFile
 from ...telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
@@ -28,7 +29,7 @@ from ..record.keys import Keyring, decrypted, encrypted
 from ..record.rows import usage_from
 from ..record.sealing import Draft
 from ..record.sequence_gaps import SequenceGap, joined
-from ..record.subjects import KnownAliases, aliases_of
+from ..record.subjects import KnownAliases, aliases_of, spellings_of
 
 logger = logging.getLogger("mnemoscope.audit")
 
@@ -296,12 +297,18 @@ def _packed(each: Draft | SequenceGap, ring: Keyring) -> dict[str, Any]:
     if isinstance(each, SequenceGap):
         return {"gap": list(each)}
     subject = each.subject
+    aliases = {} if subject is None else aliases_of(subject, ring)
+    spellings = {} if subject is None else spellings_of(subject, ring, aliases)
     return {
         "header": [*each.header[:-1], list(each.header.columns)],
         "usage": None if each.usage is None else of_usage(each.usage),
         "writer": [each.writer_id, each.writer_seq],
         "detail": None if each.detail is None else each.detail.decode(),
-        "aliases": None if subject is None else aliases_of(subject, ring),
+        "aliases": aliases or None,
+        "spellings": {
+            key_id: (spelling.folded, spelling.sealed.hex())
+            for key_id, spelling in spellings.items()
+        },
         "tenant": each.tenant,
         "run": each.run,
         "place": each.place,
@@ -313,6 +320,10 @@ def _unpacked(known: dict[str, Any]) -> Draft | SequenceGap:
     if "gap" in known:
         return SequenceGap._make(known["gap"])
     aliases: dict[str, str] | None = known["aliases"]
+    spellings = {
+        key_id: Spelling(folded, bytes.fromhex(sealed))
+        for key_id, (folded, sealed) in known.get("spellings", {}).items()
+    }
     kind, fields, occurred_us, columns = known["header"]
     if isinstance(fields, str):  # of a release whose headers were texts with places to fill in
         fields = orjson.loads(fields % ("null", "", "", 0, 0, "null"))
@@ -323,7 +334,7 @@ def _unpacked(known: dict[str, Any]) -> Draft | SequenceGap:
         writer_id=writer_id,
         writer_seq=writer_seq,
         detail=None if detail is None else detail.encode(),
-        subject=None if aliases is None else KnownAliases(aliases),
+        subject=None if aliases is None else KnownAliases(aliases, spellings),
         alias=None if aliases is None else next(iter(aliases.values())),
         tenant=known["tenant"],
         run=known["run"],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ...telemetry.event.subject import Subject
 from ..database.database import WriteConnection, marks
-from ..database.errors import AuditError
+from ..database.errors import AuditError, UnknownSubjectError
 from ..record import subjects
 from .snapshot import Snapshot
 from .tables import LogTables
+from .whose import Asked, whose
 
 
 class Customers:
@@ -25,17 +27,17 @@ class Customers:
 
     def resolve(self, customer: str, tenant: str | None = None) -> str | None:
         """
-        Return the uid of a customer, or None where the log has none of that id.
+        Return the uid of a customer, or None where nobody is known by that id, in any tenant.
 
         Raises:
+            AmbiguousSubjectError: Several people are known by it: name a tenant, if empty, none.
             AuditError: The log cannot be read, or was written with other keys.
         """
-        with self._tables.reading() as snapshot:
-            snapshot.check_keys()
-            uids = snapshot.uids(customer, tenant)
-            return uids[0] if uids else None
+        with self._tables.reading() as snapshot, suppress(UnknownSubjectError):
+            return next(iter(whose(snapshot, Asked(customer=customer, tenant=tenant)).uids), None)
+        return None
 
-    def erase(self, uid: str, tenant: str | None = None) -> int:
+    def erase(self, uid: str, *tenants: str | None) -> int:
         """
         Shred a customer: their data key, their aliases, and every detail that is theirs.
 
@@ -44,7 +46,7 @@ class Customers:
 
         Args:
             uid: See `resolve`.
-            tenant: The tenant whose operations without a customer are searched too.
+            tenants: Those whose operations without a customer are searched too; none: no tenant's.
 
         Returns:
             How many details there were.
@@ -55,7 +57,7 @@ class Customers:
         with self._tables.writing() as (connection, head):
             snapshot = Snapshot(connection, self._tables.ring, self._tables.label)
             uids = snapshot.family([uid])
-            seqs = _unnamed(snapshot, uids, tenant)
+            seqs = _unnamed(snapshot, uids, tenants or (None,))
             count = _delete(connection, uids, seqs)
             connection.execute("UPDATE audit_log SET epoch = ?", (head.epoch + 1,))
             # What is gone without such a note was deleted by somebody else: `verify` counts.
@@ -85,7 +87,15 @@ class Customers:
                 raise subjects.conflict()
             if not found:
                 current = self._tables.ring.current_id
-                subjects.add_alias(connection, aliases[current], current, id_type=id_type, uid=uid)
+                alias = aliases[current]
+                subjects.add_alias(
+                    connection,
+                    alias,
+                    current,
+                    id_type=id_type,
+                    uid=uid,
+                    spelling=subject.spelling(alias),
+                )
                 self._tables.note(connection, head, "subject.linked", {"id_type": id_type})
 
     def merge(self, uid: str, into: str) -> None:
@@ -110,8 +120,9 @@ class Customers:
             self._tables.note(connection, head, "subject.merged", {"n_subjects": 2})
 
 
-def _unnamed(snapshot: Snapshot, uids: Sequence[str], tenant: str | None) -> list[int]:
-    return seqs_by_id_alone(snapshot, uids, snapshot.nobodies(tenant))
+def _unnamed(snapshot: Snapshot, uids: Sequence[str], tenants: Sequence[str | None]) -> list[int]:
+    nobodies = {uid for tenant in tenants for uid in snapshot.nobodies(tenant)}
+    return seqs_by_id_alone(snapshot, uids, sorted(nobodies))
 
 
 def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Sequence[int]) -> int:

@@ -55,7 +55,7 @@ NOBODY = Standing({}, frozenset())
 
 def roll_beside(spool: Path) -> Path:
     """Return where the roll is of processes with that spool."""
-    return spool.with_name(f"{spool.name}-roll")
+    return spool.with_name(f"roll-{spool.name}")
 
 
 class Roll:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from ...telemetry.event.subject import Subject
 from ..database.database import ReadConnection, Rows, Value
 from ..database.errors import AuditError
+from ..database.schema import SPELLINGS_VERSION
 from ..record.keys import NONCE_BYTES, Keyring, Unwrapping, missing
 from ..record.references import References
 from ..record.rows import StoredEvent
@@ -135,11 +136,20 @@ class Snapshot(Moment):
         connection: Sees that moment.
         ring: Current and previous keys.
         label: What errors call the log.
+
+    Attributes:
+        ring: As given.
     """
 
     def __init__(self, connection: ReadConnection, ring: Keyring, label: str) -> None:
         super().__init__(connection, ring.unwrapping(), label)
-        self._ring = ring
+        self.ring = ring
+
+    @property
+    def notes_spellings(self) -> bool:
+        """Whether its tables say in what tenant and spelling customers are known."""
+        found: Any = self.execute("SELECT schema_version FROM audit_log").fetchone()
+        return found is not None and found[0] >= SPELLINGS_VERSION
 
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
@@ -153,14 +163,14 @@ class Snapshot(Moment):
             "SELECT count(DISTINCT a.subject_uid) FROM audit_subject_alias a "
             "WHERE a.id_type = 'customer' AND NOT EXISTS (SELECT 1 FROM audit_subject_alias b "
             "WHERE b.subject_uid = a.subject_uid AND b.key_id = ?)",
-            (self._ring.current_id,),
+            (self.ring.current_id,),
         ).fetchone()
         return int(counted[0])
 
     def uids(self, customer: str, tenant: str | None) -> list[str]:
         """Return the subjects that a customer of a tenant is, by all keys: none, or one."""
-        subject = Subject(customer, tenant=tenant, keys=self._ring.current)
-        return sorted(set(uids_by_alias(self, aliases_of(subject, self._ring)).values()))
+        subject = Subject(customer, tenant=tenant, keys=self.ring.current)
+        return sorted(set(uids_by_alias(self, aliases_of(subject, self.ring)).values()))
 
     def family(self, uids: Sequence[str]) -> list[str]:
         """Return *uids* and those that were merged into them."""
@@ -170,7 +180,7 @@ class Snapshot(Moment):
         """Return the subjects of operations that name no customer, for *tenant* or for none."""
         found: set[str] = set()
         for each in {tenant, None}:
-            aliases = aliases_of(nobody(each, self._ring), self._ring, NOBODY)
+            aliases = aliases_of(nobody(each, self.ring), self.ring, NOBODY)
             found.update(uids_by_alias(self, aliases).values())
         return sorted(found)
 

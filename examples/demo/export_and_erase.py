@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from mnemoscope.adapters.customer_requests.erase import as_document, erase
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
+from mnemoscope.adapters.customer_requests.whose import person_in_scope
+from mnemoscope.audit import UnknownSubjectError
+from mnemoscope.audit.store.whose import Asked
 from mnemoscope.memory.scope import Mnemoscope
 
 from .conversation import Conversation
@@ -59,11 +62,19 @@ def export_and_erase(
     name = conversation.speakers[1]
     customer = conversation.customers[name]
     scope.flush(timeout_s=15)
+    person = person_in_scope(scope, Asked(customer=customer, tenant=TENANT))
     bundle = erasure = None
     if options.export:
         path = folder / "export.zip"
-        bundle = export_from_scope(scope, customer, TENANT, request=new_request(), path=path)
+        bundle = export_from_scope(scope, person, request=new_request(), path=path)
     if options.erase:
-        erasure = erase(scope, customer, TENANT)
-    remaining = sum(1 for _ in scope.audit.history(customer, TENANT))
+        erasure = erase(scope, person)
+    remaining = _remaining(scope, customer)
     return CustomerRequests(name=name, bundle=bundle, erasure=erasure, remaining=remaining)
+
+
+def _remaining(scope: Mnemoscope, customer: str) -> int:
+    try:
+        return sum(1 for _ in scope.audit.history(customer, TENANT))
+    except UnknownSubjectError:
+        return 0

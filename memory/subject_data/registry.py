@@ -8,8 +8,8 @@ Inside `keep_clients` it stays: the command line reads clients that nobody else 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from .records import SubjectDataProvider
@@ -53,6 +53,19 @@ class SubjectDataRegistry:
     def of(self, guard: object) -> SubjectDataProvider | None:
         """Return the provider of *guard*'s client, or None."""
         return self._by_guard.get(guard)
+
+    def close_local_clients(self) -> None:
+        """
+        Close the clients that hold a local database open, in the order in which they were wrapped.
+
+        For whoever loaded the application for one command. Errors are passed over: the process
+        ends.
+        """
+        for provider in list(self._by_guard.values()):
+            close: Callable[[], object] | None = getattr(provider, "close_local", None)
+            if close is not None:
+                with suppress(Exception):
+                    close()
 
     def named(self) -> dict[str, SubjectDataProvider]:
         """Return all by name: ``mem0``, and ``mem0#2`` for the second client of that store."""

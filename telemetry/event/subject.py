@@ -13,6 +13,8 @@ import hmac
 from functools import lru_cache
 from typing import NoReturn, final
 
+from .spelling import Identity, Spelling, seal
+
 HASH_BYTES = 16
 _HELD = 4_096
 _SHA256_BYTES = 32
@@ -67,8 +69,8 @@ class Subject:
     """
     One customer of one tenant, whose id cannot be read from it.
 
-    It has no readable attribute, `repr` or pickled form; the one question it answers is
-    `hashed`.
+    It has no readable attribute, `repr` or pickled form; the questions it answers are `hashed`
+    and, encrypted, `spelling`.
     """
 
     __slots__ = ("__customer", "__keys", "__tenant")
@@ -95,3 +97,8 @@ class Subject:
         current ones, it is the pseudonym that they gave.
         """
         return (keys or self.__keys).pseudonym(sink, self.__tenant, self.__customer)
+
+    def spelling(self, bound_to: str, keys: SubjectKeys | None = None) -> Spelling:
+        """Return id and tenant encrypted, for whoever has the keys and knows the id; see `seal`."""
+        identity = Identity(self.__customer, self.__tenant)
+        return seal((keys or self.__keys).key, identity, bound_to)

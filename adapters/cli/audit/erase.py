@@ -4,21 +4,37 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
-from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
-from ..options import Json, ScopeAddress, Tenant
+from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, USAGE, CommandError, say
+from ..options import AuditUrl, Json, ScopeAddress, Tenant
+from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
+from ..whose import as_document as person_document
+
+if TYPE_CHECKING:
+    from ....audit.erasure.report import Erasure
+    from ....audit.store.whose import Asked, Person
+    from ....memory.scope import Mnemoscope
+    from ...customer_requests.erase import Receipt
 
 
 def erase(
     customer: Annotated[str, typer.Option(metavar="ID", help="The customer to erase.")],
     tenant: Tenant = None,
+    also: Also = None,
+    all_tenants: AllTenants = False,
+    any_spelling: AnySpelling = False,
+    exact: Exact = False,
+    even_if_unknown: Annotated[
+        bool,
+        typer.Option("--even-if-unknown", help="Sweep the stores for an id that nobody knows."),
+    ] = False,
     scope: ScopeAddress = None,
+    audit_url: AuditUrl = None,
     vouch: Annotated[
         list[str] | None,
         typer.Option(
@@ -37,7 +53,8 @@ def erase(
     Erase a customer from every store and from the audit trail, and record a proof.
 
     Exits with 0 if nothing of the customer is left, else with 3: it names what failed, still has
-    something, or could not be asked, and running it again resumes. It cannot be undone.
+    something, or could not be asked, and running it again resumes. Nothing is done, and it exits
+    with 5 if several people have that id, 6 if nobody is known by it. It cannot be undone.
     """
     if scope is None:
         raise CommandError(
@@ -45,24 +62,36 @@ def erase(
             "function that returns one. Nothing was changed.",
             USAGE,
         )
-    from ...customer_requests.erase import as_document, leave_receipt
-    from ...customer_requests.erase import erase as erase_customer
-    from ...customer_requests.erasure_screen import erasure_screen
-    from ..scope import scope_at
-
+    asked = asked_of(
+        customer,
+        tenant,
+        also=also,
+        all_tenants=all_tenants,
+        any_spelling=any_spelling,
+        exact=exact,
+    )
+    if not (yes or sys.stdin.isatty()):
+        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
     _check_folder(receipt)
-    if not (yes or _is_confirmed()):
-        say("nothing was changed")
-        raise typer.Exit(INCOMPLETE)
-    with Console(stderr=True).status("opening the scope") as status, closing(scope_at(scope)) as it:
-        erasure = erase_customer(it, customer, tenant, status.update, vouched=vouch or ())
-        left = leave_receipt(it, erasure, receipt, identities=[customer], tenant=tenant)
+    from ...customer_requests.erase import erase as erase_person
+    from ...customer_requests.erase import leave_receipt
+    from ..scope import scope_with_trail
+
+    status = Console(stderr=True).status("opening the scope")
+    with status, scope_with_trail(scope, audit_url) as opened:
+        person, is_known = _person(opened, asked, even_if_unknown=even_if_unknown)
+        _tell(asked, person, is_known=is_known)
+        status.stop()
+        _confirm(yes=yes)
+        status.start()
+        erasure = erase_person(opened, person, status.update, tenant=tenant, vouched=vouch or ())
+        left = leave_receipt(opened, erasure, receipt, person=person, is_known=is_known)
     if json:
-        Console().print_json(data=as_document(erasure) | {"receipt": left.path})
+        _print_json(erasure, asked, person, left, is_known=is_known)
     else:
-        Console().print(erasure_screen(erasure))
+        _show(erasure, is_known=is_known)
     say(left.line)
-    raise typer.Exit(0 if erasure.complete and not left.failed else INCOMPLETE)
+    raise typer.Exit(_code(erasure, left, is_known=is_known))
 
 
 def _check_folder(receipt: Path | None) -> None:
@@ -77,7 +106,57 @@ def _check_folder(receipt: Path | None) -> None:
         )
 
 
-def _is_confirmed() -> bool:
-    if not sys.stdin.isatty():
-        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
-    return typer.confirm("Erase this customer from every store? It cannot be undone.", err=True)
+def _person(scope: Mnemoscope, asked: Asked, *, even_if_unknown: bool) -> tuple[Person, bool]:
+    """Return who is to be erased, and whether anybody knows them."""
+    from ....audit.database.errors import UnknownSubjectError
+    from ...customer_requests.whose import person_in_scope, unknown_person
+
+    try:
+        return person_in_scope(scope, asked), True
+    except UnknownSubjectError:
+        if not even_if_unknown:
+            raise
+        return unknown_person(asked), False
+
+
+def _tell(asked: Asked, person: Person, *, is_known: bool) -> None:
+    if is_known:
+        for line in told(asked, person):
+            say(line)
+    if person.doubts:
+        raise CommandError(
+            "cannot tell whether that is all of them. Pass --exact if the ids that were given are "
+            "all that they have. Nothing was changed.",
+            INCOMPLETE,
+        )
+
+
+def _confirm(*, yes: bool) -> None:
+    question = "Erase this customer from every store? It cannot be undone."
+    if not (yes or typer.confirm(question, err=True)):
+        say("nothing was changed")
+        raise typer.Exit(INCOMPLETE)
+
+
+def _print_json(
+    erasure: Erasure, asked: Asked, person: Person, left: Receipt, *, is_known: bool
+) -> None:
+    from ...customer_requests.erase import as_document
+
+    document: dict[str, Any] = as_document(erasure)
+    document["complete"] = erasure.complete and is_known
+    document["person"] = {"known": is_known, **person_document(asked, person)}
+    document["receipt"] = left.path
+    Console().print_json(data=document)
+
+
+def _show(erasure: Erasure, *, is_known: bool) -> None:
+    from ...customer_requests.erasure_screen import erasure_screen
+
+    Console().print(erasure_screen(erasure, is_known=is_known))
+
+
+def _code(erasure: Erasure, left: Receipt, *, is_known: bool) -> int:
+    if not erasure.complete or left.failed:
+        return INCOMPLETE
+    return 0 if is_known else NOBODY_KNOWN

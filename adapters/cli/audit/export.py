@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,9 +13,14 @@ from rich.console import Console
 from ....audit.bundle.contract import RequestType, StoreStatus
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
+from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
+from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
     from ....audit.bundle.writing import Bundle
+    from ....audit.log import AuditLog
+    from ....audit.store.whose import Asked, Person
+    from ....memory.scope import Mnemoscope
 
 _STATUSES = {
     StoreStatus.PARTIAL: "answered in part, then failed",
@@ -28,6 +32,10 @@ _STATUSES = {
 def export(
     customer: Annotated[str, typer.Option(metavar="ID", help="The customer to export.")],
     tenant: Tenant = None,
+    also: Also = None,
+    all_tenants: AllTenants = False,
+    any_spelling: AnySpelling = False,
+    exact: Exact = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Write to this file or folder. Default: this folder."),
@@ -47,18 +55,22 @@ def export(
     """
     Write everything held about a customer, with proofs, to a zip file for them to read and check.
 
-    Exits with 0 if every store answered in full, also where nothing is held; with 3 if one did not
-    or was not asked. Without --scope the stores are not asked: the export is from the log alone.
+    Exits with 0 if every store answered in full; with 3 if one did not or was not asked. Nothing is
+    written, and it exits with 5 if several people have that id, 6 if nobody is known by it. Without
+    --scope the stores are not asked: the export is from the log alone.
     """
-    from ...customer_requests.export import (
-        bundle_path,
-        export_from_log,
-        export_from_scope,
-        new_request,
-    )
+    from ...customer_requests.export import bundle_path, new_request
     from ..progress import progress_bar
-    from ..scope import open_trail, scope_at, trail_settings
+    from ..scope import open_trail, scope_with_trail, trail_settings
 
+    asked = asked_of(
+        customer,
+        tenant,
+        also=also,
+        all_tenants=all_tenants,
+        any_spelling=any_spelling,
+        exact=exact,
+    )
     request = new_request(
         RequestType.PORTABILITY if portability else RequestType.ACCESS,
         notice=_notice(notice),
@@ -71,15 +83,39 @@ def export(
         "tell": say,
     }
     if scope is None:
-        bundle = export_from_log(open_trail(audit_url), customer, tenant, **how)
+        person, bundle = _from_log(open_trail(audit_url), asked, how)
     else:
-        with closing(scope_at(scope)) as opened:
-            bundle = export_from_scope(opened, customer, tenant, **how)
+        with scope_with_trail(scope, audit_url) as opened:
+            person, bundle = _from_scope(opened, asked, how)
     if json:
-        Console().print_json(data=_as_document(bundle, from_log_alone=scope is None))
+        document = _as_document(bundle, from_log_alone=scope is None)
+        Console().print_json(data={**document, "person": person_document(asked, person)})
     else:
         _show(bundle, from_log_alone=scope is None)
     raise typer.Exit(0 if bundle.complete else INCOMPLETE)
+
+
+def _from_log(log: AuditLog, asked: Asked, how: dict[str, Any]) -> tuple[Person, Bundle]:
+    from ...customer_requests.export import export_from_log
+    from ...customer_requests.whose import person_in_log
+
+    person = person_in_log(log, asked)
+    _tell(asked, person)
+    return person, export_from_log(log, person, **how)
+
+
+def _from_scope(scope: Mnemoscope, asked: Asked, how: dict[str, Any]) -> tuple[Person, Bundle]:
+    from ...customer_requests.export import export_from_scope
+    from ...customer_requests.whose import person_in_scope
+
+    person = person_in_scope(scope, asked)
+    _tell(asked, person)
+    return person, export_from_scope(scope, person, **how)
+
+
+def _tell(asked: Asked, person: Person) -> None:
+    for line in told(asked, person):
+        say(line)
 
 
 def _notice(path: Path | None) -> dict[str, Any]:
@@ -101,14 +137,16 @@ def _part(found: Any, name: str) -> dict[str, Any] | None:
 
 
 def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
+    from ...customer_requests.export import TRAIL
+
     if bundle.holds_nothing:
-        say(f"no data held about this customer: {bundle.path} says so")
+        say(f"this customer is known, and no data is held about them now: {bundle.path} says so")
     else:
         say(f"{bundle.path}: {bundle.events:,} events, {bundle.memories:,} memories")
     if from_log_alone:
         say("from the audit log alone: the stores were not asked; pass --scope to ask them")
     for each in bundle.stores:
-        if each.status in _STATUSES:
+        if each.status in _STATUSES and each.name != TRAIL:  # its doubts were told
             error = f" ({each.error})" if each.error else ""
             say(f"{each.name}: {_STATUSES[each.status]}{error}")
     if bundle.losses:

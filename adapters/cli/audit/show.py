@@ -14,14 +14,17 @@ from rich.console import Console, RenderableType
 
 from ....memory.errors import ConfigurationError
 from ....telemetry.event.text import json_text, utc_text
+from ..exit_codes import say
 from ..options import AuditUrl, Json, Tenant
-from ..times import time_us
+from ..times import is_day, time_us
+from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
 
 if TYPE_CHECKING:
     from ....audit.log import AuditLog
     from ....audit.queries.memory_model import Memory
     from ....audit.queries.provenance import Recall, RecalledMemory
     from ....audit.record.rows import AuditRow
+    from ....audit.store.whose import Asked, Person
 
 DEFAULT_SINCE = "24h"
 """The start of the period that is shown without a customer, memory or run."""
@@ -51,10 +54,15 @@ def show(
         typer.Option(
             "--as-of",
             metavar="AGE|TIME",
-            help="With --customer: what was remembered about them at this time.",
+            help="With --customer: what was remembered about them at this time (UTC); of a day "
+            "without a time, at its end.",
         ),
     ] = None,
     tenant: Tenant = None,
+    also: Also = None,
+    all_tenants: AllTenants = False,
+    any_spelling: AnySpelling = False,
+    exact: Exact = False,
     limit: Annotated[
         int, typer.Option(metavar="N", min=1, help="Show the newest N operations.")
     ] = 50,
@@ -65,7 +73,8 @@ def show(
     Show the audit trail by customer, memory, run and time.
 
     Without a customer, memory or run: the last 24 hours. Content is shown redacted, as it is
-    stored. Reads the audit trail and changes nothing.
+    stored. Reads the audit trail and changes nothing. Of a customer it exits with 5 if several
+    people have that id, with 6 if nobody is known by it.
     """
     if memory is not None and (customer or run):
         raise ConfigurationError("--memory cannot be combined with --customer or --run")
@@ -75,19 +84,28 @@ def show(
         raise ConfigurationError("--as-of needs a customer: pass --customer")
     if as_of is not None and since is not None:
         raise ConfigurationError("--as-of is one time: --since has no meaning with it")
+    if customer is None and (also or all_tenants or any_spelling or exact):
+        raise ConfigurationError(
+            "--also, --all-tenants, --any-spelling and --exact need --customer"
+        )
     from ..scope import open_trail
 
     now_us = time.time_ns() // 1_000
     log = open_trail(audit_url)
-    if as_of is not None and customer is not None:
-        answer = _as_of(log, customer, tenant, time_us(as_of, "--as-of", now_us))
+    person = None
+    if customer is not None:
+        options = {"all_tenants": all_tenants, "any_spelling": any_spelling, "exact": exact}
+        person = _person(log, asked_of(customer, tenant, also=also, **options))
+    if as_of is not None and person is not None:
+        at_us = time_us(as_of, "--as-of", now_us, at_end=True) - is_day(as_of)
+        answer = _as_of(log, person, at_us)
     elif run is not None:
-        answer = _recalls(log, run, customer, tenant, limit)
+        answer = _recalls(log, run, person, limit)
     else:
-        narrowed = customer is not None or memory is not None
+        narrowed = person is not None or memory is not None
         since = since or (None if narrowed else DEFAULT_SINCE)
         since_us = 0 if since is None else time_us(since, "--since", now_us)
-        answer = _operations(deque(_rows(log, customer, memory, tenant, since_us), limit))
+        answer = _operations(deque(_rows(log, person, memory, tenant, since_us), limit))
     if json:
         Console().print_json(json_text(answer.documents))
     else:
@@ -99,23 +117,30 @@ class _Answer(NamedTuple):
     screen: RenderableType
 
 
-def _as_of(log: AuditLog, customer: str, tenant: str | None, at_us: int) -> _Answer:
+def _person(log: AuditLog, asked: Asked) -> Person:
+    from ...customer_requests.whose import person_in_log
+
+    person = person_in_log(log, asked)
+    for line in told(asked, person):
+        say(line)
+    return person
+
+
+def _as_of(log: AuditLog, person: Person, at_us: int) -> _Answer:
     from ....audit.queries.memory_model import remembered_at
     from .show_screen import memories_screen
 
-    found = remembered_at(log, customer, tenant, at_us)
+    found = remembered_at(log, person, None, at_us)
     return _Answer([_memory_document(each) for each in found], memories_screen(found, at_us))
 
 
-def _recalls(
-    log: AuditLog, run: str, customer: str | None, tenant: str | None, limit: int
-) -> _Answer:
+def _recalls(log: AuditLog, run: str, person: Person | None, limit: int) -> _Answer:
     from ....audit.queries.provenance import recalls, rows_of, verbatim
     from .show_screen import recalls_screen
 
-    found = deque(recalls(log, rows_of(log, run, customer, tenant)), limit)
+    found = deque(recalls(log, rows_of(log, run, person)), limit)
     # A user who passes the customer's id may see it in the names of runs.
-    run_name = str if customer is None else partial(verbatim, customer=customer)
+    run_name = str if person is None else partial(verbatim, customer=person.identities[0].customer)
     return _Answer([_recall_document(each) for each in found], recalls_screen(found, run_name))
 
 
@@ -126,10 +151,10 @@ def _operations(rows: Collection[AuditRow]) -> _Answer:
 
 
 def _rows(
-    log: AuditLog, customer: str | None, memory: str | None, tenant: str | None, since_us: int
+    log: AuditLog, person: Person | None, memory: str | None, tenant: str | None, since_us: int
 ) -> Iterator[AuditRow]:
-    if customer is not None:
-        history: Iterable[AuditRow] = log.history(customer, tenant)
+    if person is not None:
+        history: Iterable[AuditRow] = log.history(person)
         return (row for row in history if row.occurred_us >= since_us)
     rows = log.rows(since_us=since_us, memory_id=memory)
     return (row for row in rows if tenant in {None, row.tenant})

@@ -62,7 +62,7 @@ def verify(
     Check every hash and signature of the audit trail, or of an export of it.
 
     Exits with 0 if all of it holds, 1 if something was changed, 2 if events were lost and the log
-    declares it, 3 if something cannot be verified, 4 for wrong usage.
+    declares it, 3 if something cannot be verified or there is no trail, 4 for wrong usage.
     """
     if bundle is not None:
         if since or checkpoint or headers_only or audit_url or jobs:
@@ -76,7 +76,7 @@ def verify(
     checkpoints = [_checkpoint(path) for path in checkpoint or ()]
     try:
         found = _verify_trail(
-            open_trail(audit_url),
+            open_trail(audit_url, needs_key=False),
             since=since,
             checkpoints=checkpoints,
             with_details=not headers_only,

@@ -367,15 +367,19 @@ class TestKilled:
             import os, signal
             from mnemoscope.adapters.cli.scope import scope_at
             from mnemoscope.adapters.customer_requests.erase import erase
+            from mnemoscope.adapters.customer_requests.whose import person_in_scope
+            from mnemoscope.audit.store.whose import Asked
 
             def die(step):
                 if step == "forgetting in langgraph.store":
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            erase(scope_at("{application}:scope"), "{ADA}", "{TENANT}", die)
+            scope = scope_at("{application}:scope")
+            person = person_in_scope(scope, Asked(customer="{ADA}", tenant="{TENANT}"))
+            erase(scope, person, die)
         """
-        folders = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])  # noqa: PTH109
-        environment = {**os.environ, "PYTHONPATH": folders}
+        folders = [os.getcwd(), os.environ.get("PYTHONPATH", "")]  # noqa: PTH109 - a string
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
         done = subprocess.run(
             [sys.executable, "-c", dedent(script)], env=environment, timeout=GIVE_UP_S, check=False
         )

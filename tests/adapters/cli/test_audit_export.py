@@ -129,15 +129,6 @@ def test_a_store_that_fails_is_named_and_its_message_is_not(application, tmp_pat
     assert "swordfish" not in said
 
 
-def test_nobody_known_is_an_answer(trail, tmp_path, capfd):
-    """A bundle that says so, and exit code 0."""
-    code = run([*EXPORT, "nobody"])
-
-    assert code == 0
-    assert "no data held" in capfd.readouterr().err
-    assert check(the_bundle(tmp_path)).code == 0
-
-
 @pytest.mark.parametrize("out", ["grace.zip", "."])
 def test_out_is_a_file_or_a_folder(trail, tmp_path, out):
     """A folder gets a file of its own name."""
@@ -211,7 +202,7 @@ def test_a_lost_key_is_an_error_and_no_empty_bundle(trail, tmp_path, capfd, monk
         (["--notice", "list.json"], 4, "objects named controller and art15"),
         (["--out", "no/such/x.zip"], 2, "No such file"),
         (["--scope", "nonsense"], 4, "package.module:name"),
-        (["--audit-url", "sqlite:////no/where"], 2, "there is no"),
+        (["--audit-url", "sqlite:////no/where"], 3, "there is no"),
     ],
 )
 def test_a_mistake_ends_in_one_line_and_leaves_no_file(

@@ -39,7 +39,7 @@ def trail(tmp_path, monkeypatch, event_factory):
         (["audit", "export", "--customer", "x", "--audit-url", "nonsense"], 4, "must begin with"),
         (
             ["audit", "export", "--customer", "x", "--audit-url", "sqlite:////no/where"],
-            2,
+            3,
             "there is no",
         ),
         (["audit", "export", "--customer", "x", "--out", "/no/such/folder/x"], 2, "No such file"),

@@ -127,10 +127,12 @@ def test_nothing_recorded_is_said_and_no_failure(trail, event_factory, capfd):
     assert "No model call was recorded from" in capfd.readouterr().out
 
 
-def test_before_anything_is_recorded_there_is_no_trail_and_no_failure(trail, capfd):
-    """The configured trail is made with the first event."""
-    assert run(["spend"]) == 0
-    assert "No model call was recorded from" in capfd.readouterr().out
+def test_before_anything_is_recorded_there_is_no_trail(trail, capfd):
+    """Which is not the same as nothing spent: it may be another one that was meant."""
+    assert run(["spend"]) == 3
+    printed = capfd.readouterr()
+    assert "there is no audit database at" in printed.err
+    assert printed.out == ""
 
 
 def test_json_has_every_figure(surge, capfd):
@@ -236,9 +238,9 @@ def test_wrong_usage_is_one_line_and_code_four(trail, capfd, arguments, says):
     assert len(said.splitlines()) == 1
 
 
-def test_a_trail_that_is_not_there_is_one_line_and_code_two(trail, capfd, tmp_path):
+def test_a_trail_that_is_not_there_is_one_line_and_code_three(trail, capfd, tmp_path):
     """A path that was given and mistyped is not the same as nothing spent."""
     code = run(["spend", "--audit-url", f"sqlite:///{tmp_path}/absent.db"])
 
-    assert code == 2
+    assert code == 3
     assert len(capfd.readouterr().err.splitlines()) == 1

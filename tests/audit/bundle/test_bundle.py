@@ -10,7 +10,7 @@ import pytest
 
 from mnemoscope.audit.bundle.contract import RequestType, StoreStatus
 from mnemoscope.audit.bundle.verify import check
-from mnemoscope.audit.database.errors import SubjectConflictError
+from mnemoscope.audit.database.errors import SubjectConflictError, UnknownSubjectError
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.usage import Usage
 
@@ -209,12 +209,16 @@ def test_a_store_that_fails_is_named_and_the_others_are_told(
     assert check(bundle.path).code == 3
 
 
-@pytest.mark.fault(83, "export of an unknown customer", expected="a bundle that says: nothing held")
-def test_an_unknown_customer_holds_no_data(log, bundled, event_factory):
-    """A whole bundle that says so, and verifies."""
+@pytest.mark.fault(83, "export of an unknown customer", expected="refused: nobody known")
+def test_a_customer_of_whom_nothing_is_left_holds_no_data(log, bundled, event_factory):
+    """A whole bundle that says so, and verifies; of somebody unknown there is none."""
     log.append([event_factory()])
-    bundle = bundled(customer="nobody")
+    with log.tables.writing() as (connection, _head):  # as retention does
+        connection.execute("DELETE FROM audit_detail")
+    bundle = bundled()
 
+    with pytest.raises(UnknownSubjectError):
+        bundled(customer="nobody")
     assert bundle.holds_nothing
     assert bundle.complete
     assert check(bundle.path).code == 0

@@ -162,7 +162,7 @@ class TestChecking:
             [sys.executable, "-I", str(folder / "verify.py")],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=GIVE_UP_S,
             check=False,
         )
 

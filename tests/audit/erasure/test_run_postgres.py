@@ -79,7 +79,7 @@ def test_keys_and_aliases_are_gone_from_the_heap(log, heap, event_factory):
     assert erasure.complete
     assert erasure.details == 1
     assert search([alias, key], heap()).traces == 0
-    assert list(log.history(ADA, TENANT)) == []
+    assert log.subjects.resolve(ADA, TENANT) is None
     assert len(list(log.history("bob@example.com", TENANT))) == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemoscope.audit.database.errors import UnknownSubjectError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.telemetry.event.event import Deletes, Event, OperationClass, Redacted, Status
@@ -84,7 +85,10 @@ def event_of(event_factory, second, step):
 
 
 def known(log, who, second):
-    found = remembered_at(log, who, TENANT, second * SECOND + 600_000)
+    try:
+        found = remembered_at(log, who, TENANT, second * SECOND + 600_000)
+    except UnknownSubjectError:  # never seen, or erased
+        return {}
     return {
         (each.store, each.collection, each.memory_id): json.loads(each.content)["text"]
         for each in found

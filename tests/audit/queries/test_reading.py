@@ -7,7 +7,11 @@ from contextlib import closing
 
 import pytest
 
-from mnemoscope.audit.database.errors import AuditError
+from mnemoscope.audit.database.errors import (
+    AmbiguousSubjectError,
+    AuditError,
+    UnknownSubjectError,
+)
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.store.snapshot import Moment
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
@@ -69,7 +73,8 @@ class TestHistory:
 
         assert [row.run for row in rows_of(log, ADA, "globex")] == ["other"]
         assert len(rows_of(log, ADA, "acme")) == 1
-        assert rows_of(log, ADA, None) == []
+        with pytest.raises(AmbiguousSubjectError):
+            rows_of(log, ADA, None)
 
     def test_no_table_is_read_as_a_whole(self, log, path, event_factory, monkeypatch):
         """Every statement finds its rows by an index, so a log of any size answers alike."""
@@ -90,11 +95,12 @@ class TestHistory:
             "SCAN audit_key",  # one for each secret
         }
 
-    def test_an_unknown_customer_has_no_rows(self, log, event_factory):
-        """Nothing held is an answer, not an error."""
+    def test_an_unknown_customer_is_an_error(self, log, event_factory):
+        """That nothing is held would be an answer; that nobody is known by that id is none."""
         log.append([event_factory()])
 
-        assert rows_of(log, "eve@example.com") == []
+        with pytest.raises(UnknownSubjectError, match="cannot tell"):
+            rows_of(log, "eve@example.com")
 
     def test_no_raw_id_is_in_the_files(self, log, path, event_factory):
         """The customer's id is in no byte of the database, its log or its index."""

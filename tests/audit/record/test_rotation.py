@@ -188,7 +188,6 @@ class TestErasure:
         assert log.subjects.erase(uid, "acme") == 3
 
         assert log.subjects.resolve(*ADA) is None
-        assert runs(log) == []
         with log.hashes() as hashes:
             assert root_of(hashes.leaves(0, before.size)) == before.root
         assert [row.run for row in log.history("bob", "acme")] == ["bob"]
@@ -253,7 +252,7 @@ class TestOnePerson:
         assert runs(log) == ["ada", "bob", "later"]
         assert [row.run for row in log.history("bob", "acme")] == runs(log)
         assert log.subjects.erase(log.subjects.resolve(*ADA), "acme") == 3
-        assert list(log.history("bob", "acme")) == []
+        assert log.subjects.resolve("bob", "acme") is None
 
     def test_only_two_who_are_there_can_be_merged(self, open_log, event_of):
         """Not one with themselves, nor with nobody."""

@@ -129,7 +129,7 @@ def verified(path, subject_keys, clock):
 
 
 def rolls(tmp_path):
-    return sorted((tmp_path / "spool").glob("audit.spool-roll.*"))
+    return sorted((tmp_path / "spool").glob("roll-audit.spool.*"))
 
 
 class TestALife:

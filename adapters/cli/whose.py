@@ -1,0 +1,138 @@
+"""Whose data a command is about: the options that name a person, and what is said of who it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...memory.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ...audit.database.errors import AmbiguousSubjectError, UnknownSubjectError
+    from ...audit.store.whose import Asked, Person
+    from ...telemetry.event.spelling import Identity
+
+Also = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ID", help="Another id of the same person. May be repeated."),
+]
+AllTenants = Annotated[
+    bool,
+    typer.Option("--all-tenants", help="People of that id in several tenants are one."),
+]
+AnySpelling = Annotated[
+    bool,
+    typer.Option("--any-spelling", help="Include ids that differ in case, space or Unicode form."),
+]
+Exact = Annotated[
+    bool,
+    typer.Option("--exact", help="Leave them out: the person has no other ids than those given."),
+]
+
+NO_TENANT = "no tenant"
+_MOST = 20
+"""People that are listed."""
+
+
+def asked_of(
+    customer: str,
+    tenant: str | None,
+    *,
+    also: list[str] | None,
+    all_tenants: bool,
+    any_spelling: bool,
+    exact: bool,
+) -> Asked:
+    """
+    Return the question for a person that these options ask.
+
+    Raises:
+        ConfigurationError: Two of them contradict each other.
+    """
+    from ...audit.store.whose import Asked, OtherSpellings
+
+    if all_tenants and tenant is not None:
+        raise ConfigurationError("pass one of --tenant and --all-tenants, not both")
+    if any_spelling and exact:
+        raise ConfigurationError("pass one of --any-spelling and --exact, not both")
+    spellings = (
+        OtherSpellings.INCLUDE
+        if any_spelling
+        else OtherSpellings.LEAVE_OUT
+        if exact
+        else OtherSpellings.ASK
+    )
+    return Asked(
+        customer=customer,
+        tenant=tenant,
+        also=tuple(also or ()),
+        all_tenants=all_tenants,
+        spellings=spellings,
+    )
+
+
+def told(asked: Asked, person: Person) -> Iterator[str]:
+    """Yield who was found, a line each; an id only where it is not one that was given."""
+    if not person.is_logged:
+        yield "found in live stores alone: the audit trail knows nobody of this name"
+    elif asked.tenant is None:
+        yield f"found under {_listed(person.tenants)}: this is the answer for it"
+    for each in person.identities:
+        if each.customer not in asked.names:
+            yield f"another spelling is included: {each.customer!r}"
+    if person.shared_with:
+        yield (
+            "live stores tell no tenants apart: what they hold of an id that is known under "
+            f"{_listed(person.shared_with)} too is answered as a whole"
+        )
+    yield from person.doubts
+
+
+def as_document(asked: Asked, person: Person) -> dict[str, Any]:
+    """Return who was found, for ``--json``."""
+    others = [each for each in person.identities if each.customer not in asked.names]
+    return {
+        "tenants": [each or None for each in person.tenants] if person.is_logged else [],
+        "in_log": person.is_logged,
+        "other_spellings": [each.customer for each in others],
+        "shared_with": [each or None for each in person.shared_with],
+        "doubts": list(person.doubts),
+    }
+
+
+def unknown_lines(exc: UnknownSubjectError) -> Iterator[str]:
+    """Yield what is known instead, a line each, for whoever asked."""
+    if exc.others:
+        yield "known under other spellings or tenants:"
+        yield from _people(exc.others)
+        yield "repeat the command with that id or tenant, or with --any-spelling"
+    yield from exc.doubts
+
+
+def ambiguous_lines(exc: AmbiguousSubjectError) -> Iterator[str]:
+    """Yield who is known, a line each, for whoever asked."""
+    yield from _people(exc.found)
+    if len({each.tenant for each in exc.found}) > 1:
+        yield "pass --tenant NAME for one of them (--tenant '' for no tenant), or --all-tenants"
+    if any(each.customer != exc.asked for each in exc.found):
+        yield "pass --any-spelling if they are one person, or --exact if they are not"
+
+
+def _people(found: tuple[Identity, ...]) -> Iterator[str]:
+    for each in found[:_MOST]:
+        # With its quotes, space around an id is seen.
+        yield f"  {_named(each.tenant)}: {each.customer!r}"
+    if len(found) > _MOST:
+        yield f"  and {len(found) - _MOST:,} more"
+
+
+def _listed(tenants: tuple[str, ...]) -> str:
+    return " and ".join(map(_named, tenants))
+
+
+def _named(tenant: str) -> str:
+    # A name may hold what a terminal takes for a command.
+    shown = "".join(each if each.isprintable() else "?" for each in tenant)
+    return f"tenant {shown}" if tenant else NO_TENANT

@@ -1,0 +1,78 @@
+"""
+Whose request it is: the person is looked up in the trail and in live stores before it is answered.
+
+Who is not in the trail and whose id a store holds is known, by that store alone. Stores know no
+tenants, so of an id that the trail knows in one tenant a store's records are that tenant's.
+"""
+
+from __future__ import annotations
+
+from ...audit.log import AuditLog
+from ...audit.store.whose import Asked, InStores, Person, whose
+from ...memory.scope import Mnemoscope
+from ...memory.subject_data.records import DataSubject, StoreData
+from ...telemetry.event.spelling import Identity, usual_spellings
+
+FLUSH_S = 5.0
+"""Seconds that queued events are given to reach the trail before it is read."""
+
+
+def person_in_log(log: AuditLog, asked: Asked) -> Person:
+    """
+    Return the person that *asked* names, by the trail alone.
+
+    Raises:
+        UnknownSubjectError: Nobody is known by one of the ids.
+        AmbiguousSubjectError: Several people are.
+        AuditError: The trail cannot be read, or its keys are others.
+    """
+    with log.reading() as snapshot:
+        return whose(snapshot, asked)
+
+
+def person_in_scope(scope: Mnemoscope, asked: Asked) -> Person:
+    """
+    Return the person that *asked* names, by the trail of *scope* and by its live stores.
+
+    Raises:
+        UnknownSubjectError: Nobody is known by one of the ids.
+        AmbiguousSubjectError: Several people are.
+        ConfigurationError: The scope is disabled or has no audit trail.
+        ScopeError: An id is empty or a wildcard.
+        AuditError: The trail cannot be read, or its keys are others.
+    """
+    scope.flush(FLUSH_S)
+    log = scope.audit
+    held = _in_stores(scope, asked)
+    with log.reading() as snapshot:
+        return whose(snapshot, asked, held)
+
+
+def unknown_person(asked: Asked) -> Person:
+    """Return the person that *asked* names, whom nobody need know."""
+    identities = tuple(Identity(name, asked.tenant or "") for name in asked.names)
+    return Person(identities=identities, is_logged=False)
+
+
+def _in_stores(scope: Mnemoscope, asked: Asked) -> InStores:
+    """Ask each store for each id, and for its usual spellings."""
+    found: set[str] = set()
+    silent: dict[str, str] = {}
+    subjects = [DataSubject(customer=name) for name in asked.names]  # refuses nobody and everybody
+    with scope.customer_data(asked.customer, tenant=asked.tenant) as data:
+        for name in (spelling for each in subjects for spelling in usual_spellings(each.customer)):
+            for store in data.stores(DataSubject(customer=name, tenant=asked.tenant)):
+                if store.name not in silent and _holds(store, silent):
+                    found.add(name)
+    return InStores(frozenset(found), tuple(silent.values()))
+
+
+def _holds(store: StoreData, silent: dict[str, str]) -> bool:
+    reason = store.unavailable
+    if reason is None:
+        try:
+            return next(iter(store.records()), None) is not None
+        except Exception as exc:  # noqa: BLE001 - whatever it was, the store was not asked
+            reason = type(exc).__qualname__
+    silent[store.name] = f"{store.name} could not be asked ({reason})"
+    return False

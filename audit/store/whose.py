@@ -1,0 +1,424 @@
+"""
+Whose data: the customer that an id names, wherever in a log, or the reason why that cannot be told.
+
+It is looked for in every tenant, and in every spelling: case, form of Unicode, space around it. One
+answer is never taken for another: a customer under several tenants, or beside one whose id differs
+in spelling alone, is an error that lists them, and so is one whom nobody knows.
+
+A log of an earlier version does not say in what tenant or spelling its customers are known. There
+the tenants are those of the details, and the usual spellings are tried in each: another spelling
+cannot be ruled out, which is a doubt that the answer has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...telemetry.event.spelling import Identity, folded_hash, open_sealed, usual_spellings
+from ...telemetry.event.subject import Subject
+from ..database.database import marks
+from ..database.errors import (
+    AmbiguousSubjectError,
+    AuditError,
+    KeyMissingError,
+    UnknownSubjectError,
+)
+from ..record.rows import detail_from
+
+if TYPE_CHECKING:
+    from .snapshot import Snapshot
+
+_AT_ONCE = 500
+"""Aliases that one query looks for."""
+
+_WITHHELD = re.compile(r"[<\[*]")
+"""What redaction leaves in the name of a tenant that it found personal data in."""
+
+_ALIASES = "audit_subject_alias a JOIN audit_subject s ON s.subject_uid = a.subject_uid"
+_UID = "coalesce(s.merged_into, s.subject_uid)"
+_NAMED = "a.id_type <> 'nobody'"
+
+
+class OtherSpellings(StrEnum):
+    """
+    What is done with people whose id is another spelling of the one that is asked for.
+
+    Attributes:
+        ASK: They are an error: somebody has to say whether they are the same person.
+        INCLUDE: They are the same person.
+        LEAVE_OUT: They are not, and the ids that are given are all that the person has.
+    """
+
+    ASK = "ask"
+    INCLUDE = "include"
+    LEAVE_OUT = "leave_out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """
+    A question for a customer.
+
+    Attributes:
+        customer: Their id.
+        tenant: Their tenant; empty: none. None: wherever they are known.
+        also: Further ids of the same person.
+        all_tenants: People of that id in several tenants are one.
+        spellings: What is done with other spellings.
+    """
+
+    customer: str = field(repr=False)
+    tenant: str | None = field(default=None, repr=False)
+    also: tuple[str, ...] = field(default=(), repr=False)
+    all_tenants: bool = False
+    spellings: OtherSpellings = OtherSpellings.ASK
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All ids that are given."""
+        return tuple(dict.fromkeys((self.customer, *self.also)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """
+    A customer who is known.
+
+    Attributes:
+        identities: The ids by which stores know them, each with its tenant; never empty.
+        uids: The subjects of the log that they are; empty where a store alone knows them.
+        doubts: What of theirs there may be besides: a line each, about nobody.
+        is_logged: The log knows them. Else live stores alone do, or nobody.
+        shared_with: Tenants that have another customer of one of these ids. Stores cannot tell.
+    """
+
+    identities: tuple[Identity, ...]
+    uids: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    is_logged: bool = True
+    shared_with: tuple[str, ...] = ()
+
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """The tenants, each once."""
+        return tuple(dict.fromkeys(each.tenant for each in self.identities))
+
+
+@dataclass(frozen=True, slots=True)
+class InStores:
+    """
+    What live stores hold of an id. They know no tenants.
+
+    Attributes:
+        spellings: Those of the ids that were asked for, and other spellings, that a store holds.
+        silent: The stores that could not be asked, a line each.
+    """
+
+    spellings: frozenset[str] = field(default=frozenset(), repr=False)
+    silent: tuple[str, ...] = ()
+
+
+class _Match(NamedTuple):
+    """An identity that is known: its subject, or None where a store or a request alone knows it."""
+
+    identity: Identity
+    uid: str | None
+    in_log: bool = True
+
+    @property
+    def person(self) -> str | Identity:
+        """Whoever has the same is the same person."""
+        return self.uid or self.identity
+
+
+def whose(snapshot: Snapshot, asked: Asked, stores: InStores | None = None) -> Person:
+    """
+    Return the customer that *asked* names.
+
+    Args:
+        snapshot: The log.
+        asked: Whom to look for.
+        stores: What live stores hold of these ids, where they were asked.
+
+    Raises:
+        UnknownSubjectError: Nobody is known by one of the ids.
+        AmbiguousSubjectError: Several people are.
+        AuditError: The log cannot be read, or was written with other keys.
+    """
+    snapshot.check_keys()
+    lookup = _Lookup(snapshot, asked)
+    chosen = [each for name in asked.names for each in _chosen(lookup, name, asked, stores)]
+    chosen = _in_their_tenants(chosen, asked)
+    identities = tuple(dict.fromkeys(each.identity for each in chosen))
+    uids = tuple(dict.fromkeys(each.uid for each in chosen if each.uid is not None))
+    doubts = () if asked.spellings is OtherSpellings.LEAVE_OUT else lookup.doubts(identities, uids)
+    return Person(
+        identities=identities,
+        uids=uids,
+        doubts=tuple(doubts),
+        is_logged=any(each.in_log for each in chosen),
+        shared_with=tuple(_shared_with(lookup, identities, uids)),
+    )
+
+
+def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) -> Person:
+    """
+    Return *customer*, or the one whom an id names; see `whose`.
+
+    Raises:
+        UnknownSubjectError: Nobody is known by the id.
+        AmbiguousSubjectError: Several people are.
+        AuditError: The log cannot be read, or was written with other keys.
+    """
+    if isinstance(customer, Person):
+        return customer
+    return whose(snapshot, Asked(customer=customer, tenant=tenant))
+
+
+def _shared_with(
+    lookup: _Lookup, identities: tuple[Identity, ...], uids: tuple[str, ...]
+) -> list[str]:
+    names = {each.customer for each in identities}
+    same = {each for name in names for each in lookup.matches(name)}
+    strangers = (each for each in same if each.identity.customer in names and each.uid not in uids)
+    return sorted({each.identity.tenant for each in strangers if each.identity not in identities})
+
+
+def _chosen(lookup: _Lookup, name: str, asked: Asked, stores: InStores | None) -> list[_Match]:
+    """Return what *name* is, if that can be told."""
+    logged = lookup.matches(name)
+    everywhere = [*logged, *_in_stores_alone(name, asked, stores, logged)]
+    here = [each for each in everywhere if asked.tenant in {None, each.identity.tenant}]
+    exact = [each for each in here if each.identity.customer == name]
+    others = [each for each in here if each.identity.customer != name]
+    known = exact
+    if asked.spellings is OtherSpellings.INCLUDE:
+        known, others = exact + others, []
+    if not known:
+        elsewhere = dict.fromkeys(each.identity for each in everywhere)
+        raise UnknownSubjectError(
+            others=tuple(elsewhere),
+            is_further=name != asked.customer,
+            doubts=(*lookup.doubts((), ()), *(stores.silent if stores else ())),
+        )
+    if asked.spellings is OtherSpellings.LEAVE_OUT:
+        others = []
+    if _are_several(known, others, asked):
+        found = dict.fromkeys(each.identity for each in (*known, *others))
+        raise AmbiguousSubjectError(found=tuple(found), asked=name)
+    return known
+
+
+def _in_their_tenants(chosen: list[_Match], asked: Asked) -> list[_Match]:
+    """Return *chosen*, where what stores alone know is in the tenant of what the log knows."""
+    logged = [each for each in chosen if each.in_log]
+    tenants = {each.identity.tenant for each in logged}
+    if len(tenants) > 1 and not asked.all_tenants and len({each.person for each in logged}) > 1:
+        found = dict.fromkeys(each.identity for each in logged)
+        raise AmbiguousSubjectError(found=tuple(found), asked=asked.customer)
+    if len(tenants) != 1:
+        return chosen
+    (tenant,) = tenants
+    return [
+        each if each.in_log else each._replace(identity=Identity(each.identity.customer, tenant))
+        for each in chosen
+    ]
+
+
+def _are_several(known: list[_Match], others: list[_Match], asked: Asked) -> bool:
+    """Tell whether there are more people than one, as far as the log knows them to be."""
+    people = {each.person for each in known}
+    tenants = {each.identity.tenant for each in known if each.in_log}
+    if len(people) > 1 and len(tenants) > 1 and not asked.all_tenants:
+        return True
+    return not {each.person for each in others} <= people
+
+
+def _in_stores_alone(
+    name: str, asked: Asked, stores: InStores | None, logged: list[_Match]
+) -> Iterator[_Match]:
+    """
+    Yield what only stores know of *name*.
+
+    Stores tell no tenants. What the log knows in one is that tenant's, and nobody else's.
+    """
+    if stores is None:
+        return
+    mine = set(usual_spellings(name)) & stores.spellings
+    for spelling in sorted(mine - {each.identity.customer for each in logged}):
+        yield _Match(Identity(spelling, asked.tenant or ""), None, in_log=False)
+
+
+def _place(match: _Match) -> tuple[str, str, str]:
+    return match.identity.tenant, match.identity.customer, match.uid or ""
+
+
+class _Lookup:
+    """The identities in a log, by any spelling."""
+
+    def __init__(self, snapshot: Snapshot, asked: Asked) -> None:
+        self._snapshot = snapshot
+        self._asked = asked
+        self._noted = snapshot.notes_spellings
+        self._older = self._count_of_older()
+        self._unreadable = 0
+        self._matches: dict[str, list[_Match]] = {}
+        self._tenants = self._tenants_of_older()
+
+    def matches(self, name: str) -> list[_Match]:
+        """Return every identity that is *name*, or another spelling of it."""
+        if name not in self._matches:
+            self._matches[name] = self._found(name)
+        return self._matches[name]
+
+    def _found(self, name: str) -> list[_Match]:
+        found = {*self._of_noted(name), *self._of_older(name), *self._under_way(name)}
+        there = {each.identity for each in found if each.uid is not None}
+        known = (each for each in found if each.uid is not None or each.identity not in there)
+        return sorted(known, key=_place)
+
+    def _of_noted(self, name: str) -> Iterator[_Match]:
+        if not self._noted:
+            return
+        hashes = {folded_hash(keys.key, name): keys.key for _key_id, keys in self._snapshot.ring}
+        rows = self._snapshot.execute(
+            f"SELECT a.folded, a.alias, a.sealed, {_UID} FROM audit_subject_alias a "  # noqa: S608
+            "LEFT JOIN audit_subject s ON s.subject_uid = a.subject_uid "
+            f"WHERE a.folded IN ({marks(len(hashes))})",
+            tuple(hashes),
+        )
+        for folded, alias, sealed, uid in rows.fetchall():
+            identity = open_sealed(hashes[folded], name, bytes(sealed), alias)
+            if identity is None:
+                raise AuditError(
+                    "what the log knows of that id was changed; run `mnemoscope audit verify`"
+                )
+            yield _Match(identity, uid)
+
+    def _of_older(self, name: str) -> Iterator[_Match]:
+        """Yield those that were last seen by an earlier version: usual spellings in each tenant."""
+        if not self._older:
+            return
+        spellings = usual_spellings(name)
+        wanted = (Identity(each, tenant) for tenant, each in product(self._tenants, spellings))
+        yield from self._by_alias(wanted, "audit", "a.id_type <> 'erasing'")
+
+    def _under_way(self, name: str) -> Iterator[_Match]:
+        """Yield the erasures of that id that an earlier release began, and that are under way."""
+        tenants = dict.fromkeys((*self._tenants, self._asked.tenant or "", ""))
+        wanted = (Identity(name, tenant) for tenant in tenants)
+        yield from self._by_alias(wanted, "audit/erasing", "a.id_type = 'erasing'")
+
+    def _by_alias(self, wanted: Iterable[Identity], purpose: str, kind: str) -> Iterator[_Match]:
+        aliases = dict(self._aliases(wanted, purpose))
+        names = tuple(aliases)
+        for start in range(0, len(names), _AT_ONCE):
+            part = names[start : start + _AT_ONCE]
+            rows = self._snapshot.execute(
+                f"SELECT a.alias, {_UID} FROM audit_subject_alias a "  # noqa: S608 - marks
+                "LEFT JOIN audit_subject s ON s.subject_uid = a.subject_uid "
+                f"WHERE {kind} AND a.alias IN ({marks(len(part))})",
+                part,
+            )
+            for alias, uid in rows.fetchall():
+                yield _Match(aliases[alias], uid)
+
+    def _aliases(self, wanted: Iterable[Identity], purpose: str) -> Iterator[tuple[str, Identity]]:
+        ring = self._snapshot.ring
+        for each in wanted:
+            subject = Subject(each.customer, tenant=each.tenant, keys=ring.current)
+            for _key_id, keys in ring:
+                yield subject.hashed(purpose, keys), each
+
+    # -- customers of earlier versions -------------------------------------------------------------
+
+    @property
+    def _missing(self) -> str:
+        """The condition for aliases that say no spelling."""
+        return f"{_NAMED} AND a.folded IS NULL" if self._noted else _NAMED
+
+    def _count_of_older(self) -> int:
+        found: Any = self._snapshot.execute(
+            f"SELECT count(DISTINCT a.subject_uid) FROM {_ALIASES} WHERE {self._missing}"  # noqa: S608
+        ).fetchone()
+        return int(found[0])
+
+    def _tenants_of_older(self) -> tuple[str, ...]:
+        """Return the tenants that they may be in: all there are, and the one that is asked for."""
+        if not self._older:
+            return ()
+        return tuple(dict.fromkeys((self._asked.tenant or "", "", *self._tenants_of_details())))
+
+    def _tenants_of_details(self) -> Iterator[str]:
+        """Yield the tenant of one detail of each: a subject is a customer of one tenant."""
+        firsts = self._snapshot.stream(
+            "SELECT d.seq, d.subject_uid, d.sealed FROM audit_detail d JOIN "  # noqa: S608
+            "(SELECT subject_uid, min(seq) AS seq FROM audit_detail WHERE subject_uid IN "
+            f"(SELECT a.subject_uid FROM {_ALIASES} WHERE {self._missing}) "
+            "GROUP BY subject_uid) f ON f.seq = d.seq"
+        )
+        for seq, uid, sealed in firsts:
+            plaintext = None
+            with suppress(KeyMissingError):
+                plaintext = self._snapshot.plaintext(seq, uid, bytes(sealed))
+            tenant = None if plaintext is None else detail_from(plaintext).tenant or ""
+            if tenant is None or _WITHHELD.search(tenant):
+                self._unreadable += 1
+            else:
+                yield tenant
+
+    # -- doubts ------------------------------------------------------------------------------------
+
+    def doubts(self, identities: Iterable[Identity], uids: tuple[str, ...]) -> Iterator[str]:
+        """Yield what there may be of somebody besides *identities*, a line each."""
+        if self._unreadable and (self._asked.tenant is None or not uids):
+            yield (
+                f"{self._unreadable:,} customers were last seen before this log noted tenants, and "
+                "theirs cannot be read: they were not looked up. Pass --tenant NAME"
+            )
+        older = self._older - self._older_among(uids)
+        if older > 0:
+            yield (
+                f"{older:,} customers were last seen before this log noted how ids are spelled: "
+                "they were looked up in the usual spellings alone"
+            )
+        unnamed = self._unnamed(identities, uids)
+        if unnamed:
+            yield (
+                f"they are known by {unnamed:,} more {'id' if unnamed == 1 else 'ids'}, which the "
+                "log can only confirm: pass --also ID so that stores are asked for it"
+            )
+
+    def _older_among(self, uids: tuple[str, ...]) -> int:
+        """Return how many of them are these subjects, or were made one with them."""
+        family = self._snapshot.family(uids)
+        if not family:
+            return 0
+        found: Any = self._snapshot.execute(
+            f"SELECT count(DISTINCT a.subject_uid) FROM {_ALIASES} "  # noqa: S608 - marks
+            f"WHERE {self._missing} AND a.subject_uid IN ({marks(len(family))})",
+            family,
+        ).fetchone()
+        return int(found[0])
+
+    def _unnamed(self, identities: Iterable[Identity], uids: tuple[str, ...]) -> int:
+        """Return how many ids of these subjects are none of *identities*."""
+        family = self._snapshot.family(uids)
+        if not family:
+            return 0
+        named = dict(self._aliases(identities, "audit"))
+        rows = self._snapshot.execute(
+            "SELECT alias, key_id FROM audit_subject_alias "  # noqa: S608 - marks
+            f"WHERE subject_uid IN ({marks(len(family))})",
+            family,
+        )
+        by_key: dict[str, int] = {}
+        for alias, key_id in rows.fetchall():
+            by_key[key_id] = by_key.get(key_id, 0) + (alias not in named)
+        return max(by_key.values(), default=0)

@@ -1,0 +1,446 @@
+"""Whose data: who is found, under which tenants and spellings, and what cannot be told."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
+from mnemoscope.adapters.customer_requests.whose import person_in_scope
+from mnemoscope.audit import (
+    AmbiguousSubjectError,
+    AuditError,
+    Identity,
+    OtherSpellings,
+    UnknownSubjectError,
+)
+from mnemoscope.audit.erasure.run import ErasureRun
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.store.whose import Asked
+from mnemoscope.memory import Mnemoscope, load_settings
+from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
+from mnemoscope.telemetry.event.event import Event, OperationClass, Status
+from mnemoscope.telemetry.event.spelling import folded
+from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
+from mnemoscope.telemetry.event.trace import TraceRef
+
+ADA, UPPER = "ada@example.com", "ADA@example.com"
+SECRET = bytes(range(32))
+
+
+def forget_spellings(log):
+    """Make every alias one of an earlier release, which did not say how it is spelled."""
+    with log.tables.writing() as (connection, _head):
+        connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
+
+
+def people(error):
+    return [(each.tenant, each.customer) for each in error.value.found]
+
+
+class TestTenants:
+    def test_the_one_that_is_not_named_is_found(self, log, event_factory):
+        """A forgotten tenant is no other person, whose history is empty."""
+        log.append([event_factory(run="r")])
+
+        assert log.person(ADA).identities == (Identity(ADA, "acme"),)
+        assert [row.run for row in log.history(ADA)] == ["r"]
+
+    def test_operations_without_a_tenant_are_found_too(self, log, event_factory):
+        """An empty tenant means these."""
+        log.append([event_factory(tenant=None, run="none"), event_factory(run="acme")])
+
+        assert [row.run for row in log.history(ADA, "")] == ["none"]
+        with pytest.raises(AmbiguousSubjectError):
+            log.person(ADA)
+
+    def test_several_are_told_and_none_is_taken(self, log, event_factory):
+        """With all of them in the error, and nobody in its message."""
+        log.append([event_factory(), event_factory(tenant="globex")])
+
+        with pytest.raises(AmbiguousSubjectError) as error:
+            next(log.history(ADA))
+        assert people(error) == [("acme", ADA), ("globex", ADA)]
+        assert "example" not in str(error.value)
+
+    def test_all_of_them_are_one_answer(self, log, event_factory):
+        """If whoever asks says so."""
+        log.append([event_factory(run="a"), event_factory(tenant="globex", run="g")])
+        person = log.person(ADA, all_tenants=True)
+
+        assert person.tenants == ("acme", "globex")
+        assert [row.run for row in log.history(person)] == ["a", "g"]
+
+    def test_a_mistyped_one_is_unknown_and_the_right_one_is_told(self, log, event_factory):
+        """Not a person without data."""
+        log.append([event_factory()])
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person(ADA, "acne")
+        assert error.value.others == (Identity(ADA, "acme"),)
+
+    def test_what_was_done_by_id_alone_is_found_in_each(self, log, event_factory):
+        """In the tenants of the person, not in others."""
+        written = {"memory_ids": ("m",), "customer": None}
+        for tenant in ("acme", "globex", "third"):
+            log.append([event_factory(memory_ids=("m",), tenant=tenant, customer=ADA)])
+            log.append([event_factory(tenant=tenant, run=f"by id in {tenant}", **written)])
+
+        person = log.person(ADA, all_tenants=True)
+        assert len(list(log.history(person))) == 6
+
+    def test_whom_another_tenant_knows_too_is_said(self, log, event_factory):
+        """Stores cannot tell the two apart."""
+        log.append([event_factory(), event_factory(tenant="globex")])
+
+        assert log.person(ADA, "acme").shared_with == ("globex",)
+
+
+class TestSpellings:
+    @pytest.mark.parametrize("asked", [UPPER, f" {ADA} ", "ａda@example.com"])  # noqa: RUF001
+    def test_another_one_is_unknown_and_told(self, log, event_factory, asked):
+        """Nothing is taken for somebody else's; what is known is listed."""
+        log.append([event_factory()])
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person(asked)
+        assert error.value.others == (Identity(ADA, "acme"),)
+
+    def test_another_one_is_used_if_that_is_wanted(self, log, event_factory):
+        """Under the id that the stores know."""
+        log.append([event_factory()])
+
+        person = log.person(UPPER, spellings=OtherSpellings.INCLUDE)
+        assert person.identities == (Identity(ADA, "acme"),)
+
+    def test_two_of_them_are_two_people_until_somebody_decides(self, log, event_factory):
+        """Both, or the one that was asked for."""
+        log.append([event_factory(run="lower"), event_factory(customer=UPPER, run="upper")])
+
+        with pytest.raises(AmbiguousSubjectError) as error:
+            log.person(ADA)
+        both = log.person(ADA, spellings=OtherSpellings.INCLUDE)
+        one = log.person(ADA, spellings=OtherSpellings.LEAVE_OUT)
+        assert people(error) == [("acme", ADA), ("acme", UPPER)]
+        assert [row.run for row in log.history(both)] == ["lower", "upper"]
+        assert [row.run for row in log.history(one)] == ["lower"]
+
+    def test_a_customer_first_seen_through_the_spool_is_found(self, log, event_factory, tmp_path):
+        """It carries what finds them, encrypted."""
+        from mnemoscope.audit.record.sealing import draft
+
+        spool = Spool(tmp_path / "spool", log.ring)
+        spool.append([draft(event_factory())])
+        assert b"example" not in (tmp_path / "spool").read_bytes()
+        log.append([])
+        spool.replay(log.record, lambda _gap: None)
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person(UPPER)
+        assert error.value.others == (Identity(ADA, "acme"),)
+
+
+class TestOnePerson:
+    def test_further_ids_are_in_the_same_answer(self, log, event_factory):
+        """Whoever asks knows that they are one person's."""
+        log.append([event_factory(run="a"), event_factory(customer="c-42", run="c")])
+        person = log.person("c-42", also=[ADA])
+
+        assert [each.customer for each in person.identities] == ["c-42", ADA]
+        assert [row.run for row in log.history(person)] == ["a", "c"]
+
+    def test_a_further_id_that_nobody_has_is_unknown(self, log, event_factory):
+        """A mistyped one would be missing in silence."""
+        log.append([event_factory()])
+
+        with pytest.raises(UnknownSubjectError, match="further name"):
+            log.person(ADA, also=["c-24"])
+
+    def test_merged_customers_are_one_and_their_other_ids_are_asked_for(self, log, event_factory):
+        """The log has all events; stores are asked for an id by whoever knows it."""
+        log.append([event_factory(run="a"), event_factory(customer="c-42", run="c")])
+        log.subjects.merge(log.subjects.resolve("c-42"), log.subjects.resolve(ADA))
+
+        person, whole = log.person(ADA), log.person(ADA, also=["c-42"])
+        assert [row.run for row in log.history(person)] == ["a", "c"]
+        assert ["1 more id" in each for each in person.doubts] == [True]
+        assert (len(whole.identities), whole.doubts) == (2, ())
+
+    def test_one_person_in_two_tenants_is_not_two(self, log, event_factory):
+        """Where they were merged."""
+        log.append([event_factory(run="a"), event_factory(tenant="globex", run="g")])
+        log.subjects.merge(log.subjects.resolve(ADA, "globex"), log.subjects.resolve(ADA, "acme"))
+
+        assert [row.run for row in log.history(ADA)] == ["a", "g"]
+
+
+class TestEarlierReleases:
+    def test_the_tenant_is_that_of_their_details(self, log, event_factory):
+        """Which the key opens, so that nobody is missed for a tenant that was not named."""
+        log.append([event_factory(run="r"), event_factory(tenant="globex", customer="bob")])
+        forget_spellings(log)
+
+        assert log.person(ADA).tenants == ("acme",)
+        assert [row.run for row in log.history(ADA)] == ["r"]
+
+    def test_usual_spellings_are_looked_for(self, log, event_factory):
+        """Though not all there may be."""
+        log.append([event_factory()])
+        forget_spellings(log)
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person(ADA.upper())
+        assert error.value.others == (Identity(ADA, "acme"),)
+
+    def test_that_others_cannot_be_ruled_out_is_a_doubt(self, log, event_factory):
+        """Until they are seen again, or whoever asks knows that there is no other id."""
+        log.append([event_factory(), event_factory(customer="bob")])
+        forget_spellings(log)
+
+        (doubt,) = log.person(ADA).doubts
+        exact = log.person(ADA, spellings=OtherSpellings.LEAVE_OUT)
+        assert doubt.startswith("1 customers were last seen before")
+        assert exact.doubts == ()
+
+    def test_who_is_seen_again_is_in_doubt_no_more(self, log, event_factory, path, subject_keys):
+        """A writer that knows them writes what it lacked."""
+        log.append([event_factory(), event_factory(customer="bob")])
+        forget_spellings(log)
+        with closing(AuditLog(path, subject_keys)) as later:
+            later.append([event_factory(), event_factory(customer="bob")])
+
+        assert log.person(ADA).doubts == ()
+
+    def test_a_tenant_that_was_redacted_is_a_doubt(self, log, event_factory, subject_keys):
+        """Its name is not in the log, so its customers cannot be looked up."""
+        hidden = Subject("bob", tenant="Smith & Sons", keys=subject_keys)
+        log.append([event_factory(), event_factory(subject=hidden, tenant="<PERSON> & Sons")])
+        forget_spellings(log)
+
+        with pytest.raises(UnknownSubjectError) as error:
+            log.person("bob")
+        assert any("theirs cannot be read" in each for each in error.value.doubts)
+        assert log.person("bob", "Smith & Sons").uids
+
+    def test_a_log_that_nobody_wrote_since_can_be_read(self, log, event_factory):
+        """Its tables lack the columns until a writer makes them."""
+        log.append([event_factory(run="r")])
+        with log.tables.writing() as (connection, _head):
+            connection.execute("DROP INDEX audit_alias_folded")
+            connection.execute("ALTER TABLE audit_subject_alias DROP COLUMN folded")
+            connection.execute("ALTER TABLE audit_subject_alias DROP COLUMN sealed")
+            connection.execute("UPDATE audit_log SET schema_version = 3")
+
+        assert [row.run for row in log.history(ADA)] == ["r"]
+
+
+def test_what_was_exchanged_is_an_error(log, event_factory):
+    """An alias that has somebody else's spelling is nobody's."""
+    log.append([event_factory(), event_factory(customer="bob")])
+    with log.tables.writing() as (connection, _head):
+        connection.execute(
+            "UPDATE audit_subject_alias SET sealed = (SELECT sealed FROM audit_subject_alias b "
+            "WHERE b.alias <> audit_subject_alias.alias)"
+        )
+
+    with pytest.raises(AuditError, match="audit verify"):
+        log.person(ADA)
+
+
+def test_no_id_and_no_tenant_is_in_the_files(log, event_factory, path):
+    """Nor any spelling of them."""
+    log.append([event_factory(tenant="globex-holding")])
+    log.close()
+
+    for file in path.parent.iterdir():
+        content = file.read_bytes().lower()
+        assert b"ada@example" not in content
+        assert b"globex-holding" not in content
+
+
+def test_an_erased_customer_leaves_no_spelling(log, event_factory, path):
+    """What finds them goes with their aliases."""
+    log.append([event_factory(), event_factory(customer="bob")])
+    with log.reading() as snapshot:
+        uid = log.subjects.resolve(ADA)
+        (kept,) = snapshot.execute(
+            "SELECT sealed FROM audit_subject_alias WHERE subject_uid = ?", (uid,)
+        ).fetchone()
+    log.subjects.erase(uid, "acme")
+    log.close()
+
+    assert all(bytes(kept) not in file.read_bytes() for file in path.parent.iterdir())
+    with pytest.raises(UnknownSubjectError):
+        log.person(ADA)
+
+
+class Nowhere:
+    """The data of a customer in an application that has no stores."""
+
+    def settle(self):
+        return ()
+
+    def sealed(self):
+        return {}
+
+    def stores(self, subject):
+        return ()
+
+    def erase_pseudonyms(self):
+        return None
+
+    def files(self):
+        return {}
+
+
+def test_an_erasure_that_is_under_way_is_known_by_its_id(log, event_factory):
+    """After the trail was shredded, and until it ends: it is resumed without a tenant, too."""
+    log.append([event_factory()])
+    asked = {"mem0"}  # the trail knows of the store, which is not there any more
+
+    def die(step):
+        if step == "searching files":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ErasureRun(log, Nowhere(), customer=ADA, tenant="acme", vouched=asked, tell=die).run()
+    person = log.person(ADA)
+    tenant = person.tenants[0]
+    ended = ErasureRun(log, Nowhere(), customer=ADA, tenant=tenant, vouched=asked).run()
+
+    assert (person.identities, person.uids) == ((Identity(ADA, "acme"),), ())
+    assert (ended.resumed, ended.complete) == (True, True)
+    with pytest.raises(UnknownSubjectError):
+        log.person(ADA)
+
+
+# -- a sweep of everything -------------------------------------------------------------------------
+
+TENANTS = ("", "acme", "globex")
+IDS = ("c-42", "zoë")
+USUAL = (str, str.upper, str.capitalize, lambda text: normalize("NFD", text))
+ODD = (*USUAL, lambda text: f" {text}", lambda text: text.replace("c", "Ｃ").replace("z", "Ｚ"))  # noqa: RUF001
+KEYS = SubjectKeys(SECRET)
+
+logged = st.builds(
+    lambda tenant, name, spell, old: (tenant, spell(name), old),
+    st.sampled_from(TENANTS),
+    st.sampled_from(IDS),
+    st.sampled_from(ODD),
+    st.booleans(),
+)
+stored = st.builds(lambda name, spell: spell(name), st.sampled_from(IDS), st.sampled_from(USUAL))
+questions = st.builds(
+    Asked,
+    customer=st.builds(
+        lambda name, spell: spell(name), st.sampled_from(IDS), st.sampled_from(USUAL)
+    ),
+    tenant=st.sampled_from((None, None, *TENANTS)),
+    all_tenants=st.booleans(),
+    spellings=st.sampled_from(OtherSpellings),
+)
+
+
+class Notes:
+    """A store of one note for each id."""
+
+    store = "notes"
+    title = "Notes"
+    unavailable = None
+
+    def __init__(self, ids):
+        self.ids = set(ids)
+
+    async def page(self, subject, _after=None):
+        found = self.ids & {subject.customer}
+        return Page(tuple(SubjectRecord(kind="item", id=each, content="x") for each in found))
+
+    async def erase(self, subject):
+        return Erased(len(self.ids & {subject.customer}))
+
+    async def files(self):
+        return ()
+
+
+def written(log, events):
+    """Append an event for each; those that are old get what an earlier release would have kept."""
+    numbers = count(1)
+    for old in (True, False):
+        batch = [each for each in events if each[2] is old]
+        log.append(
+            [
+                Event(
+                    writer_id="00000000000000aa",
+                    writer_seq=next(numbers),
+                    started_ns=1_700_000_000 * 10**9,
+                    duration_s=0.01,
+                    operation="search_memory",
+                    op_class=OperationClass.RECALL,
+                    store="notes",
+                    method="get",
+                    status=Status.OK,
+                    trace=TraceRef(1, 2),
+                    subject=Subject(customer, tenant=tenant, keys=KEYS),
+                    tenant=tenant or None,
+                )
+                for tenant, customer, _old in batch
+            ]
+        )
+        if old:
+            forget_spellings(log)
+            log.close()  # what it remembers of them is not the next release's
+
+
+def swept(events, ids, asked):
+    """Return how many events and notes are the person's, by looking at all there are."""
+
+    def is_theirs(name):
+        if asked.spellings is OtherSpellings.LEAVE_OUT:
+            return name == asked.customer
+        return folded(name) == folded(asked.customer)
+
+    theirs = [
+        name for tenant, name, _old in events if is_theirs(name) and asked.tenant in {None, tenant}
+    ]
+    elsewhere = {name for tenant, name, _old in events if asked.tenant not in {None, tenant}}
+    notes = {name for name in ids if is_theirs(name)}
+    return len(theirs), len(notes - (elsewhere - set(theirs)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(events=st.lists(logged, max_size=6), ids=st.sets(stored, max_size=4), asked=questions)
+def test_an_answer_is_complete_only_if_a_sweep_finds_nothing_else(events, ids, asked):
+    """Of any tenants, ids, spellings, releases and stores; nobody known is nobody there."""
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/audit.db"
+        with closing(AuditLog(url, KEYS)) as log:
+            log.append([])
+        with closing(AuditLog(url, KEYS)) as log:
+            written(log, events)
+        given = {"audit_url": url, "audit_pseudonym_key": SECRET.hex(), "pii_model": "none"}
+        with closing(Mnemoscope(load_settings(sinks="audit", **given))) as scope:
+            scope.subject_data.add(Notes(ids))
+            n_events, n_notes = swept(events, ids, asked)
+            exact = [each for each in events if each[1] == asked.customer]
+            try:
+                person = person_in_scope(scope, asked)
+            except UnknownSubjectError:
+                here = [each for each in exact if asked.tenant in {None, each[0]}]
+                assert not here
+                assert exact or asked.customer not in ids
+                return
+            except AmbiguousSubjectError:
+                assert n_events + n_notes > 1
+                return
+            path = Path(folder) / "export.zip"
+            bundle = export_from_scope(scope, person, request=new_request(), path=path)
+        if bundle.complete:
+            assert (bundle.events, bundle.memories) == (n_events, n_notes)

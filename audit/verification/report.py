@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ..record.coverage import NOT_COVERED
+
 _MOST_FINDINGS = 100
 
 
@@ -40,6 +42,8 @@ class Verification:
         root: Merkle root of the whole log, in hexadecimal.
         origin: The log's name.
         signed: Events that a checkpoint vouches for.
+        removals: What was removed, as the log says: when, by which process, and how much.
+        covered_less: What of an older version's events is not covered as today's is.
         findings: What does not hold, by kind: the first of them, in words without personal data.
         counts: And how many there are.
     """
@@ -58,6 +62,8 @@ class Verification:
     root: str = ""
     origin: str = ""
     signed: int = 0
+    removals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    covered_less: list[str] = field(default_factory=list[str])
     findings: dict[FindingKind, list[str]] = field(
         default_factory=lambda: {each: [] for each in FindingKind}
     )
@@ -114,6 +120,8 @@ class Verification:
                 "erased": self.erased,
             },
             "gaps": {"declared": self.gaps, "events": self.lost},
+            "removals": self.removals,
+            "not_covered": [*self.covered_less, *NOT_COVERED],
             "findings": {
                 kind.value: {"count": self.counts[kind], "first": self.findings[kind]}
                 for kind in FindingKind

@@ -36,9 +36,11 @@ def log(tmp_path, monkeypatch, event_factory):
 
 def tampered(path, statement):
     copy = tampering.copy_of(path, path.with_name("copy.db"))
-    with closing(sqlite3.connect(copy)) as connection:
+    with (
+        closing(sqlite3.connect(copy, isolation_level=None)) as connection,
+        tampering.unguarded(connection),
+    ):
         connection.execute(statement)
-        connection.commit()
     return f"sqlite:///{copy}"
 
 

@@ -118,6 +118,7 @@ def test_it_is_an_event_that_says_what_went(aged):
     log, _notes = aged
     with log.hashes() as hashes:
         leaves = list(hashes.leaves(0, 1_024))
+    newest_us = list(log.rows())[1_022].recorded_us
     assert log.prune() == 1_024
 
     with log.reading() as snapshot:
@@ -132,6 +133,8 @@ def test_it_is_an_event_that_says_what_went(aged):
         "n_operations": 1_023,
         "n_committed": 1_023,
         "n_gone": 0,
+        "gone": "0" * 64,
+        "newest_us": newest_us,
     }
 
 

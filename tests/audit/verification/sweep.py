@@ -36,7 +36,7 @@ from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.verification.ranges import Range, Where, check_range, mark
+from mnemoscope.audit.verification.ranges import LogLocation, Range, check_range, mark
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -97,7 +97,7 @@ class Nearby:
             self._size = snapshot.size
             moment = mark(snapshot)
         secrets, prev = log.ring.unwrapping(), bytes(32).hex()
-        headers = Where(log.url, secrets, moment, 0, prev, with_details=False)
+        headers = LogLocation(log.url, secrets, moment, 0, prev, with_details=False)
         self._where = {"audit_event": headers} | dict.fromkeys(
             ("audit_detail", "audit_memory"), headers._replace(with_details=True)
         )
@@ -197,10 +197,8 @@ def main() -> int:
     for tried, missed in results:
         for place, number in sorted(tried.items()):
             unseen = missed[place]
-            reason = tampering.UNSEALED.get(place, "")
-            unlisted += unseen if not reason else 0
-            say = f"{number - unseen:>7,} of {number:>7,} found  {'.'.join(place)}"
-            sys.stdout.write(f"{say}{f'  unsealed: {reason}' if unseen else ''}\n")
+            unlisted += unseen
+            sys.stdout.write(f"{number - unseen:>7,} of {number:>7,} found  {'.'.join(place)}\n")
     bookkeeping, content = (results[1][1]["export", kind] for kind in ("bookkeeping", "content"))
     sys.stdout.write(
         f"{bookkeeping:,} bytes of the export are bookkeeping of the zip format (times, modes): "

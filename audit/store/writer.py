@@ -195,6 +195,8 @@ class Writer:
         if head.origin != self._origin:
             head = self._opened(connection, head)
         connection.keyed(self._seals)
+        if self._trusted is not None and head.size < self._trusted.size:
+            self._subjects.forget()  # an older copy was put back
         if head != self._trusted and head.seal != head.sealed(self._seals):
             head = self._unsealed(connection, head)
         self._subjects.at(head.epoch)

@@ -126,7 +126,7 @@ class Tables:
 
 
 def wrong_tiles(snapshot: Snapshot, expected: dict[int, int], size: Any) -> bool:
-    """Return whether the tiles are not those, dense from 0: how many of each level, and how long."""
+    """Return whether the tiles are not so many of each level, dense from 0 and of one *size*."""
     found: list[Any] = snapshot.execute(
         "SELECT level, count(*), min(idx), max(idx), min(length(hash)), max(length(hash)) "
         "FROM audit_tile GROUP BY level"

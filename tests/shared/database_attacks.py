@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from itertools import combinations
@@ -40,7 +40,7 @@ class Attack(NamedTuple):
 
     name: str
     target: str
-    make: Callable[[Target], None]
+    make: partial[None]
 
 
 class Table(NamedTuple):
@@ -396,11 +396,12 @@ def catalogue_attacks(target: Target) -> Iterator[Attack]:
 
 
 def _statements(name: str, target: str, *statements: str) -> Attack:
-    def make(on: Target) -> None:
-        for each in statements:
-            on.run(each)
+    return Attack(name, target, partial(_run_all, statements=statements))
 
-    return Attack(name, target, make)
+
+def _run_all(target: Target, *, statements: Sequence[str]) -> None:
+    for each in statements:
+        target.run(each)
 
 
 def _others(target: Target, table: str, columns: list[str]) -> str:
@@ -532,11 +533,9 @@ def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
         yield _statements("rows hidden", name, f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
         yield _statements("heir added", name, f"CREATE TABLE heir() INHERITS ({name})")
         column = table.columns[0]
-        yield _statements(
-            "NOT NULL removed",
-            f"{name}.{table.columns[-1]}",
-            f"ALTER TABLE {name} ALTER COLUMN {table.columns[-1]} DROP NOT NULL",
-        )
+        for (required,) in target.rows(_PG_REQUIRED, name):
+            drop = f"ALTER TABLE {name} ALTER COLUMN {required} DROP NOT NULL"
+            yield _statements("NOT NULL removed", f"{name}.{required}", drop)
         yield _statements(
             "default added",
             f"{name}.{column}",
@@ -568,16 +567,37 @@ _PG_INDEXES = """
     FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public'
 """
+_PG_REQUIRED = """
+    SELECT a.attname::text FROM pg_attribute a
+    WHERE a.attrelid = ?::regclass AND a.attnum > 0 AND a.attnotnull AND NOT EXISTS(
+      SELECT 1 FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisprimary
+        AND a.attnum = ANY(i.indkey)) LIMIT 1
+"""
 _PG_TRIGGERS = """
     SELECT t.tgname::text, t.tgrelid::regclass::text, p.proname::text
     FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal
 """
 
 
-def attacked_copies(
+# -- making them -----------------------------------------------------------------------------------
+
+
+def attacks_on(target: Target, *, each: int) -> list[Attack]:
+    """Return all attacks on a log; *each*: how many rows of each table."""
+    return [*row_attacks(target, each=each), *catalogue_attacks(target)]
+
+
+def one_of_each(attacks: Sequence[Attack], *, targets: bool) -> list[Attack]:
+    """Return one of each kind, and, if wanted, one on each target."""
+    chosen = {attack.name: attack for attack in attacks}
+    others = {attack.target: attack for attack in reversed(attacks)} if targets else {}
+    return [*chosen.values(), *others.values()]
+
+
+def attacked_files(
     base: Path, attacks: Sequence[Attack], to: Path
 ) -> Iterator[tuple[Attack, Path]]:
-    """Yield every attack that could be made on a copy of *base*, and the copy."""
+    """Yield every attack that could be made on a copy of the log *base*, and the copy."""
     for attack in attacks:
         for end in ("", "-wal", "-shm"):
             to.with_name(to.name + end).unlink(missing_ok=True)
@@ -588,3 +608,38 @@ def attacked_copies(
             except RefusedError:
                 continue
         yield attack, to
+
+
+def attacked_databases(
+    server: str, base: str, attacks: Sequence[Attack]
+) -> Iterator[tuple[Attack, str]]:
+    """Yield every attack that could be made on a copy of the log *base*, and the copy's URL."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    name = conninfo_to_dict(base)["dbname"]
+    copy = base.replace(f"/{name}?", "/attacked?")
+    with psycopg.connect(server, autocommit=True) as connection:
+        saved: dict[str, list[Any]] = {}
+        for attack in attacks:
+            is_of_rows = attack.make.func in _OF_ROWS
+            if not saved:
+                connection.execute("DROP DATABASE IF EXISTS attacked")
+                connection.execute(f"CREATE DATABASE attacked TEMPLATE {name}")
+            with closing(PostgresTarget(copy)) as target:
+                saved = saved or target.saved()
+                try:
+                    attack.make(target)
+                except RefusedError:
+                    continue
+            yield attack, copy
+            if is_of_rows:
+                table = attack.target.partition(".")[0]
+                with closing(PostgresTarget(copy)) as target:
+                    target.restore(table, saved[table])
+            else:
+                saved = {}
+        connection.execute("DROP DATABASE IF EXISTS attacked")
+
+
+_OF_ROWS = {_set, _swap, _delete, _insert, _empty}

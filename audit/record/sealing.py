@@ -140,7 +140,7 @@ def commitment(salt: bytes, detail: bytes) -> str:
 
 def owned(detail: bytes, uid: str, expires_us: int) -> bytes:
     """Return a detail that says whose it is, and until when it is kept, for its commitment."""
-    return b'%b,"expires_us":%d,"owner":"%b"}' % (detail[:-1], expires_us, uid.encode())
+    return detail[:-1] + f',"expires_us":{expires_us},"owner":"{uid}"}}'.encode()
 
 
 def bound(origin: str, seq: int, uid: str) -> bytes:

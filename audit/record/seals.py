@@ -13,6 +13,9 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Mapping
+from typing import Any
+
+import orjson
 
 from ...telemetry.event.subject import SubjectKeys
 from ..database.database import Value
@@ -84,19 +87,10 @@ def told(total: int) -> str:
 
 def encoded(place: str, values: Mapping[str, Value]) -> bytes:
     """Return *values* as bytes that no others have. A NULL is as if it were not there."""
-    parts = [place.encode()]
-    for name in sorted(values):
-        value = values[name]
-        if value is not None:
-            parts += (name.encode(), *_typed(value))
-    return b"".join([len(each).to_bytes(8) + each for each in parts])
+    known = {name: _typed(value) for name, value in values.items() if value is not None}
+    return orjson.dumps([place, known], option=orjson.OPT_SORT_KEYS)
 
 
-def _typed(value: str | float | bytes) -> tuple[bytes, bytes]:
-    if isinstance(value, str):
-        return b"text", value.encode("utf-8", "surrogatepass")
-    if isinstance(value, int):
-        return b"integer", b"%d" % value
-    if isinstance(value, float):
-        return b"real", repr(value).encode()
-    return b"blob", bytes(value)  # PostgreSQL's driver may give a view
+def _typed(value: str | float | bytes) -> Any:
+    # PostgreSQL's driver may give a view of bytes.
+    return value if isinstance(value, (str, int, float)) else {"blob": bytes(value).hex()}

@@ -348,8 +348,6 @@ class _Whole:
             return
         with self.readable("the sums of the tables"):
             self._tables.sums()
-        if self._is_all:
-            self._tables.gone(passed)
         check_keys(self._snapshot, self._log.ring, report)
         check_subjects(self._snapshot, report)
         details = Details(self._snapshot, report, self._options.progress)
@@ -357,6 +355,8 @@ class _Whole:
         usages = self._usages + details.check_usages(self._unopened)
         if usages != passed.usages:
             report.tampered(f"{passed.usages:,} events have a usage, and {usages:,} are listed")
+        if self._is_all:
+            self._tables.gone(passed)
         report.erased = max(0, passed.committed - report.details)
         missing = passed.committed + passed.counted_before("n_committed") - report.details
         erased = passed.gone + passed.counted_before("n_gone")

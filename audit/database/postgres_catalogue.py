@@ -153,7 +153,8 @@ def _is_whole(
         FROM (SELECT {names} FROM {table} WHERE {condition} ORDER BY {names}) each
     """  # noqa: S608 - from the catalogue, as it quotes names
     by_rows = _without(connection, _FROM_TABLE, query)
-    return by_rows == _without(connection, _FROM_INDEX, query)
+    by_index = _without(connection, _FROM_INDEX, query)
+    return bool(by_rows == by_index)
 
 
 def _without(connection: psycopg.Connection[Any], plans: Sequence[str], query: str) -> Any:

@@ -22,7 +22,7 @@ from ..database.database import Value
 
 _NONCE_BYTES = 16
 _SUM_BYTES = 32
-_ALL = 2 ** (8 * _SUM_BYTES)
+_ALL = 1 << 8 * _SUM_BYTES
 
 
 class Seals:

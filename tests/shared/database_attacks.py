@@ -342,7 +342,8 @@ def _twice(target: Target, *, table: Table, row: Row) -> None:
         _run_insert(target, table, row)
 
 
-def _without_constraints(target: Target, table: Table) -> None:
+def _without_constraints(target: Target, table: Table) -> bool:
+    """Remove whatever forbids rows; return whether there was anything."""
     if isinstance(target, PostgresTarget):
         found = target.rows(
             "SELECT conname FROM pg_constraint WHERE conrelid = ?::regclass "
@@ -351,7 +352,7 @@ def _without_constraints(target: Target, table: Table) -> None:
         )
         for (name,) in found:
             target.run(f"ALTER TABLE {table.name} DROP CONSTRAINT {name}")
-        return
+        return bool(found)
     indexes = target.rows(
         "SELECT sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name = ?",
         table.name,
@@ -361,6 +362,7 @@ def _without_constraints(target: Target, table: Table) -> None:
     target.run(f"ALTER TABLE bare RENAME TO {table.name}")
     for (sql,) in indexes:
         target.run(sql.replace("UNIQUE ", ""))
+    return True
 
 
 def _empty(target: Target, *, table: Table) -> None:
@@ -404,16 +406,17 @@ def _run_all(target: Target, *, statements: Sequence[str]) -> None:
         target.run(each)
 
 
-def _others(target: Target, table: str, columns: list[str]) -> str:
+def _others(target: Target, table: str, columns: list[str], sql: str) -> str:
     """Return a condition that leaves out one row that an index has."""
-    found = target.rows(f"SELECT max({columns[0]}) FROM {table}")
+    where = sql.partition(" WHERE ")[2] or "true"
+    found = target.rows(f"SELECT max({columns[0]}) FROM {table} WHERE {where}")
     value = found[0][0]
     if isinstance(value, bytes):
         is_sqlite = isinstance(target, SqliteTarget)
         literal = f"X'{value.hex()}'" if is_sqlite else f"'\\x{value.hex()}'::bytea"
     else:
         literal = f"'{value}'" if isinstance(value, str) else str(value)
-    return f"{columns[0]} < {literal}"
+    return f"({where}) AND {columns[0]} < {literal}"
 
 
 def _of_sqlite(target: SqliteTarget) -> Iterator[Attack]:
@@ -423,7 +426,7 @@ def _of_sqlite(target: SqliteTarget) -> Iterator[Attack]:
         columns = [each[2] for each in target.rows(f"PRAGMA index_info({name})")]
         flat = " ".join(sql.split())
         head = flat.partition(" WHERE ")[0]
-        partly = f"{head} WHERE {_others(target, table, columns)}"
+        partly = f"{head} WHERE {_others(target, table, columns, flat)}"
         drop = f"DROP INDEX {name}"
         yield _statements("index dropped", name, drop)
         yield _statements("index partial", name, drop, partly)
@@ -468,7 +471,8 @@ def _of_sqlite(target: SqliteTarget) -> Iterator[Attack]:
 
 def _bare(target: Target, *, table: Table) -> None:
     with target.unguarded():
-        _without_constraints(target, table)
+        if not _without_constraints(target, table):
+            raise RefusedError
 
 
 def _forged_index(target: Target, *, name: str, partly: str, sql: str) -> None:
@@ -483,7 +487,7 @@ def _forged_index(target: Target, *, name: str, partly: str, sql: str) -> None:
 def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
     for name, table, sql, columns, is_constraint in target.rows(_PG_INDEXES):
         head = sql.partition(" WHERE ")[0]
-        partly = f"{head} WHERE {_others(target, table, columns)}"
+        partly = f"{head} WHERE {_others(target, table, columns, sql)}"
         drop = f"DROP INDEX {name}"
         if not is_constraint:
             yield _statements("index dropped", name, drop)

@@ -96,6 +96,16 @@ class KeptRows:
             known[table] = self._keys.masked(table, added(before, *changes))
         return _text(known)
 
+    def can_follow(self, sums: str | None) -> bool:
+        """Return whether *sums* are sums, of whatever rows."""
+        try:
+            known: dict[str, str] = orjson.loads(sums or b"{}")
+            return bool(known) and all(
+                self._keys.unmasked(table, text) >= 0 for table, text in known.items()
+            )
+        except (ValueError, TypeError, AttributeError):
+            return False
+
     def summed_anew(self) -> str:
         """Return the sums of the tables as they are, and forget what was changed before."""
         self._changes.clear()

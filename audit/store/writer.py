@@ -218,7 +218,9 @@ class Writer:
                 self._database.label,
             )
         sealed_from = head.size if head.sealed_from is None else head.sealed_from
-        head = head._replace(sums=connection.summed_anew(), sealed_from=sealed_from)
+        # What was done to other rows must go on showing.
+        sums = head.sums if connection.can_follow(head.sums) else connection.summed_anew()
+        head = head._replace(sums=sums, sealed_from=sealed_from)
         return self.note(connection, head, name, data)
 
     def _rewrap(self, connection: KeptRows, origin: str) -> None:

@@ -176,6 +176,29 @@ class TestTheDatabaseAlone:
             "had been changed by somebody else" in each for each in found.findings["tampered"]
         )
 
+    def test_rows_go_on_showing_beside_a_head_that_was_changed(
+        self, log, database, written, event_factory
+    ):
+        """What is recorded afterwards does not take them for what was there."""
+        with tampering.unguarded(database):
+            database.execute("UPDATE audit_subject_alias SET id_type = 'x'")
+            database.execute("UPDATE audit_log SET epoch = 7")
+        written(event_factory(writer_seq=280))
+
+        expected = "rows of audit_subject_alias were changed, added, removed or put back"
+        assert any(expected in each for each in verify(log).findings["tampered"])
+
+    @pytest.mark.parametrize("sums", ["NULL", "'x'", "'[]'", "'{}'", """'{"audit_key": "00"}'"""])
+    def test_sums_that_are_none_keep_nobody_from_recording(
+        self, log, database, written, event_factory, sums
+    ):
+        """They are made anew; that they were changed is said for good."""
+        database.execute(f"UPDATE audit_log SET sums = {sums}")
+        written(event_factory(writer_seq=280))
+
+        assert log.count() == 280
+        assert verify(log).state == "tampered"
+
     def test_they_cannot_make_a_log_look_older_than_it_is(self, log, database):
         """As one of before there were seals, which would be sealed as it is found."""
         database.execute("UPDATE audit_log SET seal = NULL, sums = NULL, sealed_from = NULL")

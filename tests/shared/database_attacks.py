@@ -134,7 +134,8 @@ class PostgresTarget:
             name,
         )
         key = tuple(each for (each,) in keys)
-        return Table(name, tuple(each for (each,) in columns), key or ("ctid",))
+        names = tuple(each for (each,) in columns)
+        return Table(name, names, key or names)
 
     def run(self, statement: str, *values: Any) -> int:
         """Change something; `RefusedError` where the database does not let it be so."""
@@ -265,7 +266,8 @@ def changed(value: Any) -> Iterator[tuple[str, Any]]:
         for place in {0, len(value) // 2, len(value) - 1} if value else ():
             yield "bit", value[:place] + bytes([value[place] ^ 1]) + value[place + 1 :]
     elif isinstance(value, int):
-        yield from (("more", value + 1), ("less", value - 1), ("zero", 0))
+        far = value + 100_000  # where no other row is
+        yield from (("far", far), ("more", value + 1), ("less", value - 1), ("zero", 0))
     else:
         yield from (("more", value + 1.0), ("slightly", value * (1 + 1e-15) or -0.0))
 
@@ -317,7 +319,8 @@ def _swap(target: Target, *, table: Table, one: Row, other: Row, columns: list[s
 
 def _delete(target: Target, *, table: Table, row: Row) -> None:
     with target.unguarded():
-        _run_delete(target, table, row)
+        if not _run_delete(target, table, row):
+            raise RefusedError
 
 
 def _insert(target: Target, *, table: Table, row: Row) -> None:
@@ -325,8 +328,10 @@ def _insert(target: Target, *, table: Table, row: Row) -> None:
         _run_insert(target, table, row)
 
 
-def _run_delete(target: Target, table: Table, row: Row) -> None:
-    target.run(f"DELETE FROM {table.name} WHERE {_where(table)}", *(row[x] for x in table.key))
+def _run_delete(target: Target, table: Table, row: Row) -> int:
+    return target.run(
+        f"DELETE FROM {table.name} WHERE {_where(table)}", *(row[x] for x in table.key)
+    )
 
 
 def _run_insert(target: Target, table: Table, row: Row) -> None:
@@ -594,8 +599,10 @@ def attacks_on(target: Target, *, each: int) -> list[Attack]:
 def one_of_each(attacks: Sequence[Attack], *, targets: bool) -> list[Attack]:
     """Return one of each kind, and, if wanted, one on each target."""
     chosen = {attack.name: attack for attack in attacks}
-    others = {attack.target: attack for attack in reversed(attacks)} if targets else {}
-    return [*chosen.values(), *others.values()]
+    # Most columns are never NULL.
+    others = [attack for attack in reversed(attacks) if attack.name != "changed: nothing"]
+    on_each = {attack.target: attack for attack in others} if targets else {}
+    return [*chosen.values(), *on_each.values()]
 
 
 def attacked_files(

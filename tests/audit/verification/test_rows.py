@@ -38,10 +38,12 @@ def test_all_of_it_shows_in_sqlite(sealed, tmp_path, subject_keys):
         attacks = database_attacks.attacks_on(target, each=3)
     chosen = database_attacks.one_of_each(attacks, targets=True)
     made = database_attacks.attacked_files(sealed, chosen, tmp_path / "copy.db")
-    missed = [attack[:2] for attack, url in made if not is_shown(url, subject_keys)]
+    shown = [(attack, is_shown(url, subject_keys)) for attack, url in made]
 
     assert not is_shown(sealed, subject_keys)
-    assert missed == []
+    assert [attack[:2] for attack, found in shown if not found] == []
+    columns = {f"{table}.{each}" for table in schema.tables() for each in schema.columns_of(table)}
+    assert columns <= {attack.target for attack, _found in shown}
 
 
 @pytest.mark.xdist_group("postgres")

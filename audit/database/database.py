@@ -38,7 +38,14 @@ class Rows(Protocol):
 
 
 class ReadConnection(Protocol):
-    """A connection that sees one moment of the database and cannot change it."""
+    """
+    A connection that sees one moment of the database and cannot change it.
+
+    Attributes:
+        version: Of the tables.
+    """
+
+    version: int
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         """Run *statement*."""
@@ -46,6 +53,14 @@ class ReadConnection(Protocol):
 
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         """Run *statement* and yield its rows, however many, in bounded memory."""
+        ...
+
+    def wrong_definitions(self) -> list[str]:
+        """Return in what the database is defined otherwise than this version does it."""
+        ...
+
+    def wrong_indexes(self) -> list[str]:
+        """Return the indexes that do not hold what their tables hold, read one by one."""
         ...
 
 

@@ -17,13 +17,20 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import postgres_catalogue
 from .database import Rows, Value
 from .errors import AuditError, DatabaseMissingError
+from .postgres_catalogue import TableDefinition
 from .schema import (
     APPLICATION_ID,
     check_version,
+    columns_of,
+    key_of,
     newest_version,
+    required_of,
+    statements_of,
     steps_from,
+    tables,
     types_of,
     version_after,
 )
@@ -87,7 +94,7 @@ class PostgresDatabase:
             if self._connection is None:
                 self._connection = self._opened()
             with self._connection.transaction():
-                yield _WriteConnection(self._connection)
+                yield _WriteConnection(self._connection, newest_version())
 
     @contextmanager
     def reading(self) -> Generator[_ReadConnection]:
@@ -99,7 +106,7 @@ class PostgresDatabase:
             check_version(version, self.label)
             if version == 0:
                 raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
-            yield _ReadConnection(connection)
+            yield _ReadConnection(connection, version)
 
     def exists(self) -> bool:
         """See `Database.exists`."""
@@ -192,8 +199,9 @@ class PostgresDatabase:
 
 
 class _ReadConnection:
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], version: int) -> None:
         self._connection = connection
+        self.version = version
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         return self._connection.execute(_translated(statement), values, binary=True)
@@ -204,6 +212,21 @@ class _ReadConnection:
             cursor.itersize = _FETCHED
             cursor.execute(_translated(statement), values)
             yield from cursor
+
+    def wrong_definitions(self) -> list[str]:
+        wrong = postgres_catalogue.wrong_definitions(
+            self._connection,
+            {each: _definition(each, self.version) for each in tables(self.version)}
+            | {"audit_schema": TableDefinition({"version": "bigint NOT NULL"}, ())},
+            [*map(_in_its_words, statements_of(self.version)), *_TRIGGERS],
+        )
+        found = self._connection.execute("SELECT version FROM audit_schema").fetchall()
+        if found != [(self.version,)]:
+            wrong.append("audit_schema has more than the one version that it should have")
+        return wrong
+
+    def wrong_indexes(self) -> list[str]:
+        return postgres_catalogue.wrong_indexes(self._connection, tables(self.version))
 
 
 class _WriteConnection(_ReadConnection):
@@ -298,6 +321,16 @@ def _step(connection: psycopg.Connection[Any], version: int) -> None:
     after = version_after(version)
     connection.execute("UPDATE audit_schema SET version = %s", (after,))
     connection.execute("UPDATE audit_log SET schema_version = %s", (after,))
+
+
+def _definition(table: str, version: int) -> TableDefinition:
+    types = types_of(table, None, _TYPES.__getitem__, version)
+    required = required_of(table, version)
+    columns = zip(columns_of(table, version), types, strict=True)
+    return TableDefinition(
+        {each: f"{its} NOT NULL" if each in required else its for each, its in columns},
+        key_of(table, version),
+    )
 
 
 def _in_its_words(statement: str) -> str:

@@ -13,7 +13,10 @@ them is what the hashes show.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 from .errors import AuditError
 
@@ -162,6 +165,16 @@ _SPELLINGS = (
 )
 """Finds a customer under any tenant, and by any spelling of an id. NULL: not seen since."""
 
+SEALING = (
+    # Another name, so that a process of an older version, which seals nothing, fails here: its
+    # events wait in its spool until it is started anew.
+    "ALTER TABLE audit_log RENAME COLUMN recorded_us TO newest_us",
+    "ALTER TABLE audit_log ADD COLUMN sealed_from INTEGER",  # rows of older events are covered less
+    "ALTER TABLE audit_log ADD COLUMN sums TEXT",  # JSON: keyed sum of the rows, by table
+    "ALTER TABLE audit_log ADD COLUMN seal BLOB",  # keyed hash of this row
+)
+"""The migration since which no row verifies that was made without the key; see `seals`."""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Few customers are merged into others: found without reading all of them.
     (
@@ -181,8 +194,13 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     HEADS,
     _SPELLINGS,
+    SEALING,
 )
-"""Statements of the migration from each version to the next, the first from `_OLDEST`."""
+"""
+Statements of the migration from each version to the next, the first from `_OLDEST`.
+
+Rows that are there already keep their seals as long as a new column is NULL in them.
+"""
 
 SPELLINGS_VERSION = _OLDEST + 1 + MIGRATIONS.index(_SPELLINGS)
 """From which on aliases say what finds them in any tenant and spelling."""
@@ -229,22 +247,100 @@ def version_after(version: int) -> int:
     return max(version + 1, _OLDEST)
 
 
-def columns_of(table: str) -> tuple[str, ...]:
-    """Return the columns of *table*, as `TABLES` has them."""
-    return tuple(name for name, _type in _typed_columns(table))
+def seals_since() -> int:
+    """Return the version since which rows are sealed."""
+    return version_after(_OLDEST) + MIGRATIONS.index(SEALING)
 
 
-def types_of(table: str, columns: tuple[str, ...], named: Callable[[str], str]) -> list[str]:
-    """Return the types of *columns* as another dialect calls them."""
-    types = dict(_typed_columns(table))
-    return [named(types[each]) for each in columns]
+def statements_of(version: int) -> list[str]:
+    """Return all statements that make a database of *version*."""
+    return [*TABLES, *(each for step in MIGRATIONS[: version - _OLDEST] for each in step)]
 
 
-def _typed_columns(table: str) -> list[tuple[str, str]]:
-    made = (*TABLES, *HEADS)
-    (statement,) = (each for each in made if f"CREATE TABLE {table}(" in each)
-    body = statement.partition("(")[2].rpartition(")")[0]
-    lines = (line.partition("--")[0].split() for line in body.splitlines())
-    return [
-        (words[0], words[1].strip(",)")) for words in lines if len(words) > 1 and words[0].islower()
-    ]
+def tables(version: int | None = None) -> tuple[str, ...]:
+    """Return the names of all tables, as of *version* or today."""
+    return tuple(_definitions(version))
+
+
+def columns_of(table: str, version: int | None = None) -> tuple[str, ...]:
+    """Return the columns of *table*, as of *version* or today."""
+    return tuple(_definitions(version)[table].types)
+
+
+def key_of(table: str, version: int | None = None) -> tuple[str, ...]:
+    """Return the columns of the primary key of *table*; none, where it has none."""
+    return _definitions(version)[table].key
+
+
+def required_of(table: str, version: int | None = None) -> frozenset[str]:
+    """Return the columns of *table* that are never NULL."""
+    found = _definitions(version)[table]
+    return frozenset({*found.required, *found.key})
+
+
+def types_of(
+    table: str,
+    columns: tuple[str, ...] | None,
+    named: Callable[[str], str],
+    version: int | None = None,
+) -> list[str]:
+    """Return the types of *columns*, or all of them, as another dialect calls them."""
+    types = _definitions(version)[table].types
+    return [named(types[each]) for each in columns or types]
+
+
+class _Definition(NamedTuple):
+    types: dict[str, str]
+    required: frozenset[str]
+    key: tuple[str, ...]
+
+
+def _definitions(version: int | None) -> dict[str, _Definition]:
+    return _read(tuple(statements_of(newest_version() if version is None else version)))
+
+
+@lru_cache(16)
+def _read(statements: tuple[str, ...]) -> dict[str, _Definition]:
+    found: dict[str, _Definition] = {}
+    for statement in statements:
+        text = " ".join(line.partition("--")[0].strip() for line in statement.splitlines())
+        if created := _CREATED.match(text):
+            found[created[1]] = _created(created[2])
+        elif altered := _ALTERED.match(text):
+            table, how, *given = altered.groups()
+            found[table] = _ADDING[how](found[table], *given)
+    return found
+
+
+def _with_column(old: _Definition, column: str, its_type: str) -> _Definition:
+    return old._replace(types={**old.types, column: its_type})
+
+
+def _with_name(old: _Definition, before: str, after: str) -> _Definition:
+    def new(name: str) -> str:
+        return after if name == before else name
+
+    return _Definition(
+        {new(name): its_type for name, its_type in old.types.items()},
+        frozenset(map(new, old.required)),
+        tuple(map(new, old.key)),
+    )
+
+
+_ADDING = {"ADD": _with_column, "RENAME": _with_name}
+
+
+def _created(body: str) -> _Definition:
+    parts = [each.strip() for each in _COMMA.split(body)]
+    columns = [each.split() for each in parts if each[:1].islower()]
+    key = tuple(words[0] for words in columns if words[2:4] == ["PRIMARY", "KEY"])
+    for each in parts:
+        if each.startswith("PRIMARY KEY"):
+            key = tuple(name.strip() for name in each.partition("(")[2].rstrip(")").split(","))
+    required = frozenset(words[0] for words in columns if words[2:4] == ["NOT", "NULL"])
+    return _Definition({words[0]: words[1] for words in columns}, required, key)
+
+
+_CREATED = re.compile(r"\s*CREATE TABLE (\w+)\s*\((.*)\)[^)]*\Z")
+_ALTERED = re.compile(r"\s*ALTER TABLE (\w+) (ADD|RENAME) COLUMN (\w+) (?:TO )?(\w+)")
+_COMMA = re.compile(r",(?![^(]*\))")

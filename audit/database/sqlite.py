@@ -23,9 +23,17 @@ from urllib.parse import quote
 
 from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import may_write
+from . import sqlite_catalogue
 from .database import Value, insert_statement
 from .errors import AuditError, DatabaseMissingError, reason_of
-from .schema import APPLICATION_ID, check_version, newest_version, steps_from, version_after
+from .schema import (
+    APPLICATION_ID,
+    check_version,
+    newest_version,
+    statements_of,
+    steps_from,
+    version_after,
+)
 
 BUSY_S = 5.0
 """Seconds a writer waits for another process before it gives up a batch."""
@@ -86,7 +94,7 @@ class SqliteDatabase:
         assert connection is not None  # noqa: S101 - opened above
         connection.execute("BEGIN IMMEDIATE")
         try:
-            yield _WriteConnection(connection)
+            yield _WriteConnection(connection, newest_version())
             connection.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
@@ -110,9 +118,10 @@ class SqliteDatabase:
             )
             with closing(connection):
                 connection.execute("BEGIN")
-                if _version_of(connection, self.label) == 0:
+                version = _version_of(connection, self.label)
+                if version == 0:
                     raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
-                yield _ReadConnection(connection)
+                yield _ReadConnection(connection, version)
 
     def exists(self) -> bool:
         """See `Database.exists`."""
@@ -223,12 +232,19 @@ class SqliteDatabase:
 
 
 class _ReadConnection:
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, version: int) -> None:
         self._connection = connection
+        self.version = version
         self.execute = connection.execute
 
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         return iter(self._connection.execute(statement, values))
+
+    def wrong_definitions(self) -> list[str]:
+        return sqlite_catalogue.wrong_definitions(self._connection, definitions(self.version))
+
+    def wrong_indexes(self) -> list[str]:
+        return sqlite_catalogue.wrong_indexes(self._connection)
 
 
 class _WriteConnection(_ReadConnection):
@@ -335,3 +351,8 @@ _TRIGGERS = (
     ),
     *_sealed("audit_checkpoint", "size = NEW.size AND created_us = NEW.created_us", "1"),
 )
+
+
+def definitions(version: int) -> list[str]:
+    """Return the statements that make a database of *version*."""
+    return [*statements_of(version), *_TRIGGERS]

@@ -18,6 +18,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from ...telemetry.event.subject import SubjectKeys
 from ...telemetry.files.permissions import permission_problem
@@ -174,9 +175,10 @@ class Keyring:
         """Return the keys of a secret, if they are here."""
         return self._by_id.get(key_id)
 
-    def wrap(self, key: bytes, bound_to: str) -> bytes:
-        """Encrypt *key* with the current secret, for one place alone."""
-        return encrypted(self.current.key(_WRAPPING), key, bound_to.encode())
+    def wrap(self, key: bytes, bound_to: str, key_id: str | None = None) -> bytes:
+        """Encrypt *key* with the current secret, or with *key_id*, for one place alone."""
+        secret = self.current if key_id is None else self._by_id[key_id]
+        return encrypted(secret.key(_WRAPPING), key, bound_to.encode())
 
     def unwrap(self, wrapped: bytes, key_id: str, bound_to: str) -> bytes:
         """
@@ -212,6 +214,38 @@ class Unwrapping:
         if key is None:
             raise KeyMissingError(f"the secret {key_id} is missing: {_RESTORE}")
         return decrypted(key, wrapped, bound_to.encode())
+
+
+class LogKey(NamedTuple):
+    """
+    The key of a log.
+
+    Attributes:
+        key: The key.
+        is_sealed: Whether the rows of its tables are sealed. It is wrapped for that, so that
+            nobody makes a log that is sealed look like one that never was.
+    """
+
+    key: bytes
+    is_sealed: bool
+
+
+def sealed_place(origin: str) -> str:
+    """Return what the key of a log whose rows are sealed is wrapped for."""
+    return f"{origin}\nsealed"
+
+
+def log_key(secrets: Unwrapping, wrapped: bytes, key_id: str, origin: str) -> LogKey:
+    """
+    Return the key of a log.
+
+    Raises:
+        KeyMissingError: That secret is not here, or the key was exchanged.
+    """
+    try:
+        return LogKey(secrets.unwrap(wrapped, key_id, sealed_place(origin)), is_sealed=True)
+    except KeyMissingError:
+        return LogKey(secrets.unwrap(wrapped, key_id, origin), is_sealed=False)
 
 
 _RESTORE = (

@@ -138,6 +138,11 @@ def commitment(salt: bytes, detail: bytes) -> str:
     return hmac.digest(salt, detail, "sha256").hex()
 
 
+def owned(detail: bytes, uid: str, expires_us: int) -> bytes:
+    """Return a detail that says whose it is, and until when it is kept, for its commitment."""
+    return detail[:-1] + f',"expires_us":{expires_us},"owner":"{uid}"}}'.encode()
+
+
 def bound(origin: str, seq: int, uid: str) -> bytes:
     """Return what a detail's ciphertext is bound to: its place, and whose it is."""
     return f"{origin}\n{seq}\n{uid}".encode()

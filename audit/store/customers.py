@@ -9,9 +9,12 @@ from ...telemetry.event.subject import Subject
 from ..database.database import WriteConnection, marks
 from ..database.errors import AuditError, UnknownSubjectError
 from ..record import subjects
+from ..record.seals import told
 from .snapshot import Snapshot
 from .tables import LogTables
 from .whose import Asked, whose
+
+ERASED = "subject.erased"
 
 
 class Customers:
@@ -58,10 +61,12 @@ class Customers:
             snapshot = Snapshot(connection, self._tables.ring, self._tables.label)
             uids = snapshot.family([uid])
             seqs = _unnamed(snapshot, uids, tenants or (None,))
-            count = _delete(connection, uids, seqs)
-            connection.execute("UPDATE audit_log SET epoch = ?", (head.epoch + 1,))
-            # What is gone without such a note was deleted by somebody else: `verify` counts.
-            self._tables.note(connection, head, "subject.erased", {"n_details": count})
+            removed = _delete(connection, uids, seqs)
+            anew = head._replace(epoch=head.epoch + 1)
+            # What is gone without such a note was deleted by somebody else.
+            gone = told(sum(map(snapshot.seals.gone, removed)))
+            data = {"n_details": len(removed), "gone": gone}
+            self._tables.note(connection, anew, ERASED, data)
             for each in uids:
                 connection.execute(
                     "UPDATE audit_subject SET dek_wrapped = NULL, state = 'erased', erased_us = ? "
@@ -69,7 +74,7 @@ class Customers:
                     (self._tables.now_us(), each),
                 )
         self._tables.scrub()
-        return count
+        return len(removed)
 
     def link(self, uid: str, identifier: str, *, id_type: str, tenant: str | None = None) -> None:
         """
@@ -116,8 +121,8 @@ class Customers:
                     "two customers that are there, and were not erased or merged, can be made one"
                 )
             subjects.merge(connection, uid, into)
-            connection.execute("UPDATE audit_log SET epoch = ?", (head.epoch + 1,))
-            self._tables.note(connection, head, "subject.merged", {"n_subjects": 2})
+            anew = head._replace(epoch=head.epoch + 1)
+            self._tables.note(connection, anew, "subject.merged", {"n_subjects": 2})
 
 
 def _unnamed(snapshot: Snapshot, uids: Sequence[str], tenants: Sequence[str | None]) -> list[int]:
@@ -125,16 +130,19 @@ def _unnamed(snapshot: Snapshot, uids: Sequence[str], tenants: Sequence[str | No
     return seqs_by_id_alone(snapshot, uids, sorted(nobodies))
 
 
-def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Sequence[int]) -> int:
+def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Sequence[int]) -> set[int]:
+    """Delete what is theirs, and what *seqs* are, and return whose details there were."""
     whose = f"subject_uid IN ({marks(len(uids))})"
     theirs = f"SELECT seq FROM audit_detail WHERE {whose}"  # noqa: S608 - marks
     connection.execute(f"DELETE FROM audit_memory WHERE seq IN ({theirs})", uids)  # noqa: S608
-    count = connection.execute(f"DELETE FROM audit_detail WHERE {whose}", uids).rowcount  # noqa: S608
+    removed: set[int] = {seq for (seq,) in connection.execute(theirs, uids).fetchall()}
+    connection.execute(f"DELETE FROM audit_detail WHERE {whose}", uids)  # noqa: S608
     connection.execute(f"DELETE FROM audit_subject_alias WHERE {whose}", uids)  # noqa: S608
     for seq in seqs:
         connection.execute("DELETE FROM audit_memory WHERE seq = ?", (seq,))
-        count += connection.execute("DELETE FROM audit_detail WHERE seq = ?", (seq,)).rowcount
-    return count
+        if connection.execute("DELETE FROM audit_detail WHERE seq = ?", (seq,)).rowcount:
+            removed.add(seq)
+    return removed
 
 
 def _by_id_alone(uids: int, nobodies: int) -> str:

@@ -17,7 +17,9 @@ import orjson
 from ..database.database import WriteConnection
 from ..proof.merkle import TILE_LEAVES, root_of
 from ..record.rows import OPERATION
-from .snapshot import first_at
+from ..record.seals import told
+from .missing_details import gone_between
+from .snapshot import Snapshot, first_at
 from .tables import LogTables
 
 PRUNED = "retention.pruned"
@@ -51,12 +53,14 @@ def prune_some(tables: LogTables, before_us: int) -> int:
     with tables.writing() as (connection, head):
         if head.first_seq != start:
             return stop - start  # another process did it
-        data = {"from_seq": start, "to_seq": stop - 1, **_removed(connection, start, stop)}
+        seals = Snapshot(connection, tables.ring, tables.label).seals
+        gone = gone_between(connection, seals, start, stop)
+        data = {"from_seq": start, "to_seq": stop - 1, **_removed(connection, start, stop, gone)}
         tables.note(connection, head._replace(first_seq=stop), PRUNED, data)
     return stop - start
 
 
-def _removed(connection: WriteConnection, start: int, stop: int) -> dict[str, Any]:
+def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> dict[str, Any]:
     found: list[Any] = connection.execute(
         "SELECT leaf, header FROM audit_event WHERE seq >= ? AND seq < ? ORDER BY seq",
         (start, stop),
@@ -76,7 +80,7 @@ def _removed(connection: WriteConnection, start: int, stop: int) -> dict[str, An
     return {
         "subtree_root": root_of(leaves).hex(),
         "n_details": counts[_TABLES.index("audit_detail")],
-        **_carried([orjson.loads(header) for _leaf, header in found]),
+        **_carried([orjson.loads(header) for _leaf, header in found], gone),
     }
 
 
@@ -84,7 +88,7 @@ def _places(tiles: range) -> list[tuple[int, int]]:
     return [(idx, (idx - tiles.start) * TILE_LEAVES) for idx in tiles]
 
 
-def _carried(headers: Sequence[dict[str, Any]]) -> dict[str, int]:
+def _carried(headers: Sequence[dict[str, Any]], gone: int) -> dict[str, Any]:
     """Return what later checks would count in the events that go, earlier prunings included."""
     known = [each.get("data", {}) for each in headers]
     operations = [each for each in headers if each["kind"] == OPERATION]
@@ -93,4 +97,7 @@ def _carried(headers: Sequence[dict[str, Any]]) -> dict[str, int]:
         "n_committed": sum(each["detail_commit"] is not None for each in operations)
         + sum(each.get("n_committed", 0) for each in known),
         "n_gone": sum(each.get("n_details", 0) + each.get("n_gone", 0) for each in known),
+        # What those events say is gone, without what of it goes with them.
+        "gone": told(sum(int(each.get("gone", "0"), 16) for each in known) - gone),
+        "newest_us": headers[-1]["recorded_at"],
     }

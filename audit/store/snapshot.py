@@ -13,11 +13,12 @@ from typing import Any, Protocol
 from ...telemetry.event.subject import Subject
 from ..database.database import ReadConnection, Rows, Value
 from ..database.errors import AuditError
-from ..database.schema import SPELLINGS_VERSION
-from ..record.keys import NONCE_BYTES, Keyring, Unwrapping, missing
+from ..database.schema import SPELLINGS_VERSION, columns_of
+from ..record.keys import NONCE_BYTES, Keyring, LogKey, Unwrapping, log_key, missing
 from ..record.references import References
 from ..record.rows import StoredEvent
 from ..record.sealing import bound
+from ..record.seals import Seals
 from ..record.subjects import NOBODY, Ciphers, aliases_of, family, nobody, uids_by_alias
 from .heads import signed_us_of, stored_heads
 
@@ -43,21 +44,27 @@ class Moment:
         operations: Those of them that are operations.
         first_seq: Retention has removed what is before it.
         epoch: Grows whenever somebody is erased, or two are made one.
+        head: The whole row; empty before the first event.
+        sealed_from: Rows of events before it are covered less; the log's size, where none is
+            sealed.
+        version: Of the tables.
     """
 
     def __init__(self, connection: ReadConnection, secrets: Unwrapping, label: str) -> None:
         self._connection = connection
         self._secrets = secrets
         self._label = label
-        head: Any = connection.execute(
-            "SELECT origin, size, operations, first_seq, epoch FROM audit_log"
-        ).fetchone()
-        head = head or ("", 0, 0, 0, 0)
-        self.origin: str = head[0]
-        self.size: int = head[1]
-        self.operations: int = head[2]
-        self.first_seq: int = head[3]
-        self.epoch: int = head[4]
+        self.version = connection.version
+        columns = columns_of("audit_log", self.version)
+        found: Any = connection.execute(f"SELECT {', '.join(columns)} FROM audit_log").fetchone()  # noqa: S608 - columns of ours
+        self.head: dict[str, Any] = dict(zip(columns, found, strict=True)) if found else {}
+        self.origin: str = self.head.get("origin", "")
+        self.size: int = self.head.get("size", 0)
+        self.operations: int = self.head.get("operations", 0)
+        self.first_seq: int = self.head.get("first_seq", 0)
+        self.epoch: int = self.head.get("epoch", 0)
+        sealed_from: int | None = self.head.get("sealed_from")
+        self.sealed_from = self.size if sealed_from is None else sealed_from
         self._ciphers = Ciphers(connection, secrets)
         self._references: References | None = None
 
@@ -78,15 +85,40 @@ class Moment:
             KeyMissingError: It was written with other secrets.
         """
         if self._references is None:
-            self._references = References(self._log_key())
+            self._references = References(self.log_key.key)
         return self._references
 
-    def _log_key(self) -> bytes:
+    @property
+    def seals(self) -> Seals:
+        """
+        The seals of this log.
+
+        Raises:
+            KeyMissingError: It was written with other secrets.
+        """
+        return Seals(self.log_key.key)
+
+    @property
+    def log_key(self) -> LogKey:
+        """
+        The key of this log.
+
+        Raises:
+            KeyMissingError: It was written with other secrets.
+        """
         found: list[Any] = self.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
         for key_id, wrapped in found:
             if key_id in self._secrets:
-                return self._secrets.unwrap(wrapped, key_id, self.origin)
+                return log_key(self._secrets, wrapped, key_id, self.origin)
         raise missing(self._label)
+
+    def wrong_definitions(self) -> list[str]:
+        """Return in what the database is defined otherwise than this version does it."""
+        return self._connection.wrong_definitions()
+
+    def wrong_indexes(self) -> list[str]:
+        """Return the indexes that do not hold what their tables hold."""
+        return self._connection.wrong_indexes()
 
     def check_keys(self) -> None:
         """

@@ -12,10 +12,11 @@ from typing import Any
 
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
-from ..database.database import Database, WriteConnection
+from ..database.database import Database
 from ..database.errors import AuditError
 from ..record.keys import Keyring
 from ..record.sealing import Draft
+from .kept_rows import KeptRows
 from .snapshot import Snapshot
 from .writer import Appended, Head, Writer
 
@@ -62,7 +63,7 @@ class LogTables:
             return self._writer.append(drafts)
 
     @contextmanager
-    def writing(self) -> Generator[tuple[WriteConnection, Head]]:
+    def writing(self) -> Generator[tuple[KeptRows, Head]]:
         """
         Return a transaction that holds the end of the log.
 
@@ -87,9 +88,7 @@ class LogTables:
             with self.writing():
                 pass
 
-    def note(
-        self, connection: WriteConnection, head: Head, name: str, data: Mapping[str, Any]
-    ) -> Head:
+    def note(self, connection: KeptRows, head: Head, name: str, data: Mapping[str, Any]) -> Head:
         """Record an event about the log itself as a part of `writing`; return its new end."""
         return self._writer.note(connection, head, name, dict(data))
 

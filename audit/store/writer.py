@@ -10,6 +10,7 @@ the transaction fails, so that none is ever missing.
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 from collections import defaultdict
@@ -23,7 +24,7 @@ from ..database.schema import columns_of, newest_version
 from ..proof.merkle import HASH_BYTES, Frontier
 from ..proof.note import Signer
 from ..record.header import sealed
-from ..record.keys import NONCE_BYTES, Keyring, missing
+from ..record.keys import NONCE_BYTES, Keyring, LogKey, log_key, missing, sealed_place
 from ..record.references import References
 from ..record.rows import LOG
 from ..record.sealing import (
@@ -33,33 +34,53 @@ from ..record.sealing import (
     bound,
     commitment,
     log_draft,
+    owned,
     usage_values,
 )
+from ..record.seals import Seals, told
 from ..record.subjects import CUSTOMER, NOBODY, Cipher, Subjects, nobody
 from .heads import HeadSigner
+from .kept_rows import KeptRows
+from .missing_details import gone_between
 
 _EVENT = columns_of("audit_event")
 _DETAIL = columns_of("audit_detail")
 _MEMORY = columns_of("audit_memory")
 _RANDOM_BYTES = SALT_BYTES + NONCE_BYTES
 _LOG_KEY_BYTES = 32
-_HEAD = (
-    "SELECT origin, size, operations, prev_leaf, frontier, recorded_us, epoch, first_seq "
-    "FROM audit_log"
-)
+SEALED, BROKEN = "log.sealed", "seal.broken"
+"""Events: from here on rows are sealed; the seal of the head was not that of the head."""
+
+logger = logging.getLogger("mnemoscope.audit")
 
 
 class Head(NamedTuple):
-    """The end of a log; see `schema`."""
+    """The end of a log: its row but for `schema_version`; see `schema`."""
 
     origin: str
     size: int
     operations: int
     prev_leaf: bytes
     frontier: bytes
-    recorded_us: int
+    newest_us: int
     epoch: int
     first_seq: int
+    created_us: int
+    sealed_from: int | None = None
+    sums: str | None = None
+    seal: bytes | None = None
+
+    def sealed(self, seals: Seals) -> bytes:
+        """Return what its seal should be."""
+        values = self._asdict()
+        del values["seal"]
+        return seals.head(values)
+
+
+_HEAD = f"SELECT {', '.join(Head._fields)} FROM audit_log"  # noqa: S608 - columns of ours
+
+
+_WRITE = f"UPDATE audit_log SET {', '.join(f'{each} = ?' for each in Head._fields[1:])}"  # noqa: S608 - columns of ours
 
 
 class Appended(NamedTuple):
@@ -134,7 +155,9 @@ class Writer:
         self._origin: str | None = None
         self._end: Head | None = None
         self._heads = HeadSigner(ring, clock_ns)
-        self._references = References(bytes(_LOG_KEY_BYTES))
+        self._log_key = LogKey(bytes(_LOG_KEY_BYTES), is_sealed=False)
+        self._keyed()
+        self._trusted: Head | None = None
         self.writer_id = secrets.token_hex(8)
 
     def append(self, drafts: Sequence[Draft]) -> Appended:
@@ -154,8 +177,12 @@ class Writer:
         """Events that were recorded from here since the end of the log was signed from here."""
         return self._heads.owed
 
+    def _keyed(self) -> None:
+        self._references = References(self._log_key.key)
+        self._seals = Seals(self._log_key.key)
+
     @contextmanager
-    def transaction(self, *, signs_at_once: bool = True) -> Generator[tuple[WriteConnection, Head]]:
+    def transaction(self, *, signs_at_once: bool = True) -> Generator[tuple[KeptRows, Head]]:
         """
         Return a connection that writes, and the end of the log, which is ours until it ends.
 
@@ -163,18 +190,22 @@ class Writer:
             signs_at_once: Whether the new end is signed with it. Else when it is due: see `heads`.
         """
         try:
-            with self._database.writing() as connection:
+            with self._database.writing() as database:
+                connection = KeptRows(database)
                 self._end = self._head(connection)
                 yield connection, self._end
-                origin, size, _operations, _leaf, frontier, *_rest = self._end
-                self._heads.sign(connection, origin, size, frontier, at_once=signs_at_once)
+                end = self._end
+                self._heads.sign(
+                    connection, end.origin, end.size, end.frontier, at_once=signs_at_once
+                )
+                self._settled(connection)
         except BaseException:
             self._heads.forget()
             self._origin = None
             self._subjects.forget()
             raise
 
-    def _head(self, connection: WriteConnection) -> Head:
+    def _head(self, connection: KeptRows) -> Head:
         found = connection.execute(_HEAD + connection.queue).fetchone()
         if found is None:
             connection.found()
@@ -182,14 +213,62 @@ class Writer:
         head = self._created(connection) if found is None else Head._make(found)
         if head.origin != self._origin:
             head = self._opened(connection, head)
+        connection.keyed(self._seals)
+        if self._trusted is not None and head.size < self._trusted.size:
+            self._subjects.forget()  # an older copy was put back
+        if head != self._trusted and head.seal != head.sealed(self._seals):
+            head = self._unsealed(connection, head)
         self._subjects.at(head.epoch)
         return head
 
-    def seal(self, connection: WriteConnection, head: Head, drafts: Sequence[Draft]) -> Head:
+    def _unsealed(self, connection: KeptRows, head: Head) -> Head:
+        """Seal a head that is not: for the first time, or saying that its seal was broken."""
+        data: dict[str, Any] = {"from": head.size}
+        if head.seal is None and not self._log_key.is_sealed:
+            name = SEALED
+            gone = gone_between(connection, self._seals, head.first_seq, head.size)
+            data["gone"] = told(gone)
+            self._rewrap(connection, head.origin)
+        else:
+            name = BROKEN
+            logger.error(
+                "%s: the head of the log is not as this program wrote it: somebody else changed "
+                "it. Recording goes on, and `mnemoscope audit verify` will say so",
+                self._database.label,
+            )
+        sealed_from = head.size if head.sealed_from is None else head.sealed_from
+        # What was done to other rows must go on showing.
+        sums = head.sums if connection.can_follow(head.sums) else connection.summed_anew()
+        head = head._replace(sums=sums, sealed_from=sealed_from)
+        return self.note(connection, head, name, data)
+
+    def _rewrap(self, connection: KeptRows, origin: str) -> None:
+        """Have the key of the log say that its rows are sealed."""
+        found: list[Any] = connection.execute("SELECT key_id FROM audit_key").fetchall()
+        for key_id in (each for (each,) in found if each in self._ring):
+            wrapped = self._ring.wrap(self._log_key.key, sealed_place(origin), key_id)
+            connection.execute(
+                "UPDATE audit_key SET wrapped = ? WHERE key_id = ?", (wrapped, key_id)
+            )
+        self._log_key = self._log_key._replace(is_sealed=True)
+
+    def _settled(self, connection: KeptRows) -> None:
+        """Seal the head once more if something was changed since."""
+        if not connection.is_settled:
+            self._write(connection, Head._make(connection.execute(_HEAD).fetchone()))
+
+    def _write(self, connection: KeptRows, head: Head) -> Head:
+        head = head._replace(sums=connection.summed(head.sums))
+        head = head._replace(seal=head.sealed(self._seals))
+        connection.write_head(_WRITE, head[1:])
+        self._trusted = head
+        return head
+
+    def seal(self, connection: KeptRows, head: Head, drafts: Sequence[Draft]) -> Head:
         """Number, chain, encrypt and store *drafts*, and return the new end of the log."""
         if not drafts:
             return head
-        now_us = max(self._clock_ns() // 1_000, head.recorded_us)
+        now_us = max(self._clock_ns() // 1_000, head.newest_us)
         batch = Batch()
         self._number(connection, batch, drafts, head=head, now_us=now_us)
         batch.insert(connection)
@@ -201,16 +280,11 @@ class Writer:
             operations=head.operations + len(drafts) - n_log,
             prev_leaf=batch.leaves[-1],
             frontier=frontier.to_bytes(),
-            recorded_us=now_us,
+            newest_us=now_us,
         )
-        connection.execute(
-            "UPDATE audit_log SET size = ?, operations = ?, prev_leaf = ?, frontier = ?, "
-            "recorded_us = ?",
-            head[1:6],
-        )
-        self._end = head
         self._heads.moved(len(drafts))
-        return head
+        self._end = self._write(connection, head)
+        return self._end
 
     def _number(
         self,
@@ -248,9 +322,7 @@ class Writer:
         self._origin = None
         self._subjects.forget()
 
-    def note(
-        self, connection: WriteConnection, head: Head, name: str, data: dict[str, Any]
-    ) -> Head:
+    def note(self, connection: KeptRows, head: Head, name: str, data: dict[str, Any]) -> Head:
         """Record an event about the log itself."""
         now_us = self._clock_ns() // 1_000
         about = log_draft(name, data, writer_id=self.writer_id, occurred_us=now_us)
@@ -274,6 +346,8 @@ class Writer:
         cipher = self._cipher(connection, each, at.now_us)
         origin, seq, now_us = at
         salt, nonce = random[:SALT_BYTES], random[SALT_BYTES:]
+        expires_us = now_us + self._retention_us
+        detail = owned(detail, cipher.uid, expires_us)
         batch.details.append(
             (
                 seq,
@@ -284,7 +358,7 @@ class Writer:
                 cipher.dek_id,
                 salt,
                 nonce + cipher.aead.encrypt(nonce, detail, bound(origin, seq, cipher.uid)),
-                now_us + self._retention_us,
+                expires_us,
             )
         )
         if each.memories:
@@ -309,16 +383,17 @@ class Writer:
 
     # -- the log and its keys ----------------------------------------------------------------------
 
-    def _created(self, connection: WriteConnection) -> Head:
+    def _created(self, connection: KeptRows) -> Head:
         now_us = self._clock_ns() // 1_000
         origin = f"mnemoscope/{secrets.token_hex(8)}"
-        head = Head(origin, 0, 0, bytes(HASH_BYTES), b"", now_us, 0, 0)
+        head = Head(origin, 0, 0, bytes(HASH_BYTES), b"", now_us, 0, 0, now_us, 0)
         connection.insert(
-            "audit_log",
-            (*Head._fields, "schema_version", "created_us"),
-            [(*head, newest_version(), now_us)],
+            "audit_log", (*Head._fields, "schema_version"), [(*head, newest_version())]
         )
-        verifier_key = self._add_key(connection, head.origin, secrets.token_bytes(_LOG_KEY_BYTES))
+        self._log_key = LogKey(secrets.token_bytes(_LOG_KEY_BYTES), is_sealed=True)
+        self._keyed()
+        connection.keyed(self._seals)
+        verifier_key = self._add_key(connection, head.origin)
         return self.note(
             connection,
             head,
@@ -326,23 +401,27 @@ class Writer:
             {"key_id": self._ring.current_id, "verifier_key": verifier_key},
         )
 
-    def _opened(self, connection: WriteConnection, head: Head) -> Head:
+    def _opened(self, connection: KeptRows, head: Head) -> Head:
         found: list[Any] = connection.execute("SELECT key_id, wrapped FROM audit_key").fetchall()
         wrapped = dict(found)
         known = next((key_id for key_id, _keys in self._ring if key_id in wrapped), None)
         if known is None:
             raise missing(self._database.label)
-        log_key = self._ring.unwrap(wrapped[known], known, head.origin)
-        self._references = References(log_key)
+        self._log_key = log_key(self._ring.unwrapping(), wrapped[known], known, head.origin)
+        self._keyed()
+        connection.keyed(self._seals)
+        if head.seal != head.sealed(self._seals):
+            head = self._unsealed(connection, head)
         if self._ring.current_id not in wrapped:
-            verifier_key = self._add_key(connection, head.origin, log_key)
+            verifier_key = self._add_key(connection, head.origin)
             data = {"from": known, "to": self._ring.current_id, "verifier_key": verifier_key}
             head = self.note(connection, head, "key.rotated", data)
+        self._trusted = head
         # Last: what was rolled back is done again.
         self._origin = head.origin
         return head
 
-    def _add_key(self, connection: WriteConnection, origin: str, log_key: bytes) -> str:
+    def _add_key(self, connection: KeptRows, origin: str) -> str:
         verifier_key = signer_of(origin, self._ring).verifier_key
         connection.insert(
             "audit_key",
@@ -350,7 +429,7 @@ class Writer:
             [
                 (
                     self._ring.current_id,
-                    self._ring.wrap(log_key, origin),
+                    self._ring.wrap(self._log_key.key, sealed_place(origin)),
                     verifier_key,
                     self._clock_ns() // 1_000,
                 )

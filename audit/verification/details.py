@@ -9,15 +9,17 @@ from typing import Any
 
 import orjson
 
+from ...telemetry.event.text import json_text
 from ..database.errors import AuditError
-from ..record.sealing import USAGE_COLUMNS, commitment
+from ..record.sealing import SALT_BYTES, USAGE_COLUMNS, commitment
 from ..record.subjects import CUSTOMER
 from ..store.snapshot import Moment
 from .report import Verification
 
 _DETAILS = """
-    SELECT d.seq, d.subject_uid, d.occurred_us, d.run_ref, d.place_ref, d.dek_id, d.salt, d.sealed,
-      s.dek_id, s.kind, e.header
+    SELECT d.seq, d.subject_uid, d.expires_us, d.occurred_us, d.run_ref, d.place_ref, d.dek_id,
+      d.salt, d.sealed,
+      s.dek_id, s.kind, e.occurred_us, e.store, e.header
     FROM audit_detail d
     LEFT JOIN audit_event e ON e.seq = d.seq
     LEFT JOIN audit_subject s ON s.subject_uid = d.subject_uid
@@ -71,46 +73,76 @@ class Details:
             self._report.tampered(f"memories are listed for event {seq}, which has no detail")
 
     def _wrong_with(self, row: Any, memories: _Memories) -> str | None:
-        seq, uid, *columns, salt, sealed, dek_id, kind, header = row
+        seq, uid, _expires_us, *_columns, sealed, _dek_id, _kind, _at_us, _store, header = row
         listed = memories.of(seq)
         if header is None:
             return "belongs to no event"
         try:
-            known = orjson.loads(bytes(header))
             plaintext = self._moment.plaintext(seq, uid, bytes(sealed))
             detail = None if plaintext is None else orjson.loads(plaintext)
         except (AuditError, ValueError):
             return "does not open: it was changed, or is another customer's"
         if plaintext is None or detail is None:
             return "is still there, though its customer was erased"
+        wrong = None
+        if not self._fits(row, detail, plaintext):
+            wrong = self._wrong_outside(row, detail, plaintext)
+        return wrong or self._wrong_inside(row, detail, listed)
+
+    def _fits(self, row: Any, detail: dict[str, Any], plaintext: bytes) -> bool:
+        """Return whether a header says what it should, without reading all of it."""
+        *columns, salt, _sealed, dek_id, kind, at_us, store, header = row
+        # No text in JSON has a quote in it that is not escaped.
+        says = (
+            b'"detail_commit":"%b"' % commitment(salt, plaintext).encode(),
+            b'"n_subjects":%d,' % (kind == CUSTOMER),
+        )
+        return (
+            len(salt) == SALT_BYTES
+            and all(each in bytes(header) for each in says)
+            and columns[3:] == self._columns(at_us, store, detail, dek_id)
+        )
+
+    def _wrong_outside(self, row: Any, detail: dict[str, Any], plaintext: bytes) -> str | None:
+        *columns, salt, _sealed, dek_id, kind, _at_us, _store, header = row
+        try:
+            known = orjson.loads(bytes(header))
+        except ValueError:
+            return "has a header that cannot be read"
         if (kind == CUSTOMER) != bool(known["n_subjects"]):
             return "names a customer where its header names none, or the reverse"
-        expected = self._columns(known, detail, dek_id)
-        if columns != expected and [_plain(each) for each in columns] != expected:
+        expected = self._columns(known["occurred_at"], known["store"], detail, dek_id)
+        if [_plain(each) for each in columns[3:]] != expected:
             return "is filed in another place than it belongs"
-        is_sealed = commitment(bytes(salt), plaintext) == known["detail_commit"]
-        return self._wrong_inside(detail, listed) if is_sealed else "is not what was sealed"
+        # An HMAC takes a key with zeros behind it for the same key.
+        is_salt = len(_plain(salt)) == SALT_BYTES
+        is_sealed = is_salt and commitment(_plain(salt), plaintext) == known["detail_commit"]
+        return None if is_sealed else "is not what was sealed"
 
-    def _wrong_inside(self, detail: dict[str, Any], listed: list[Any]) -> str | None:
-        memory = self._references.memory
+    def _wrong_inside(self, row: Any, detail: dict[str, Any], listed: list[Any]) -> str | None:
+        memory, (seq, uid, expires_us, *_rest) = self._references.memory, row
+        owned = detail.get("owner"), detail.get("expires_us")
+        if seq >= self._moment.sealed_from and owned != (uid, expires_us):
+            return "is another customer's, or is kept for another time, than was sealed"
         expected = [(rank, memory(each), score) for rank, each, score in detail["memories"]]
-        return None if listed == expected else "has other memories than are listed for it"
+        same = listed == expected and (not listed or _zeros(listed) == _zeros(expected))
+        return None if same else "has other memories than are listed for it"
 
     def _columns(
-        self, known: dict[str, Any], detail: dict[str, Any], dek_id: str | None
+        self, at_us: int, store: str, detail: dict[str, Any], dek_id: str | None
     ) -> list[Any]:
         """Return what ``occurred_us``, ``run_ref``, ``place_ref`` and ``dek_id`` should be."""
         references = self._references
-        place = references.place(f"{known['store']}\n{detail['collection'] or ''}")
+        place = references.place(f"{store}\n{detail['collection'] or ''}")
         run = None if detail["run"] is None else references.run(detail["run"])
-        return [known["occurred_at"], run, place, dek_id]
+        return [at_us, run, place, dek_id]
 
     def check_usages(self, start: int, stop: int = END) -> int:
         """Check what the model calls of ``[start, stop)`` consumed, and return how many."""
         found = 0
         for *columns, header in self._moment.stream(_USAGES, (start, stop)):
             found += 1
-            if header is None or _usage(header, columns[0]) != _normal(columns):
+            if header is None or not _is_usage(bytes(header), columns):
                 self._report.tampered(f"the usage of event {columns[0]} is not what was sealed")
         return found
 
@@ -146,9 +178,23 @@ class _Memories:
             self._next = self._read()
 
 
+def _zeros(listed: list[Any]) -> list[str]:
+    """Return the zeros among the scores: one that is negative is equal to one that is not."""
+    return [repr(score) for *_rest, score in listed if score == 0]
+
+
 def _plain(value: Any) -> Any:
     # PostgreSQL's driver may give a view.
     return value if value is None or isinstance(value, (int, str)) else bytes(value)
+
+
+def _is_usage(header: bytes, columns: list[Any]) -> bool:
+    try:
+        sealed, listed = _usage(header, columns[0]), _normal(columns)
+    except (ValueError, TypeError):
+        return False
+    # As for scores: a zero may be negative.
+    return sealed == listed and repr(sealed) == repr(listed)
 
 
 def _usage(header: bytes, seq: int) -> list[Any] | None:
@@ -167,5 +213,7 @@ def _fraction(text: Any) -> float | None:
 
 def _normal(columns: list[Any]) -> list[Any]:
     values = dict(zip(USAGE_COLUMNS, columns, strict=True))
-    labels = orjson.loads(values["namespace"] or "[]")
+    labels = orjson.loads(values["namespace"])
+    if json_text(labels) != values["namespace"]:
+        raise ValueError("a namespace is not as it is written")
     return list((values | {"namespace": [each[:_LABEL_LENGTH] for each in labels]}).values())

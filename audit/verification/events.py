@@ -6,17 +6,20 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from ..database.schema import columns_of
 from ..record.rows import LOG
+from ..record.seals import added
 from ..record.writer_events import ABOUT_WRITERS
+from ..store.customers import ERASED
+from ..store.retention import PRUNED
+from ..store.writer import BROKEN
 from .writers import LastWords, MissingRange, Writers, last_words, later_words
 
 GAP = "audit.gap"
-PRUNED = "retention.pruned"
 BLOCK = 4_096
 """Events after which their hashes are handed on."""
 
@@ -32,6 +35,33 @@ _BROKEN = (KeyError, TypeError, ValueError, AttributeError)
 
 SELECT = f"SELECT {', '.join(_COLUMNS)} FROM audit_event WHERE seq >= ? AND seq < ? ORDER BY seq"  # noqa: S608 - columns of ours
 """What `Pass.leaves` is given."""
+
+
+class Removal(NamedTuple):
+    """
+    What was removed, as the log says.
+
+    Attributes:
+        name: The event that says it.
+        seq: Its number.
+        recorded_us: When it was recorded, microseconds since 1970 UTC.
+        writer: Which process removed it.
+        events: How many events went.
+        details: How many details.
+        newest_us: When the newest of the events had been recorded; None: it does not say.
+    """
+
+    name: str
+    seq: int
+    recorded_us: int
+    writer: str
+    events: int
+    details: int
+    newest_us: int | None
+
+    def as_document(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return self._asdict()
 
 
 class Pass:
@@ -50,6 +80,8 @@ class Pass:
         events: How many there were; how many of them are *operations*, how many committed to a
             detail, and how many say what a model call consumed (*usages*).
         gone: How many details were deleted, as the log says.
+        gone_sum: Which they are, as a keyed sum; see `missing_details`.
+        removals: Each time that something was removed.
         last_us: When the last one was recorded.
         writers: What each writer has counted.
         words: What each said of itself last.
@@ -64,7 +96,8 @@ class Pass:
         self.next_seq: int = first
         self.events = self.operations = self.committed = self.usages = self.gone = 0
         self.valid: int = 0
-        self.last_us = 0
+        self.last_us = self.gone_sum = 0
+        self.removals: list[Removal] = []
         self.writers = Writers()
         self.words: dict[str, LastWords] = {}
         self.keys: set[str] = set()
@@ -82,6 +115,8 @@ class Pass:
         self.committed += later.committed
         self.usages += later.usages
         self.gone += later.gone
+        self.gone_sum = added(self.gone_sum, later.gone_sum)
+        self.removals += later.removals
         self.writers.update(later.writers)
         for writer, words in later.words.items():
             self.words[writer] = later_words(self.words.get(writer), words)
@@ -145,14 +180,22 @@ class Pass:
 
     def _count(self, known: dict[str, Any], row: Any) -> None:
         if known["kind"] == LOG:
-            self._note(known["operation"], known["data"], row[5])
+            self._note(known, known["data"], row[5])
             return
         self.operations += 1
         self.committed += known["detail_commit"] is not None
         self.usages += known["usage"] is not None
         self.writers.add(row[1], row[2])
 
-    def _note(self, name: str, data: dict[str, Any], recorded_us: int) -> None:
+    def _note(self, known: dict[str, Any], data: dict[str, Any], recorded_us: int) -> None:
+        name = known["operation"]
+        if "gone" in data:
+            self.gone_sum = added(self.gone_sum, int(data["gone"], 16))
+        if name == BROKEN:
+            at = f"the head of the log, of {data['from']:,} events"
+            self.wrong.append(f"event {known['seq']}: {at}, had been changed by somebody else")
+        if name in {PRUNED, ERASED}:
+            self.removals.append(_removal(known, data))
         self.gone += data.get("n_details", 0)
         if "verifier_key" in data:
             self.keys.add(data["verifier_key"])
@@ -163,3 +206,10 @@ class Pass:
             self.words[writer] = last_words(self.words.get(writer), name, data, recorded_us)
         if name == GAP:
             self.gaps.append(MissingRange(data["writer"], data["from_wseq"], data["to_wseq"]))
+
+
+def _removal(known: dict[str, Any], data: dict[str, Any]) -> Removal:
+    events = data["to_seq"] - data["from_seq"] + 1 if "to_seq" in data else 0
+    newest_us = data.get("newest_us")
+    at = (known["operation"], known["seq"], known["recorded_at"], known["writer"])
+    return Removal(*at, events, data.get("n_details", 0), newest_us)

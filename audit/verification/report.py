@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ..record.coverage import NOT_COVERED
+
 _MOST_FINDINGS = 100
 WRITERS = ("stopped", "writing", "idle", "killed", "silent")
 """The states that a writer may be in, as far as the log tells."""
@@ -44,6 +46,8 @@ class Verification:
         signed: Events that a signature vouches for: a checkpoint's, or that of the log's end.
         writers: How many said that they *stopped*; are *writing*, or *idle*; were found *killed*;
             fell *silent*.
+        removals: What was removed, as the log says: when, by which process, and how much.
+        covered_less: What of an older version's events is not covered as today's is.
         findings: What does not hold, by kind: the first of them, in words without personal data.
         counts: And how many there are.
     """
@@ -63,6 +67,8 @@ class Verification:
     origin: str = ""
     signed: int = 0
     writers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRITERS, 0))
+    removals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    covered_less: list[str] = field(default_factory=list[str])
     findings: dict[FindingKind, list[str]] = field(
         default_factory=lambda: {each: [] for each in FindingKind}
     )
@@ -128,6 +134,8 @@ class Verification:
             },
             "gaps": {"declared": self.gaps, "events": self.lost},
             "writers": self.writers,
+            "removals": self.removals,
+            "not_covered": [*self.covered_less, *NOT_COVERED],
             "findings": {
                 kind.value: {"count": self.counts[kind], "first": self.findings[kind]}
                 for kind in FindingKind

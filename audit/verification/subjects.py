@@ -8,7 +8,7 @@ import orjson
 
 from ..database.errors import KeyMissingError
 from ..erasure.run import COMPLETED, REQUESTED, RESUMED, UNDER_WAY
-from ..record.keys import Keyring
+from ..record.keys import Keyring, log_key
 from ..record.subjects import CUSTOMER, NOBODY
 from ..store.snapshot import Snapshot
 from .report import Verification
@@ -77,7 +77,7 @@ def check_keys(snapshot: Snapshot, ring: Keyring, report: Verification) -> None:
         if key_id not in ring:
             continue
         try:
-            log_keys.add(ring.unwrap(bytes(wrapped), key_id, snapshot.origin))
+            log_keys.add(log_key(ring.unwrapping(), bytes(wrapped), key_id, snapshot.origin).key)
         except KeyMissingError:
             report.tampered(f"what is wrapped with the key {key_id} was changed")
     if len(log_keys) > 1:

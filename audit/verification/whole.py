@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from ...telemetry.files.file_lock import lockable_files
 from ..database.errors import AuditError, KeyMissingError
-from ..database.schema import newest_version
 from ..log import AuditLog
-from ..proof.merkle import HASH_BYTES, TILE_BITS, Frontier, Prover
+from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
 from ..store.heads import stored_heads
 from ..store.roll import NOBODY, Roll, Standing, roll_beside
@@ -32,6 +31,7 @@ from .ranges import (
 )
 from .report import FindingKind, Verification
 from .subjects import check_keys, check_subjects
+from .tables import Tables, wrong_tiles
 from .tree import (
     CheckpointResult,
     Notary,
@@ -121,6 +121,8 @@ def report_of(
         UnsoundError: A range is not in order; what is wrong, one pass can tell.
     """
     whole = _Whole(log, snapshot, options)
+    with whole.readable("the head of the log"):
+        whole.tables()
     with whole.readable("what is sealed"):
         whole.events(each)
     if options.with_details:
@@ -158,6 +160,7 @@ class _Whole:
         self._usages = 0
         self._is_all = since == snapshot.first_seq
         self._hashes = StoredHashes(snapshot)
+        self._tables = Tables(snapshot, self.report)
         before = self._hashes.leaves(since - 1, since)[0] if since else bytes(HASH_BYTES)
         self._passed = Pass(snapshot.origin, since, before.hex())
 
@@ -168,6 +171,19 @@ class _Whole:
             yield
         except UNREADABLE as exc:
             self.report.tampered(f"{what} cannot be read to its end ({type(exc).__name__})")
+
+    def tables(self) -> None:
+        """Check the definitions of the tables, and the seal of the head."""
+        is_whole = self._is_all and self._options.with_details
+        self._tables.definitions(with_indexes=is_whole)
+        if not self._snapshot.head:
+            return
+        try:
+            self._tables.seal()
+        except KeyMissingError:
+            self.report.find(
+                FindingKind.UNVERIFIABLE, "seals cannot be checked: the secret is not here"
+            )
 
     def events(self, each: Each | None) -> None:
         """Check the sealed events, the tree over them, and the checkpoints."""
@@ -187,6 +203,7 @@ class _Whole:
         self.report.valid_events = passed.valid
         self._head(growth.frontier)
         self._writers()
+        self._tables.removals(passed, self._log.retention_days)
         for size in map(size_of, notes):
             if 0 <= size < self._since:
                 growth.roots[size] = Prover(self._hashes, size).root()
@@ -238,19 +255,16 @@ class _Whole:
         report, passed, snapshot = self.report, self._passed, self._snapshot
         report.root = frontier.root().hex()
         self._strays()
-        head = _row(
-            snapshot, "SELECT prev_leaf, frontier, recorded_us, schema_version FROM audit_log"
-        )
-        if head is None:
+        head = snapshot.head
+        if not head:
             return
-        prev_leaf, kept, recorded_us, version = head
-        if version != newest_version():
-            report.tampered("the log claims another schema version than it has")
         if passed.next_seq != snapshot.size:
             report.tampered(f"events {passed.next_seq} to {snapshot.size - 1} are missing")
-        if (bytes(prev_leaf).hex(), bytes(kept)) != (passed.prev, frontier.to_bytes()):
+        end = bytes(head["prev_leaf"]).hex(), bytes(head["frontier"])
+        if end != (passed.prev, frontier.to_bytes()):
             report.tampered("the head of the log does not match its last event")
-        if passed.events and recorded_us != passed.last_us:
+        newest_us = head.get("newest_us", head.get("recorded_us"))
+        if passed.events and newest_us != passed.last_us:
             report.tampered("the head of the log has another time than its last event")
         operations = passed.operations + passed.counted_before("n_operations")
         if self._is_all and snapshot.operations != operations:
@@ -268,11 +282,10 @@ class _Whole:
         )
         if beyond:
             report.tampered(f"{beyond:,} events are outside of the log: its head was rolled back")
-        found = snapshot.execute("SELECT level, count(*) FROM audit_tile GROUP BY level").fetchall()
-        tiles = {level: count for level, count in found if level}
         levels = range(1, snapshot.size.bit_length() // TILE_BITS + 1)
         full = {each: snapshot.size >> TILE_BITS * each for each in levels}
-        if tiles != {level: count for level, count in full.items() if count}:
+        full[0] = snapshot.first_seq // TILE_LEAVES
+        if wrong_tiles(snapshot, full, _tile_bytes):
             report.tampered("the number of tiles does not fit the number of events")
 
     def _writers(self) -> None:
@@ -330,7 +343,9 @@ class _Whole:
                 report.tampered(end.wrong)
             elif end.is_own:
                 report.signed = max(report.signed, end.size)
-        if heads is not None and len(heads) != 1 and snapshot.size:
+        if heads is None:
+            return  # of an older version, which signed now and then
+        if len(heads) != 1 and snapshot.size:
             report.find(FindingKind.UNVERIFIABLE, "the end of the log is not signed (yet)")
         unsigned = snapshot.size - report.signed
         if unsigned > 0 and not self._is_new(report.signed):
@@ -383,6 +398,8 @@ class _Whole:
                 FindingKind.UNVERIFIABLE, "details cannot be opened: the secret is not here"
             )
             return
+        with self.readable("the sums of the tables"):
+            self._tables.sums()
         check_keys(self._snapshot, self._log.ring, report)
         check_subjects(self._snapshot, report)
         details = Details(self._snapshot, report, self._options.progress)
@@ -390,6 +407,8 @@ class _Whole:
         usages = self._usages + details.check_usages(self._unopened)
         if usages != passed.usages:
             report.tampered(f"{passed.usages:,} events have a usage, and {usages:,} are listed")
+        if self._is_all:
+            self._tables.gone(passed)
         report.erased = max(0, passed.committed - report.details)
         missing = passed.committed + passed.counted_before("n_committed") - report.details
         erased = passed.gone + passed.counted_before("n_gone")
@@ -397,6 +416,10 @@ class _Whole:
             report.tampered(
                 f"{missing:,} details are gone, and the log declares {erased:,} as erased"
             )
+
+
+def _tile_bytes(level: int) -> int:
+    return HASH_BYTES if level else HASH_BYTES * TILE_LEAVES
 
 
 def _row(snapshot: Snapshot, statement: str, values: Sequence[int] = ()) -> Any:

@@ -7,8 +7,9 @@ the audit trail afterwards.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.reading import Remembered, Spend, StoreLatency
 from mnemoscope.audit.queries.text_extraction import text_of
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, OperationClass
 from mnemoscope.telemetry.event.text import utc_text
 
 from .export_and_erase import TENANT, CustomerRequests
@@ -143,21 +144,21 @@ def count_events(
     log: AuditLog, *, prometheus: int, log_file: Path, recorder: Recorder, counted: Sequence[str]
 ) -> SinkCounts:
     """Count the events in each sink; OTLP and LangSmith where they are in *counted*."""
-    checkpoints = _anchored_checkpoints(log)
+    lines = [json.loads(each)["operation"] for each in log_file.read_bytes().splitlines()]
     return SinkCounts(
         audit=log.count(),
         prometheus=prometheus,
-        logs=len(log_file.read_bytes().splitlines()) - checkpoints,
-        otlp=len(recorder.spans()) - checkpoints if "otlp" in counted else None,
-        langsmith=len(recorder.runs()) - checkpoints if "langsmith" in counted else None,
+        logs=_events(lines),
+        otlp=_events(each["name"] for each in recorder.spans()) if "otlp" in counted else None,
+        langsmith=_events(each["name"] for each in recorder.runs())
+        if "langsmith" in counted
+        else None,
     )
 
 
-def _anchored_checkpoints(log: AuditLog) -> int:
-    """Return the number of checkpoints that the other sinks received, which are not events."""
-    with log.reading() as snapshot:
-        found = snapshot.execute("SELECT count(*) FROM audit_checkpoint WHERE anchors <> '[]'")
-        return int(found.fetchone()[0])
+def _events(names: Iterable[str]) -> int:
+    """Return how many of the named operations are events: the trail's signatures are not."""
+    return sum(not each.startswith(AUDIT_CHECKPOINT) for each in names)
 
 
 def observations(metrics: str) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from ....audit.record.coverage import NOT_COVERED
 from ....audit.verification.report import FindingKind, Verification
 from ..exit_codes import INCOMPLETE, LOSS, TAMPERED, USAGE, CommandError, say
 from ..options import AuditUrl, Json
@@ -128,6 +130,14 @@ def _cores() -> int:
 
 def _show(found: Verification) -> None:
     print(f"{_WORDS[found.state]}: {found.verdict()}")  # noqa: T201 - the answer, for scripts too
+    for removal in found.removals[-_SHOWN:]:
+        say(_removed(removal))
+    if len(found.removals) > _SHOWN:
+        say(f"removed: {len(found.removals) - _SHOWN:,} times more before; see --json")
+    for each in found.covered_less:
+        say(f"covered less: {each}")
+    for each in NOT_COVERED:
+        say(f"not covered: {each}")
     for kind in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS):
         for each in found.findings[kind][:_SHOWN]:
             _tell(f"{kind.value}: {each}")
@@ -140,6 +150,15 @@ def _tell(line: str) -> None:
     """Print *line* on standard error, broken between words where a person reads it."""
     error = Console(stderr=True, highlight=False)
     error.print(line, markup=False, soft_wrap=not error.is_terminal)
+
+
+def _removed(removal: dict[str, Any]) -> str:
+    at = datetime.fromtimestamp(removal["recorded_us"] / 1e6, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    what = f"{removal['details']:,} details"
+    if removal["events"]:
+        what = f"{removal['events']:,} events with {what}"
+    by = f"{removal['name']}, event {removal['seq']:,}"
+    return f"removed: {what}, {at}, by process {removal['writer']} ({by})"
 
 
 def _verify_bundle(path: Path, key: str | None, *, json: bool) -> int:

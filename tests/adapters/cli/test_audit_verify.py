@@ -36,20 +36,22 @@ def log(tmp_path, monkeypatch, event_factory):
 
 def tampered(path, statement):
     copy = tampering.copy_of(path, path.with_name("copy.db"))
-    with closing(sqlite3.connect(copy)) as connection:
+    with (
+        closing(sqlite3.connect(copy, isolation_level=None)) as connection,
+        tampering.unguarded(connection),
+    ):
         connection.execute(statement)
-        connection.commit()
     return f"sqlite:///{copy}"
 
 
 def test_in_order_is_0(log, capfd):
-    """One line on standard output, nothing else."""
+    """One line on standard output; what nothing vouches for is said beside it."""
     code = run(["audit", "verify"])
 
     printed = capfd.readouterr()
     assert code == 0
     assert printed.out == "OK: 1/1 checkpoints valid, 6/6 events valid, 4/4 details valid\n"
-    assert printed.err == ""
+    assert [each.partition(":")[0] for each in printed.err.splitlines()] == ["not covered"] * 3
 
 
 @pytest.mark.parametrize(("given", "jobs"), [([], [2, 1]), (["--jobs", "7"], [7])])
@@ -184,3 +186,14 @@ def test_a_bundle_is_checked_by_itself(log, tmp_path, capfd, monkeypatch):
     assert run(["audit", "verify", "--bundle", "x.zip", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["problem"] is None
     assert run(["audit", "verify", "--bundle", "audit.db"]) == 1
+
+
+def test_what_was_removed_is_told(log, capfd):
+    """How much, when, and by which process."""
+    log.subjects.erase(log.subjects.resolve("ada@example.com", "acme"), "acme")
+    assert run(["audit", "verify"]) == 0
+
+    said = [each for each in capfd.readouterr().err.splitlines() if each.startswith("removed:")]
+    assert len(said) == 1
+    assert "removed: 4 details, " in said[0]
+    assert said[0].endswith("(subject.erased, event 6)")

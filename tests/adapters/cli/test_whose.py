@@ -10,6 +10,7 @@ import zipfile
 from textwrap import dedent
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.audit.log import AuditLog
@@ -433,7 +434,7 @@ def test_an_embedded_client_ends_without_a_traceback(tmp_path, command):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=GIVE_UP_S,
         check=False,
     )
 

@@ -19,6 +19,7 @@ from mnemoscope.audit.proof.merkle import (
 from mnemoscope.audit.proof.note import parse_checkpoint
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.store.retention import month_before
+from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.usage import Usage
@@ -118,6 +119,7 @@ def test_it_is_an_event_that_says_what_went(aged):
     log, _notes = aged
     with log.hashes() as hashes:
         leaves = list(hashes.leaves(0, 1_024))
+    newest_us = list(log.rows())[1_022].recorded_us
     assert log.prune() == 1_024
 
     with log.reading() as snapshot:
@@ -132,6 +134,8 @@ def test_it_is_an_event_that_says_what_went(aged):
         "n_operations": 1_023,
         "n_committed": 1_023,
         "n_gone": 0,
+        "gone": "0" * 64,
+        "newest_us": newest_us,
     }
 
 
@@ -192,3 +196,26 @@ def test_six_months_are_the_least(days, allowed):
     else:
         with pytest.raises(ConfigurationError, match="at least 183"):
             load_settings(audit_retention_days=days)
+
+
+@pytest.mark.parametrize(("days", "state"), [(30, "ok"), (400, "tampered")])
+def test_what_was_removed_too_soon_is_found(tmp_path, subject_keys, event_factory, days, state):
+    """Whoever had the key: nothing is removed sooner than a setting, or the least, allows."""
+    now_s = [1_700_000_000]
+
+    def clock_ns():
+        return now_s[0] * 10**9
+
+    log = AuditLog(tmp_path / "a.db", subject_keys, clock_ns=clock_ns, retention_days=30)
+    log.append([event_factory() for _ in range(300)])
+    now_s[0] += 100 * 86_400
+    assert log.prune() == 256
+    log.checkpoint_now()
+    log.close()
+
+    found = verify(AuditLog(tmp_path / "a.db", subject_keys, retention_days=days))
+    assert found.state == state
+    assert [each["events"] for each in found.removals] == [256]
+    assert [each for each in found.findings["tampered"] if "not 183 days old" in each] == (
+        [] if state == "ok" else found.findings["tampered"]
+    )

@@ -246,10 +246,10 @@ def test_what_was_exchanged_is_an_error(log, event_factory):
     """An alias that has somebody else's spelling is nobody's."""
     log.append([event_factory(), event_factory(customer="bob")])
     with log.tables.writing() as (connection, _head):
-        connection.execute(
-            "UPDATE audit_subject_alias SET sealed = (SELECT sealed FROM audit_subject_alias b "
-            "WHERE b.alias <> audit_subject_alias.alias)"
-        )
+        rows = connection.execute("SELECT alias, sealed FROM audit_subject_alias").fetchall()
+        aliases, sealed = zip(*rows, strict=True)
+        for each in zip(reversed(sealed), aliases, strict=True):
+            connection.execute("UPDATE audit_subject_alias SET sealed = ? WHERE alias = ?", each)
 
     with pytest.raises(AuditError, match="audit verify"):
         log.person(ADA)

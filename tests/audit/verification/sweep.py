@@ -2,8 +2,9 @@
 The whole mutation sweep: make audit-sweep.
 
 Every byte of every value of every row of a log of 200 operations is changed, one at a time, and the
-log verified; then every byte of an export. What was not found out is either listed as unsealed,
-with the reason, or changes nothing that is in the export; anything else fails the sweep.
+log verified; then every byte of an export. Then all that somebody without the key can do to rows,
+columns, indexes and triggers is done, in SQLite and in PostgreSQL. What was not found out fails the
+sweep, save changes of an export that change nothing that is in it.
 
 An event is verified with its neighbours first, as a range of the log is by one of several
 processes. Only a range that is found to be in order leaves it to the whole verification to say so;
@@ -20,7 +21,7 @@ import tempfile
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import lru_cache, partial
 from itertools import islice
@@ -29,14 +30,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "shared"))
 
+import database_attacks
 import tampering
+from postgres import Postgres
 
 from mnemoscope.audit.bundle import verify as bundles
 from mnemoscope.audit.bundle.contract import Request
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
+from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.verification.ranges import Range, Where, check_range, mark
+from mnemoscope.audit.verification.ranges import LogLocation, Range, check_range, mark
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -97,7 +101,7 @@ class Nearby:
             self._size = snapshot.size
             moment = mark(snapshot)
         secrets, prev = log.ring.unwrapping(), bytes(32).hex()
-        headers = Where(log.url, secrets, moment, 0, prev, with_details=False)
+        headers = LogLocation(log.url, secrets, moment, 0, prev, with_details=False)
         self._where = {"audit_event": headers} | dict.fromkeys(
             ("audit_detail", "audit_memory"), headers._replace(with_details=True)
         )
@@ -124,6 +128,50 @@ def is_found(log: AuditLog, cell: tampering.Cell) -> bool:
     since = cell.key[0] if is_event and cell.column != "seq" else 0
     found = verify(log, since=since, with_details=cell.table not in WITHOUT_DETAILS)
     return found.state not in {"ok", "loss"}
+
+
+def attacks(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
+    """Return how many attacks of one share were made on a log in SQLite, and how many unseen."""
+    with closing(database_attacks.SqliteTarget(path)) as target:
+        chosen = database_attacks.attacks_on(target, each=6)[share::shares]
+    copy = path.with_name(f"attacked-{share}.db")
+    return judged(database_attacks.attacked_files(path, chosen, copy))
+
+
+def attacks_on_server(folder: Path, every: int) -> tuple[Counter[Any], Counter[Any]]:
+    """Return the same of a log in PostgreSQL."""
+    server = Postgres(folder)
+    try:
+        url = server.new_database()
+        tampering.build(url, KEYS, event, 40)
+        with closing(database_attacks.PostgresTarget(url)) as target:
+            chosen = database_attacks.attacks_on(target, each=3)[::every]
+        return judged(database_attacks.attacked_databases(server.url, url, chosen))
+    finally:
+        server.close()
+
+
+def judged(
+    made: Iterable[tuple[database_attacks.Attack, Any]],
+) -> tuple[Counter[Any], Counter[Any]]:
+    """Count attacks, and those after which the log still verifies."""
+    tried: Counter[Any] = Counter()
+    missed: Counter[Any] = Counter()
+    for attack, url in made:
+        tried[attack.target, attack.name] += 1
+        missed[attack.target, attack.name] += not is_shown(url)
+    return tried, missed
+
+
+def is_shown(url: str | Path) -> bool:
+    """Return whether a log does not verify, or is refused."""
+    log = AuditLog(url, KEYS)
+    try:
+        return verify(log).state not in {"ok", "loss"}
+    except AuditError:
+        return True
+    finally:
+        log.close()
 
 
 def bundle(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
@@ -181,6 +229,9 @@ def swept(what: Any, path: Path, processes: int, every: int) -> tuple[Counter[An
     return sum((each[0] for each in parts), Counter()), sum((each[1] for each in parts), Counter())
 
 
+_SWEPT = ("bytes of the log", "bytes of the export", "attacks on SQLite", "attacks on PostgreSQL")
+
+
 def main() -> int:
     """Sweep, print what was found, and return 1 if anything was missed that is not listed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -193,14 +244,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         log, export = made(Path(name), given.operations)
         results = [swept(rows, log, **how), swept(bundle, export, **how)]
+        results += [swept(attacks, log, **how), attacks_on_server(Path(name), given.every)]
     unlisted = 0
     for tried, missed in results:
         for place, number in sorted(tried.items()):
             unseen = missed[place]
-            reason = tampering.UNSEALED.get(place, "")
-            unlisted += unseen if not reason else 0
-            say = f"{number - unseen:>7,} of {number:>7,} found  {'.'.join(place)}"
-            sys.stdout.write(f"{say}{f'  unsealed: {reason}' if unseen else ''}\n")
+            unlisted += unseen
+            sys.stdout.write(f"{number - unseen:>7,} of {number:>7,} found  {'.'.join(place)}\n")
+    for name, (tried, missed) in zip(_SWEPT, results, strict=True):
+        found = tried.total() - missed.total()
+        sys.stdout.write(f"{name}: {found:,} of {tried.total():,} found\n")
     bookkeeping, content = (results[1][1]["export", kind] for kind in ("bookkeeping", "content"))
     sys.stdout.write(
         f"{bookkeeping:,} bytes of the export are bookkeeping of the zip format (times, modes): "

@@ -118,7 +118,7 @@ def test_time_that_runs_backwards_between_two_ranges_is_found(
     log.append([event_factory() for _ in range(63)])
     now_s[0] -= 60
     with log.tables.writing() as (connection, _head):
-        connection.execute("UPDATE audit_log SET recorded_us = 0")
+        connection.execute("UPDATE audit_log SET newest_us = 0")
     log.append([event_factory() for _ in range(80)])
     log.checkpoint_now()
     found = in_ranges(log)

@@ -1,0 +1,141 @@
+"""The check of what holds the tables together: their definitions, the head's seal, and the sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from ..database.schema import newest_version
+from ..record.coverage import summed_tables
+from ..store.kept_rows import table_sum
+from ..store.missing_details import gone_between
+from ..store.snapshot import Snapshot
+from .events import Pass
+from .report import Verification
+
+LEAST_DAYS = 183
+"""Days that an event is kept at least, whatever the setting."""
+
+_DAY_US = 86_400_000_000
+_LESS = (
+    "the customers' identifiers and keys, the times of keys and of checkpoints, and until when "
+    "details are kept"
+)
+
+
+class Tables:
+    """
+    The check of the tables of one moment of a log.
+
+    Args:
+        snapshot: The moment.
+        report: Takes findings.
+    """
+
+    def __init__(self, snapshot: Snapshot, report: Verification) -> None:
+        self._snapshot = snapshot
+        self._report = report
+
+    def definitions(self, *, with_indexes: bool) -> None:
+        """Check what the database itself says that it is."""
+        for each in self._snapshot.wrong_definitions():
+            self._report.tampered(each)
+        for each in self._snapshot.wrong_indexes() if with_indexes else ():
+            self._report.tampered(each)
+
+    def seal(self) -> None:
+        """
+        Check that the head of the log was written by who has its key, and is the only one.
+
+        Raises:
+            KeyMissingError: That key is not here.
+        """
+        snapshot, report, head = self._snapshot, self._report, dict(self._snapshot.head)
+        (heads,) = snapshot.execute("SELECT count(*) FROM audit_log").fetchone() or (0,)
+        if heads != 1:
+            report.tampered(f"the log has {heads:,} heads")
+        seal = head.pop("seal", None)
+        version = head.pop("schema_version")
+        if version != snapshot.version or version > newest_version():
+            report.tampered("the log claims another schema version than it has")
+        if seal is None and not snapshot.log_key.is_sealed:
+            report.covered_less.append(
+                f"all {snapshot.size:,} events are of an older version: {_LESS}, are sealed with "
+                "the next event that is recorded"
+            )
+            return
+        if seal is None or bytes(seal) != snapshot.seals.head(head):
+            report.tampered("the head of the log is not as it was written: its seal does not fit")
+        if snapshot.sealed_from:
+            report.covered_less.append(
+                f"the first {snapshot.sealed_from:,} events are of an older version: {_LESS}, are "
+                "as they were found then"
+            )
+
+    def sums(self) -> None:
+        """
+        Check that the rows of each table are those that were written.
+
+        Raises:
+            KeyMissingError: The key of the log is not here.
+        """
+        snapshot = self._snapshot
+        if not self._is_sealed:
+            return
+        seals, kept = snapshot.seals, orjson.loads(snapshot.head["sums"] or "{}")
+        for table in summed_tables(snapshot.version):
+            expected = seals.unmasked(table, kept.pop(table)) if table in kept else 0
+            if table_sum(snapshot, seals, table) != expected:
+                self._report.tampered(
+                    f"rows of {table} were changed, added, removed or put back by somebody else"
+                )
+        if kept:
+            self._report.tampered("the log has sums of tables that it does not have")
+
+    def gone(self, passed: Pass) -> None:
+        """
+        Check that the details that are gone are those that the log says it removed.
+
+        Raises:
+            KeyMissingError: The key of the log is not here.
+        """
+        snapshot = self._snapshot
+        if not self._is_sealed:
+            return
+        gone = 0
+        if passed.committed != self._report.details:
+            gone = gone_between(snapshot, snapshot.seals, snapshot.first_seq, snapshot.size)
+        if gone != passed.gone_sum:
+            self._report.tampered("other details are gone than those that the log says it removed")
+
+    def removals(self, passed: Pass, retention_days: int) -> None:
+        """Check that nothing was removed sooner than retention allows, and tell what was."""
+        least_days = min(LEAST_DAYS, retention_days or LEAST_DAYS)
+        for each in passed.removals:
+            self._report.removals.append(each.as_document())
+            if each.newest_us is None:
+                if each.events and each.seq >= self._snapshot.sealed_from:
+                    wrong = "does not say how old what it removed was"
+                    self._report.tampered(f"event {each.seq} {wrong}")
+            elif each.recorded_us - each.newest_us < least_days * _DAY_US:
+                wrong = f"retention removed events that were not {least_days} days old"
+                self._report.tampered(f"event {each.seq}: {wrong}")
+
+    @property
+    def _is_sealed(self) -> bool:
+        return self._snapshot.head.get("seal") is not None
+
+
+def wrong_tiles(snapshot: Snapshot, expected: dict[int, int], size: Any) -> bool:
+    """Return whether the tiles are not so many of each level, dense from 0 and of one *size*."""
+    found: list[Any] = snapshot.execute(
+        "SELECT level, count(*), min(idx), max(idx), min(length(hash)), max(length(hash)) "
+        "FROM audit_tile GROUP BY level"
+    ).fetchall()
+    wanted = {
+        (level, count, 0, count - 1, size(level), size(level))
+        for level, count in expected.items()
+        if count
+    }
+    return {tuple(each) for each in found} != wanted

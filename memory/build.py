@@ -197,7 +197,7 @@ def build(
             else _build_sinks(settings, keys, key_made=key_made)
         )
         sinks = (*chosen, *extra_sinks)
-        drain = Drain(sinks, faults=faults)
+        drain = Drain(sinks, faults=faults, keys=keys)
         redactor = redactor or build_redactor(
             model=settings.pii_model,
             keys=keys,

@@ -56,6 +56,7 @@ class AuditSink:
 
     name = "audit"
     idempotent = True
+    keeps_pseudonyms = True
 
     def __init__(
         self,

@@ -23,6 +23,7 @@ from opentelemetry.context import (
 from opentelemetry.context import attach, detach, set_value
 
 from ..event.event import Event
+from ..event.sink_pseudonyms import SinkPseudonyms
 from ..process.faults import Faults
 from .delivery import DELIVERED, Delivery
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
@@ -59,6 +60,7 @@ class Lane:
         limits: Bounds.
         faults: Where the sink's errors are noted.
         clock: Monotonic seconds.
+        pseudonyms: Makes of an event what the sink may have. None: it is given all of it.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class Lane:
         limits: LaneLimits,
         faults: Faults,
         clock: Callable[[], float] = time.monotonic,
+        pseudonyms: SinkPseudonyms | None = None,
     ) -> None:
         self._sink = sink
+        self._pseudonyms = pseudonyms
         self._limits = limits
         self._faults = faults
         self._clock = clock
@@ -295,6 +299,8 @@ class Lane:
         return batch
 
     def _deliver(self, batch: Sequence[Event]) -> None:
+        if self._pseudonyms is not None:
+            batch = [*map(self._pseudonyms.event, batch)]
         outcome = self._delivery.deliver(batch)
         with self._lock:
             self._delivered += outcome.pop(DELIVERED, 0)

@@ -73,6 +73,21 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class StoreLinkedSink(Protocol):
+    """
+    A sink that has to find again, in the stores, what an event is about. Optional.
+
+    The audit trail is one: what it cannot find, it can neither export nor erase. Every other sink
+    is given pseudonyms under a key of its own, so that no two can be joined, nor one with a store.
+
+    Attributes:
+        keeps_pseudonyms: Whether it is given the pseudonyms that the stores hold.
+    """
+
+    keeps_pseudonyms: bool
+
+
+@runtime_checkable
 class Checkable(Protocol):
     """A sink that can check its back end. Optional."""
 

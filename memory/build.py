@@ -58,6 +58,7 @@ class Parts:
         faults: Where errors of our own are noted.
         vault: Keeps what pseudonyms stand for, if there is one.
         audit: The audit trail, if that sink is on.
+        note_deliveries: Notes there what the other sinks have acknowledged.
         live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
     """
 
@@ -69,6 +70,7 @@ class Parts:
     faults: Faults
     vault: Vault | None = None
     audit: AuditLog | None = None
+    note_deliveries: Callable[[], None] | None = None
     live: LiveMetrics | None = None
 
     def flush(self, timeout_s: float) -> bool:
@@ -230,7 +232,9 @@ def build(
         key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts.guards, parts.accounting.budgets)
-    return replace(parts, audit=None if audit is None else audit.log, live=live)
+    if audit is None:
+        return replace(parts, live=live)
+    return replace(parts, audit=audit.log, note_deliveries=audit.note_deliveries, live=live)
 
 
 def open_audit_log(settings: Settings) -> AuditLog:

@@ -98,6 +98,7 @@ def export_from_scope(
         ScopeError: The customer's id is empty or a wildcard.
     """
     scope.flush(FLUSH_S)
+    scope.note_deliveries()
     log = scope.audit
     with scope.customer_data(customer, tenant=tenant) as data:
 

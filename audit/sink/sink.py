@@ -26,6 +26,7 @@ from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..store.checkpoints import Announce, nowhere
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
+from .deliveries import Deliveries
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .spool import Spool
@@ -74,6 +75,7 @@ class AuditSink:
         self._clock = clock
         self._guard = ForkLock()
         self._heartbeat = Heartbeat(self.beat, _BEAT_S)
+        self._deliveries = Deliveries(clock=clock)
         self.forked()
         reset_after_fork(self)
 
@@ -90,12 +92,23 @@ class AuditSink:
         self._pruned = 0
         self._signed_at = self._clock()
         self._signed_size = 0
+        self._deliveries.forked()
 
     # -- the sink ----------------------------------------------------------------------------------
 
     def attach(self, drain: Drain, /) -> None:
-        """Send each checkpoint to the other sinks of *drain* from now on."""
+        """Send each checkpoint to the other sinks of *drain*, and note what they take."""
         self.announce = Announcer(drain)
+        others = (each for each in drain.deliveries() if each.sink != self.name)
+        self._deliveries = Deliveries(others, clock=self._clock)
+
+    def note_deliveries(self) -> None:
+        """Note in the log what the other sinks have acknowledged until now."""
+        with self._guard:
+            try:
+                self._deliveries.note(self.log)
+            except AuditError as exc:
+                self._failed(exc)
 
     def write(self, batch: Sequence[Event], /) -> None:
         """
@@ -125,6 +138,7 @@ class AuditSink:
     def close(self, timeout_s: float, /) -> None:
         """Declare lost events, sign and close. Events in the spool stay there."""
         self._heartbeat.stop(timeout_s / 2)
+        self._deliveries.await_others(timeout_s / 4)
         with self._guard:
             try:
                 self._end()
@@ -193,6 +207,7 @@ class AuditSink:
             try:
                 self._replay()
                 self._settle()
+                self._deliveries.note_if_due(self.log)
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
                     self._sign()
                 self._prune()
@@ -302,6 +317,7 @@ class AuditSink:
     def _end(self) -> None:
         if self._backoff is None:
             self._settle(at_once=True)
+            self._deliveries.note(self.log)
             self.announce = nowhere  # the other sinks are closing, too
             self._sign()
             return

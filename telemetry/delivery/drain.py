@@ -22,9 +22,10 @@ from ..event.subject import SubjectKeys
 from ..process.exit_deadline import remaining_s
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
+from .acknowledged import SinkDeliveries
 from .lane import Lane, inside_sink
 from .lane_stats import LaneLimits, LaneStats
-from .sink import EXIT_S, Sink, StoreLinkedSink
+from .sink import EXIT_S, DescribedSink, Sink, StoreLinkedSink
 
 _EVENT_BYTES = 1_152
 """Weight of an event without content in a queue, measured with `tracemalloc`, rounded up."""
@@ -142,6 +143,18 @@ class Drain:
     def stats(self) -> list[LaneStats]:
         """Return the counters of every lane."""
         return [lane.stats for lane in self._lanes]
+
+    def deliveries(self) -> tuple[SinkDeliveries, ...]:
+        """Return what each sink acknowledges from now on, and what it passes on."""
+        return tuple(
+            SinkDeliveries(
+                lane.sink_name,
+                sink.output if isinstance(sink, DescribedSink) else None,
+                lane.acknowledged,
+                lane.is_idle,
+            )
+            for sink, lane in zip(self.sinks, self._lanes, strict=True)
+        )
 
     def forked(self) -> None:
         """Start anew in a forked child, as another writer."""

@@ -272,23 +272,6 @@ def open_vault(settings: Settings) -> Vault:
     return Vault(settings.vault, keys=keys, previous=previous, faults=Faults())
 
 
-def wanted_sinks(settings: Settings) -> tuple[str, ...]:
-    """
-    Return the names of the sinks that *settings* name, or of all that are configured.
-
-    Raises:
-        ConfigurationError: One of them cannot be built.
-    """
-    if settings.sinks is not None:
-        return settings.sinks
-    # They are built and not used, so none may take a port.
-    unused = settings.model_copy(update={"prometheus_port": None})
-    try:
-        return tuple(each.name for each in _build_sinks(unused, SubjectKeys(_secret(settings))))
-    except (ValueError, OSError) as exc:
-        raise ConfigurationError(str(exc)) from exc
-
-
 def _build_sinks(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> list[Sink]:
     """Build the sinks that *settings* name, or all of this package's that are configured."""
     context = _sink_context(settings, keys, key_made=key_made)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from ...telemetry.event.subject import Subject
 from ..database.database import marks
 from ..database.errors import SubjectConflictError
 from ..log import AuditLog
@@ -14,12 +15,23 @@ from ..proof.merkle import Frontier
 from ..proof.note import checkpoint_text
 from ..queries import reading
 from ..record.rows import StoredEvent
+from ..sink.deliveries import DELIVERED
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from ..store.writer import signer_of
-from .contract import DeclaredLoss, Evidence, SealedEvent
+from .contract import (
+    Anchor,
+    BundleSubject,
+    DeclaredLoss,
+    Evidence,
+    MatchedIdentifier,
+    SealedEvent,
+)
+from .delivered import Deliveries
 
 GAP = "audit.gap"
+_PURPOSE = "export"
+_MOST_ANCHORS = 5
 
 
 class Source(NamedTuple):
@@ -27,11 +39,13 @@ class Source(NamedTuple):
     One customer in the log, at one moment.
 
     Attributes:
+        subject: Who it is.
         evidence: The log.
         history: The customer's events, oldest first. Streams.
         expected: About how many there are.
     """
 
+    subject: BundleSubject
     evidence: Evidence
     history: Iterator[SealedEvent]
     expected: int
@@ -56,7 +70,13 @@ def source(log: AuditLog, customer: str, tenant: str | None) -> Generator[Source
             )
         found = reading.found_history(snapshot, customer, tenant)
         evidence = evidence_of(snapshot, log)
-        yield Source(evidence, map(_sealed, found), _count(snapshot, snapshot.family(uids)))
+        expected = _count(snapshot, snapshot.family(uids))
+        yield Source(_subject(log, customer, tenant), evidence, map(_sealed, found), expected)
+
+
+def _subject(log: AuditLog, customer: str, tenant: str | None) -> BundleSubject:
+    ref = Subject(customer, tenant=tenant, keys=log.ring.current).hashed(_PURPOSE)
+    return BundleSubject(ref, (MatchedIdentifier(customer, tenant),))
 
 
 def _sealed(found: StoredEvent) -> SealedEvent:
@@ -78,6 +98,31 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
         hashes=StoredHashes(snapshot),
         sign=signer.sign,
         losses=tuple(losses(snapshot)),
+        signed_us=log.now_us(),
+        anchors=_anchors(snapshot),
+        retention_days=log.retention_days,
+        deliveries=Deliveries(_notes(snapshot)),
+    )
+
+
+def _notes(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    found = snapshot.stream(
+        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq",
+        (DELIVERED,),
+    )
+    for (header,) in found:
+        yield json.loads(header)["data"]
+
+
+def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
+    found = snapshot.execute(
+        "SELECT size, root, created_us, anchors FROM audit_checkpoint "
+        "WHERE size <= ? ORDER BY size DESC, created_us DESC LIMIT ?",
+        (snapshot.size, _MOST_ANCHORS),
+    ).fetchall()
+    return tuple(
+        Anchor(int(size), bytes(root), int(created_us), tuple(json.loads(sent_to or "[]")))
+        for size, root, created_us, sent_to in cast("list[Any]", found)
     )
 
 

@@ -49,6 +49,13 @@ class Receipts(NamedTuple):
     is_known: bool = False
 
 
+class _Answer(NamedTuple):
+    writer: str
+    first: int
+    last: int
+    receipts: Receipts
+
+
 class Deliveries:
     """The notes of all writers."""
 
@@ -59,6 +66,7 @@ class Deliveries:
         for sinks in self._by_writer.values():
             for ranges in sinks.values():
                 ranges.sort(key=lambda each: (each.first, each.last))
+        self._last = _Answer("", 0, -1, Receipts())
 
     def _add(self, note: dict[str, Any]) -> None:
         sinks = self._by_writer.setdefault(str(note["writer"]), {})
@@ -70,17 +78,24 @@ class Deliveries:
 
     def of(self, writer: str, number: int) -> Receipts:
         """Return who received the event of that number."""
+        last = self._last
+        if writer == last.writer and last.first <= number <= last.last:
+            return last.receipts  # as its neighbours, nearly always
         sinks = self._by_writer.get(writer)
         if not sinks:
             return Receipts()
         found = [_found(ranges, number) for ranges in sinks.values()]
         hits = [each for each, _is_past in found if each is not None]
-        return Receipts(
+        receipts = Receipts(
             tuple(each.recipient for each in hits if each.is_exact),
             tuple(each.recipient for each in hits if not each.is_exact),
             is_known=all(is_past for _each, is_past in found)
             and all(each.is_exact for each in hits),
         )
+        if len(hits) == len(found) and receipts.is_known:
+            first, end = max(each.first for each in hits), min(each.last for each in hits)
+            self._last = _Answer(writer, first, end, receipts)
+        return receipts
 
 
 def _extend(ranges: list[_Range], new: _Range) -> None:

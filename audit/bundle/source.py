@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ...telemetry.event.subject import Subject
 from ..database.database import marks
@@ -115,14 +115,14 @@ def _notes(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
 
 
 def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
-    found = snapshot.execute(
+    found: list[Any] = snapshot.execute(
         "SELECT size, root, created_us, anchors FROM audit_checkpoint "
         "WHERE size <= ? ORDER BY size DESC, created_us DESC LIMIT ?",
         (snapshot.size, _MOST_ANCHORS),
     ).fetchall()
     return tuple(
         Anchor(int(size), bytes(root), int(created_us), tuple(json.loads(sent_to or "[]")))
-        for size, root, created_us, sent_to in cast("list[Any]", found)
+        for size, root, created_us, sent_to in found
     )
 
 

@@ -192,7 +192,9 @@ class _Writing:
             self._archive.add_file("proofs.jsonl", proofs)
 
     def _covers(self, document: dict[str, Any]) -> bool:
-        return self._request.kind is RequestType.ACCESS or document["class"] in PORTABLE
+        if self._request.kind is RequestType.ACCESS:
+            return True
+        return document["class"] in PORTABLE and not _is_own_work(document["source"])
 
     def memories(self, stores: Iterable[StoreData], clock_ns: Callable[[], int]) -> None:
         with self._archive.member("memories.jsonl") as out:
@@ -216,8 +218,8 @@ class _Writing:
         read = Counter[bool]()
         try:
             for record in self._records_of(store):
-                self._write_record(store.store, record, out)
-                read[record["is_current"]] += 1
+                if self._write_record(store.store, record, out):
+                    read[record["is_current"]] += 1
         except Exception as exc:  # noqa: BLE001 - whatever it was, the others are still read
             status = StoreStatus.PARTIAL if read.total() else StoreStatus.FAILED
             n_memories = read[True] + self._from_log(store.name, store.store, out)
@@ -244,15 +246,18 @@ class _Writing:
         n_records = 0
         for memory in self._known.memories.remembered(store):
             line = {"source": "log", "store": name, "kind": "memory", **memory, "is_current": None}
-            self._write_record(store, line, out)
-            n_records += 1
+            n_records += self._write_record(store, line, out)
         return n_records
 
-    def _write_record(self, store: str, record: dict[str, Any], out: Writable) -> None:
+    def _write_record(self, store: str, record: dict[str, Any], out: Writable) -> bool:
+        """Write a record, unless the request does not cover it."""
         origin, came_from, used = self._known.provenance.of(store, record)
+        if self._request.kind is RequestType.PORTABILITY and _is_own_work(came_from):
+            return False
         record = {**record, "origin": origin, "came_from": came_from, "used": used}
         out.write(event_line(record))
         self._latest.add(record)
+        return True
 
     def pages(self, subject: BundleSubject) -> Facts:
         facts = Facts(
@@ -275,3 +280,8 @@ class _Writing:
 
     def _add_json(self, path: str, document: dict[str, Any]) -> None:
         self._archive.add(path, json_page(document))
+
+
+def _is_own_work(source: dict[str, Any] | None) -> bool:
+    """Return whether an agent wrote it by itself: that right does not cover it (WP 242)."""
+    return source is not None and source["kind"] == "agent"

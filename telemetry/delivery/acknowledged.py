@@ -18,17 +18,17 @@ class NumberRange(NamedTuple):
     Numbers of one writer, `first` to `last`.
 
     Attributes:
-        count: How many of them were acknowledged. Fewer than there are: it is not known which.
+        n_events: How many of them were acknowledged. Fewer than there are: it is not known which.
     """
 
     first: int
     last: int
-    count: int
+    n_events: int
 
     def joined(self, other: NumberRange) -> NumberRange:
         """Return one range of both and what is between."""
         first, last = min(self.first, other.first), max(self.last, other.last)
-        return NumberRange(first, last, self.count + other.count)
+        return NumberRange(first, last, self.n_events + other.n_events)
 
     def touches(self, other: NumberRange) -> bool:
         """Return whether nothing is between the two."""

@@ -311,6 +311,25 @@ def test_portability_is_what_was_given_to_remember(log, read, things, event_fact
     assert found.json("manifest.json")["request_type"] == "portability"
 
 
+def test_portability_leaves_out_what_an_agent_wrote_by_itself(log, read, things, event_factory):
+    """What the person said can be taken elsewhere, in whatever words it was kept."""
+    store, thing = things
+    written = [("m-1", "user"), ("m-2", "user"), ("m-3", "assistant")]
+    for name, role in written:
+        said = Redacted({"messages": [{"role": role, "content": "I like oolong"}]})
+        log.append([event_factory(**WRITE | {"memory_ids": (name,), "content": said})])
+    own = thing("m-1", "I like oolong"), thing("m-2", "Drinks tea"), thing("m-3", "I like oolong")
+    found = read(store("mem0", *own), kind=RequestType.PORTABILITY)
+
+    lines = [(line["id"], line["origin"]) for line in found.lines("memories.jsonl")]
+    assert lines == [("m-1", "provided"), ("m-2", "inferred")]
+    assert [line["memories"][0]["memory_id"] for line in found.lines("events.jsonl")] == [
+        "m-1",
+        "m-2",
+    ]
+    assert found.json("manifest.json")["counts"]["memories"] == 2
+
+
 @pytest.mark.fault(83, "export of an alias of two customers", expected="refused")
 def test_two_customers_behind_one_id_are_refused(log, bundled, event_factory, monkeypatch):
     """One would be told what the other's agent remembers; says what to do."""

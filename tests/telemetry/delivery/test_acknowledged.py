@@ -51,8 +51,8 @@ def test_ranges_are_bounded_and_never_say_too_little(event_factory, seed):
         assert len(ranges) <= MOST_RANGES
         assert all(any(one.first <= each <= one.last for one in ranges) for each in batch)
     (ranges,) = acknowledged.take().values()
-    assert sum(each.count for each in ranges) == 150
-    assert all(each.count <= each.last - each.first + 1 for each in ranges)
+    assert sum(each.n_events for each in ranges) == 150
+    assert all(each.n_events <= each.last - each.first + 1 for each in ranges)
 
 
 def test_what_a_sink_refuses_is_not_acknowledged(event_factory):

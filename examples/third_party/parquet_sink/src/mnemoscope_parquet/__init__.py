@@ -10,7 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mnemoscope.memory.api import Event, SinkContext, UnacceptableError, UnavailableError
+from mnemoscope.memory.api import (
+    Event,
+    SinkContext,
+    SinkOutput,
+    UnacceptableError,
+    UnavailableError,
+)
 
 TEXTS = ("event_id", "store", "operation", "method", "status", "subject", "tenant", "feature")
 NUMBERS = {"duration_s": pa.float64(), "hits": pa.int64(), "cost_usd": pa.float64()}
@@ -52,6 +58,10 @@ class ParquetSink:
     def flush(self, _timeout_s: float, /) -> bool:
         """Return True: nothing is buffered."""
         return True
+
+    def output(self) -> SinkOutput:
+        """Return what leaves through this sink: none of its columns holds content."""
+        return SinkOutput("file", content=False)
 
     def close(self, _timeout_s: float, /) -> None:
         """Do nothing: no file is open between two batches."""

@@ -171,6 +171,12 @@ def day_of(moment: str | None) -> str:
     return moment or "" if found is None else f"{found.day} {found:%B %Y}"
 
 
+def short_day_of(moment: str | None) -> str:
+    """Return the day in few letters, without its year."""
+    found = _parsed(moment)
+    return moment or "" if found is None else f"{found.day} {found:%b}"
+
+
 def time_of(moment: str | None) -> str:
     """Return the time of day."""
     found = _parsed(moment)

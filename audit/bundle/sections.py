@@ -10,7 +10,7 @@ from typing import Any
 
 from .contract import StoreReport, StoreStatus
 from .conversations import Conversation
-from .facts import Facts, joined, period, time_of, when, why
+from .facts import Facts, day_of, joined, period, short_day_of, time_of, when, why
 from .reading import marked, readable
 from .sentences import KINDS, counted, sentence, story, totals
 from .statements import utc
@@ -110,7 +110,8 @@ def _conversation(conversation: Conversation, facts: Facts) -> str:
     kind = "" if conversation.is_named else ", outside of conversations"
     hidden = conversation.n_entries - len(conversation.entries)
     more = f"<p class=soft>{hidden:,} earlier ones are not on this page.</p>" if hidden else ""
-    entries = "".join(_entry(each, facts) for each in conversation.entries)
+    is_long = day_of(conversation.first) != day_of(conversation.last)
+    entries = "".join(_entry(each, facts, with_day=is_long) for each in conversation.entries)
     listed = f"<ol class=timeline>{entries}</ol>" if entries else ""
     return (
         f"<section class=conversation><h3>{period(conversation.first, conversation.last)}{kind}"
@@ -132,13 +133,15 @@ def _models(conversation: Conversation) -> str:
     return f" Model: {joined(models)}." if models else ""
 
 
-def _entry(document: dict[str, Any], facts: Facts) -> str:
+def _entry(document: dict[str, Any], facts: Facts, *, with_day: bool) -> str:
     kind, said = sentence(document)
+    moment = document["occurred_at"]
+    time = f"{short_day_of(moment)}, {time_of(moment)}" if with_day else time_of(moment)
     content = marked(readable(_quoted(document)))
     quote = f"<blockquote>{content}</blockquote>" if content else ""
     place = "" if kind == "model" else f"<div class=soft>{facts.named(document['store'])}</div>"
     return (
-        f"<li data-kind={kind}><span class='time soft'>{escape(time_of(document['occurred_at']))}"
+        f"<li data-kind={kind}><span class='time soft'>{escape(time)}"
         f"</span><span class='badge {kind}'>{KINDS[kind]}</span><div class=what>{marked(said)}"
         f"{quote}{_seen(document, facts.latest.texts)}{place}</div></li>\n"
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnemoscope.adapters.customer_requests.erase import as_document, erase
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
+from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.memory.scope import Mnemoscope
 
 from .conversation import Conversation
@@ -50,6 +51,19 @@ class CustomerRequests:
         return {"exported": exported, "erased": erased, "operations_left": self.remaining}
 
 
+NOTICE = Notice(
+    controller={"name": "The hotel by the lake", "contact": "privacy@hotel.example", "dpo": "none"},
+    art15={
+        "legal_bases": "Art. 6(1)(b), your booking",
+        "sources": "what you wrote to us",
+        "complaint_authority": "the data protection authority of your country",
+        "automated_decisions": "none",
+        "transfers": "none",
+    },
+)
+"""What only a controller knows; without it, an export says that it is incomplete."""
+
+
 def export_and_erase(
     options: DemoOptions, conversation: Conversation, *, scope: Mnemoscope, folder: Path
 ) -> CustomerRequests | None:
@@ -61,8 +75,8 @@ def export_and_erase(
     scope.flush(timeout_s=15)
     bundle = erasure = None
     if options.export:
-        path = folder / "export.zip"
-        bundle = export_from_scope(scope, customer, TENANT, request=new_request(), path=path)
+        path, request = folder / "export.zip", new_request(notice=NOTICE)
+        bundle = export_from_scope(scope, customer, TENANT, request=request, path=path)
     if options.erase:
         erasure = erase(scope, customer, TENANT)
     remaining = sum(1 for _ in scope.audit.history(customer, TENANT))

@@ -113,7 +113,8 @@ class ProvenanceIndex:
 
 
 def _rows(document: dict[str, Any], ids: list[str]) -> list[tuple[Any, ...]]:
-    content, source = document["content"], document["source"] or {}
+    content = document["content"]
+    source: dict[str, Any] = document["source"] or {}
     known = (
         *(document["collection"] or "", document["seq"], document["occurred_at"]),
         *(document["agent"], document["purpose"], document["origin"], source.get("kind")),

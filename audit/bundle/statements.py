@@ -100,10 +100,10 @@ def _origin(op_class: str, content: Any) -> tuple[str | None, dict[str, Any] | N
     """Return whence a write's content came, as far as it says; all else is the use of a service."""
     if op_class != "remember":
         return "observed", None
-    messages = content.get("messages") if content.__class__ is dict else None
+    messages: Any = content.get("messages") if content.__class__ is dict else None
     if messages.__class__ is str:  # of a user, to whoever takes one without a role
         messages = [{"role": "user"}]
-    listed = messages if messages.__class__ is list else []
+    listed: list[Any] = messages if messages.__class__ is list else []
     roles = [each.get("role") for each in listed if each.__class__ is dict]
     # What the customer said outweighs what was answered: the memory is made of it.
     for role, (origin, kind) in _BY_ROLE.items():

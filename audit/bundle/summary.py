@@ -104,7 +104,8 @@ class Summary:
         _period(self.agents, document["agent"] or "").add(moment)
         self.purposes[_bounded(self.purposes, document["purpose"] or "")] += 1
         if document["class"] == "remember" and not document["nested"]:
-            self.sources[(document["source"] or {}).get("kind") or ""] += 1
+            source: dict[str, Any] = document["source"] or {}
+            self.sources[source.get("kind") or ""] += 1
         redactions: dict[str, int] = document["redactions"] or {}
         for entity, count in redactions.items():
             self.redactions[_bounded(self.redactions, entity)] += count

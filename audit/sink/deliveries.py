@@ -82,8 +82,9 @@ class Deliveries:
 
     def await_others(self, timeout_s: float) -> None:
         """Wait until the other sinks have what is on its way to them, or for *timeout_s*."""
-        until = self._clock() + timeout_s
-        while self._clock() < until and not all(each.is_idle() for each in self._others):
+        for _ in range(round(timeout_s / _POLL_S)):
+            if all(each.is_idle() for each in self._others):
+                return
             time.sleep(_POLL_S)
 
 

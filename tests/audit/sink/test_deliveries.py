@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -162,3 +163,25 @@ def test_what_could_not_be_noted_is_noted_later(make_drain, log, event_factory, 
     sink.note_deliveries()
 
     assert [each["sinks"][0]["ranges"] for each in noted(log)] == [[[1, 1, 1]]]
+
+
+def test_the_end_waits_for_the_other_sinks_and_not_for_ever(make_drain, log, event_factory):
+    """What a slow one still takes is noted; one that hangs delays nobody for long."""
+    release = threading.Event()
+
+    class Slow(Described):
+        def write(self, batch):
+            release.wait(60)
+
+    _sink, drain = make_drain(Slow("slow"))
+    drain.emit(event_factory())
+    threading.Timer(0.1, release.set).start()
+    drain.close(60)
+    assert [each["name"] for each in noted(log)[0]["sinks"]] == ["slow"]
+
+    release.clear()
+    hung, drain = make_drain(Slow("hung"))
+    drain.emit(event_factory())
+    hung._deliveries.await_others(0.05)
+    release.set()
+    assert drain.flush(60)

@@ -109,6 +109,12 @@ def test_a_bundle_is_written_and_its_name_is_said(trail, tmp_path, capfd):
     assert f"{path.name}: 1 remembered now, 0 times looked up, 1 events" in printed.err
     assert printed.out == ""
     assert check(path).events == 1
+    with zipfile.ZipFile(path) as archive:
+        counts = json.loads(archive.read("manifest.json"))["counts"]
+        page = archive.read("README.html").decode()
+    assert (counts["memories"], counts["accesses"], counts["events"]) == (1, 0, 1)
+    assert "<b>1</b>remembered now" in page
+    assert "<b>0</b>times looked up" in page
 
 
 def test_without_a_scope_the_log_alone_answers_and_says_so(trail, tmp_path, capfd):

@@ -218,6 +218,7 @@ class _Writing:
         read = Counter[bool]()
         try:
             for record in self._records_of(store):
+                self._known.memories.told(store.store, record)
                 if self._write_record(store.store, record, out):
                     read[record["is_current"]] += 1
         except Exception as exc:  # noqa: BLE001 - whatever it was, the others are still read

@@ -233,6 +233,19 @@ def test_a_store_that_fails_is_named_and_the_others_are_told(
     assert check(bundle.path).code == 3
 
 
+def test_what_a_failing_store_has_told_is_not_told_again_from_the_log(
+    log, read, things, event_factory
+):
+    """One memory is one line, and counted once: as the store has it, else as the log does."""
+    store, thing = things
+    log.append([event_factory(**WRITE), event_factory(**WRITE | {"memory_ids": ("m-2",)})])
+    found = read(store("mem0", thing("m-1"), fails=OSError()))
+
+    lines = found.lines("memories.jsonl")
+    assert [(line["source"], line["id"]) for line in lines] == [("store", "m-1"), ("log", "m-2")]
+    assert found.json("manifest.json")["counts"]["memories"] == 2
+
+
 @pytest.mark.fault(83, "export of an unknown customer", expected="a bundle that says: nothing held")
 def test_an_unknown_customer_holds_no_data(log, bundled, event_factory):
     """A whole bundle that says so, and verifies."""

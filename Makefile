@@ -126,8 +126,8 @@ picture: $(STAMP)  ## Draw the README's picture of the demo anew
 spend-picture: $(STAMP)  ## Draw the docs' picture of the spend table anew
 	@$(PY) docs/spend_picture.py
 
-export-picture: $(STAMP)  ## Draw the README's picture of an export anew (needs Chromium)
-	@$(PY) docs/export_picture.py
+export-picture: $(STAMP)  ## Draw the README's picture of an export anew (needs Chromium), or ARGS="--look FOLDER": at all widths
+	@$(PY) docs/export_picture.py $(ARGS)
 
 audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, and see that it is found
 	@$(PY) tests/audit/verification/sweep.py $(ARGS)

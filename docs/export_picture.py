@@ -1,12 +1,15 @@
 """
 Draw the first page of an export for the README: make export-picture.
 
-The people are invented; the code is that of a real export: an audit log, four stores, a bundle. It
-needs Chromium on the PATH.
+The people are invented; the code is that of a real export: an audit log, three stores, a bundle. It
+needs Chromium on the PATH. With --look FOLDER it draws the page at 360, 768 and 1,280 pixels and
+on paper, for whoever has changed it, and says where something is wider than the screen.
 """
 
 from __future__ import annotations
 
+import argparse
+import re
 import shutil
 import subprocess
 import sys
@@ -18,17 +21,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mnemoscope.audit.bundle.contract import Request
+from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
-from mnemoscope.audit.erasure.stores import Thing
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.memory.subject_data.records import SubjectRecord
 from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
 
 PICTURE = Path(__file__).with_name("images") / "export.png"
-SIZE = "1000,2060"
+SIZE = (1000, 2060)
+WIDTHS = (360, 768, 1280)
+WRITER = "00000000000000aa"
 KEYS = SubjectKeys(b"a key for a picture, and for nothing else")
 CUSTOMER = Subject("mara@example.com", tenant="north-wheels", keys=KEYS)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -46,33 +52,22 @@ WRITE = {"op_class": OperationClass.REMEMBER, "operation": "create_memory", "met
 SEEN = {"status": Status.OK, "hits": 3, "scores": (0.91, 0.74, 0.52)}
 
 
-class Record(NamedTuple):
-    """A record of a store."""
-
-    id: str
-    content: str
-    created: str
-    kind: str = "memory"
-    collection: str | None = None
-    updated: str | None = None
-    is_current: bool = True
-
-
 class Answers(NamedTuple):
     """A store that answers."""
 
     name: str
-    things: tuple[Thing, ...]
-    unasked: str | None = None
+    title: str
+    held: tuple[SubjectRecord, ...]
+    unavailable: str | None = None
 
     @property
     def store(self) -> str:
         """Its name in events."""
         return self.name
 
-    def held(self) -> Iterator[Thing]:
-        """Tell all of it."""
-        yield from self.things
+    def records(self) -> Iterator[SubjectRecord]:
+        """Yield all of it."""
+        yield from self.held
 
 
 def moments() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -96,6 +91,9 @@ def moments() -> Iterator[tuple[str, dict[str, Any]]]:
     thread = {"store": "langgraph.checkpoint", "method": "get_tuple"}
     resumed = {**thread, "op_class": OperationClass.RESUME, "operation": "load_checkpoint"}
     yield "2026-11-24T17:29", resumed
+    saved = {**thread, "op_class": OperationClass.CHECKPOINT, "operation": "save_checkpoint"}
+    for _ in range(306):
+        yield "2026-11-24T17:32", saved
     usage = Usage(model="mistral-small", provider="mistral", input_tokens=812, output_tokens=96)
     chat = {"op_class": OperationClass.MODEL, "operation": "chat", "method": "stream"}
     yield "2026-11-24T17:31", {**chat, "store": "langgraph.model", "usage": usage}
@@ -109,7 +107,7 @@ def events() -> Iterator[Event]:
         started = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
         known: dict[str, Any] = {"store": "mem0", "status": Status.OK, **WHY, **what}
         yield Event(
-            writer_id="00000000000000aa",
+            writer_id=WRITER,
             writer_seq=number,
             started_ns=round(started * 1e9),
             duration_s=0.02,
@@ -123,42 +121,61 @@ def events() -> Iterator[Event]:
 
 def stores() -> tuple[Answers, ...]:
     """Return what the stores say now."""
+    days = ("2026-10-02T08:41Z", "2026-10-02T08:43Z", "2026-10-19T16:05Z", "2026-11-20T11:12Z")
     facts = tuple(
-        Record(key, text, moment)
-        for (key, text), moment in zip(
-            FACTS.items(),
-            ("2026-10-02T08:41Z", "2026-10-02T08:43Z", "2026-10-19T16:05Z", "2026-11-20T11:12Z"),
-            strict=True,
-        )
+        SubjectRecord(kind="memory", id=key, content=text, created=day)
+        for (key, text), day in zip(FACTS.items(), days, strict=True)
     )
-    note = Record("n1", NOTES["n1"], "2026-11-20T11:13Z", kind="item")
-    thread = Record("t7", "9 messages, the last on 24 November", "2026-10-02T08:40Z", kind="thread")
+    note = SubjectRecord(kind="item", id="n1", content=NOTES["n1"], created="2026-11-20T11:13Z")
+    messages = "9 messages, the last on 24 November"
+    thread = SubjectRecord(kind="thread", id="t7", content=messages, created="2026-10-02T08:40Z")
     return (
-        Answers("mem0", facts),
-        Answers("langgraph.store", (note,)),
-        Answers("langgraph.checkpoint", (thread,)),
+        Answers("mem0", "Facts about you", facts),
+        Answers("langgraph.store", "Notes", (note,)),
+        Answers("langgraph.checkpoint", "Conversations", (thread,)),
     )
 
 
-NOTICE = {
-    "controller": {"name": "North Wheels AB", "contact": "privacy@north-wheels.example"},
-    "art15": {
-        "purposes": ["answering messages", "workshop appointments"],
-        "retention": "400 days after the last visit",
+NOTICE = Notice(
+    controller={
+        "name": "North Wheels AB",
+        "contact": "privacy@north-wheels.example",
+        "dpo": "none",
     },
-}
+    art15={
+        "legal_bases": "Art. 6(1)(b), the contract with you",
+        "complaint_authority": "Integritetsskyddsmyndigheten, imy.se",
+        "automated_decisions": "none",
+        "transfers": "none",
+    },
+)
+SINKS = ("otlp", "collector"), ("logs", "file")
+
+
+def noted(count: int) -> dict[str, Any]:
+    """Return what the process noted of who received its events."""
+    sinks = [
+        {
+            "name": name,
+            "output": {"kind": kind, "content": False, "subject": "keyed hash", "part": "all"},
+            "ranges": [[1, count, count]],
+        }
+        for name, kind in SINKS
+    ]
+    return {"writer": WRITER, "sinks": sinks}
 
 
 def export(folder: Path) -> Path:
     """Write a bundle, and return its first page."""
     log = AuditLog(folder / "audit.db", KEYS)
-    log.append(list(events()))
+    recorded = list(events())
+    log.append(recorded)
+    log.append_log_event("recipients.delivered", noted(len(recorded)))
     request = Request(
         request_id="20261125-3fa94c07",
         generated_us=round(datetime(2026, 11, 25, 9, 30, tzinfo=UTC).timestamp() * 1e6),
-        version="0.1.0",
+        version="0.2.0",
         notice=NOTICE,
-        sinks=("otlp", "logs"),
     )
     with source(log, "mara@example.com", "north-wheels") as found:
         bundle = write_bundle(
@@ -166,6 +183,7 @@ def export(folder: Path) -> Path:
             request,
             found.evidence,
             history=found.history,
+            subject=found.subject,
             stores=stores(),
             clock_ns=lambda: request.generated_us * 1_000,
         )
@@ -174,30 +192,66 @@ def export(folder: Path) -> Path:
         return Path(archive.extract("README.html", folder))
 
 
+def draw(browser: str, page: Path, *options: str) -> str:
+    """Run *browser* on *page*, and return what it writes."""
+    common = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+    profile = f"--user-data-dir={page.parent}/profile"
+    done = subprocess.run(  # noqa: S603 - the browser that was just found
+        [browser, *common, profile, *options, page.as_uri()],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+_MEASURE = """
+<iframe src="{page}" style="width:{width}px;height:900px;border:0"></iframe><output></output>
+<script>addEventListener("load", function () {{
+  var inside = document.querySelector("iframe").contentDocument.documentElement;
+  document.querySelector("output").textContent = "widest " + inside.scrollWidth;
+}});</script>
+"""
+
+
+def look(browser: str, page: Path, folder: Path) -> int:
+    """Draw the page at each width and on paper; return how often it is wider than the screen."""
+    too_wide = 0
+    for width in WIDTHS:
+        picture = folder / f"export-{width}.png"
+        # Chromium has no window narrower than 500 pixels: a frame has any width.
+        frame = page.with_name(f"frame-{width}.html")
+        frame.write_text(_MEASURE.format(page=page.name, width=width), encoding="utf-8")
+        local = "--allow-file-access-from-files"
+        size = f"--window-size={max(width + 16, 500)},2400"
+        draw(browser, frame, local, size, f"--screenshot={picture}")
+        said = draw(browser, frame, local, "--dump-dom", "--virtual-time-budget=2000")
+        found = re.search(r"widest (\d+)", said)
+        widest = int(found[1]) if found else sys.maxsize
+        too_wide += widest > width
+        sys.stdout.write(f"{picture}: {widest} of {width} pixels\n")
+    draw(browser, page, f"--print-to-pdf={folder / 'export.pdf'}", "--no-pdf-header-footer")
+    return too_wide
+
+
 def main() -> int:
-    """Draw the picture."""
+    """Draw the picture, or those to look at."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--look", type=Path, metavar="FOLDER")
+    chosen = parser.parse_args().look
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.stderr.write(f"needs one of {', '.join(BROWSERS)} on the PATH\n")
         return 1
     with tempfile.TemporaryDirectory() as name:
         page = export(Path(name))
+        if chosen is not None:
+            chosen.mkdir(parents=True, exist_ok=True)
+            return min(1, look(browser, page, chosen))
         drawn = Path(name) / "export.png"
-        options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
-        profile = f"--user-data-dir={name}/profile"
-        subprocess.run(  # noqa: S603 - the browser that was just found
-            [
-                browser,
-                *options,
-                profile,
-                f"--window-size={SIZE}",
-                f"--screenshot={drawn}",
-                page.as_uri(),
-            ],
-            check=True,
-            capture_output=True,
-            timeout=60,
-        )
+        size = f"--window-size={SIZE[0]},{SIZE[1]}"
+        draw(browser, page, size, f"--screenshot={drawn}")
         shutil.copyfile(drawn, PICTURE)
     return 0
 

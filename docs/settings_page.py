@@ -81,6 +81,7 @@ STANDARD_VARIABLES = (
         "`MEM0_TELEMETRY`",
         "mem0's own telemetry. Unset: it is switched off when a mem0 client is wrapped.",
     ),
+    ("`MNEMOSCOPE_NOTICE`", "on the command line, stands for `--notice FILE` of `audit export`."),
     ("`MNEMOSCOPE_SCOPE`", "on the command line, stands for `--scope package.module:name`."),
 )
 

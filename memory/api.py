@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Checkable,
         DeliveryError,
         Sink,
+        SinkOutput,
         UnacceptableError,
         UnavailableError,
     )
@@ -216,6 +217,7 @@ __all__ = [
     "Sink",
     "SinkContext",
     "SinkFactory",
+    "SinkOutput",
     "Status",
     "Step",
     "StoreAdapter",
@@ -259,6 +261,7 @@ _MODULES = {
     "Redaction": ".privacy.engine.redaction",
     "ScopedRedactor": ".privacy.scoped_redactor",
     "Sink": "..telemetry.delivery.sink",
+    "SinkOutput": "..telemetry.delivery.sink",
     "SinkContext": "..telemetry.delivery.registry",
     "SinkFactory": "..telemetry.delivery.registry",
     "Status": "..telemetry.event.kinds",

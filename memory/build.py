@@ -74,6 +74,7 @@ class Parts:
         faults: Where errors of our own are noted.
         vault: Keeps what pseudonyms stand for, if there is one.
         audit: The audit trail, if that sink is on.
+        note_deliveries: Notes there what the other sinks have acknowledged.
         live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
     """
 
@@ -85,6 +86,7 @@ class Parts:
     faults: Faults
     vault: Vault | None = None
     audit: AuditLog | None = None
+    note_deliveries: Callable[[], None] | None = None
     live: LiveMetrics | None = None
 
     def flush(self, timeout_s: float) -> bool:
@@ -213,7 +215,7 @@ def build(
             else _build_sinks(settings, keys, key_made=key_made)
         )
         sinks = (*chosen, *extra_sinks)
-        drain = Drain(sinks, faults=faults)
+        drain = Drain(sinks, faults=faults, keys=keys)
         redactor = redactor or build_redactor(
             model=settings.pii_model,
             keys=keys,
@@ -246,7 +248,9 @@ def build(
         key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts.guards, parts.accounting.budgets)
-    return replace(parts, audit=None if audit is None else audit.log, live=live)
+    if audit is None:
+        return replace(parts, live=live)
+    return replace(parts, audit=audit.log, note_deliveries=audit.note_deliveries, live=live)
 
 
 def open_audit_log(settings: Settings, *, needs_key: bool = True) -> AuditLog:
@@ -305,24 +309,6 @@ def open_vault(settings: Settings) -> Vault:
     except ValueError as exc:
         raise ConfigurationError(str(exc)) from exc
     return Vault(settings.vault, keys=keys, previous=previous, faults=Faults())
-
-
-def wanted_sinks(settings: Settings) -> tuple[str, ...]:
-    """
-    Return the names of the sinks that *settings* name, or of all that are configured.
-
-    Raises:
-        ConfigurationError: One of them cannot be built.
-    """
-    if settings.sinks is not None:
-        return settings.sinks
-    # They are built and not used, so none may take a port.
-    unused = settings.model_copy(update={"prometheus_port": None})
-    try:
-        keys = configured_keys(settings) or _throwaway()
-        return tuple(each.name for each in _build_sinks(unused, keys))
-    except (ValueError, OSError) as exc:
-        raise ConfigurationError(str(exc)) from exc
 
 
 def _build_sinks(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> list[Sink]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 PREFIX = "MNEMOSCOPE_"
 
-_OF_THE_COMMAND_LINE = frozenset({"MNEMOSCOPE_SCOPE"})
+_OF_THE_COMMAND_LINE = frozenset({"MNEMOSCOPE_NOTICE", "MNEMOSCOPE_SCOPE"})
 _GROUPS = ("mnemoscope.sinks", "mnemoscope.store_adapters")
 
 logger = logging.getLogger("mnemoscope")

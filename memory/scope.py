@@ -398,6 +398,15 @@ class Mnemoscope:
         """Wait until every sink has everything so far. False after *timeout_s*, or a loss."""
         return self._parts is None or self._parts.flush(timeout_s)
 
+    def note_deliveries(self) -> None:
+        """
+        Note in the audit trail which sinks have acknowledged which events until now.
+
+        It is done every few minutes and at the end: this is for who exports a customer meanwhile.
+        """
+        if self._parts is not None and self._parts.note_deliveries is not None:
+            self._parts.note_deliveries()
+
     def close(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is queued, in *timeout_s* seconds at most. Wrapped clients stay usable."""
         if self._parts is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from itertools import chain
@@ -14,15 +14,14 @@ from typing import Any
 from uuid import uuid4
 
 from ...audit.bundle.contract import Request, RequestType
+from ...audit.bundle.notice import Notice
 from ...audit.bundle.source import source
 from ...audit.bundle.writing import Bundle, write_bundle
 from ...audit.database.errors import AuditError
 from ...audit.erasure.customer_ids import data_subject
 from ...audit.log import AuditLog
 from ...audit.store.whose import Person
-from ...memory.build import wanted_sinks
 from ...memory.scope import Mnemoscope
-from ...memory.settings import load_settings
 from ...memory.subject_data.records import Erased, StoreData, SubjectRecord
 from .joined import JoinedData
 from .whose import FLUSH_S
@@ -41,30 +40,23 @@ def _no_progress(_total: int) -> AbstractContextManager[Callable[[int], object]]
 def new_request(
     kind: RequestType = RequestType.ACCESS,
     *,
-    notice: Mapping[str, Any] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    notice: Notice | None = None,
 ) -> Request:
     """
     Return a numbered request of now.
 
     Args:
         kind: The right that is exercised.
-        notice: The operator's statements for the first page: ``controller`` and ``art15``.
-        settings: Settings that override the environment's.
-
-    Raises:
-        ConfigurationError: A setting makes no sense.
+        notice: What the operator states.
     """
     now_us = time.time_ns() // 1_000
     day = time.strftime("%Y%m%d", time.gmtime(now_us / 1e6))
-    sinks = wanted_sinks(load_settings(**(settings or {})))
     return Request(
         request_id=f"{day}-{uuid4().hex[:8]}",
         kind=kind,
         generated_us=now_us,
         version=version("mnemoscope"),
-        notice=notice or {},
-        sinks=tuple(each for each in sinks if each != "audit"),
+        notice=notice or Notice(),
     )
 
 
@@ -101,6 +93,7 @@ def export_from_scope(
         ScopeError: The customer's id is empty or a wildcard.
     """
     scope.flush(FLUSH_S)
+    scope.note_deliveries()
     log = scope.audit
     first, *others = person.identities
     with scope.customer_data(first.customer, tenant=first.tenant) as data:
@@ -153,6 +146,7 @@ def export_from_log(
                 path,
                 request,
                 found.evidence,
+                subject=found.subject,
                 history=found.history,
                 stores=chain(map(_Doubt, person.doubts), stores),
                 progress=advance,

@@ -21,11 +21,17 @@ _LEVEL = 1
 
 
 class ArchiveMember(NamedTuple):
-    """A member of the archive, as the manifest lists it."""
+    """
+    A member of the archive, as the manifest lists it.
+
+    Attributes:
+        n: Its lines, where each of them is a record; else 1.
+    """
 
     path: str
     sha256: str
     bytes: int
+    n: int
 
 
 class Writable(Protocol):
@@ -60,7 +66,10 @@ class Archive:
             counted = _Counted(stream)
             yield counted
             counted.flush()
-        self.written.append(ArchiveMember(path, counted.digest.hexdigest(), counted.bytes))
+        n_records = counted.lines if path.endswith(".jsonl") else 1
+        self.written.append(
+            ArchiveMember(path, counted.digest.hexdigest(), counted.bytes, n_records)
+        )
 
     def add(self, path: str, data: bytes) -> None:
         """Write one member at once."""
@@ -78,7 +87,7 @@ class Archive:
 class _Counted:
     def __init__(self, stream: IO[bytes]) -> None:
         self.digest = sha256()
-        self.bytes = 0
+        self.bytes = self.lines = 0
         self._stream = stream
         self._held: list[bytes] = []
         self._held_bytes = 0
@@ -96,6 +105,7 @@ class _Counted:
         self._held_bytes = 0
         self.digest.update(data)
         self.bytes += len(data)
+        self.lines += data.count(b"\n")
         self._stream.write(data)
 
 

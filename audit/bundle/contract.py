@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..proof.merkle import Hashes
+from .delivered import Deliveries
+from .notice import Notice
 
 
 class RequestType(StrEnum):
@@ -42,7 +44,8 @@ class StoreReport:
         store: Its name in events.
         title: The kind of thing it keeps, for the person to read. None: unknown.
         status: How much of it is in the bundle.
-        n_memories: Records of it in the bundle: its own, or the log's where it was not read.
+        n_memories: Memories of it in the bundle: its own, or the log's where it was not read.
+        n_beside: Records that it keeps beside them: earlier versions, messages.
         error: Why it is not complete: the type of an exception, or one line.
         asked_us: When it was read, microseconds since 1970 UTC.
     """
@@ -52,12 +55,15 @@ class StoreReport:
     title: str | None = None
     status: StoreStatus = StoreStatus.NOT_ASKED
     n_memories: int = 0
+    n_beside: int = 0
     error: str | None = None
     asked_us: int | None = None
 
-    def but(self, status: StoreStatus, n_memories: int, error: str | None = None) -> StoreReport:
+    def but(
+        self, status: StoreStatus, n_memories: int, n_beside: int = 0, *, error: str | None = None
+    ) -> StoreReport:
         """Return the report with its result."""
-        return replace(self, status=status, n_memories=n_memories, error=error)
+        return replace(self, status=status, n_memories=n_memories, n_beside=n_beside, error=error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,18 +76,43 @@ class Request:
         kind: The right that it exercises.
         generated_us: Now, microseconds since 1970 UTC.
         version: Of this library.
-        notice: The operator's own statements: ``controller`` (name, contact, dpo) and ``art15``
-            (purposes, categories, retention, rights, complaint_authority, sources,
-            automated_decisions, transfers).
-        sinks: Where else events were sent, without content and under keyed hashes.
+        notice: The operator's own statements.
     """
 
     request_id: str
     kind: RequestType = RequestType.ACCESS
     generated_us: int
     version: str
-    notice: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    sinks: tuple[str, ...] = ()
+    notice: Notice = field(default_factory=Notice)
+
+
+class MatchedIdentifier(NamedTuple):
+    """An identifier by which data was found. A *tenant* of None: recorded without one."""
+
+    id: str
+    tenant: str | None = None
+
+
+class BundleSubject(NamedTuple):
+    """
+    The person whom a bundle is about.
+
+    Attributes:
+        ref: Their pseudonym in bundles: a keyed hash, the same in each of this log.
+        identifiers: By which they were found.
+    """
+
+    ref: str | None = None
+    identifiers: tuple[MatchedIdentifier, ...] = ()
+
+
+class Anchor(NamedTuple):
+    """A checkpoint of the log that was kept before: so many events, signed then, sent there."""
+
+    size: int
+    root: bytes
+    signed_us: int
+    sent_to: tuple[str, ...]
 
 
 class SealedEvent(NamedTuple):
@@ -126,6 +157,10 @@ class Evidence:
         hashes: The tree.
         sign: Signs a text with the log's key: returns a note.
         losses: What the log declares as lost.
+        signed_us: When the checkpoint was signed, microseconds since 1970 UTC.
+        anchors: The newest checkpoints before it.
+        retention_days: After which events are removed. 0: never.
+        deliveries: What writers noted of who received events.
     """
 
     origin: str
@@ -136,3 +171,7 @@ class Evidence:
     hashes: Hashes
     sign: Callable[[str], str]
     losses: tuple[DeclaredLoss, ...] = ()
+    signed_us: int = 0
+    anchors: tuple[Anchor, ...] = ()
+    retention_days: int = 0
+    deliveries: Deliveries = field(default_factory=Deliveries)

@@ -31,6 +31,7 @@ _WRITE = """
       content = excluded.content, updated = excluded.updated
 """
 _FORGET_ONE = "DELETE FROM memory WHERE store = ? AND collection = ? AND memory_id = ?"
+_TOLD = "DELETE FROM memory WHERE store = ? AND collection IN (?, '') AND memory_id = ?"
 _FORGET_ALL = """
     DELETE FROM memory WHERE store = :store AND (:collection = '' OR collection = :collection)
 """
@@ -77,6 +78,11 @@ class LoggedMemories:
         if not ids and deletes is not None and deletes.is_whole:
             store, collection, _ = _key(document, "")
             self._database.execute(_FORGET_ALL, {"store": store, "collection": collection})
+
+    def told(self, store: str, record: dict[str, Any]) -> None:
+        """Leave out what *store* itself has told, unless it is an earlier version."""
+        if record["is_current"]:
+            self._database.execute(_TOLD, (store, record["collection"] or "", record["id"]))
 
     def remembered(self, store: str) -> Iterator[dict[str, Any]]:
         """Yield the memories in *store*, as memories.jsonl has them."""

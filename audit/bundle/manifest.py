@@ -9,57 +9,73 @@ from hashlib import sha256
 from typing import Any
 
 from .archive import ArchiveMember
-from .contract import DeclaredLoss, Evidence, Request, StoreReport, StoreStatus
+from .contract import Anchor, DeclaredLoss, Evidence, Request, StoreReport
+from .facts import Facts
+from .notice import ART_15, CONTROLLER, SUBJECT
 from .statements import utc
 from .summary import Summary
 
-SPEC_VERSION = "1"
-_ART_15 = (
-    *("purposes", "categories", "recipients", "retention", "rights", "complaint_authority"),
-    *("sources", "automated_decisions", "transfers"),
-)
+SPEC_VERSION = "2"
 
 
-def manifest(
-    request: Request,
-    evidence: Evidence,
-    summary: Summary,
-    stores: Sequence[StoreReport],
-    files: Sequence[ArchiveMember],
-) -> bytes:
+def manifest(facts: Facts, files: Sequence[ArchiveMember]) -> bytes:
     """Return manifest.json."""
+    request, evidence, summary = facts.request, facts.evidence, facts.summary
     notice = request.notice
-    art15: dict[str, Any] = notice.get("art15") or {}
     document = {
         "spec_version": SPEC_VERSION,
         "request_id": request.request_id,
         "request_type": request.kind.value,
         "generated_at": utc(request.generated_us),
         "generator": {"name": "mnemoscope", "version": request.version},
-        "complete": all(each.status is StoreStatus.COMPLETE for each in stores),
-        "coverage": {"from": summary.all.first, "to": summary.all.last},
-        "counts": {
-            "events": summary.all.count,
-            "accesses": summary.accesses,
-            "memories": sum(each.n_memories for each in stores),
-            "withheld": summary.n_withheld,
-            "erased": summary.n_erased,
+        "subject": {
+            "ref": facts.subject.ref,
+            "identifiers_matched": [each._asdict() for each in facts.subject.identifiers],
+            **{name: notice.subject.get(name) for name in SUBJECT},
         },
-        "stores": [_store(each, summary) for each in stores],
+        "complete": not facts.incomplete,
+        "incomplete": facts.incomplete,
+        "coverage": {"from": summary.all.first, "to": summary.all.last},
+        "counts": facts.counts._asdict(),
+        "stores": [_store(each, summary) for each in facts.stores],
         "loss": [_loss(each) for each in evidence.losses],
-        "controller": notice.get("controller"),
-        "art15": {name: art15.get(name) for name in _ART_15}
-        | {"recipients": art15.get("recipients") or "see recipients.json"},
+        "controller": {name: notice.controller.get(name) for name in CONTROLLER},
+        "art15": _art15(facts),
         "log": {
             "origin": evidence.origin,
             "size": evidence.size,
             "root": base64.b64encode(evidence.root).decode(),
             "verifier_key": evidence.verifier_key,
+            "checkpoint_time": utc(evidence.signed_us),
+            "anchors": [_anchor(each) for each in evidence.anchors],
         },
         "erased_ranges": summary.erased,
         "files": [each._asdict() for each in files],
     }
     return json_page(document)
+
+
+def _art15(facts: Facts) -> dict[str, Any]:
+    """Return what the operator states, and else what the events and settings say."""
+    stated = facts.request.notice.art15
+    found = {
+        "purposes": sorted(filter(None, facts.summary.purposes)) or None,
+        "categories": facts.categories,
+        "recipients": "see recipients.json",
+        "retention": facts.retention,
+        "rights": "rectification, erasure, restriction, objection, complaint (Art. 16 to 21, 77)",
+        "sources": sorted(filter(None, facts.summary.sources)) or None,
+    }
+    return {name: stated.get(name) or found.get(name) for name in ART_15}
+
+
+def _anchor(anchor: Anchor) -> dict[str, Any]:
+    return {
+        "size": anchor.size,
+        "root": base64.b64encode(anchor.root).decode(),
+        "signed_at": utc(anchor.signed_us),
+        "sent_to": list(anchor.sent_to),
+    }
 
 
 def _loss(loss: DeclaredLoss) -> dict[str, Any]:
@@ -80,6 +96,7 @@ def _store(report: StoreReport, summary: Summary) -> dict[str, Any]:
         "kind": report.store,
         "status": report.status.value,
         "n_memories": report.n_memories,
+        "n_beside": report.n_beside,
         "n_events": events.count if events else 0,
         "error": report.error,
         "asked_at": None if report.asked_us is None else utc(report.asked_us),

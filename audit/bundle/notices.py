@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from .facts import Facts, table, text, when
+from .delivered import Recipient
+from .facts import Facts, joined, period, text, when
+from .notice import ART_15, CONTROLLER
 from .sentences import counted
 from .statements import utc
 from .summary import EventPeriod
@@ -16,28 +19,87 @@ _LOSSES_SHOWN = 20
 
 def recipients(facts: Facts) -> str:
     """Return who received data."""
-    summary = facts.summary
-    stores = [(name, "memory store", each) for name, each in summary.stores.items()]
-    models = [
-        (" ".join(name).strip(), "language model", each) for name, each in summary.models.items()
-    ]
-    sinks = [
-        (name, "monitoring: no content, a pseudonym for you", summary.all)
-        for name in facts.request.sinks
-    ]
-    rows = [
-        _recipient(facts.named(name), what, period)
-        for name, what, period in (*stores, *models, *sinks)
-    ]
-    body = (
-        table(["Recipient", "What", "First", "Last", "Times"], rows) if rows else "<p>Nobody.</p>"
+    items = [*_stores(facts), *_providers(facts), *_sinks(facts)]
+    unknown = _unknown(facts)
+    listed = f"<ul class=cards>{''.join(items)}</ul>" if items else ""
+    nobody = "" if items or unknown else "<p>Nobody.</p>"
+    stated = facts.request.notice.art15.get("recipients")
+    added = f"<p>The operator states: {text(stated)}</p>" if stated else ""
+    return (
+        "<h2 id=recipients>Who received data about you</h2><p>As it was recorded when it happened: "
+        f"not what should have happened.</p>{listed}{nobody}{unknown}{added}"
     )
-    return f"<h2 id=recipients>Who received data about you</h2>{body}"
 
 
-def _recipient(shown: str, what: str, period: EventPeriod) -> list[str]:
-    times = f"{period.count:,}"
-    return [shown, what, when(period.first), when(period.last), times]
+def _stores(facts: Facts) -> Iterator[str]:
+    for name, each in facts.summary.stores.items():
+        what = "Memory store. What was said or remembered, with personal details replaced."
+        yield _card(facts.named(name), what, each)
+
+
+def _providers(facts: Facts) -> Iterator[str]:
+    for name, each in facts.summary.models.items():
+        tokens = f"{each.input_tokens:,} tokens were sent, {each.output_tokens:,} came back."
+        what = f"Language model. What the agent put into its questions: {tokens}"
+        provider, model = map(escape, name)
+        yield _card(f"{model} ({provider})" if provider else model, what, each)
+
+
+def _sinks(facts: Facts) -> Iterator[str]:
+    for recipient, each in facts.summary.sinks.items():
+        yield _card(_sink(recipient), _received(recipient), each)
+    for recipient, each in facts.summary.perhaps.items():
+        what = f"{_received(recipient)} Some of these events; which of them is not known."
+        yield _card(_sink(recipient), what, each)
+
+
+def _sink(recipient: Recipient) -> str:
+    kind = f" ({escape(recipient.kind)})" if recipient.kind else ""
+    return f"{escape(_SINKS.get(recipient.sink, recipient.sink))}{kind}"
+
+
+_SINKS = {
+    "otlp": "Monitoring by OpenTelemetry",
+    "prometheus": "Metrics",
+    "logs": "Log",
+    "langsmith": "LangSmith",
+}
+
+
+def _received(recipient: Recipient) -> str:
+    if recipient.content is None:
+        return "Monitoring. What it passes on is not recorded."
+    if not recipient.is_about_people:
+        return "Sums and durations, in which nobody is named and nothing is quoted."
+    what = "that something happened, when, and how long it took"
+    said = (
+        f"What was said, with personal details replaced, and {what}"
+        if recipient.content
+        else f"{what.capitalize()}; nothing of what was said"
+    )
+    whom = "under a pseudonym for you" if recipient.subject == "keyed hash" else "without a name"
+    return f"{said}, {whom}{_PARTS.get(recipient.part or '', '')}."
+
+
+_PARTS = {"abnormal": ", and only where something went wrong", "sampled": ", or a sample of it"}
+
+
+def _card(shown: str, what: str, each: EventPeriod) -> str:
+    times = counted(each.count, "event", "events")
+    when_ = period(each.first, each.last)
+    return f"<li><b>{shown}</b><div>{escape(what)}</div><div class=soft>{times}, {when_}</div></li>"
+
+
+def _unknown(facts: Facts) -> str:
+    unknown = facts.summary.cannot_tell
+    if not unknown.count:
+        return ""
+    return (
+        f"<p class='verdict lacking'><b>Cannot tell</b> for "
+        f"{counted(unknown.count, 'event', 'events')} ({period(unknown.first, unknown.last)}) "
+        "whether monitoring or logs received them: the program that recorded them has not noted "
+        "it. It still runs, ended abruptly, or is of an older version.</p>"
+    )
 
 
 def withheld(facts: Facts) -> str:
@@ -45,18 +107,23 @@ def withheld(facts: Facts) -> str:
     items = [*_redacted(facts.summary.redactions), *_hidden(facts), *_lost(facts)]
     listed = "".join(f"<li>{item}</li>" for item in items)
     body = f"<ul>{listed}</ul>" if items else "<p>Nothing.</p>"
-    return f"<h2 id=withheld>What is not shown</h2>{body}"
+    return f"<h2 id=withheld>What was removed or is not shown, and why</h2>{body}"
 
 
 def _redacted(redactions: Counter[str]) -> list[str]:
     if not redactions:
         return []
-    kinds = ", ".join(f"{escape(name)} ({count:,})" for name, count in redactions.most_common(12))
+    common = redactions.most_common(12)
+    kinds = ", ".join(f"{escape(_entity(name))} ({count:,})" for name, count in common)
     item = (
         f"Before anything was stored, personal details were replaced by their kind: {kinds}. What "
         "was replaced is not kept here."
     )
     return [item]
+
+
+def _entity(name: str) -> str:
+    return name.replace("_", " ").lower()
 
 
 def _hidden(facts: Facts) -> list[str]:
@@ -84,42 +151,66 @@ def _lost(facts: Facts) -> list[str]:
 
 
 def rights(facts: Facts) -> str:
-    """Return what the customer may ask for, and of whom."""
+    """Return what the customer may ask for, of whom, and how to complain."""
     notice = facts.request.notice
-    art15: dict[str, Any] = notice.get("art15") or {}
-    controller: dict[str, Any] = notice.get("controller") or {}
-    rows = [[escape(_NAMES.get(key, key)), text(_joined(value))] for key, value in art15.items()]
-    rows += [[escape(key.capitalize()), text(value)] for key, value in controller.items()]
-    stated = (
-        table(["", ""], rows)
-        if rows
-        else (
-            "<p class=soft>The operator has not added its name, its purposes or its contacts.</p>"
-        )
+    controller, art15 = notice.controller, notice.art15
+    contact = text(controller.get("contact")) if controller.get("contact") else _NOT_STATED
+    authority = art15.get("complaint_authority")
+    complain = text(authority) if authority else f"a data protection authority ({_NOT_STATED})"
+    rows = [(_NAMES[f"controller.{name}"], controller.get(name)) for name in CONTROLLER]
+    rows += [(_NAMES[f"art15.{name}"], value) for name, value in _art15(facts).items()]
+    listed = "".join(
+        f"<dt>{name}</dt><dd>{text(value) if value else _NOT_STATED}</dd>" for name, value in rows
     )
     return (
-        "<h2 id=rights>Your rights</h2><p>You may have wrong entries corrected and all of them "
-        "erased, may have their use restricted, may object to it, and may complain to a data "
-        f"protection authority (GDPR Art. 15 to 21 and 77).</p>{stated}"
+        "<h2 id=rights>Your rights</h2><p>You may have wrong entries corrected, have all of them "
+        "erased, have their use restricted, and object to it (GDPR Art. 16 to 21). Write to: "
+        f"<b>{contact}</b>, and name request <code>{escape(facts.request.request_id)}</code>.</p>"
+        f"<p>If you are not content with the answer you may complain (Art. 77) to {complain}.</p>"
+        f"<dl>{listed}</dl>"
     )
 
 
+_NOT_STATED = "<span class=soft>not stated by the operator</span>"
+
+
+def _art15(facts: Facts) -> dict[str, Any]:
+    """Return what the operator states, or else what the events and settings say."""
+    stated = facts.request.notice.art15
+    found = {
+        "purposes": sorted(filter(None, facts.summary.purposes)),
+        "categories": facts.categories,
+        "retention": facts.retention,
+        "sources": [_SOURCES[each] for each in _SOURCES if facts.summary.sources[each]],
+    }
+    shown = (name for name in ART_15 if name not in {"recipients", "rights"})
+    return {name: stated.get(name) or found.get(name) for name in shown}
+
+
+_SOURCES = {
+    "user_message": "what you said",
+    "agent": "what agents wrote",
+    "tool": "other systems that agents asked",
+}
+
 _NAMES = {
-    "purposes": "Purposes",
-    "categories": "Kinds of data",
-    "recipients": "Recipients",
-    "retention": "Kept for",
-    "rights": "Rights",
-    "complaint_authority": "Authority for complaints",
-    "sources": "Sources",
-    "automated_decisions": "Automated decisions",
-    "transfers": "Transfers abroad",
+    "controller.name": "Who is responsible",
+    "controller.contact": "Contact",
+    "controller.dpo": "Data protection officer",
+    "art15.purposes": "Purposes",
+    "art15.legal_bases": "Legal bases",
+    "art15.categories": "Kinds of data",
+    "art15.retention": "Kept for",
+    "art15.complaint_authority": "Authority for complaints",
+    "art15.sources": "Sources",
+    "art15.automated_decisions": "Automated decisions",
+    "art15.transfers": "Transfers abroad",
 }
 
 
-def _joined(value: Any) -> Any:
-    kind = value.__class__
-    return ", ".join(map(str, value)) if kind is list else value
+def not_stated(names: Sequence[str]) -> str:
+    """Return what is missing, as a person says it."""
+    return joined([_NAMES[each].lower() for each in names])
 
 
 def checking(facts: Facts) -> str:
@@ -131,8 +222,9 @@ def checking(facts: Facts) -> str:
         "nothing can be changed, moved or taken out without changing the fingerprint of the whole. "
         "This file holds the proofs. With Python on your computer, and nothing else, run</p>"
         "<pre><code>python3 verify.py</code></pre>"
-        "<p>in the folder into which you unpacked it. It should say <code>OK</code> and this key, "
-        "which you can compare with the one that the operator has published:</p>"
+        "<p>in the folder into which you unpacked it. It should say <code>OK</code>, or what this "
+        "page says to be missing, and this key, which you can compare with the one that the "
+        "operator has published:</p>"
         f"<pre><code>{escape(evidence.verifier_key)}</code></pre>"
         "<p class=soft>It proves that what is here is what was recorded, and in which order. It "
         "cannot prove that nothing was left out.</p>"
@@ -159,5 +251,5 @@ _FILES = {
 def contents(facts: Facts) -> str:
     """Return what the files are."""
     there = (name for name in _FILES if facts.is_access or name != "accesses.csv")
-    rows = [[f"<code>{name}</code>", _FILES[name]] for name in there]
-    return f"<h2 id=files>The files</h2>{table(['File', 'What it holds'], rows)}"
+    rows = "".join(f"<dt><code>{name}</code></dt><dd>{_FILES[name]}</dd>" for name in there)
+    return f"<h2 id=files>The files</h2><dl>{rows}</dl>"

@@ -1,4 +1,4 @@
-// Filters the timeline. Without it, the page shows everything.
+// Filters the entries of conversations. Without it, the page shows everything.
 (function () {
   "use strict";
   var box = document.getElementById("filter");
@@ -15,8 +15,9 @@
       item.hidden = !fits;
       shown += fits ? 1 : 0;
     });
-    document.querySelectorAll("section.of-day").forEach(function (day) {
-      day.hidden = !day.querySelector("li:not([hidden])");
+    var all = !wanted && !kind.value;
+    document.querySelectorAll("section.conversation").forEach(function (each) {
+      each.hidden = !all && !each.querySelector(".timeline > li:not([hidden])");
     });
     said.textContent = shown + " of " + items.length;
   }

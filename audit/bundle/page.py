@@ -14,8 +14,8 @@ from html import escape
 from importlib.resources import files
 
 from . import notices, sections
-from .contract import RequestType, StoreReport, StoreStatus
-from .facts import Facts, short_day_of, when
+from .contract import RequestType
+from .facts import Facts, day_of, joined, when, why
 from .statements import utc
 
 _TITLES = {
@@ -24,15 +24,14 @@ _TITLES = {
 }
 _LINKS = {
     "remembered": "Remembered now",
-    "accesses": "Who looked",
-    "timeline": "What was done",
-    "recipients": "Recipients",
-    "withheld": "Not shown",
+    "used": "When it was used",
+    "recipients": "Who received it",
+    "withheld": "Removed or not shown",
     "rights": "Your rights",
     "checking": "Check it",
     "files": "Files",
 }
-_OF_ACCESS = frozenset({"accesses", "recipients"})
+_OF_ACCESS = frozenset({"used", "recipients"})
 
 
 def first_page(facts: Facts) -> str:
@@ -53,8 +52,7 @@ def first_page(facts: Facts) -> str:
 def _body(facts: Facts) -> str:
     parts = {
         "remembered": sections.remembered,
-        "accesses": sections.accesses,
-        "timeline": sections.timeline,
+        "used": sections.used,
         "recipients": notices.recipients,
         "withheld": notices.withheld,
         "rights": notices.rights,
@@ -75,54 +73,60 @@ def _opening(facts: Facts) -> str:
         if _is_shown(name, facts)
     )
     return (
-        f"<p class=soft>Request <code>{escape(facts.request.request_id)}</code>, answered "
-        f"{when(utc(facts.request.generated_us))} UTC</p>{_verdict(facts)}{_figures(facts)}"
-        f"<nav aria-label=Contents><ol>{links}</ol></nav>"
+        f"{_about(facts)}<p class=soft>Request <code>{escape(facts.request.request_id)}</code>, "
+        f"answered {when(utc(facts.request.generated_us))} UTC</p>{_verdict(facts)}"
+        f"{_figures(facts)}<nav aria-label=Contents><ol>{links}</ol></nav>"
     )
 
 
+def _about(facts: Facts) -> str:
+    names = [
+        f"<b>{escape(each.id)}</b>" + (f" of {escape(each.tenant)}" if each.tenant else "")
+        for each in facts.subject.identifiers
+    ]
+    if not names:
+        return ""
+    controller = facts.request.notice.controller.get("name")
+    by = f", by {escape(str(controller))}" if controller else ""
+    return f"<p class=about>About {joined(names)}{by}</p>"
+
+
 def _verdict(facts: Facts) -> str:
-    if not (facts.summary.all.count or facts.n_memories or facts.lacking):
+    if facts.holds_nothing and not facts.lacking:
         return (
             "<p class=verdict><b>No data is held about you.</b> The log of the agents names you "
             "nowhere, and no store that was asked holds anything in your name.</p>"
         )
-    if not facts.lacking:
+    if not facts.incomplete:
         return (
             "<p class=verdict><b>This answer is complete.</b> Every store that ever held something "
             "about you was asked, and told everything.</p>"
         )
-    items = "".join(f"<li>{facts.named(each.name)}: {_why(each)}</li>" for each in facts.lacking)
+    items = [f"{facts.named(each.name)}: it {escape(why(each))}" for each in facts.lacking]
+    if items:
+        items[-1] += ". What the log knows is listed instead"
+    if facts.not_stated:
+        items.append(f"the operator has not stated: {notices.not_stated(facts.not_stated)}")
+    listed = "".join(f"<li>{each}</li>" for each in items)
     return (
-        "<div class='verdict lacking'><b>This answer is not complete.</b> Some stores did not tell "
-        f"everything; what the log knows of them is listed instead.<ul>{items}</ul></div>"
+        "<div class='verdict lacking'><b>Incomplete:</b> this answer does not tell everything."
+        f"<ul>{listed}</ul></div>"
     )
 
 
-def _why(report: StoreReport) -> str:
-    reasons = {
-        StoreStatus.PARTIAL: "it failed before it had told everything",
-        StoreStatus.FAILED: "it could not be read",
-        StoreStatus.NOT_ASKED: "it was not asked",
-    }
-    error = f" ({escape(report.error)})" if report.error else ""
-    return f"{reasons[report.status]}{error}"
-
-
 def _figures(facts: Facts) -> str:
-    summary = facts.summary
-    looked = facts.latest.n_accesses
+    counts = facts.counts
     figures = [
-        (facts.n_memories, "remembered now"),
-        (looked, "time looked up" if looked == 1 else "times looked up"),
-        (summary.by_class["remember"], "written"),
-        (summary.by_class["forget"], "deleted"),
+        (counts.memories, "remembered now"),
+        (counts.accesses, "time looked up" if counts.accesses == 1 else "times looked up"),
+        (counts.written, "time written" if counts.written == 1 else "times written"),
+        (counts.deleted, "time deleted" if counts.deleted == 1 else "times deleted"),
     ]
     if not facts.is_access:
         figures = figures[::2]
     items = "".join(f"<li><b>{number:,}</b>{what}</li>" for number, what in figures)
-    if summary.all.first:
-        items += f"<li><b>{short_day_of(summary.all.first)}</b>first recorded</li>"
+    if facts.summary.all.first:
+        items += f"<li><b>{day_of(facts.summary.all.first)}</b>first recorded</li>"
     return f"<ul class=figures>{items}</ul>"
 
 

@@ -1,76 +1,62 @@
-"""The sections of the first page on memories, accesses and events."""
+"""The sections of the first page on memories and their use."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from html import escape
-from itertools import groupby
 from typing import Any
 
 from .contract import StoreReport, StoreStatus
-from .facts import Facts, day_of, table, text, time_of, when
+from .conversations import Conversation
+from .facts import Facts, day_of, joined, period, short_day_of, time_of, when, why
 from .reading import marked, readable
-from .sentences import KINDS, counted, sentence
+from .sentences import KINDS, counted, sentence, story, totals
 from .statements import utc
 
-_SEEN, _SHORT = 3, 90
-"""How many entries are shown of what was seen, and how many letters of each."""
-
-_STATUSES = {
-    StoreStatus.COMPLETE: "answered in full",
-    StoreStatus.PARTIAL: "answered in part",
-    StoreStatus.FAILED: "did not answer",
-    StoreStatus.NOT_ASKED: "was not asked",
-}
+_SEEN, _SHORT, _LONG = 3, 160, 1_200
+"""Entries that are shown of what was seen, and letters of each; letters of a memory."""
 
 
 def remembered(facts: Facts) -> str:
     """Return what each store holds now."""
-    intro = "<p>What the agents can recall about you at this moment, store by store.</p>"
+    intro = "<p>What the agents can recall about you at this moment.</p>"
     if not facts.stores:
         intro = "<p>Nothing: no store is known to hold anything about you.</p>"
     parts = "".join(_store(each, facts) for each in facts.stores)
-    return f"<h2 id=remembered>What is remembered now</h2>{intro}{parts}"
+    return f"<h2 id=remembered>What is remembered about you now</h2>{intro}{parts}"
 
 
 def _store(report: StoreReport, facts: Facts) -> str:
-    latest = facts.latest
-    found, shown = latest.found.get(report.name, 0), latest.memories.get(report.name, [])
-    lines = [
-        f"<h3>{facts.named(report.name)}: {counted(found, 'entry', 'entries')}</h3>",
+    shown = facts.latest.memories.get(report.name, [])
+    listed = "".join(map(_memory, shown))
+    parts = [
+        f"<h3>{facts.named(report.name)}: {counted(report.n_memories, 'entry', 'entries')}</h3>",
         f"<p class=soft>{_state(report)}</p>",
+        f"<ul class=memories>{listed}</ul>" if listed else "",
+        *_more(report.n_memories - len(shown), report.n_beside),
     ]
-    if shown:
-        lines.append(table(["What", "Since", "Last changed"], map(_memory, shown)))
-    lines += _more(found - len(shown), latest.beside.get(report.name, 0))
-    return "".join(lines)
+    return "".join(parts)
 
 
 def _state(report: StoreReport) -> str:
-    error = f" ({escape(report.error)})" if report.error else ""
     if report.status is StoreStatus.COMPLETE:
-        return f"The store {_STATUSES[report.status]}, {when(utc(report.asked_us or 0))}."
-    last = (
-        "What the log of the agents last knew to be there is listed." if report.n_memories else ""
-    )
-    return f"The store {_STATUSES[report.status]}{error}. {last}"
+        return f"The store answered in full, {when(utc(report.asked_us or 0))}."
+    last = " What the log last knew to be there is listed." if report.n_memories else ""
+    return f"The store {escape(why(report))}.{last}"
 
 
-def _memory(record: dict[str, Any]) -> list[str]:
-    place = f"<div class=soft>{marked(record['collection'])}</div>" if record["collection"] else ""
-    content = marked(readable(record["content"])) or text(record["id"])
-    since, changed = when(record["created"]), when(record["updated"])
-    last = "" if changed in {"", since} else changed
-    return [f"<td class=text>{content}{place}</td>", _moment(since), _moment(last)]
-
-
-def _moment(html: str) -> str:
-    return f"<td class=time>{html or '<span class=soft>unchanged</span>'}</td>"
+def _memory(record: dict[str, Any]) -> str:
+    content = readable(record["content"])
+    if len(content) > _LONG:
+        content = f"{content[:_LONG]}…"
+    shown = marked(content) or "<span class=soft>no text</span>"
+    return f"<li><div class=text>{shown}</div><div class=soft>{marked(story(record))}</div></li>\n"
 
 
 def _more(hidden: int, beside: int) -> Iterator[str]:
-    if hidden:
+    if hidden > 0:
         yield f"<p class=soft>{hidden:,} more are in <code>memories.jsonl</code>.</p>"
     if beside:
         records = counted(beside, "record", "records")
@@ -78,67 +64,6 @@ def _more(hidden: int, beside: int) -> Iterator[str]:
             f"<p class=soft>Beside these the store keeps {records} of earlier versions or "
             "messages, which are in <code>memories.jsonl</code>.</p>"
         )
-
-
-def accesses(facts: Facts) -> str:
-    """Return who looked, when and why."""
-    latest = facts.latest
-    if not latest.accesses:
-        return "<h2 id=accesses>Who looked, when and why</h2><p>Nobody did.</p>"
-    intro = (
-        f"<p>Each time an agent looked up what is remembered about you: {latest.n_accesses:,} in "
-        "all, the latest first. “Seen” is what it was shown, in its present wording, the best "
-        "match first.</p>"
-    )
-    rows = (_access(each, latest.texts) for each in reversed(latest.accesses))
-    listed = table(["When", "Why", "Who", "Seen"], rows)
-    note = _newest(len(latest.accesses), latest.n_accesses, "accesses.csv")
-    return f"<h2 id=accesses>Who looked, when and why</h2>{intro}{note}{listed}"
-
-
-def _access(document: dict[str, Any], texts: dict[str, str]) -> list[str]:
-    moment = f"<td class=time>{when(document['occurred_at'])}</td>"
-    agent = f"{text(document['agent'])}<div class=soft>{escape(document['store'])}</div>"
-    return [moment, text(document["purpose"]), agent, _seen(document, texts)]
-
-
-def _seen(document: dict[str, Any], texts: dict[str, str]) -> str:
-    if document["withheld"] is not None:
-        return "<span class=soft>not shown: see below</span>"
-    if document["class"] == "resume":
-        return "the conversation so far"
-    memories = document["memories"]
-    if not memories:
-        return f"{counted(document['hits'], 'entry', 'entries')}" if document["hits"] else "nothing"
-    shown = memories[:_SEEN]
-    seen = "".join(f"<li value={each['rank']}>{_short(each, texts)}</li>" for each in shown)
-    hidden = len(memories) - _SEEN
-    return f"<ol class=seen>{seen}</ol>" + (f"and {hidden:,} more" if hidden > 0 else "")
-
-
-def _short(memory: dict[str, Any], texts: dict[str, str]) -> str:
-    memory_id = str(memory["memory_id"])
-    known = texts.get(memory_id)
-    shown = textwrap.shorten(known or memory_id, _SHORT, placeholder="…")
-    return marked(shown) if known else f"<code>{escape(shown)}</code>"
-
-
-def timeline(facts: Facts) -> str:
-    """Return what was done, the newest first, by day."""
-    latest = facts.latest
-    if not latest.events:
-        return "<h2 id=timeline>What was done, and when</h2><p>Nothing is recorded.</p>"
-    left_out = (
-        f" {counted(latest.left_out, 'step', 'steps')} inside these, or that touched no memory, "
-        "are left out here; they are in <code>events.jsonl</code>."
-        if latest.left_out
-        else ""
-    )
-    intro = f"<p>What the agents did with what is remembered about you.{left_out}</p>"
-    note = _newest(len(latest.events), latest.n_events, "events.jsonl")
-    days = groupby(reversed(latest.events), key=lambda each: day_of(each["occurred_at"]))
-    listed = "".join(_day(day, documents) for day, documents in days)
-    return f"<h2 id=timeline>What was done, and when</h2>{intro}{note}{_FILTER}{listed}"
 
 
 _OPTIONS = "".join(f"<option value={kind}>{name}</option>" for kind, name in KINDS.items())
@@ -149,42 +74,110 @@ _FILTER = (
 )
 
 
-def _day(day: str, documents: Iterable[dict[str, Any]]) -> str:
-    items = "".join(_event(each) for each in documents)
-    return (
-        f"<section class=of-day><h3 class=day>{escape(day)}</h3><ol class=timeline>{items}</ol>"
-        "</section>\n"
+def used(facts: Facts) -> str:
+    """Return what was done with the memories, by conversation, the newest first."""
+    conversations = facts.conversations
+    heading = "<h2 id=used>When it was used, for what, by which agent</h2>"
+    latest = conversations.latest()
+    if not latest:
+        return f"{heading}<p>Nothing is recorded.</p>"
+    counts = facts.counts
+    intro = (
+        f"<p>{counted(counts.events, 'event is', 'events are')} recorded about you: agents looked "
+        f"up what is remembered {counted(counts.accesses, 'time', 'times')}, were given something "
+        f"to remember {counted(counts.written, 'time', 'times')} and deleted something "
+        f"{counted(counts.deleted, 'time', 'times')}. The newest conversation is the first.</p>"
     )
+    listed = "".join(_conversation(each, facts) for each in latest)
+    return f"{heading}{intro}{_note(facts)}{_FILTER}{listed}"
 
 
-def _event(document: dict[str, Any]) -> str:
-    kind, said = sentence(document)
-    is_state = document["class"] == "checkpoint"
-    content = "" if is_state else marked(readable(document["content"]))
-    quote = f"<blockquote>{content}</blockquote>" if content else ""
-    return (
-        f"<li data-kind={kind}><span class='time soft'>{escape(time_of(document['occurred_at']))}"
-        f"</span><span class='badge {kind}'>{KINDS[kind]}</span><div>{escape(said)}{quote}"
-        f"<div class=soft>{_circumstances(document)}</div></div></li>\n"
-    )
-
-
-def _circumstances(document: dict[str, Any]) -> str:
-    usage: dict[str, Any] = document["usage"] or {}
-    known: list[tuple[str, Any]] = [
-        ("why", document["purpose"]),
-        ("in", None if usage else document["store"]),
-        ("model", usage.get("model")),
-        ("part", document["feature"]),
-        ("event", document["seq"]),
-    ]
-    return " · ".join(f"{name}: {escape(str(value))}" for name, value in known if value is not None)
-
-
-def _newest(shown: int, total: int, file: str) -> str:
-    if shown >= total:
+def _note(facts: Facts) -> str:
+    hidden, left_out = facts.conversations.n_hidden, facts.conversations.left_out
+    notes: list[str] = []
+    if hidden:
+        shown = counted(hidden, "earlier conversation is", "earlier conversations are")
+        notes.append(f"{shown} not on this page.")
+    if left_out:
+        steps = counted(left_out, "step is", "steps are")
+        notes.append(f"{steps} left out that were part of another, or touched no memory.")
+    if not notes:
         return ""
+    return f"<p class=soft>{' '.join(notes)} All events are in <code>events.jsonl</code>.</p>"
+
+
+def _conversation(conversation: Conversation, facts: Facts) -> str:
+    kind = "" if conversation.is_named else ", outside of conversations"
+    hidden = conversation.n_entries - len(conversation.entries)
+    more = f"<p class=soft>{hidden:,} earlier ones are not on this page.</p>" if hidden else ""
+    is_long = day_of(conversation.first) != day_of(conversation.last)
+    entries = "".join(_entry(each, facts, with_day=is_long) for each in conversation.entries)
+    listed = f"<ol class=timeline>{entries}</ol>" if entries else ""
     return (
-        f"<p class=verdict>This page shows the newest {shown:,} of {total:,}. All of them are in "
-        f"<code>{file}</code>.</p>"
+        f"<section class=conversation><h3>{period(conversation.first, conversation.last)}{kind}"
+        f"</h3><p>{_participants(conversation)}{escape(totals(conversation.counts))}"
+        f"{_models(conversation)}</p>{more}{listed}</section>\n"
     )
+
+
+def _participants(conversation: Conversation) -> str:
+    agents = [f"“{each}”" for each in conversation.agents]
+    purposes = list(conversation.purposes)
+    who = f"Agent{'s' if len(agents) > 1 else ''}: {joined(agents)}. " if agents else ""
+    why_ = f"Purpose: {joined(purposes)}. " if purposes else "No purpose was given. "
+    return marked(who + why_)
+
+
+def _models(conversation: Conversation) -> str:
+    models = [escape(each) for each in conversation.models]
+    return f" Model: {joined(models)}." if models else ""
+
+
+def _entry(document: dict[str, Any], facts: Facts, *, with_day: bool) -> str:
+    kind, said = sentence(document)
+    moment = document["occurred_at"]
+    time = f"{short_day_of(moment)}, {time_of(moment)}" if with_day else time_of(moment)
+    content = marked(readable(_quoted(document)))
+    quote = f"<blockquote>{content}</blockquote>" if content else ""
+    place = "" if kind == "model" else f"<div class=soft>{facts.named(document['store'])}</div>"
+    return (
+        f"<li data-kind={kind}><span class='time soft'>{escape(time)}"
+        f"</span><span class='badge {kind}'>{KINDS[kind]}</span><div class=what>{marked(said)}"
+        f"{quote}{_seen(document, facts.latest.texts)}{place}</div></li>\n"
+    )
+
+
+_ADDRESSES = frozenset({"key", "namespace", "collection", "collection_name", "channels"})
+"""Fields that say where to look, and nothing to a person."""
+
+
+def _quoted(document: dict[str, Any]) -> Any:
+    """Return the content of an event without what only says where."""
+    content = document["content"]
+    if content.__class__ is dict and document["class"] != "remember":
+        return {name: each for name, each in content.items() if name not in _ADDRESSES}
+    return None if document["class"] == "checkpoint" else content
+
+
+def _seen(document: dict[str, Any], texts: dict[str, str]) -> str:
+    """Return what an agent was shown, in its present wording."""
+    if document["withheld"] == "third_party":
+        return "<div class=soft>What was found is somebody else's, and is not shown.</div>"
+    if document["class"] != "recall" or not document["memories"]:
+        return ""
+    ids = Counter(str(each["memory_id"]) for each in document["memories"])
+    known = [texts[each] for each in ids if each in texts]
+    shown = "".join(
+        f"<li>{marked(textwrap.shorten(each, _SHORT, placeholder='…'))}</li>"
+        for each in known[:_SEEN]
+    )
+    further = len(ids) - min(len(known), _SEEN)
+    also = "" if not further else _further(further, known)
+    return f"<div class=seen>It was shown:<ul>{shown}{also}</ul></div>"
+
+
+def _further(count: int, known: list[str]) -> str:
+    if len(known) > _SEEN:
+        return f"<li class=soft>and {counted(count, 'other entry', 'other entries')}</li>"
+    what = "entry that is" if count == 1 else "entries that are"
+    return f"<li class=soft>{count:,} {what} not listed above</li>"

@@ -1,8 +1,11 @@
-"""An event as a sentence that the customer understands."""
+"""Events and memories as sentences that the customer understands."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from .facts import day_of, joined
+from .provenance import THREAD
 
 
 class Sentence(NamedTuple):
@@ -22,7 +25,7 @@ class Sentence(NamedTuple):
 KINDS = {
     "read": "Looked up",
     "written": "Remembered",
-    "forgotten": "Forgotten",
+    "forgotten": "Deleted",
     "conversation": "Conversation",
     "model": "Model",
     "other": "Other",
@@ -42,7 +45,7 @@ _WENT_WELL = {
     "remember": "was given something to remember",
     "forget": "deleted something that was remembered",
     "resume": "picked up the conversation where it was left",
-    "checkpoint": "saved the state of the conversation",
+    "checkpoint": "saved the conversation",
     "model": "asked a language model",
 }
 
@@ -62,6 +65,15 @@ _LATER = {
     "lost": "it was not written",
 }
 
+_TOTALS = {
+    "recall": ("looked up once", "looked up {} times"),
+    "remember": ("remembered something once", "remembered something {} times"),
+    "forget": ("deleted something once", "deleted something {} times"),
+    "resume": ("the conversation was picked up once", "the conversation was picked up {} times"),
+    "checkpoint": ("the conversation was saved once", "the conversation was saved {} times"),
+    "model": ("a language model was asked once", "a language model was asked {} times"),
+}
+
 
 def sentence(document: dict[str, Any]) -> Sentence:
     """Return what to show of one event, as events.jsonl has it, with how many *times* in a row."""
@@ -69,12 +81,13 @@ def sentence(document: dict[str, Any]) -> Sentence:
     done = _WENT_WELL.get(op_class, document["operation"])
     times = document["times"]
     often = f" {times:,} times" if times > 1 else ""
-    text = f"{_agent(document)} {done}{often}{_ending(document)}."
+    text = f"{agent(document['agent'])} {done}{often}{_ending(document)}."
     return Sentence(_KIND_OF.get(op_class, "other"), text)
 
 
-def _agent(document: dict[str, Any]) -> str:
-    return f"The agent “{document['agent']}”" if document["agent"] else "The agent"
+def agent(name: str | None) -> str:
+    """Return an agent as the beginning of a sentence."""
+    return f"The agent “{name}”" if name else "An agent"
 
 
 def _ending(document: dict[str, Any]) -> str:
@@ -90,6 +103,63 @@ def _ending(document: dict[str, Any]) -> str:
     if document["status"] == "empty" or hits == 0:
         return ", and found nothing"
     return "" if hits is None else f", and found {counted(hits, 'entry', 'entries')}"
+
+
+def totals(counts: dict[str, int]) -> str:
+    """Return what was done in a conversation, as one sentence."""
+    done = [
+        one if counts[name] == 1 else many.format(f"{counts[name]:,}")
+        for name, (one, many) in _TOTALS.items()
+        if counts.get(name)
+    ]
+    return f"{joined(done).capitalize()}." if done else ""
+
+
+def story(record: dict[str, Any]) -> str:
+    """Return where a memory came from, and how often it was used."""
+    if record["kind"] == THREAD:
+        return " ".join(filter(None, ("A conversation, as it was last saved.", _changed(record))))
+    return " ".join(each for each in (_came_from(record), _changed(record), _used(record)) if each)
+
+
+def _came_from(record: dict[str, Any]) -> str:
+    came_from = record["came_from"]
+    if came_from is None:
+        since = day_of(record["created"])
+        kept = f"Kept since {since}. " if since else ""
+        return f"{kept}Where it came from is not recorded."
+    who, day = agent(came_from["agent"]), day_of(came_from["occurred_at"])
+    purpose = f" (purpose: {came_from['purpose']})" if came_from["purpose"] else ""
+    return f"{_origin(record['origin'], came_from['kind'], who, day)}{purpose}."
+
+
+def _origin(origin: str | None, kind: str | None, who: str, day: str) -> str:
+    if origin == "provided":
+        return f"You said this on {day}, and {_inside(who)} noted it"
+    if origin == "inferred" and kind == "user_message":
+        return f"{who} worked this out from what you said on {day}"
+    if origin == "inferred":
+        return f"{who} wrote this on {day}, in its own words"
+    if origin == "observed":
+        return f"{who} took this from another system on {day}"
+    return f"{who} stored this on {day}; who said it is not recorded"
+
+
+def _inside(who: str) -> str:
+    return who[:1].lower() + who[1:]
+
+
+def _changed(record: dict[str, Any]) -> str:
+    changed = day_of(record["updated"])
+    return f"Last changed on {changed}." if changed not in {"", day_of(record["created"])} else ""
+
+
+def _used(record: dict[str, Any]) -> str:
+    used = record["used"]
+    if not used["times"]:
+        return "Not looked up since." if record["came_from"] else ""
+    often = "once" if used["times"] == 1 else f"{used['times']:,} times, last"
+    return f"Looked up {often} on {day_of(used['last'])}."
 
 
 def counted(number: int, one: str, many: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ...telemetry.event.subject import Subject
 from ..database.database import marks
 from ..database.errors import SubjectConflictError
 from ..log import AuditLog
@@ -15,14 +16,25 @@ from ..proof.note import checkpoint_text
 from ..queries import reading
 from ..record.rows import StoredEvent
 from ..record.writer_events import ENDED, is_durable
+from ..sink.deliveries import DELIVERED
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from ..store.whose import Person, person_of
 from ..store.writer import signer_of
-from .contract import DeclaredLoss, Evidence, SealedEvent
+from .contract import (
+    Anchor,
+    BundleSubject,
+    DeclaredLoss,
+    Evidence,
+    MatchedIdentifier,
+    SealedEvent,
+)
+from .delivered import Deliveries
 
 GAP = "audit.gap"
 _KILLED = "at most: a process was killed"
+_PURPOSE = "export"
+_MOST_ANCHORS = 5
 
 
 class Source(NamedTuple):
@@ -30,11 +42,13 @@ class Source(NamedTuple):
     One customer in the log, at one moment.
 
     Attributes:
+        subject: Who it is.
         evidence: The log.
         history: The customer's events, oldest first. Streams.
         expected: About how many there are.
     """
 
+    subject: BundleSubject
     evidence: Evidence
     history: Iterator[SealedEvent]
     expected: int
@@ -64,7 +78,15 @@ def source(log: AuditLog, customer: str | Person, tenant: str | None = None) -> 
         uids = list(person.uids)
         found = reading.found_of(snapshot, uids, person.tenants)
         evidence = evidence_of(snapshot, log)
-        yield Source(evidence, map(_sealed, found), _count(snapshot, snapshot.family(uids)))
+        expected = _count(snapshot, snapshot.family(uids))
+        yield Source(_subject(log, person), evidence, map(_sealed, found), expected)
+
+
+def _subject(log: AuditLog, person: Person) -> BundleSubject:
+    first = person.identities[0]
+    ref = Subject(first.customer, tenant=first.tenant, keys=log.ring.current).hashed(_PURPOSE)
+    matched = (MatchedIdentifier(each.customer, each.tenant or None) for each in person.identities)
+    return BundleSubject(ref, tuple(matched))
 
 
 def _sealed(found: StoredEvent) -> SealedEvent:
@@ -86,6 +108,31 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
         hashes=StoredHashes(snapshot),
         sign=signer.sign,
         losses=tuple(losses(snapshot)),
+        signed_us=log.now_us(),
+        anchors=_anchors(snapshot),
+        retention_days=log.retention_days,
+        deliveries=Deliveries(_notes(snapshot)),
+    )
+
+
+def _notes(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    found = snapshot.stream(
+        "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq",
+        (DELIVERED,),
+    )
+    for (header,) in found:
+        yield json.loads(header)["data"]
+
+
+def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
+    found: list[Any] = snapshot.execute(
+        "SELECT size, root, created_us, anchors FROM audit_checkpoint "
+        "WHERE size <= ? ORDER BY size DESC, created_us DESC LIMIT ?",
+        (snapshot.size, _MOST_ANCHORS),
+    ).fetchall()
+    return tuple(
+        Anchor(int(size), bytes(root), int(created_us), tuple(json.loads(sent_to or "[]")))
+        for size, root, created_us, sent_to in found
     )
 
 

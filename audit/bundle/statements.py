@@ -39,12 +39,17 @@ def utc(micros: int) -> str:
 
 
 def event_document(
-    header: dict[str, Any], detail: dict[str, Any] | None, withheld: str | None
+    header: dict[str, Any],
+    detail: dict[str, Any] | None,
+    withheld: str | None,
+    stated: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """
     Return a line of events.jsonl.
 
     Every key is always there, null where nothing is known, but for ``deletes``: a deletion has it.
+    *stated* is what the event itself does not say: ``legal_basis``, ``retention_until`` and
+    ``recipients``. Bundles of the first specification have none.
     """
     known = detail or {}
     memories: list[Any] = known.get("memories") or []
@@ -62,7 +67,49 @@ def event_document(
         "memories": [{"rank": r, "memory_id": i, "score": s} for r, i, s in memories],
         "content": known.get("content"),
         "withheld": withheld,
+        **({} if stated is None else _further(header, known, stated)),
     }
+
+
+def _further(
+    header: dict[str, Any], detail: dict[str, Any], stated: dict[str, Any]
+) -> dict[str, Any]:
+    origin, source = _origin(header["op_class"], detail.get("content"))
+    return {
+        "origin": origin,
+        "source": source,
+        "actor_role": "system" if header.get("journal") == "replayed" else "agent",
+        "legal_basis": stated["legal_basis"],
+        "retention_until": stated["retention_until"],
+        "recipients": stated["recipients"],
+    }
+
+
+_BY_ROLE = {
+    "user": ("provided", "user_message"),
+    "human": ("provided", "user_message"),
+    "tool": ("observed", "tool"),
+    "function": ("observed", "tool"),
+    "assistant": ("inferred", "agent"),
+    "ai": ("inferred", "agent"),
+}
+"""Origin (GDPR Art. 20, WP 242) and source of a message, by who wrote it."""
+
+
+def _origin(op_class: str, content: Any) -> tuple[str | None, dict[str, Any] | None]:
+    """Return whence a write's content came, as far as it says; all else is the use of a service."""
+    if op_class != "remember":
+        return "observed", None
+    messages: Any = content.get("messages") if content.__class__ is dict else None
+    if messages.__class__ is str:  # of a user, to whoever takes one without a role
+        messages = [{"role": "user"}]
+    listed: list[Any] = messages if messages.__class__ is list else []
+    roles = [each.get("role") for each in listed if each.__class__ is dict]
+    # What the customer said outweighs what was answered: the memory is made of it.
+    for role, (origin, kind) in _BY_ROLE.items():
+        if role in roles:
+            return origin, {"kind": kind}
+    return None, None
 
 
 _FROM_HEADER = (
@@ -82,8 +129,8 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 def access_lines(document: dict[str, Any]) -> bytes:
     """Return the lines of accesses.csv: one for each memory that was seen, or one for none."""
-    if document["class"] not in RECALLS:
-        return b""
+    if document["class"] not in RECALLS or ("origin" in document and document["nested"]):
+        return b""  # what is inside another was looked up once; older bundles list it twice
     before = [document[name] for name in _BEFORE]
     memories = [[each[name] for name in _SEEN] for each in document["memories"]]
     return csv_lines([[*before, *seen, document["seq"]] for seen in memories or [[None] * 3]])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from .delivered import Receipts, Recipient
 from .statements import RECALLS
 
 MODEL = "model"
@@ -41,17 +42,36 @@ class EventPeriod:
         return {"from": self.first, "to": self.last, "n_events": self.count}
 
 
+class ModelUse(EventPeriod):
+    """The calls of one model."""
+
+    __slots__ = ("input_tokens", "output_tokens")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input_tokens = self.output_tokens = 0
+
+    def add_usage(self, usage: dict[str, Any]) -> None:
+        """Count what one call consumed."""
+        self.input_tokens += usage["input_tokens"] or 0
+        self.output_tokens += usage["output_tokens"] or 0
+
+
 class Summary:
     """
     Counts over the events that were added.
 
     Attributes:
         all: All events.
-        by_class: Events by what they did to memory.
+        by_class: Events by what they did to memory, but for those inside another.
         stores: Periods by store.
         agents: Periods by agent.
-        models: Periods by model provider and model.
+        models: Calls by model provider and model.
+        sinks: Periods by what has acknowledged the events.
+        perhaps: The same for what has acknowledged some of them.
+        cannot_tell: Events of which it is not known who received them.
         purposes: Events by purpose, in the operator's words.
+        sources: Writes by the kind of source; empty: it cannot be told.
         redactions: Entities that were removed before anything was stored, by type.
         erased: Ranges of events whose detail was erased.
         withheld: Events whose detail would show other people's data; and their number.
@@ -62,33 +82,49 @@ class Summary:
         self.by_class: Counter[str] = Counter()
         self.stores: dict[str, EventPeriod] = {}
         self.agents: dict[str, EventPeriod] = {}
-        self.models: dict[tuple[str, str], EventPeriod] = {}
+        self.models: dict[tuple[str, str], ModelUse] = {}
+        self.sinks: dict[Recipient, EventPeriod] = {}
+        self.perhaps: dict[Recipient, EventPeriod] = {}
+        self.cannot_tell = EventPeriod()
         self.purposes: Counter[str] = Counter()
+        self.sources: Counter[str] = Counter()
         self.redactions: Counter[str] = Counter()
-        self.degraded = 0
         self.erased: list[list[int]] = []
         self.n_erased = 0
         self.withheld: list[int] = []
         self.n_withheld = 0
 
-    def add(self, document: dict[str, Any]) -> None:
+    def add(self, document: dict[str, Any], receipts: Receipts) -> None:
         """Count one event, as events.jsonl has it."""
         moment = document["occurred_at"]
         self.all.add(moment)
-        self.by_class[document["class"]] += 1
-        self.degraded += bool(document["neutral"])
+        self.by_class[document["class"]] += not document["nested"]
         if document["class"] != MODEL:
             _period(self.stores, document["store"]).add(moment)
         _period(self.agents, document["agent"] or "").add(moment)
         self.purposes[_bounded(self.purposes, document["purpose"] or "")] += 1
+        if document["class"] == "remember" and not document["nested"]:
+            source: dict[str, Any] = document["source"] or {}
+            self.sources[source.get("kind") or ""] += 1
         redactions: dict[str, int] = document["redactions"] or {}
         for entity, count in redactions.items():
             self.redactions[_bounded(self.redactions, entity)] += count
         usage = document["usage"]
         if usage:
-            name = (usage["provider"] or "", usage["model"])
-            _period(self.models, name, (OTHERS, OTHERS)).add(moment)
+            name = _bounded(self.models, (usage["provider"] or "", usage["model"]), (OTHERS,) * 2)
+            called = self.models.setdefault(name, ModelUse())
+            called.add(moment)
+            called.add_usage(usage)
+        self._add_receipts(moment, receipts)
         self._add_withheld(document["seq"], document["withheld"])
+
+    def _add_receipts(self, moment: str, receipts: Receipts) -> None:
+        for each in receipts.certain:
+            self.sinks.setdefault(each, EventPeriod()).add(moment)
+        for each in receipts.possible:
+            self.perhaps.setdefault(each, EventPeriod()).add(moment)
+        if not receipts.is_known:
+            self.cannot_tell.add(moment)
 
     def _add_withheld(self, seq: int, reason: str | None) -> None:
         if reason == "erased":
@@ -104,10 +140,10 @@ class Summary:
 
     @property
     def accesses(self) -> int:
-        """The number of events that read memories."""
+        """The number of times that memories were looked up."""
         return sum(self.by_class[each] for each in RECALLS)
 
-    def recipients(self, sinks: tuple[str, ...]) -> dict[str, Any]:
+    def recipients(self) -> dict[str, Any]:
         """Return recipients.json: who received data about the customer, when, and what of it."""
         return {
             "agents": [
@@ -122,18 +158,19 @@ class Summary:
                     "provider": provider or None,
                     "model": model,
                     "received": "what the agent put into its prompts",
+                    "input_tokens": each.input_tokens,
+                    "output_tokens": each.output_tokens,
                     **each.as_document(),
                 }
                 for (provider, model), each in self.models.items()
             ],
-            "sinks": [
-                {
-                    "name": name,
-                    "received": "keyed hash of the customer, no content",
-                    **self.all.as_document(),
-                }
-                for name in sinks
-            ],
+            "sinks": [_sink(each, period) for each, period in self.sinks.items()],
+            "possible_sinks": [_sink(each, period) for each, period in self.perhaps.items()],
+            "cannot_tell": {
+                "reason": "the process that recorded these events has not noted who received them: "
+                "it still runs, ended abruptly, or is of an older version",
+                **self.cannot_tell.as_document(),
+            },
         }
 
     def withholdings(self) -> dict[str, Any]:
@@ -154,6 +191,17 @@ class Summary:
                 "seq_ranges": self.erased,
             },
         }
+
+
+def _sink(recipient: Recipient, period: EventPeriod) -> dict[str, Any]:
+    return {
+        "name": recipient.sink,
+        "kind": recipient.kind,
+        "content": recipient.content,
+        "subject": recipient.subject,
+        "part": recipient.part,
+        **period.as_document(),
+    }
 
 
 def _period(periods: dict[Any, EventPeriod], name: Any, others: Any = OTHERS) -> EventPeriod:

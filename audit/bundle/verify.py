@@ -114,7 +114,8 @@ class Report:
         key: The verifier key by which the bundle is signed; empty if it is not.
         size: Events in the whole log, under the checkpoint.
         events: How many of them are in the bundle; of how many the detail is *withheld*.
-        complete: Whether every store answered.
+        complete: Whether every store answered, and the operator stated what it has to.
+        lacking: What is missing, a line each.
         losses: Events that the log declares as lost.
         erasure: What the event that ended an erasure says of it, in a receipt.
         problem: What is wrong, in a line.
@@ -125,6 +126,7 @@ class Report:
         self.key = ""
         self.files = self.size = self.events = self.withheld = self.losses = 0
         self.complete = True
+        self.lacking = ["not every store answered: see manifest.json"]
         self.problem: str | None = None
 
     @property
@@ -140,7 +142,7 @@ class Report:
             return f"CHANGED: {self.problem}"
         found = f"{self.files} files and {self.events:,} events are as they were recorded"
         if not self.complete:
-            return f"INCOMPLETE: {found}, but not every store answered: see manifest.json"
+            return f"INCOMPLETE: {found}, but {'; '.join(self.lacking)}"
         if self.losses:
             return f"LOSS DECLARED: {found}; the log lost {self.losses:,} events and says so"
         return f"OK: {found}"
@@ -205,7 +207,8 @@ def _check(path: Path, key: str | None, progress: Any, report: Report) -> None:
             raise ChangedError(f"{name} does not say what the sealed events say")
     if report.erasure != manifest.get("erasure"):
         raise ChangedError("the receipt does not say what the sealed event of the erasure says")
-    if report.events != manifest["counts"]["events"]:
+    listed = {each["path"]: each.get("n", report.events) for each in manifest["files"]}
+    if not report.events == manifest["counts"]["events"] == listed["events.jsonl"]:
         raise ChangedError("the number of events is not the one that was listed")
 
 
@@ -221,6 +224,7 @@ def _check_signatures(files: Files, key: str | None, report: Report) -> tuple[An
         raise ChangedError("checkpoint.note is not the one that manifest.json names")
     report.key, report.size = key, int(lines[1])
     report.complete = manifest["complete"] is True
+    report.lacking = manifest.get("incomplete") or report.lacking
     report.losses = sum(each["count"] for each in manifest["loss"])
     return manifest, _unbase64(lines[2])
 
@@ -273,11 +277,11 @@ def _checked(proof: Any, root: bytes, report: Report) -> dict[str, Any]:
         raise ChangedError(f"event {seq} is not the one that was recorded")
     if proof["detail"] is None:
         report.withheld += proof["withheld"] is not None
-        return event_document(header, None, proof["withheld"])
+        return event_document(header, None, proof["withheld"], proof.get("stated"))
     detail = _unbase64(proof["detail"])
     if hmac.new(_unbase64(proof["salt"]), detail, "sha256").hexdigest() != header["detail_commit"]:
         raise ChangedError(f"the detail of event {seq} is not the one that was recorded")
-    return event_document(header, json.loads(detail), proof["withheld"])
+    return event_document(header, json.loads(detail), proof["withheld"], proof.get("stated"))
 
 
 def _whole(files: Files, name: str) -> bytes:

@@ -8,8 +8,9 @@ name. So a history of a million events takes the memory of one of a hundred.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,23 @@ from typing import Any
 from ...memory.subject_data.records import StoreData
 from .alone import verify_alone
 from .archive import Archive, Writable, archive_at, unnamed_file
-from .contract import Evidence, Request, RequestType, SealedEvent, StoreReport, StoreStatus
+from .contract import (
+    BundleSubject,
+    Evidence,
+    Request,
+    RequestType,
+    SealedEvent,
+    StoreReport,
+    StoreStatus,
+)
+from .conversations import Conversations
 from .event_proofs import EventProofs
-from .facts import Facts
+from .facts import Counts, Facts
 from .latest import Latest
 from .logged_memories import LoggedMemories
 from .manifest import json_page, manifest, manifest_note
 from .page import first_page
+from .provenance import ProvenanceIndex
 from .statements import ACCESS_COLUMNS, access_lines, csv_lines, event_line
 from .summary import Summary
 
@@ -38,28 +49,40 @@ class Bundle:
 
     Attributes:
         path: The zip file.
-        events: How many events are in it; how many of them are consultations.
-        memories: How many records the stores hold, or the log knows of where they were not read.
+        counts: The totals of what is in it.
         stores: The result of reading each store.
         losses: How many events the log declares as lost.
+        not_stated: What the operator has to state, and has not: see `Notice`.
+        holds_nothing: Whether neither the log nor a store that was read has data about the
+            customer.
     """
 
     path: Path
-    events: int
-    accesses: int
-    memories: int
+    counts: Counts
     stores: tuple[StoreReport, ...]
     losses: int
+    not_stated: tuple[str, ...]
+    holds_nothing: bool
 
     @property
-    def complete(self) -> bool:
+    def events(self) -> int:
+        """How many events are in it."""
+        return self.counts.events
+
+    @property
+    def memories(self) -> int:
+        """How many memories agents can recall now, as far as is known."""
+        return self.counts.memories
+
+    @property
+    def has_all_stores(self) -> bool:
         """Whether every store was read completely."""
         return all(each.status is StoreStatus.COMPLETE for each in self.stores)
 
     @property
-    def holds_nothing(self) -> bool:
-        """Whether neither the log nor a store that was read has data about the customer."""
-        return not (self.events or self.memories)
+    def complete(self) -> bool:
+        """Whether every store was read completely, and nothing remains to be stated."""
+        return self.has_all_stores and not self.not_stated
 
 
 def write_bundle(
@@ -68,6 +91,7 @@ def write_bundle(
     evidence: Evidence,
     *,
     history: Iterable[SealedEvent],
+    subject: BundleSubject | None = None,
     stores: Iterable[StoreData] = (),
     progress: Callable[[int], object] = lambda _done: None,
     clock_ns: Callable[[], int] = time.time_ns,
@@ -80,6 +104,7 @@ def write_bundle(
         request: The customer's request.
         evidence: The log, at a moment not before the last event of *history*.
         history: The customer's events, oldest first.
+        subject: Who the customer is.
         stores: The live stores. Those that the log names and that are not among them are reported.
         progress: Called with the number of events written since.
         clock_ns: Wall clock: when a store was read.
@@ -87,90 +112,121 @@ def write_bundle(
     Raises:
         OSError: It could not be written. There is no half of it, then or after any other error.
     """
-    with closing(LoggedMemories()) as known, archive_at(path, request.generated_us) as archive:
-        writing = _Writing(archive, request, evidence, known)
+    with ExitStack() as stack:
+        archive = stack.enter_context(archive_at(path, request.generated_us))
+        knowledge = stack.enter_context(closing(_Knowledge()))
+        writing = _Writing(archive, request, evidence, knowledge)
         archive.add("verify.py", verify_alone())
         archive.add("checkpoint.note", evidence.checkpoint.encode())
         writing.history(history, path, progress)
         writing.memories(stores, clock_ns)
-        writing.pages()
+        facts = writing.pages(subject or BundleSubject())
         return Bundle(
             path=path,
-            events=writing.summary.all.count,
-            accesses=writing.summary.accesses,
-            memories=sum(each.n_memories for each in writing.reports),
-            stores=tuple(writing.reports),
+            counts=facts.counts,
+            stores=tuple(facts.stores),
             losses=sum(each.n_events for each in evidence.losses),
+            not_stated=facts.not_stated,
+            holds_nothing=facts.holds_nothing,
         )
+
+
+class _Knowledge:
+    """
+    What is gathered from the history as it passes.
+
+    Attributes:
+        memories: What remains by the log.
+        provenance: Where each memory came from.
+        conversations: What was done in each.
+        summary: Figures.
+    """
+
+    def __init__(self) -> None:
+        self.memories = LoggedMemories()
+        self.provenance = ProvenanceIndex()
+        self.conversations = Conversations()
+        self.summary = Summary()
+
+    def close(self) -> None:
+        """Close the temporary databases."""
+        self.memories.close()
+        self.provenance.close()
+        self.conversations.close()
 
 
 class _Writing:
     def __init__(
-        self, archive: Archive, request: Request, evidence: Evidence, known: LoggedMemories
+        self, archive: Archive, request: Request, evidence: Evidence, knowledge: _Knowledge
     ) -> None:
-        self.summary = Summary()
-        self.reports: list[StoreReport] = []
         self._archive = archive
         self._request = request
         self._evidence = evidence
-        self._known = known
+        self._known = knowledge
+        self._reports: list[StoreReport] = []
         self._latest = Latest()
 
     def history(
         self, history: Iterable[SealedEvent], path: Path, progress: Callable[[int], object]
     ) -> None:
-        event_proofs = EventProofs(self._evidence)
+        known = self._known
+        event_proofs = EventProofs(self._evidence, self._request.notice)
         with unnamed_file(path) as proofs, unnamed_file(path) as accesses:
             accesses.write(csv_lines([list(ACCESS_COLUMNS)]))
             with self._archive.member("events.jsonl") as events:
                 for sealed in history:
                     proven = event_proofs.proven(sealed)
-                    self._known.add(proven.document)
-                    if not self._covers(proven.document):
+                    document = proven.document
+                    known.memories.add(document)
+                    known.provenance.add(document)
+                    if not self._covers(document):
                         continue
-                    events.write(event_line(proven.document))
-                    accesses.write(access_lines(proven.document))
+                    events.write(event_line(document))
+                    accesses.write(access_lines(document))
                     proofs.write(proven.line())
-                    self.summary.add(proven.document)
-                    self._latest.add(proven.document)
+                    known.summary.add(document, proven.receipts)
+                    known.conversations.add(document)
                     progress(1)
             if self._request.kind is RequestType.ACCESS:
                 self._archive.add_file("accesses.csv", accesses)
             self._archive.add_file("proofs.jsonl", proofs)
 
     def _covers(self, document: dict[str, Any]) -> bool:
-        return self._request.kind is RequestType.ACCESS or document["class"] in PORTABLE
+        if self._request.kind is RequestType.ACCESS:
+            return True
+        return document["class"] in PORTABLE and not _is_own_work(document["source"])
 
     def memories(self, stores: Iterable[StoreData], clock_ns: Callable[[], int]) -> None:
         with self._archive.member("memories.jsonl") as out:
             for store in stores:
                 asked_us = clock_ns() // 1_000
-                self.reports.append(self._memories_of(store, out, asked_us))
-            read_stores = {each.store for each in self.reports}
-            for name in sorted(set(self.summary.stores) - read_stores):
-                n_records = self._from_log(name, out)
+                self._reports.append(self._memories_of(store, out, asked_us))
+            read_stores = {each.store for each in self._reports}
+            for name in sorted(set(self._known.summary.stores) - read_stores):
+                n_records = self._from_log(name, name, out)
                 status = StoreStatus.NOT_ASKED
                 report = StoreReport(name=name, store=name, status=status, n_memories=n_records)
-                self.reports.append(report)
+                self._reports.append(report)
 
     def _memories_of(self, store: StoreData, out: Writable, asked_us: int) -> StoreReport:
         report = StoreReport(
             name=store.name, store=store.store, title=store.title, asked_us=asked_us
         )
         if store.unavailable is not None:
-            n_records = self._from_log(store.store, out)
-            return report.but(StoreStatus.NOT_ASKED, n_records, store.unavailable)
-        n_records = 0
+            n_logged = self._from_log(store.name, store.store, out)
+            return report.but(StoreStatus.NOT_ASKED, n_logged, error=store.unavailable)
+        read = Counter[bool]()
         try:
             for record in self._records_of(store):
-                self._write_record(record, out)
-                n_records += 1
+                self._known.memories.told(store.store, record)
+                if self._write_record(store.store, record, out):
+                    read[record["is_current"]] += 1
         except Exception as exc:  # noqa: BLE001 - whatever it was, the others are still read
-            status = StoreStatus.PARTIAL if n_records else StoreStatus.FAILED
-            n_records += self._from_log(store.store, out)
+            status = StoreStatus.PARTIAL if read.total() else StoreStatus.FAILED
+            n_memories = read[True] + self._from_log(store.name, store.store, out)
             # Not its message, which may quote what is stored.
-            return report.but(status, n_records, type(exc).__qualname__)
-        return report.but(StoreStatus.COMPLETE, n_records)
+            return report.but(status, n_memories, read[False], error=type(exc).__qualname__)
+        return report.but(StoreStatus.COMPLETE, read[True], read[False])
 
     def _records_of(self, store: StoreData) -> Iterator[dict[str, Any]]:
         for record in store.records():
@@ -187,28 +243,46 @@ class _Writing:
                     "is_current": record.is_current,
                 }
 
-    def _from_log(self, store: str, out: Writable) -> int:
+    def _from_log(self, name: str, store: str, out: Writable) -> int:
         n_records = 0
-        for memory in self._known.remembered(store):
-            line = {"source": "log", "store": store, "kind": "memory", **memory, "is_current": None}
-            self._write_record(line, out)
-            n_records += 1
+        for memory in self._known.memories.remembered(store):
+            line = {"source": "log", "store": name, "kind": "memory", **memory, "is_current": None}
+            n_records += self._write_record(store, line, out)
         return n_records
 
-    def _write_record(self, record: dict[str, Any], out: Writable) -> None:
+    def _write_record(self, store: str, record: dict[str, Any], out: Writable) -> bool:
+        """Write a record, unless the request does not cover it."""
+        origin, came_from, used = self._known.provenance.of(store, record)
+        if self._request.kind is RequestType.PORTABILITY and _is_own_work(came_from):
+            return False
+        record = {**record, "origin": origin, "came_from": came_from, "used": used}
         out.write(event_line(record))
-        self._latest.add_memory(record)
+        self._latest.add(record)
+        return True
 
-    def pages(self) -> None:
-        summary, request = self.summary, self._request
-        self._add_json("recipients.json", summary.recipients(request.sinks))
-        self._add_json("redactions.json", summary.withholdings())
-        page = first_page(Facts(request, self._evidence, summary, self._latest, self.reports))
-        self._archive.add("README.html", page.encode("utf-8", "replace"))
-        written = tuple(self._archive.written)
-        text = manifest(request, self._evidence, summary, self.reports, written)
+    def pages(self, subject: BundleSubject) -> Facts:
+        facts = Facts(
+            self._request,
+            subject,
+            self._evidence,
+            summary=self._known.summary,
+            conversations=self._known.conversations,
+            latest=self._latest,
+            stores=self._reports,
+        )
+        self._add_json("recipients.json", facts.summary.recipients())
+        self._add_json("redactions.json", facts.summary.withholdings())
+        self._archive.add("README.html", first_page(facts).encode("utf-8", "replace"))
+        text = manifest(facts, tuple(self._archive.written))
         self._archive.add("manifest.json", text)
-        self._archive.add("manifest.note", manifest_note(request, self._evidence, text).encode())
+        note = manifest_note(self._request, self._evidence, text)
+        self._archive.add("manifest.note", note.encode())
+        return facts
 
     def _add_json(self, path: str, document: dict[str, Any]) -> None:
         self._archive.add(path, json_page(document))
+
+
+def _is_own_work(source: dict[str, Any] | None) -> bool:
+    """Return whether an agent wrote it by itself: that right does not cover it (WP 242)."""
+    return source is not None and source["kind"] == "agent"

@@ -20,6 +20,7 @@ from ..bundle.archive import archive_at
 from ..bundle.contract import Evidence, SealedEvent
 from ..bundle.event_proofs import EventProofs, ProvenEvent
 from ..bundle.manifest import SPEC_VERSION, json_page
+from ..bundle.notice import Notice
 from ..bundle.source import evidence_of
 from ..bundle.statements import event_line, utc
 from .receipt_page import receipt_page
@@ -63,7 +64,7 @@ def write_receipt(
         raise ValueError("an erasure that is not complete has no receipt")
     with log.reading() as snapshot:
         evidence, events = evidence_of(snapshot, log), list(_events(snapshot, erasure.request))
-        proofs = EventProofs(evidence)
+        proofs = EventProofs(evidence, Notice())
         proven = [proofs.proven(each) for each in events]
     about = {"identities": list(identities), "tenant": tenant}
     document = _document(erasure, about, evidence, proven)

@@ -30,6 +30,7 @@ from ..store.departed import declare_departed
 from ..store.roll import Roll, roll_beside
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
+from .deliveries import Deliveries
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .presence import Presence, Report, Said
@@ -64,6 +65,7 @@ class AuditSink:
 
     name = "audit"
     idempotent = True
+    keeps_pseudonyms = True
 
     def __init__(
         self,
@@ -85,6 +87,7 @@ class AuditSink:
         self._clock = clock
         self._guard = ForkLock()
         self._heartbeat = Heartbeat(self.beat, _BEAT_S)
+        self._deliveries = Deliveries(clock=clock)
         self.forked()
         reset_after_fork(self)
 
@@ -101,15 +104,26 @@ class AuditSink:
         self._pruned = 0
         self._signed_at = self._clock()
         self._signed_size = 0
+        self._deliveries.forked()
 
     # -- the sink ----------------------------------------------------------------------------------
 
     def attach(self, drain: Drain, /) -> None:
-        """Count what *drain* numbers, and send each checkpoint to its other sinks from now on."""
+        """Count what *drain* numbers, sign to its other sinks, and note what they take."""
         self.announce = Announcer(drain)
         spool, mode = self.spool, self._mode
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
         self._presence = Presence(drain.numbers, self.reports, self._clock, mode=mode, roll=roll)
+        others = (each for each in drain.deliveries() if each.sink != self.name)
+        self._deliveries = Deliveries(others, clock=self._clock)
+
+    def note_deliveries(self) -> None:
+        """Note in the log what the other sinks have acknowledged until now."""
+        with self._guard:
+            try:
+                self._deliveries.note(self.log)
+            except AuditError as exc:
+                self._failed(exc)
 
     def write(self, batch: Sequence[Event], /) -> None:
         """
@@ -140,6 +154,7 @@ class AuditSink:
     def close(self, timeout_s: float, /) -> None:
         """Declare lost events, sign and close. Events in the spool stay there."""
         self._heartbeat.stop(timeout_s / 2)
+        self._deliveries.await_others(timeout_s / 4)
         with self._guard:
             try:
                 self._end()
@@ -211,6 +226,7 @@ class AuditSink:
                 self._replay()
                 self._say_that_it_is_idle()
                 self._settle()
+                self._deliveries.note_if_due(self.log)
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
                     self._sign()
                 self.log.tables.sign_end()
@@ -345,6 +361,7 @@ class AuditSink:
         self._counters.expect(presence.writer_id, presence.counter)
         if self._backoff is None:
             self._settle(at_once=True)
+            self._deliveries.note(self.log)
             if said := presence.at_end():
                 self._say(said)
             presence.end(is_said=True)

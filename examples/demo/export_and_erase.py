@@ -10,6 +10,7 @@ from mnemoscope.adapters.customer_requests.erase import as_document, erase
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
 from mnemoscope.adapters.customer_requests.whose import person_in_scope
 from mnemoscope.audit import UnknownSubjectError
+from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.store.whose import Asked
 from mnemoscope.memory.scope import Mnemoscope
 
@@ -53,6 +54,19 @@ class CustomerRequests:
         return {"exported": exported, "erased": erased, "operations_left": self.remaining}
 
 
+NOTICE = Notice(
+    controller={"name": "The hotel by the lake", "contact": "privacy@hotel.example", "dpo": "none"},
+    art15={
+        "legal_bases": "Art. 6(1)(b), your booking",
+        "sources": "what you wrote to us",
+        "complaint_authority": "the data protection authority of your country",
+        "automated_decisions": "none",
+        "transfers": "none",
+    },
+)
+"""What only a controller knows; without it, an export says that it is incomplete."""
+
+
 def export_and_erase(
     options: DemoOptions, conversation: Conversation, *, scope: Mnemoscope, folder: Path
 ) -> CustomerRequests | None:
@@ -65,8 +79,8 @@ def export_and_erase(
     person = person_in_scope(scope, Asked(customer=customer, tenant=TENANT))
     bundle = erasure = None
     if options.export:
-        path = folder / "export.zip"
-        bundle = export_from_scope(scope, person, request=new_request(), path=path)
+        path, request = folder / "export.zip", new_request(notice=NOTICE)
+        bundle = export_from_scope(scope, person, request=request, path=path)
     if options.erase:
         erasure = erase(scope, person)
     remaining = _remaining(scope, customer)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ..event.event import Event
+from .acknowledged import Acknowledged
 from .lane_stats import LaneLimits
 from .sink import Sink, UnacceptableError, UnavailableError
 
@@ -35,6 +36,7 @@ class Delivery:
         attempt: Runs a step and returns what it raised, noted, or None.
         pause: Waits so many seconds, or shorter where somebody waits for the sink.
         is_closing: Whether the time for pauses is over.
+        acknowledged: Notes what the sink has taken.
 
     Attributes:
         is_up: False while the back end takes nothing.
@@ -48,12 +50,14 @@ class Delivery:
         attempt: Callable[[Callable[[], object]], BaseException | None],
         pause: Callable[[float], None],
         is_closing: Callable[[], bool],
+        acknowledged: Acknowledged | None = None,
     ) -> None:
         self._sink = sink
         self._limits = limits
         self._attempt = attempt
         self._pause = pause
         self._is_closing = is_closing
+        self._acknowledged = acknowledged
         self._random = random.Random()  # noqa: S311 - spreads pauses; the host's generator is its own
         self.is_up = True
 
@@ -70,6 +74,8 @@ class Delivery:
                 splits += 1
             else:
                 outcome[_result(error)] += len(part)
+                if error is None and self._acknowledged is not None:
+                    self._acknowledged.add(part)
         return outcome
 
     def _write(self, batch: Sequence[Event]) -> BaseException | None:

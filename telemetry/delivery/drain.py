@@ -15,13 +15,16 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from ..event.event import Event
+from ..event.sink_pseudonyms import SinkPseudonyms
+from ..event.subject import SubjectKeys
 from ..process.exit_deadline import remaining_s
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
+from .acknowledged import SinkDeliveries
 from .lane import Lane, inside_sink
 from .lane_stats import LaneLimits, LaneStats
 from .numbers import WriterNumbers
-from .sink import EXIT_S, Sink
+from .sink import EXIT_S, DescribedSink, Sink, StoreLinkedSink
 
 _EVENT_BYTES = 1_152
 """Weight of an event without content in a queue, measured with `tracemalloc`, rounded up."""
@@ -38,6 +41,7 @@ class Drain:
         sinks: Where events go. Their names differ.
         limits: Bounds of each lane.
         faults: Where errors of sinks are noted.
+        keys: Of the pseudonyms that each sink is given. None: those of the stores.
         clock: Monotonic seconds.
 
     Attributes:
@@ -55,6 +59,7 @@ class Drain:
         *,
         limits: LaneLimits | None = None,
         faults: Faults | None = None,
+        keys: SubjectKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         names = [sink.name for sink in sinks]
@@ -64,7 +69,7 @@ class Drain:
         self._clock = clock
         faults = faults or Faults()
         limits = limits or LaneLimits()
-        self._lanes = [Lane(sink, limits, faults, clock) for sink in sinks]
+        self._lanes = [Lane(sink, limits, faults, clock, _pseudonyms(sink, keys)) for sink in sinks]
         self._offers = [lane.offer for lane in self._lanes]
         self.numbers = WriterNumbers()
         self.next_seq = self.numbers.take
@@ -141,6 +146,18 @@ class Drain:
         """Return the counters of every lane."""
         return [lane.stats for lane in self._lanes]
 
+    def deliveries(self) -> tuple[SinkDeliveries, ...]:
+        """Return what each sink acknowledges from now on, and what it passes on."""
+        return tuple(
+            SinkDeliveries(
+                lane.sink_name,
+                sink.output if isinstance(sink, DescribedSink) else None,
+                lane.acknowledged,
+                lane.is_idle,
+            )
+            for sink, lane in zip(self.sinks, self._lanes, strict=True)
+        )
+
     def forked(self) -> None:
         """Start anew in a forked child, as another writer."""
         self.numbers.begin()
@@ -174,6 +191,12 @@ def _close_all() -> None:
         drain.begin_close(remaining_s())
     for drain in drains:
         drain.close(remaining_s())
+
+
+def _pseudonyms(sink: Sink, keys: SubjectKeys | None) -> SinkPseudonyms | None:
+    if keys is None or (isinstance(sink, StoreLinkedSink) and sink.keeps_pseudonyms):
+        return None
+    return SinkPseudonyms(keys, sink.name)
 
 
 def _weight(event: Event) -> int:

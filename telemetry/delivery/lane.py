@@ -23,7 +23,9 @@ from opentelemetry.context import (
 from opentelemetry.context import attach, detach, set_value
 
 from ..event.event import Event
+from ..event.sink_pseudonyms import SinkPseudonyms
 from ..process.faults import Faults
+from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
 from .sink import Sink
@@ -59,6 +61,10 @@ class Lane:
         limits: Bounds.
         faults: Where the sink's errors are noted.
         clock: Monotonic seconds.
+        pseudonyms: Makes of an event what the sink may have. None: it is given all of it.
+
+    Attributes:
+        acknowledged: What the sink has.
     """
 
     def __init__(
@@ -67,8 +73,11 @@ class Lane:
         limits: LaneLimits,
         faults: Faults,
         clock: Callable[[], float] = time.monotonic,
+        pseudonyms: SinkPseudonyms | None = None,
     ) -> None:
         self._sink = sink
+        self._pseudonyms = pseudonyms
+        self.acknowledged = Acknowledged()
         self._limits = limits
         self._faults = faults
         self._clock = clock
@@ -92,12 +101,14 @@ class Lane:
         self._thread: threading.Thread | None = None
         self._closing_at: float | None = None
         self._last_error: str | None = None
+        self.acknowledged.forked()
         self._delivery = Delivery(
             self._sink,
             self._limits,
             attempt=self._attempt,
             pause=self._pause,
             is_closing=lambda: self._closing_at is not None,
+            acknowledged=self.acknowledged,
         )
 
     @property
@@ -120,6 +131,10 @@ class Lane:
                 self._last_error,
                 self._delivery.is_up,
             )
+
+    def is_idle(self) -> bool:
+        """Return whether nothing waits, and nothing is being written."""
+        return not (self._offers or self._queue or self._writing)
 
     def offer(self, weighed: Weighed) -> None:
         """Queue an event for the sink. O(1); drops the oldest event if the lane is full."""
@@ -295,6 +310,8 @@ class Lane:
         return batch
 
     def _deliver(self, batch: Sequence[Event]) -> None:
+        if self._pseudonyms is not None:
+            batch = [*map(self._pseudonyms.event, batch)]
         outcome = self._delivery.deliver(batch)
         with self._lock:
             self._delivered += outcome.pop(DELIVERED, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from ..event.event import Event
@@ -70,6 +70,52 @@ class Sink(Protocol):
     def close(self, timeout_s: float, /) -> None:
         """Flush and let go of files, sockets and threads, within *timeout_s* seconds."""
         ...
+
+
+class SinkOutput(NamedTuple):
+    """
+    What a sink passes on, and to what kind of place.
+
+    Attributes:
+        kind: The place: ``file``, ``collector``, ``hosted service``…
+        content: Whether redacted content is in it.
+        subject: How the customer is named in it: ``keyed hash`` or ``none``.
+        part: Which events: ``all``, ``abnormal``, ``sampled``, or their ``sums``.
+    """
+
+    kind: str
+    content: bool
+    subject: str = "keyed hash"
+    part: str = "all"
+
+
+@runtime_checkable
+class DescribedSink(Protocol):
+    """
+    A sink that says what it passes on. Optional.
+
+    It is recorded in the audit trail with what the sink has acknowledged, so that a customer can be
+    told who received their data. Of a sink that does not say, nobody can tell.
+    """
+
+    def output(self) -> SinkOutput:
+        """Return what leaves through this sink now. Opens nothing."""
+        ...
+
+
+@runtime_checkable
+class StoreLinkedSink(Protocol):
+    """
+    A sink that has to find again, in the stores, what an event is about. Optional.
+
+    The audit trail is one: what it cannot find, it can neither export nor erase. Every other sink
+    is given pseudonyms under a key of its own, so that no two can be joined, nor one with a store.
+
+    Attributes:
+        keeps_pseudonyms: Whether it is given the pseudonyms that the stores hold.
+    """
+
+    keeps_pseudonyms: bool
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ package cannot import.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, final
 
 import msgspec
@@ -42,15 +42,27 @@ class Redacted:
     stray `repr` in a log cannot widen who sees it.
 
     Attributes:
-        value: The content.
         size_bytes: What it weighs: a byte a character, eight for any other value.
     """
 
-    __slots__ = ("size_bytes", "value")
+    __slots__ = ("_read", "_value", "size_bytes")
 
     def __init__(self, value: Any, size_bytes: int = 0) -> None:
-        self.value = value
+        self._value = value
+        self._read: Callable[[Any], Any] | None = None
         self.size_bytes = size_bytes
+
+    @property
+    def value(self) -> Any:
+        """The content."""
+        return self._value if self._read is None else self._read(self._value)
+
+    def read_by(self, read: Callable[[Any], Any]) -> Redacted:
+        """Return this content, changed by *read* each time that somebody asks for it."""
+        other = Redacted.__new__(Redacted)
+        other._value, other._read = self._value, read  # noqa: SLF001 - of the same class
+        other.size_bytes = self.size_bytes
+        return other
 
     def __repr__(self) -> str:
         """Return a constant, never the content."""

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from ..delivery.sink import DeliveryError
+from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
 from ..network.probe import status_of
 from ..network.timeouts import failure, quiet, time_limit
@@ -116,6 +116,10 @@ class LangSmithSink:
         if status != OK:
             raise DeliveryError(f"{host} answers {status}")
         return f"LangSmith answers at {host}"
+
+    def output(self) -> SinkOutput:
+        """Return what leaves through this sink."""
+        return SinkOutput("hosted service", self._content)
 
     def close(self, timeout_s: float, /) -> None:
         """Close the connection."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from ..delivery.sink import SinkOutput
 from ..event.event import Event, Journalled
 from ..event.text import clean_text, json_text, utc_text
 from ..event.usage import Usage
@@ -74,6 +75,12 @@ class LogSink:
         if self._file is None:
             return f"goes to your application's {self._host}"
         return self._file.check()
+
+    def output(self) -> SinkOutput:
+        """Return what leaves through this sink."""
+        kind = f"the application's {self._host}" if self._file is None else "file"
+        part = "all" if self._level == "DEBUG" else "abnormal"
+        return SinkOutput(kind, self._content, part=part)
 
     def close(self, _timeout_s: float, /) -> None:
         """Close the file, if it is ours."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..delivery.sink import SinkOutput
 from ..event.event import Event
 from ..event.trace import Tracing
 from ..process.faults import Faults
@@ -200,6 +201,12 @@ class OtlpSink:
         if host or host_metrics:
             return "goes through your application's OpenTelemetry SDK"
         return "is switched off by OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER"
+
+    def output(self) -> SinkOutput:
+        """Return what leaves through this sink."""
+        hosted = self._provider or host_tracer_provider()
+        kind = "the application's OpenTelemetry" if hosted else "collector"
+        return SinkOutput(kind, self._content, part="sampled")
 
     def close(self, timeout_s: float, /) -> None:
         """Export the metrics once more and close the connections. The host's are left alone."""

@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..delivery.sink import SinkOutput
 from ..event.event import Event, Journalled, OperationClass, Status
 from ..event.self_time import SelfTime
 from ..event.trace_ref import TraceRef
@@ -105,6 +106,10 @@ class PrometheusSink:
             return "counts in the registry of prometheus_client, for your application to serve"
         self._server.check(timeout_s)
         return f"serves /metrics on {self._server.address}"
+
+    def output(self) -> SinkOutput:
+        """Return what leaves through this sink."""
+        return SinkOutput("metrics", content=False, subject="none", part="sums")
 
     def close(self, timeout_s: float, /) -> None:
         """Stop serving. The metrics stay in the registry, where the host may still read them."""

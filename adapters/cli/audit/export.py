@@ -5,12 +5,13 @@ from __future__ import annotations
 import json as json_format
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from ....audit.bundle.contract import RequestType, StoreStatus
+from ....audit.bundle.notice import Notice, parse_notice
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
 from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
@@ -47,7 +48,11 @@ def export(
     scope: ScopeAddress = None,
     notice: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="JSON with controller and art15, for the first page."),
+        typer.Option(
+            metavar="FILE",
+            envvar="MNEMOSCOPE_NOTICE",
+            help="JSON with controller, art15 and subject: what only you know.",
+        ),
     ] = None,
     audit_url: AuditUrl = None,
     json: Json = False,
@@ -55,13 +60,14 @@ def export(
     """
     Write everything held about a customer, with proofs, to a zip file for them to read and check.
 
-    Exits with 0 if every store answered in full; with 3 if one did not or was not asked. Nothing is
-    written, and it exits with 5 if several people have that id, 6 if nobody is known by it. Without
-    --scope the stores are not asked: the export is from the log alone.
+    Exits with 0 if the answer is complete; with 3 if a store did not answer in full or was not
+    asked, or if --notice does not state what only the controller knows. Nothing is written, and it
+    exits with 5 if several people have that id, 6 if nobody is known by it. Without --scope the
+    stores are not asked: the export is from the log alone.
     """
     from ...customer_requests.export import bundle_path, new_request
     from ..progress import progress_bar
-    from ..scope import open_trail, scope_with_trail, trail_settings
+    from ..scope import open_trail, scope_with_trail
 
     asked = asked_of(
         customer,
@@ -74,7 +80,6 @@ def export(
     request = new_request(
         RequestType.PORTABILITY if portability else RequestType.ACCESS,
         notice=_notice(notice),
-        settings=trail_settings(audit_url),
     )
     how: dict[str, Any] = {
         "request": request,
@@ -118,22 +123,17 @@ def _tell(asked: Asked, person: Person) -> None:
         say(line)
 
 
-def _notice(path: Path | None) -> dict[str, Any]:
+def _notice(path: Path | None) -> Notice:
     if path is None:
-        return {}
+        return Notice()
     try:
         found: Any = json_format.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         raise CommandError(f"{path} is not JSON", USAGE) from None
-    parts = {each: _part(found, each) for each in ("controller", "art15")}
-    if None in parts.values():
-        raise CommandError(f"{path} needs objects named controller and art15", USAGE)
-    return parts
-
-
-def _part(found: Any, name: str) -> dict[str, Any] | None:
-    part: Any = cast("dict[str, Any]", found).get(name, {}) if isinstance(found, dict) else None
-    return cast("dict[str, Any]", part) if isinstance(part, dict) else None
+    try:
+        return parse_notice(found)
+    except ValueError as exc:
+        raise CommandError(f"{path}: {exc}", USAGE) from None
 
 
 def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
@@ -142,7 +142,13 @@ def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
     if bundle.holds_nothing:
         say(f"this customer is known, and no data is held about them now: {bundle.path} says so")
     else:
-        say(f"{bundle.path}: {bundle.events:,} events, {bundle.memories:,} memories")
+        counts = bundle.counts
+        say(
+            f"{bundle.path}: {counts.memories:,} remembered now, {counts.accesses:,} times looked "
+            f"up, {counts.events:,} events"
+        )
+        if counts.beside:
+            say(f"and {counts.beside:,} records of earlier versions or messages")
     if from_log_alone:
         say("from the audit log alone: the stores were not asked; pass --scope to ask them")
     for each in bundle.stores:
@@ -151,6 +157,8 @@ def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
             say(f"{each.name}: {_STATUSES[each.status]}{error}")
     if bundle.losses:
         say(f"the log declares {bundle.losses:,} events of any customer as lost")
+    if bundle.not_stated:
+        say(f"not stated, for want of --notice: {', '.join(bundle.not_stated)}")
     if not bundle.complete:
         say("incomplete: the bundle says so on its first page and in its manifest")
 
@@ -159,9 +167,11 @@ def _as_document(bundle: Bundle, *, from_log_alone: bool) -> dict[str, Any]:
     return {
         "path": str(bundle.path),
         "events": bundle.events,
-        "accesses": bundle.accesses,
+        "accesses": bundle.counts.accesses,
         "memories": bundle.memories,
+        "beside": bundle.counts.beside,
         "complete": bundle.complete,
+        "not_stated": list(bundle.not_stated),
         "from_log_alone": from_log_alone,
         "loss": bundle.losses,
         "stores": [

@@ -39,8 +39,6 @@ def cut_text(text: str, limit: int) -> str:
 """Replacement of text beyond what is searched."""
 
 PSEUDONYM_BYTES = 8
-PSEUDONYM = re.compile(r"<\w{1,64}_[0-9a-f]{16}>")
-"""The shape of a pseudonym of any entity."""
 
 _SEPARATORS = re.compile(r"[\s().\-/]+")
 

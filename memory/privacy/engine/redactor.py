@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
 from ..detectors.finding import Finding
@@ -18,7 +19,7 @@ from ..models.name_model import ModelState, NameModel
 from ..models.presidio import Presidio
 from .cache import RedactedText, RedactionCache
 from .engine import SEARCH_S, Engine
-from .operators import OVERSIZE, PSEUDONYM, Operators, cut_text
+from .operators import OVERSIZE, Operators, cut_text
 from .pace import Pace
 from .redaction import PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....telemetry.event.event import Deletes, OperationClass
+from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ...context import context, current
 from ...errors import ScopeError
 from ...guard.factory import GuardFactory
 from ...guard.operation import Arguments, Method, Operation, Summary
-from ..engine.operators import PSEUDONYM
 from ..engine.redaction import Redaction
 from .vault import Vault
 from .vault_file import Rotation, told_as_ours

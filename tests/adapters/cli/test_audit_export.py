@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from mnemoscope.adapters.cli.root import run
+from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
 from mnemoscope.audit.bundle.verify import check
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.telemetry.event.event import OperationClass
@@ -19,10 +20,13 @@ from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 SECRET = bytes(range(32))
 EXPORT = ["audit", "export", "--tenant", "acme", "--customer"]
 
+PARTS = {"controller": CONTROLLER, "art15": ART_15}
+
 APPLICATION = """
     from langgraph.store.memory import InMemoryStore
 
     from mnemoscope.memory import Mnemoscope, context
+    from mnemoscope.memory.api import Page
     from mnemoscope.memory.settings import load_settings
 
 
@@ -41,6 +45,21 @@ APPLICATION = """
 
         async def page(self, subject, after=None):
             raise RuntimeError("the password of grace is swordfish")
+
+
+    class Empty:
+        store = "mem0"
+        title = "Facts"
+        unavailable = None
+
+        async def page(self, subject, after=None):
+            return Page(())
+
+
+    def with_both_stores():
+        made = scope()
+        made.subject_data.add(Empty())
+        return made
 
 
     def with_a_broken_store():
@@ -87,9 +106,15 @@ def test_a_bundle_is_written_and_its_name_is_said(trail, tmp_path, capfd):
 
     path = the_bundle(tmp_path)
     printed = capfd.readouterr()
-    assert f"{path.name}: 1 events, 1 memories" in printed.err
+    assert f"{path.name}: 1 remembered now, 0 times looked up, 1 events" in printed.err
     assert printed.out == ""
     assert check(path).events == 1
+    with zipfile.ZipFile(path) as archive:
+        counts = json.loads(archive.read("manifest.json"))["counts"]
+        page = archive.read("README.html").decode()
+    assert (counts["memories"], counts["accesses"], counts["events"]) == (1, 0, 1)
+    assert "<b>1</b>remembered now" in page
+    assert "<b>0</b>times looked up" in page
 
 
 def test_without_a_scope_the_log_alone_answers_and_says_so(trail, tmp_path, capfd):
@@ -158,8 +183,25 @@ def test_portability_and_notice_reach_the_bundle(trail, tmp_path):
     with zipfile.ZipFile(the_bundle(tmp_path)) as archive:
         manifest = json.loads(archive.read("manifest.json"))
     assert manifest["request_type"] == "portability"
-    assert manifest["controller"] == {"name": "North"}
+    assert manifest["controller"] == {"name": "North", "contact": None, "dpo": None}
     assert manifest["art15"]["retention"] == "1 y"
+
+
+def test_what_only_the_controller_knows_is_asked_for(application, tmp_path, capfd):
+    """Without it exit code 3, with what is missing by name; with it 0. Both bundles say so."""
+    scope = ["--scope", f"{application}:with_both_stores"]
+    code = run([*EXPORT, "grace", *scope, "--out", str(tmp_path / "without.zip")])
+    said = capfd.readouterr().err
+    assert code == check(tmp_path / "without.zip").code == 3
+    assert "not stated, for want of --notice: controller.name, controller.contact" in said
+
+    notice = tmp_path / "notice.json"
+    stated = {name: dict.fromkeys(names, "x") for name, names in PARTS.items()}
+    notice.write_text(json.dumps(stated))
+    with_notice = ["--notice", str(notice), "--out", str(tmp_path / "with.zip")]
+    code = run([*EXPORT, "grace", *scope, *with_notice])
+    assert code == check(tmp_path / "with.zip").code == 0
+    assert "incomplete" not in capfd.readouterr().err
 
 
 def test_that_it_was_asked_is_in_the_trail(trail, tmp_path):
@@ -199,7 +241,8 @@ def test_a_lost_key_is_an_error_and_no_empty_bundle(trail, tmp_path, capfd, monk
     [
         (["--notice", "no.json"], 2, "no.json"),
         (["--notice", "audit.db"], 4, "is not JSON"),
-        (["--notice", "list.json"], 4, "objects named controller and art15"),
+        (["--notice", "list.json"], 4, "expected an object with controller, art15, subject"),
+        (["--notice", "odd.json"], 4, "unknown in controller: nmae; expected name, contact, dpo"),
         (["--out", "no/such/x.zip"], 2, "No such file"),
         (["--scope", "nonsense"], 4, "package.module:name"),
         (["--audit-url", "sqlite:////no/where"], 3, "there is no"),
@@ -210,6 +253,7 @@ def test_a_mistake_ends_in_one_line_and_leaves_no_file(
 ):
     """What is wrong, the documented exit code, and nothing written."""
     (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "odd.json").write_text('{"controller": {"nmae": "North"}}')
     ended = run([*EXPORT, "grace", *arguments])
 
     error = capfd.readouterr().err

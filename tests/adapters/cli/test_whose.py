@@ -13,6 +13,7 @@ import pytest
 from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
+from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.context import context
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
@@ -62,6 +63,9 @@ def environment(monkeypatch, tmp_path):
     monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", SECRET.hex())
     monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "none")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    notice = {"controller": dict.fromkeys(CONTROLLER, "x"), "art15": dict.fromkeys(ART_15, "x")}
+    (tmp_path / "notice.json").write_text(json.dumps(notice))
+    monkeypatch.setenv("MNEMOSCOPE_NOTICE", str(tmp_path / "notice.json"))
     monkeypatch.chdir(tmp_path)
 
 

@@ -9,12 +9,18 @@ from typing import Any
 import pytest
 
 from mnemoscope.audit.bundle.contract import Request
+from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER, Notice
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.subject_data.records import SubjectRecord
 
 ADA = "ada@example.com"
+NOTICE = Notice(
+    controller={name: f"the {name}" for name in CONTROLLER},
+    art15={name: f"the {name}" for name in ART_15},
+)
+"""An operator who states everything."""
 
 
 def a_record(name, content="likes tea", *, kind="memory"):
@@ -54,9 +60,18 @@ class Read:
     def lines(self, name) -> list[Any]:
         return [json.loads(line) for line in self.files[name].splitlines()]
 
+    def text(self, name) -> str:
+        return self.files[name].decode()
+
     @property
     def page(self) -> str:
         return self.files["README.html"].decode()
+
+
+@pytest.fixture
+def stated():
+    """Return what an operator states who states everything."""
+    return NOTICE
 
 
 @pytest.fixture
@@ -78,11 +93,19 @@ def bundled(log, tmp_path):
                 "request_id": "20261101-0a0b0c0d",
                 "generated_us": 1_800_000_000_000_000,
                 "version": "0.1",
+                "notice": NOTICE,
                 **request,
             }
         )
         with source(log, customer, tenant) as found:
-            return write_bundle(path, asked, found.evidence, history=found.history, stores=stores)
+            return write_bundle(
+                path,
+                asked,
+                found.evidence,
+                history=found.history,
+                subject=found.subject,
+                stores=stores,
+            )
 
     return bundled
 

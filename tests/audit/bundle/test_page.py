@@ -8,7 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from mnemoscope.audit.bundle.contract import RequestType
-from mnemoscope.audit.bundle.latest import EVENTS_SHOWN, MEMORIES_SHOWN
+from mnemoscope.audit.bundle.conversations import CONVERSATIONS_SHOWN, ENTRIES_SHOWN
+from mnemoscope.audit.bundle.latest import MEMORIES_SHOWN
+from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.bundle.reading import marked, readable
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 
@@ -75,7 +77,8 @@ def test_it_shows_everything_without_the_script(page):
     without = re.sub(r"<script>.*</script>", "", page, flags=re.DOTALL)
 
     assert "class=filter id=filter hidden" in without
-    assert without.count("<li data-kind=") == len(OperationClass) - 1  # a model call without usage
+    quiet = 3  # a model call without usage, what was saved and what was picked up
+    assert without.count("<li data-kind=") == len(OperationClass) - quiet
     assert " hidden>" not in without.replace("id=filter hidden>", "")
 
 
@@ -94,29 +97,54 @@ def test_each_event_is_a_sentence(log, read, event_factory):
     assert "The agent “sales” looked up what is remembered about you, and found 3 entries." in page
     assert "and found nothing." in page
     assert "the store did not answer, and the agent went on without it." in page
-    assert "The agent deleted something that was remembered." in page
-    assert "why: reply · in: mem0" in page
+    assert "An agent deleted something that was remembered." in page
+    assert "Agents: “sales”. Purpose: reply." in page or "Agent: “sales”. Purpose: reply." in page
 
 
-def test_saved_states_in_a_row_are_one_entry(log, read, event_factory):
-    """A conversation saves dozens of them, and nobody wants to read that."""
+def test_saved_states_are_one_line_of_their_conversation(log, read, event_factory):
+    """It saves hundreds of them, and nobody wants to read that; but one that failed is told."""
     saved = {"op_class": OperationClass.CHECKPOINT, "store": "langgraph.checkpoint", "run": "t"}
-    log.append([event_factory(**saved) for _ in range(30)])
+    for _ in range(153):
+        log.append([event_factory(**saved), event_factory(**saved), event_factory(run="t")])
+    log.append([event_factory(**saved, status=Status.ERROR)])
     page = read().page
 
-    assert page.count("<li data-kind=") == 1
-    assert "saved the state of the conversation 30 times" in page
+    assert "the conversation was saved 307 times." in page
+    assert page.count("<li data-kind=conversation") == 1
+    assert "An agent saved the conversation: it failed." in page
+
+
+def test_events_are_grouped_by_conversation(log, read, event_factory):
+    """The newest conversation first, what happened in it in order; what has none, by day."""
+    day_ns = 86_400 * 10**9
+    for number, run in enumerate(["one", "two", "one", None, None, "two"]):
+        log.append([event_factory(started_ns=number * day_ns, run=run, agent=f"a{number}")])
+    page = read().page
+
+    shown = re.findall(r"<section class=conversation><h3>(.*?)</h3>", page)
+    titles = [re.sub("<.*?>", "", each) for each in shown]
+    assert titles == [
+        "2 January 1970 to 6 January 1970",
+        "5 January 1970, 00:00, outside of conversations",
+        "4 January 1970, 00:00, outside of conversations",
+        "1 January 1970 to 3 January 1970",
+    ]
+    first = page.index("<section")
+    assert page.index("“a1” looked", first) < page.index("“a5” looked", first)
 
 
 def test_a_long_history_is_bounded_and_says_so(log, read, event_factory):
-    """The newest part, and the file that has all."""
-    log.append([event_factory(started_ns=n * 10**9) for n in range(EVENTS_SHOWN + 20)])
+    """The newest part of each conversation, the newest conversations, and the file that has all."""
+    log.append([event_factory(run="0", hits=n) for n in range(ENTRIES_SHOWN + 20)])
+    log.append([event_factory(run=f"{n}") for n in range(1, CONVERSATIONS_SHOWN + 5)])
+    log.append([event_factory(run="0", hits=n) for n in range(ENTRIES_SHOWN)])
     page = read().page
 
-    assert page.count("<li data-kind=") == EVENTS_SHOWN
-    assert f"the newest {EVENTS_SHOWN} of {EVENTS_SHOWN + 20}" in page
+    assert page.count("<section class=conversation>") == CONVERSATIONS_SHOWN
+    assert "5 earlier conversations are not on this page" in page
+    assert f"{ENTRIES_SHOWN + 20:,} earlier ones are not on this page" in page
+    assert f"Looked up {2 * ENTRIES_SHOWN + 20} times." in page
     assert "events.jsonl" in page
-    assert "accesses.csv" in page
 
 
 def test_many_memories_are_bounded_and_say_so(log, read, things, event_factory):
@@ -125,7 +153,7 @@ def test_many_memories_are_bounded_and_say_so(log, read, things, event_factory):
     log.append([event_factory()])
     page = read(store("mem0", *(thing(f"m-{n}") for n in range(MEMORIES_SHOWN + 5)))).page
 
-    assert page.count("<td class=text>") == MEMORIES_SHOWN
+    assert page.count("<div class=text>") == MEMORIES_SHOWN
     assert "5 more are in <code>memories.jsonl</code>" in page
     assert f"<b>{MEMORIES_SHOWN + 5}</b>remembered now" in page
 
@@ -136,8 +164,10 @@ def test_what_was_seen_is_told_in_words(log, read, things, event_factory):
     log.append([event_factory(memory_ids=("m-1", "gone"), scores=(0.9, 0.1))])
     page = read(store("mem0", thing("m-1", "likes oolong"))).page
 
-    assert "<li value=1>likes oolong</li>" in page
-    assert "<li value=2><code>gone</code></li>" in page
+    assert "It was shown:<ul><li>likes oolong</li>" in page
+    assert "1 entry that is not listed above" in page
+    assert "m-1" not in page
+    assert "gone" not in page
 
 
 def test_incomplete_is_the_first_thing_that_is_said(log, read, things, event_factory):
@@ -146,7 +176,7 @@ def test_incomplete_is_the_first_thing_that_is_said(log, read, things, event_fac
     log.append([event_factory()])
     page = read(store("mem0", fails=TimeoutError("secret"))).page
 
-    assert page.index("This answer is not complete.") < page.index("remembered now")
+    assert page.index("Incomplete:") < page.index("remembered now")
     assert "it could not be read (TimeoutError)" in page
     assert "secret" not in page
 
@@ -163,14 +193,15 @@ def test_that_nothing_is_left_is_told(log, read, event_factory):
 def test_the_operators_notice_is_on_it(log, read, event_factory):
     """Who is responsible, and what for."""
     log.append([event_factory()])
-    notice = {
-        "controller": {"name": "North & Co"},
-        "art15": {"purposes": ["support", "sales"], "retention": "400 days"},
-    }
+    art15 = {"purposes": ["support", "sales"], "legal_bases": {"support": "contract"}}
+    notice = Notice(controller={"name": "North & Co", "contact": "dpo@north.example"}, art15=art15)
     page = read(notice=notice).page
 
     assert "North &amp; Co" in page
     assert "support, sales" in page
+    assert "support: contract" in page
+    assert "Write to: <b>dpo@north.example</b>" in page
+    assert "complain (Art. 77) to a data protection authority (" in page
 
 
 def test_portability_tells_no_consultations(log, read, event_factory):
@@ -179,7 +210,7 @@ def test_portability_tells_no_consultations(log, read, event_factory):
     page = read(kind=RequestType.PORTABILITY).page
 
     assert "What you gave our AI agents to remember" in page
-    assert "id=accesses" not in page
+    assert "id=used" not in page
 
 
 @pytest.mark.parametrize(
@@ -222,3 +253,52 @@ def test_a_store_is_shown_by_the_title_that_it_gives_itself(log, read, things, e
     page = read(notes).page
     assert "<h3>Your &lt;notes&gt; (<code>crm</code>): 1 entry</h3>" in page
     assert "<h3><code>wiki</code>: " in page
+
+
+def test_each_memory_tells_its_story(log, read, things, event_factory):
+    """Who noted it when and what for, how often it was looked up; no ids, nothing "unchanged"."""
+    store, thing = things
+    content = Redacted({"messages": "I like oolong"})
+    write = {"op_class": OperationClass.REMEMBER, "memory_ids": ("m-1",), "content": content}
+    log.append([event_factory(**write, agent="sales", purpose="support")])
+    log.append([event_factory(memory_ids=("m-1",), scores=(0.9,)) for _ in range(2)])
+    page = read(store("mem0", thing("m-1", "I like oolong"), thing("m-7", "Has a dog"))).page
+
+    assert (
+        "You said this on 14 November 2023, and the agent “sales” noted it (purpose: support). "
+        "Looked up 2 times, last on 14 November 2023."
+    ) in page
+    assert "Kept since 1 November 2026. Where it came from is not recorded." in page
+    assert "unchanged" not in page
+    assert "m-1" not in page
+
+
+def test_recipients_are_told_in_words(log, read, event_factory):
+    """What each received, and whether anything that was said."""
+    log.append([event_factory()])
+    outputs = {
+        "logs": {"kind": "file", "content": True, "subject": "keyed hash", "part": "all"},
+        "prometheus": {"kind": "metrics", "content": False, "subject": "none", "part": "sums"},
+        "mine": None,
+    }
+    sinks = [{"name": name, "output": out, "ranges": [[1, 1, 1]]} for name, out in outputs.items()]
+    log.append_log_event("recipients.delivered", {"writer": "00000000000000aa", "sinks": sinks})
+    page = read().page
+
+    assert "<b>Log (file)</b><div>What was said, with personal details replaced, and that" in page
+    assert "Sums and durations, in which nobody is named" in page
+    assert "<b>mine</b><div>Monitoring. What it passes on is not recorded." in page
+    assert "Cannot tell" not in page
+
+
+def test_nothing_on_it_is_wider_than_the_screen(page):
+    """Whatever a long word, a key or a table would do: it may break anywhere, and there is none."""
+    style = re.search(r"<style>(.*?)</style>", page, flags=re.DOTALL)[1]
+
+    assert "table" not in Reader(page).tags
+    assert "nowrap" not in style
+    assert "overflow-wrap: anywhere" in style
+    assert "* { box-sizing: border-box; min-width: 0; }" in style
+    columns = re.findall(r"grid-template-columns: ([^;]+);", style)
+    assert len(columns) == 5
+    assert all("minmax(0, 1fr)" in each or "min(100%" in each for each in columns)

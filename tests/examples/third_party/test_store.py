@@ -16,6 +16,8 @@ from textwrap import dedent
 import pytest
 from patience import GIVE_UP_S, UNHURRIED
 
+from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER
+
 pytestmark = pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
 
 SOURCE = Path(__file__).parents[3] / "examples" / "third_party" / "chroma_store"
@@ -202,7 +204,11 @@ def test_nothing_personal_comes_out(remembering, python, tmp_path, http_receiver
 
 def test_an_export_shows_what_is_remembered(remembering, python, tmp_path):
     """From the store, through the adapter: this customer's documents and nobody else's."""
-    command(python, "export", "--out", str(tmp_path / "export.zip"))
+    notice = tmp_path / "notice.json"
+    stated = {"controller": dict.fromkeys(CONTROLLER, "x"), "art15": dict.fromkeys(ART_15, "x")}
+    notice.write_text(json.dumps(stated))
+    out = str(tmp_path / "export.zip")
+    command(python, "export", "--out", out, "--notice", str(notice))
     with zipfile.ZipFile(tmp_path / "export.zip") as archive:
         pages = b"".join(archive.read(name) for name in archive.namelist()).decode(
             "utf-8", "ignore"

@@ -1,0 +1,89 @@
+"""The record of which events a sink has acknowledged, for those who must say who received data."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..event.event import Event
+from .sink import SinkOutput
+
+MOST_RANGES = 16
+"""Ranges of one writer's numbers that are told apart; beyond, the oldest two become one."""
+
+
+class NumberRange(NamedTuple):
+    """
+    Numbers of one writer, `first` to `last`.
+
+    Attributes:
+        n_events: How many of them were acknowledged. Fewer than there are: it is not known which.
+    """
+
+    first: int
+    last: int
+    n_events: int
+
+    def joined(self, other: NumberRange) -> NumberRange:
+        """Return one range of both and what is between."""
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return NumberRange(first, last, self.n_events + other.n_events)
+
+    def touches(self, other: NumberRange) -> bool:
+        """Return whether nothing is between the two."""
+        return self.first <= other.last + 1 and other.first <= self.last + 1
+
+
+class Acknowledged:
+    """The numbers of the events that one sink has acknowledged since they were last taken."""
+
+    def __init__(self) -> None:
+        self.forked()
+
+    def forked(self) -> None:
+        """Begin anew, also in a forked child: the parent's are the parent's to tell."""
+        self._lock = threading.Lock()
+        self._ranges: dict[str, list[NumberRange]] = {}
+
+    def add(self, batch: Sequence[Event]) -> None:
+        """Note that all of *batch* was acknowledged."""
+        numbers: dict[str, list[int]] = {}
+        for event in batch:
+            if event.writer_seq:  # else counted by nobody: a checkpoint of the audit trail
+                numbers.setdefault(event.writer_id, []).append(event.writer_seq)
+        with self._lock:
+            for writer_id, counted in numbers.items():
+                new = NumberRange(min(counted), max(counted), len(counted))
+                _add(self._ranges.setdefault(writer_id, []), new)
+
+    def take(self) -> dict[str, list[NumberRange]]:
+        """Return the ranges by writer, and begin anew."""
+        with self._lock:
+            taken, self._ranges = self._ranges, {}
+        return taken
+
+
+def _add(ranges: list[NumberRange], new: NumberRange) -> None:
+    while ranges and ranges[-1].touches(new):
+        new = new.joined(ranges.pop())
+    ranges.append(new)
+    if len(ranges) > MOST_RANGES:
+        ranges[:2] = [ranges[0].joined(ranges[1])]
+
+
+class SinkDeliveries(NamedTuple):
+    """
+    The deliveries of one sink.
+
+    Attributes:
+        sink: Its name.
+        output: Returns what it passes on, and to where. None: it does not say.
+        acknowledged: What it has.
+        is_idle: Returns whether nothing is on its way to it.
+    """
+
+    sink: str
+    output: Callable[[], SinkOutput] | None
+    acknowledged: Acknowledged
+    is_idle: Callable[[], bool]

@@ -1,0 +1,100 @@
+"""
+The pseudonyms inside events, another one for each sink.
+
+What stands for an identifier in a store (``<EMAIL_ADDRESS_3f9a…>``) is keyed for the store. It gets
+into the names and content of events, and would join all sinks with one another and with the store.
+So it is hashed once more, under a key of the sink's own, before a sink is given the event.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from functools import lru_cache
+from typing import Any, cast
+
+import msgspec
+
+from .event import Event
+from .subject import SubjectKeys
+from .usage import Usage
+
+PSEUDONYM = re.compile(r"<\w{1,64}_[0-9a-f]{16}>")
+"""What stands for an identifier, of any entity."""
+
+_HASH_BYTES = 8
+_HELD = 4_096
+_NAMES = ("tenant", "agent", "feature", "run", "purpose", "collection")
+
+
+class SinkPseudonyms:
+    """
+    Replaces the stores' pseudonyms in events by those of one sink.
+
+    Args:
+        keys: The key of the sink is derived from them.
+        sink: Its name.
+    """
+
+    def __init__(self, keys: SubjectKeys, sink: str) -> None:
+        self._keys = keys
+        self._purpose = f"sink-pseudonym/{sink}"
+        self.text = lru_cache(maxsize=_HELD)(self._text)
+
+    def event(self, event: Event) -> Event:
+        """Return *event* as the sink may have it."""
+        changed = self._names(event)
+        if event.memory_ids and "<" in "".join(event.memory_ids):
+            changed["memory_ids"] = tuple(map(self.text, event.memory_ids))
+        if event.usage is not None and _is_named(event.usage):
+            changed["usage"] = self._usage(event.usage)
+        if event.content is not None:
+            # Read by the few sinks that are opted in to it, and walked for no other.
+            changed["content"] = event.content.read_by(self.value)
+        return msgspec.structs.replace(event, **changed) if changed else event
+
+    def value(self, value: Any) -> Any:
+        """Return JSON types with the pseudonyms in all texts replaced."""
+        kind = value.__class__
+        if kind is str:
+            return self._text(value)
+        if kind is dict:
+            pairs = cast("dict[str, Any]", value).items()
+            return {self._text(name): self.value(each) for name, each in pairs}
+        return [self.value(each) for each in value] if kind is list else value
+
+    def _names(self, event: Event) -> dict[str, Any]:
+        # Spelled out: this is done for each event and sink, and there is hardly ever one.
+        names = (
+            *(event.tenant, event.agent, event.feature),
+            *(event.run, event.purpose, event.collection),
+        )
+        return {
+            name: self.text(text)
+            for name, text in zip(_NAMES, names, strict=True)
+            if text and "<" in text
+        }
+
+    def _usage(self, usage: Usage) -> Usage:
+        return msgspec.structs.replace(
+            usage,
+            model=self.text(usage.model),
+            provider=usage.provider and self.text(usage.provider),
+            node=usage.node and self.text(usage.node),
+            namespace=tuple(map(self.text, usage.namespace)),
+        )
+
+    def _text(self, text: str) -> str:
+        return PSEUDONYM.sub(self._own, text) if "<" in text else text
+
+    def _own(self, found: re.Match[str]) -> str:
+        key = self._keys.key(self._purpose)
+        digest = hmac.digest(key, found[0].encode("utf-8", "surrogatepass"), "sha256")
+        entity = found[0].rpartition("_")[0]
+        return f"{entity}_{digest[:_HASH_BYTES].hex()}>"
+
+
+def _is_named(usage: Usage) -> bool:
+    """Return whether a name in *usage* may hold a pseudonym."""
+    names = (usage.model, usage.provider, usage.node, *usage.namespace)
+    return any(each and "<" in each for each in names)

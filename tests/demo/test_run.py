@@ -27,7 +27,9 @@ WITH_TRACE = """
 DURATION = "mnemoscope_operation_duration_seconds_count"
 PERSONAL = re.compile(
     rb"\bInes\b|Marchetti|\bJonas\b|Feldt|Amara|Osei|two\.by\.the\.lake|lantern-and-line"
-    rb"|7946 ?0958|555 ?0142|4242 ?4242|DE89|3704 ?0044|Larkspur|Juniper"
+    rb"|7946 0958|555 0142|4242 4242|3704 0044|Larkspur|Juniper"
+    # Without spaces, digits may stand in an id by chance: then others are around them.
+    rb"|(?<![0-9a-f])(?:(?:\+?44|0)?(?:20)?79460958|(?:\+?1)?(?:\d{3})?5550142|42424242|DE89)"
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -19,13 +18,8 @@ from ..record.writer_events import (
 )
 from ..store.roll import Roll
 
-logger = logging.getLogger("mnemoscope.audit")
-
 Said = tuple[str, Mapping[str, Any]]
 """Name and data of an event about the log itself."""
-
-Report = Callable[[], Iterable[Said]]
-"""Returns what else there is to say whenever the writer says how far it is."""
 
 
 class Presence:
@@ -34,7 +28,6 @@ class Presence:
 
     Args:
         numbers: Its identity, and its counter.
-        reports: What else to say with each heartbeat, and at the end.
         clock: Monotonic seconds.
         mode: The durability that it was asked for.
         roll: Where it has its entry, if anywhere.
@@ -46,7 +39,6 @@ class Presence:
     def __init__(
         self,
         numbers: WriterNumbers,
-        reports: Sequence[Report],
         clock: Callable[[], float],
         *,
         mode: str,
@@ -54,7 +46,6 @@ class Presence:
     ) -> None:
         self.roll = roll
         self._numbers = numbers
-        self._reports = reports
         self._clock = clock
         self._mode = mode
         if roll is not None:
@@ -91,7 +82,7 @@ class Presence:
         if not self._has_begun:
             return [self._about(STARTED, mode=self._mode, version=_version())]
         if self._is_idle or self._busy_at - self._said_at >= HEARTBEAT_S:
-            return [self._about(HEARTBEAT, idle=False), *self._reported()]
+            return [self._about(HEARTBEAT, idle=False)]
         return []
 
     def without_events(self) -> list[Said]:
@@ -99,11 +90,11 @@ class Presence:
         is_quiet = self._clock() - self._busy_at >= IDLE_AFTER_S
         if not self._has_begun or self._is_idle or not is_quiet:
             return []
-        return [self._about(HEARTBEAT, idle=True), *self._reported()]
+        return [self._about(HEARTBEAT, idle=True)]
 
     def at_end(self) -> list[Said]:
         """Return what is to be said at the end."""
-        return [*self._reported(), self._about(STOPPED)] if self._has_begun else []
+        return [self._about(STOPPED)] if self._has_begun else []
 
     def drafts(self, what: Sequence[Said], now_us: int) -> list[Draft]:
         """Return the events that say *what*, for the log."""
@@ -128,15 +119,6 @@ class Presence:
 
     def _about(self, name: str, **more: Any) -> Said:
         return about(name, self.writer_id, self.counter, **more)
-
-    def _reported(self) -> list[Said]:
-        found: list[Said] = []
-        for report in self._reports:
-            try:
-                found += report()
-            except Exception as exc:  # noqa: BLE001 - it must not cost the events beside it
-                logger.error("a report on this process failed (%s)", type(exc).__name__)  # noqa: TRY400
-        return found
 
 
 def _version() -> str:

@@ -33,7 +33,7 @@ from .backoff import Backoff, SinkStats, backoff_after
 from .deliveries import Deliveries
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
-from .presence import Presence, Report, Said
+from .presence import Presence, Said
 from .spool import Spool
 
 CHECKPOINT_EVERY = 4_096
@@ -59,7 +59,6 @@ class AuditSink:
     Attributes:
         announce: Where checkpoints are sent to: the other sinks, once this is attached.
         key_made: Whether the secret was made by this process, and nobody has a copy yet.
-        reports: What else to say in the log whenever this process says how far it is.
         stats: Its counts.
     """
 
@@ -80,9 +79,8 @@ class AuditSink:
         self.spool = spool
         self.announce: Announce = nowhere
         self.key_made = False
-        self.reports: list[Report] = []
         self._mode = mode
-        self._presence = Presence(WriterNumbers(), self.reports, clock, mode=mode)
+        self._presence = Presence(WriterNumbers(), clock, mode=mode)
         self._every_s = checkpoint_every_s
         self._clock = clock
         self._guard = ForkLock()
@@ -113,7 +111,7 @@ class AuditSink:
         self.announce = Announcer(drain)
         spool, mode = self.spool, self._mode
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
-        self._presence = Presence(drain.numbers, self.reports, self._clock, mode=mode, roll=roll)
+        self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll)
         others = (each for each in drain.deliveries() if each.sink != self.name)
         self._deliveries = Deliveries(others, clock=self._clock)
 

@@ -181,33 +181,6 @@ class TestALife:
         found = verified()
         assert (found.state, found.writers["writing"]) == ("ok", 1)
 
-    def test_what_else_there_is_to_say_goes_along(self, start, said, clock):
-        """Others may add events of their own to each heartbeat, and to the end."""
-        process = start()
-        process.sink.reports.append(lambda: [("writer.deliveries", {"otlp": 1})])
-        process.write()
-        clock.now_s += HEARTBEAT_S
-        process.write()
-        process.sink.close(1.0)
-
-        assert said("writer.deliveries") == [("writer.deliveries", {"otlp": 1})] * 2
-
-    def test_a_report_that_fails_costs_no_event(self, start, said, verified, clock):
-        """It is somebody else's; what the process says of itself is said."""
-        process = start()
-        process.sink.reports.append(lambda: 1 / 0)
-        process.write()
-        clock.now_s += HEARTBEAT_S
-        process.write()
-        process.sink.close(1.0)
-
-        assert [name for name, _data in said(STARTED, HEARTBEAT, STOPPED)] == [
-            STARTED,
-            HEARTBEAT,
-            STOPPED,
-        ]
-        assert verified().state == "ok"
-
     def test_the_last_events_are_declared_at_the_end(self, start, said, verified):
         """What was counted and never came, with nothing after it to show the gap."""
         process = start()

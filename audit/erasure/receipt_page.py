@@ -85,7 +85,8 @@ def _row(name: str, count: int) -> str:
 def _looked(known: dict[str, Any]) -> str:
     asked = "Each of these was asked again, and had nothing left."
     texts = known["erasure"]["searched_texts"]
-    places = [_NAMES.get(each, each) for each in known["searched"]]
+    searched: list[str] = known["searched"]
+    places = [_NAMES.get(each, each) for each in searched]
     if not texts:
         return asked
     also = f", {' and '.join(places)}" if places else ""

@@ -15,7 +15,7 @@ done: a later run, which meets none of them any more, looks for the same.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ from .report import (
 from .residue_scan import Needle, ResidueTexts, Search, search
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..log import AuditLog
     from ..store.snapshot import Snapshot
 
@@ -235,10 +237,10 @@ class ErasureRun:
 
     def _searched_places(self) -> Iterable[PlaceSearch]:
         words = self._residue.needles()
+        files: Mapping[str, Sequence[Path]] = {}
         try:
             files = self._data.files()
         except OSError:
-            files = {}
             yield searched_place(_FILES, Search(unread=("the folder of the log file",)))
         for name, paths in files.items():
             yield searched_place(name, search(words, paths))

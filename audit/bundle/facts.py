@@ -130,7 +130,7 @@ class Facts:
         """The kinds of data that the events and stores show."""
         by_class = self.summary.by_class
         found = {
-            "what you said to agents, and what was remembered of it": by_class["remember"]
+            "what you said to agents and what was remembered of it": by_class["remember"]
             or self.counts.memories,
             "what agents looked up about you": by_class["recall"],
             "the state of your conversations": by_class["checkpoint"] or by_class["resume"],

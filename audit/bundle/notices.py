@@ -10,7 +10,7 @@ from typing import Any
 from .delivered import Recipient
 from .facts import Facts, joined, period, text, when
 from .notice import ART_15, CONTROLLER
-from .sentences import counted
+from .sentences import counted, often
 from .statements import utc
 from .summary import EventPeriod
 
@@ -26,8 +26,8 @@ def recipients(facts: Facts) -> str:
     stated = facts.request.notice.art15.get("recipients")
     added = f"<p>The operator states: {text(stated)}</p>" if stated else ""
     return (
-        "<h2 id=recipients>Who received data about you</h2><p>As it was recorded when it happened: "
-        f"not what should have happened.</p>{listed}{nobody}{unknown}{added}"
+        "<h2 id=recipients>Who received data about you</h2><p>This was recorded as it happened: it "
+        f"is not what was planned.</p>{listed}{nobody}{unknown}{added}"
     )
 
 
@@ -39,8 +39,8 @@ def _stores(facts: Facts) -> Iterator[str]:
 
 def _providers(facts: Facts) -> Iterator[str]:
     for name, each in facts.summary.models.items():
-        tokens = f"{each.input_tokens:,} tokens were sent, {each.output_tokens:,} came back."
-        what = f"Language model. What the agent put into its questions: {tokens}"
+        sent = f"{each.input_tokens:,} tokens (pieces of words), and {each.output_tokens:,} back."
+        what = f"Language model. What the agent put into its questions: {sent}"
         provider, model = map(escape, name)
         yield _card(f"{model} ({provider})" if provider else model, what, each)
 
@@ -60,7 +60,7 @@ def _sink(recipient: Recipient) -> str:
 
 _SINKS = {
     "otlp": "Monitoring by OpenTelemetry",
-    "prometheus": "Metrics",
+    "prometheus": "Prometheus",
     "logs": "Log",
     "langsmith": "LangSmith",
 }
@@ -71,17 +71,20 @@ def _received(recipient: Recipient) -> str:
         return "Monitoring. What it passes on is not recorded."
     if not recipient.is_about_people:
         return "Sums and durations, in which nobody is named and nothing is quoted."
-    what = "that something happened, when, and how long it took"
+    whom = "under a pseudonym for you" if recipient.subject == "keyed hash" else "without your name"
+    what = f"that something happened, when, and how long it took, {whom}."
     said = (
         f"What was said, with personal details replaced, and {what}"
         if recipient.content
-        else f"{what.capitalize()}; nothing of what was said"
+        else f"{what.capitalize()} Nothing of what was said."
     )
-    whom = "under a pseudonym for you" if recipient.subject == "keyed hash" else "without a name"
-    return f"{said}, {whom}{_PARTS.get(recipient.part or '', '')}."
+    return f"{said}{_PARTS.get(recipient.part or '', '')}"
 
 
-_PARTS = {"abnormal": ", and only where something went wrong", "sampled": ", or a sample of it"}
+_PARTS = {
+    "abnormal": " Only where something went wrong.",
+    "sampled": " Perhaps only of some of these events, as a sample.",
+}
 
 
 def _card(shown: str, what: str, each: EventPeriod) -> str:
@@ -104,7 +107,8 @@ def _unknown(facts: Facts) -> str:
 
 def withheld(facts: Facts) -> str:
     """Return what is not in the bundle, and why."""
-    items = [*_redacted(facts.summary.redactions), *_hidden(facts), *_lost(facts)]
+    redacted = _redacted(facts.summary.redactions)
+    items = [*redacted, *_deleted(facts), *_hidden(facts), *_lost(facts)]
     listed = "".join(f"<li>{item}</li>" for item in items)
     body = f"<ul>{listed}</ul>" if items else "<p>Nothing.</p>"
     return f"<h2 id=withheld>What was removed or is not shown, and why</h2>{body}"
@@ -124,6 +128,18 @@ def _redacted(redactions: Counter[str]) -> list[str]:
 
 def _entity(name: str) -> str:
     return name.replace("_", " ").lower()
+
+
+def _deleted(facts: Facts) -> list[str]:
+    count = facts.counts.deleted
+    if not (count and facts.is_access):
+        return []
+    item = (
+        f"{often(count).capitalize()}, agents deleted something that was remembered. When, by "
+        "which agent and for what is told above, under “Deleted”, or else in "
+        "<code>events.jsonl</code>."
+    )
+    return [item]
 
 
 def _hidden(facts: Facts) -> list[str]:
@@ -154,13 +170,16 @@ def rights(facts: Facts) -> str:
     """Return what the customer may ask for, of whom, and how to complain."""
     notice = facts.request.notice
     controller, art15 = notice.controller, notice.art15
-    contact = text(controller.get("contact")) if controller.get("contact") else _NOT_STATED
+    contact = text(controller.get("contact") or "those who gave you this file")
     authority = art15.get("complaint_authority")
-    complain = text(authority) if authority else f"a data protection authority ({_NOT_STATED})"
+    unknown = f"a data protection authority (which: {_NOT_STATED})"
+    complain = text(authority) if authority else unknown
     rows = [(_NAMES[f"controller.{name}"], controller.get(name)) for name in CONTROLLER]
     rows += [(_NAMES[f"art15.{name}"], value) for name, value in _art15(facts).items()]
     listed = "".join(
-        f"<dt>{name}</dt><dd>{text(value) if value else _NOT_STATED}</dd>" for name, value in rows
+        f"<dt>{name}</dt><dd>{text(value) if value else _NOT_STATED}</dd>"
+        for name, value in rows
+        if value or not facts.holds_nothing
     )
     return (
         "<h2 id=rights>Your rights</h2><p>You may have wrong entries corrected, have all of them "

@@ -74,21 +74,26 @@ def _opening(facts: Facts) -> str:
     )
     return (
         f"{_about(facts)}<p class=soft>Request <code>{escape(facts.request.request_id)}</code>, "
-        f"answered {when(utc(facts.request.generated_us))} UTC</p>{_verdict(facts)}"
-        f"{_figures(facts)}<nav aria-label=Contents><ol>{links}</ol></nav>"
+        f"answered {when(utc(facts.request.generated_us))} UTC.{_since(facts)}</p>"
+        f"{_verdict(facts)}{_figures(facts)}<nav aria-label=Contents><ol>{links}</ol></nav>"
     )
 
 
 def _about(facts: Facts) -> str:
     names = [
-        f"<b>{escape(each.id)}</b>" + (f" of {escape(each.tenant)}" if each.tenant else "")
+        f"<b>{escape(each.id)}</b>" + (f" at {escape(each.tenant)}" if each.tenant else "")
         for each in facts.subject.identifiers
     ]
     if not names:
         return ""
     controller = facts.request.notice.controller.get("name")
-    by = f", by {escape(str(controller))}" if controller else ""
+    by = f", answered by {escape(str(controller))}" if controller else ""
     return f"<p class=about>About {joined(names)}{by}</p>"
+
+
+def _since(facts: Facts) -> str:
+    first = facts.summary.all.first
+    return f" The first record about you is of {day_of(first)}." if first else ""
 
 
 def _verdict(facts: Facts) -> str:
@@ -102,15 +107,18 @@ def _verdict(facts: Facts) -> str:
             "<p class=verdict><b>This answer is complete.</b> Every store that ever held something "
             "about you was asked, and told everything.</p>"
         )
-    items = [f"{facts.named(each.name)}: it {escape(why(each))}" for each in facts.lacking]
-    if items:
-        items[-1] += ". What the log knows is listed instead"
+    items = [f"{facts.named(each.name)}: the store {escape(why(each))}." for each in facts.lacking]
+    instead = " Where a store did not tell, what the log last knew to be there is shown."
     if facts.not_stated:
-        items.append(f"the operator has not stated: {notices.not_stated(facts.not_stated)}")
+        items.append(
+            "Whoever runs the agents (the operator) has to state, and has not: "
+            f"{notices.not_stated(facts.not_stated)}."
+        )
     listed = "".join(f"<li>{each}</li>" for each in items)
     return (
-        "<div class='verdict lacking'><b>Incomplete:</b> this answer does not tell everything."
-        f"<ul>{listed}</ul></div>"
+        "<div class='verdict lacking'><b>Incomplete:</b> parts of this answer are missing."
+        f"<ul>{listed}</ul><p>You may <a href=#rights>ask for them</a>."
+        f"{instead if facts.lacking else ''}</p></div>"
     )
 
 
@@ -125,8 +133,6 @@ def _figures(facts: Facts) -> str:
     if not facts.is_access:
         figures = figures[::2]
     items = "".join(f"<li><b>{number:,}</b>{what}</li>" for number, what in figures)
-    if facts.summary.all.first:
-        items += f"<li><b>{day_of(facts.summary.all.first)}</b>first recorded</li>"
     return f"<ul class=figures>{items}</ul>"
 
 

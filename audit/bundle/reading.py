@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 _LONGEST = 4_000
-_SAID = ("query", "messages", "text", "data", "memory", "content", "value")
+_TELLING = ("query", "messages", "text", "data", "memory", "content", "value")
 """Fields in which stores keep text, the most telling first."""
 
 _MACHINERY = frozenset(
@@ -26,6 +26,35 @@ def readable(content: Any) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
+_SPEAKERS = {
+    "human": "You",
+    "user": "You",
+    "ai": "The agent",
+    "assistant": "The agent",
+    "tool": "Another system",
+    "function": "Another system",
+    "system": "Instructions",
+}
+"""By the type of a message, or the role of who said it."""
+
+
+def dialogue(content: Any) -> str:
+    """Return what a conversation says, in lines, each with who said it, where that is known."""
+    messages: Any = content.get("messages") if content.__class__ is dict else None
+    if messages.__class__ is not list:
+        return readable(content)
+    return "\n".join(filter(None, map(_said, messages)))
+
+
+def _said(message: Any) -> str:
+    if message.__class__ is not dict:
+        return readable(message)
+    text = readable({name: each for name, each in message.items() if each})
+    known = (_SPEAKERS.get(str(message.get(name))) for name in ("type", "role"))
+    speaker = next((f"{each}: " for each in known if each), "")
+    return f"{speaker}{text}" if text else ""
+
+
 def _texts(content: Any) -> list[str]:
     kind = content.__class__  # of what was read as JSON
     if kind is list:
@@ -36,7 +65,7 @@ def _texts(content: Any) -> list[str]:
 
 
 def _of_pairs(pairs: dict[str, Any]) -> list[str]:
-    said = next((pairs[key] for key in _SAID if pairs.get(key)), None)
+    said = next((pairs[key] for key in _TELLING if pairs.get(key)), None)
     if said is not None:
         return _texts(said)
     known = {key: value for key, value in pairs.items() if key not in _MACHINERY}

@@ -11,8 +11,9 @@ from typing import Any
 from .contract import StoreReport, StoreStatus
 from .conversations import Conversation
 from .facts import Facts, day_of, joined, period, short_day_of, time_of, when, why
-from .reading import marked, readable
-from .sentences import KINDS, counted, sentence, story, totals
+from .provenance import THREAD
+from .reading import dialogue, marked, readable
+from .sentences import KINDS, counted, often, sentence, story, totals
 from .statements import utc
 
 _SEEN, _SHORT, _LONG = 3, 160, 1_200
@@ -21,23 +22,36 @@ _SEEN, _SHORT, _LONG = 3, 160, 1_200
 
 def remembered(facts: Facts) -> str:
     """Return what each store holds now."""
-    intro = "<p>What the agents can recall about you at this moment.</p>"
+    intro = f"<p>What the agents can recall about you at this moment.{_legend(facts)}</p>"
     if not facts.stores:
         intro = "<p>Nothing: no store is known to hold anything about you.</p>"
     parts = "".join(_store(each, facts) for each in facts.stores)
     return f"<h2 id=remembered>What is remembered about you now</h2>{intro}{parts}"
 
 
+def _legend(facts: Facts) -> str:
+    if not facts.summary.redactions:
+        return ""
+    shown = marked("<EMAIL_ADDRESS>")
+    return f" Words like {shown} stand for personal details that were replaced before."
+
+
 def _store(report: StoreReport, facts: Facts) -> str:
     shown = facts.latest.memories.get(report.name, [])
     listed = "".join(map(_memory, shown))
     parts = [
-        f"<h3>{facts.named(report.name)}: {counted(report.n_memories, 'entry', 'entries')}</h3>",
+        f"<h3>{facts.named(report.name)}: {_held(report)}</h3>",
         f"<p class=soft>{_state(report)}</p>",
         f"<ul class=memories>{listed}</ul>" if listed else "",
         *_more(report.n_memories - len(shown), report.n_beside),
     ]
     return "".join(parts)
+
+
+def _held(report: StoreReport) -> str:
+    if report.n_memories:
+        return counted(report.n_memories, "entry", "entries")
+    return "nothing" if report.status is StoreStatus.COMPLETE else "not known"
 
 
 def _state(report: StoreReport) -> str:
@@ -48,11 +62,13 @@ def _state(report: StoreReport) -> str:
 
 
 def _memory(record: dict[str, Any]) -> str:
-    content = readable(record["content"])
+    read = dialogue if record["kind"] == THREAD else readable
+    content = read(record["content"])
+    told, more = marked(story(record)), ""
     if len(content) > _LONG:
-        content = f"{content[:_LONG]}…"
+        content, more = f"{content[:_LONG]}…", " It goes on in <code>memories.jsonl</code>."
     shown = marked(content) or "<span class=soft>no text</span>"
-    return f"<li><div class=text>{shown}</div><div class=soft>{marked(story(record))}</div></li>\n"
+    return f"<li><div class=text>{shown}</div><div class=soft>{told}{more}</div></li>\n"
 
 
 def _more(hidden: int, beside: int) -> Iterator[str]:
@@ -82,11 +98,13 @@ def used(facts: Facts) -> str:
     if not latest:
         return f"{heading}<p>Nothing is recorded.</p>"
     counts = facts.counts
+    resumed = facts.summary.by_class["resume"]
+    of_these = f" ({often(resumed)} to pick up a conversation)" if resumed else ""
     intro = (
         f"<p>{counted(counts.events, 'event is', 'events are')} recorded about you: agents looked "
-        f"up what is remembered {counted(counts.accesses, 'time', 'times')}, were given something "
-        f"to remember {counted(counts.written, 'time', 'times')} and deleted something "
-        f"{counted(counts.deleted, 'time', 'times')}. The newest conversation is the first.</p>"
+        f"up what is remembered {often(counts.accesses)}{of_these}, were given something to "
+        f"remember {often(counts.written)} and deleted something {often(counts.deleted)}. The "
+        "newest conversation is the first.</p>"
     )
     listed = "".join(_conversation(each, facts) for each in latest)
     return f"{heading}{intro}{_note(facts)}{_FILTER}{listed}"
@@ -107,14 +125,14 @@ def _note(facts: Facts) -> str:
 
 
 def _conversation(conversation: Conversation, facts: Facts) -> str:
-    kind = "" if conversation.is_named else ", outside of conversations"
+    kind = "Conversation" if conversation.is_named else "Outside of conversations"
     hidden = conversation.n_entries - len(conversation.entries)
     more = f"<p class=soft>{hidden:,} earlier ones are not on this page.</p>" if hidden else ""
     is_long = day_of(conversation.first) != day_of(conversation.last)
     entries = "".join(_entry(each, facts, with_day=is_long) for each in conversation.entries)
     listed = f"<ol class=timeline>{entries}</ol>" if entries else ""
     return (
-        f"<section class=conversation><h3>{period(conversation.first, conversation.last)}{kind}"
+        f"<section class=conversation><h3>{kind}, {period(conversation.first, conversation.last)}"
         f"</h3><p>{_participants(conversation)}{escape(totals(conversation.counts))}"
         f"{_models(conversation)}</p>{more}{listed}</section>\n"
     )
@@ -136,10 +154,12 @@ def _models(conversation: Conversation) -> str:
 def _entry(document: dict[str, Any], facts: Facts, *, with_day: bool) -> str:
     kind, said = sentence(document)
     moment = document["occurred_at"]
-    time = f"{short_day_of(moment)}, {time_of(moment)}" if with_day else time_of(moment)
+    time = f"{short_day_of(moment)} {time_of(moment)}" if with_day else time_of(moment)
     content = marked(readable(_quoted(document)))
-    quote = f"<blockquote>{content}</blockquote>" if content else ""
-    place = "" if kind == "model" else f"<div class=soft>{facts.named(document['store'])}</div>"
+    asked = "<div class=seen>It asked for:</div>" if kind == "read" else ""
+    quote = f"{asked}<blockquote>{content}</blockquote>" if content else ""
+    store = facts.named(document["store"])
+    place = "" if kind == "model" else f"<div class=soft>Store: {store}</div>"
     return (
         f"<li data-kind={kind}><span class='time soft'>{escape(time)}"
         f"</span><span class='badge {kind}'>{KINDS[kind]}</span><div class=what>{marked(said)}"
@@ -179,5 +199,5 @@ def _seen(document: dict[str, Any], texts: dict[str, str]) -> str:
 def _further(count: int, known: list[str]) -> str:
     if len(known) > _SEEN:
         return f"<li class=soft>and {counted(count, 'other entry', 'other entries')}</li>"
-    what = "entry that is" if count == 1 else "entries that are"
-    return f"<li class=soft>{count:,} {what} not listed above</li>"
+    shown = counted(count, "entry", "entries")
+    return f"<li class=soft>{shown} whose text is not on this page</li>"

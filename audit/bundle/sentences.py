@@ -80,8 +80,8 @@ def sentence(document: dict[str, Any]) -> Sentence:
     op_class = document["class"]
     done = _WENT_WELL.get(op_class, document["operation"])
     times = document["times"]
-    often = f" {times:,} times" if times > 1 else ""
-    text = f"{agent(document['agent'])} {done}{often}{_ending(document)}."
+    again = f" {often(times)}" if times > 1 else ""
+    text = f"{agent(document['agent'])} {done}{again}{_ending(document)}."
     return Sentence(_KIND_OF.get(op_class, "other"), text)
 
 
@@ -158,8 +158,13 @@ def _used(record: dict[str, Any]) -> str:
     used = record["used"]
     if not used["times"]:
         return "Not looked up since." if record["came_from"] else ""
-    often = "once" if used["times"] == 1 else f"{used['times']:,} times, last"
-    return f"Looked up {often} on {day_of(used['last'])}."
+    last = "" if used["times"] == 1 else ", last"
+    return f"Looked up {often(used['times'])}{last} on {day_of(used['last'])}."
+
+
+def often(number: int) -> str:
+    """Return how often something was done."""
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def counted(number: int, one: str, many: str) -> str:

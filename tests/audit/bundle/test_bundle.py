@@ -124,7 +124,7 @@ def test_whom_it_is_about_is_said(log, read, event_factory):
     subject = found.json("manifest.json")["subject"]
     assert subject["identifiers_matched"] == [{"id": "ada@example.com", "tenant": "acme"}]
     assert re.fullmatch("[a-z2-7]{26}", subject["ref"])
-    assert "About <b>ada@example.com</b> of acme" in found.page
+    assert "About <b>ada@example.com</b> at acme" in found.page
     named = {name for name, data in found.files.items() if b"ada@example.com" in data}
     assert named == {"README.html", "manifest.json"}
 

@@ -11,7 +11,7 @@ from mnemoscope.audit.bundle.contract import RequestType
 from mnemoscope.audit.bundle.conversations import CONVERSATIONS_SHOWN, ENTRIES_SHOWN
 from mnemoscope.audit.bundle.latest import MEMORIES_SHOWN
 from mnemoscope.audit.bundle.notice import Notice
-from mnemoscope.audit.bundle.reading import marked, readable
+from mnemoscope.audit.bundle.reading import dialogue, marked, readable
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 
 VOID = {"meta", "br", "input"}
@@ -124,10 +124,10 @@ def test_events_are_grouped_by_conversation(log, read, event_factory):
     shown = re.findall(r"<section class=conversation><h3>(.*?)</h3>", page)
     titles = [re.sub("<.*?>", "", each) for each in shown]
     assert titles == [
-        "2 January 1970 to 6 January 1970",
-        "5 January 1970, 00:00, outside of conversations",
-        "4 January 1970, 00:00, outside of conversations",
-        "1 January 1970 to 3 January 1970",
+        "Conversation, 2 January 1970 to 6 January 1970",
+        "Outside of conversations, 5 January 1970, 00:00",
+        "Outside of conversations, 4 January 1970, 00:00",
+        "Conversation, 1 January 1970 to 3 January 1970",
     ]
     first = page.index("<section")
     assert page.index("“a1” looked", first) < page.index("“a5” looked", first)
@@ -165,7 +165,7 @@ def test_what_was_seen_is_told_in_words(log, read, things, event_factory):
     page = read(store("mem0", thing("m-1", "likes oolong"))).page
 
     assert "It was shown:<ul><li>likes oolong</li>" in page
-    assert "1 entry that is not listed above" in page
+    assert "1 entry whose text is not on this page" in page
     assert "m-1" not in page
     assert "gone" not in page
 
@@ -177,7 +177,8 @@ def test_incomplete_is_the_first_thing_that_is_said(log, read, things, event_fac
     page = read(store("mem0", fails=TimeoutError("secret"))).page
 
     assert page.index("Incomplete:") < page.index("remembered now")
-    assert "it could not be read (TimeoutError)" in page
+    assert "the store could not be read (TimeoutError)." in page
+    assert "(<code>mem0</code>): not known</h3>" in page
     assert "secret" not in page
 
 
@@ -231,6 +232,31 @@ def test_portability_tells_no_consultations(log, read, event_factory):
 def test_content_is_shown_as_what_it_says(content, shown):
     """Its texts, without the machinery around them."""
     assert readable(content) == shown
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (
+            {"messages": [{"type": "human", "content": "tea?"}, {"type": "ai", "content": "yes"}]},
+            "You: tea?\nThe agent: yes",
+        ),
+        ({"messages": [{"type": "message", "role": "user", "content": "a"}, "b"]}, "You: a\nb"),
+        ({"messages": [{"type": "ai", "content": "", "tool_calls": []}]}, ""),
+        ({"messages": "tea?", "step": 3}, "tea?"),
+        ("9 messages", "9 messages"),
+    ],
+)
+def test_a_conversation_tells_who_said_what(content, shown):
+    """A line each; a message without words is none, and other content is as elsewhere."""
+    assert dialogue(content) == shown
+
+
+def test_a_deletion_is_among_what_was_removed(log, read, event_factory):
+    """How often; an agent that deleted is told with the conversation."""
+    log.append([event_factory(op_class=OperationClass.FORGET) for _ in range(3)])
+
+    assert "<li>3 times, agents deleted something that was remembered." in read().page
 
 
 def test_what_stands_for_personal_data_is_set_apart():

@@ -32,7 +32,7 @@ from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
 
 PICTURE = Path(__file__).with_name("images") / "export.png"
-SIZE = (1000, 2060)
+SIZE = (840, 1980)
 WIDTHS = (360, 768, 1280)
 WRITER = "00000000000000aa"
 KEYS = SubjectKeys(b"a key for a picture, and for nothing else")
@@ -46,7 +46,7 @@ FACTS = {
     "f4": "<PERSON>, her brother, may collect the bike",
 }
 NOTES = {"n1": "Workshop booked for 24 November, 9:00, at <STREET_ADDRESS>"}
-WHY = {"agent": "workshop", "purpose": "answer a message", "run": "<SUBJECT_ID_51c2>-7"}
+WHY = {"agent": "workshop", "purpose": "answer a message"}
 RECALL = {"op_class": OperationClass.RECALL, "operation": "search_memory", "method": "search"}
 WRITE = {"op_class": OperationClass.REMEMBER, "operation": "create_memory", "method": "add"}
 SEEN = {"status": Status.OK, "hits": 3, "scores": (0.91, 0.74, 0.52)}
@@ -105,7 +105,8 @@ def events() -> Iterator[Event]:
     """Yield what happened, as it was recorded."""
     for number, (moment, what) in enumerate(sorted(moments(), key=lambda each: each[0]), 1):
         started = datetime.fromisoformat(moment).replace(tzinfo=UTC).timestamp()
-        known: dict[str, Any] = {"store": "mem0", "status": Status.OK, **WHY, **what}
+        run = f"<SUBJECT_ID_51c2>-{moment[:10]}"
+        known: dict[str, Any] = {"store": "mem0", "status": Status.OK, "run": run, **WHY, **what}
         yield Event(
             writer_id=WRITER,
             writer_seq=number,
@@ -127,7 +128,8 @@ def stores() -> tuple[Answers, ...]:
         for (key, text), day in zip(FACTS.items(), days, strict=True)
     )
     note = SubjectRecord(kind="item", id="n1", content=NOTES["n1"], created="2026-11-20T11:13Z")
-    messages = "9 messages, the last on 24 November"
+    said = ("human", "Is the bike ready, and can <PERSON> collect it?"), ("ai", "Yes, until 18:00.")
+    messages = {"messages": [{"type": who, "content": words} for who, words in said]}
     thread = SubjectRecord(kind="thread", id="t7", content=messages, created="2026-10-02T08:40Z")
     return (
         Answers("mem0", "Facts about you", facts),
@@ -206,13 +208,24 @@ def draw(browser: str, page: Path, *options: str) -> str:
     return done.stdout
 
 
-_MEASURE = """
-<iframe src="{page}" style="width:{width}px;height:900px;border:0"></iframe><output></output>
+_LOCAL = "--allow-file-access-from-files"
+_FRAME = """\
+<!doctype html><body style="margin:0">
+<iframe src="{page}" style="display:block;width:{width}px;height:{height}px;border:0"></iframe>
+<output></output>
 <script>addEventListener("load", function () {{
   var inside = document.querySelector("iframe").contentDocument.documentElement;
-  document.querySelector("output").textContent = "widest " + inside.scrollWidth;
+  var size = "size " + inside.scrollWidth + " by " + inside.scrollHeight;
+  document.querySelector("output").textContent = size;
 }});</script>
 """
+
+
+def framed(page: Path, width: int, height: int = 900) -> Path:
+    """Return a page with *page* in a frame: Chromium has no window narrower than 500 pixels."""
+    frame = page.with_name(f"frame-{width}.html")
+    frame.write_text(_FRAME.format(page=page.name, width=width, height=height), encoding="utf-8")
+    return frame
 
 
 def look(browser: str, page: Path, folder: Path) -> int:
@@ -220,15 +233,12 @@ def look(browser: str, page: Path, folder: Path) -> int:
     too_wide = 0
     for width in WIDTHS:
         picture = folder / f"export-{width}.png"
-        # Chromium has no window narrower than 500 pixels: a frame has any width.
-        frame = page.with_name(f"frame-{width}.html")
-        frame.write_text(_MEASURE.format(page=page.name, width=width), encoding="utf-8")
-        local = "--allow-file-access-from-files"
-        size = f"--window-size={max(width + 16, 500)},2400"
-        draw(browser, frame, local, size, f"--screenshot={picture}")
-        said = draw(browser, frame, local, "--dump-dom", "--virtual-time-budget=2000")
-        found = re.search(r"widest (\d+)", said)
-        widest = int(found[1]) if found else sys.maxsize
+        frame = framed(page, width)
+        said = draw(browser, frame, _LOCAL, "--dump-dom", "--virtual-time-budget=2000")
+        found = re.search(r"size (\d+) by (\d+)", said)
+        widest, height = map(int, found.groups()) if found else (sys.maxsize, 900)
+        size = f"--window-size={max(width, 500)},{height}"
+        draw(browser, framed(page, width, height), _LOCAL, size, f"--screenshot={picture}")
         too_wide += widest > width
         sys.stdout.write(f"{picture}: {widest} of {width} pixels\n")
     draw(browser, page, f"--print-to-pdf={folder / 'export.pdf'}", "--no-pdf-header-footer")

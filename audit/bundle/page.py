@@ -93,7 +93,7 @@ def _about(facts: Facts) -> str:
 
 def _since(facts: Facts) -> str:
     first = facts.summary.all.first
-    return f" The first record about you is of {day_of(first)}." if first else ""
+    return f" First record: {day_of(first)}." if first else ""
 
 
 def _verdict(facts: Facts) -> str:

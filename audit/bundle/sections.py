@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
@@ -187,13 +186,18 @@ def _seen(document: dict[str, Any], texts: dict[str, str]) -> str:
         return ""
     ids = Counter(str(each["memory_id"]) for each in document["memories"])
     known = [texts[each] for each in ids if each in texts]
-    shown = "".join(
-        f"<li>{marked(textwrap.shorten(each, _SHORT, placeholder='…'))}</li>"
-        for each in known[:_SEEN]
-    )
+    shown = "".join(f"<li>{marked(_shortened(each))}</li>" for each in known[:_SEEN])
     further = len(ids) - min(len(known), _SEEN)
     also = "" if not further else _further(further, known)
     return f"<div class=seen>It was shown:<ul>{shown}{also}</ul></div>"
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    if len(words) <= _SHORT:
+        return words
+    cut = words[: _SHORT + 1]
+    return f"{cut.rpartition(' ')[0] or cut[:_SHORT]}…"
 
 
 def _further(count: int, known: list[str]) -> str:

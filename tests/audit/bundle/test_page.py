@@ -170,6 +170,25 @@ def test_what_was_seen_is_told_in_words(log, read, things, event_factory):
     assert "gone" not in page
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("tea " * 100, f"<li>{'tea ' * 39}tea…</li>"),
+        ("x" * 300, f"<li>{'x' * 160}…</li>"),
+        (f"{'x' * 150} <EMAIL_ADDRESS> or so", f"<li>{'x' * 150}…</li>"),
+    ],
+    ids=["words", "one word", "a placeholder"],
+)
+def test_what_was_seen_is_shortened_and_never_to_nothing(
+    log, read, things, event_factory, text, shown
+):
+    """At the end of a word, if there is one: what stands for personal data stays whole."""
+    store, thing = things
+    log.append([event_factory(memory_ids=("m-1",), scores=(0.9,))])
+
+    assert f"It was shown:<ul>{shown}" in read(store("mem0", thing("m-1", text))).page
+
+
 def test_incomplete_is_the_first_thing_that_is_said(log, read, things, event_factory):
     """Which store, and that it is not the whole answer."""
     store, _thing = things

@@ -120,7 +120,7 @@ def private_imports(code: str) -> Iterator[str]:
 
 def is_public(module: str, name: str | None = None) -> bool:
     """Return whether *module*, or *name* of it, is public, or somebody else's."""
-    if module.partition(".")[0] != "mnemoscope" or f"{module}.{name}" in api_page.MODULES:
+    if module.partition(".")[0] != "mnemoscope":
         return True
     if module not in api_page.MODULES:
         return False

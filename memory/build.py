@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .privacy.vault.vault import Vault
 
 
-_makes_keys: ContextVar[bool] = ContextVar("mnemoscope_makes_keys", default=True)
+_makes_keys: ContextVar[bool] = ContextVar("makes_keys", default=True)
 
 
 @contextmanager

@@ -30,9 +30,12 @@ from qdrant_client import QdrantClient, models
 from remains import found_in
 
 from mnemoscope.adapters.customer_requests.erase import erase
+from mnemoscope.adapters.customer_requests.whose import person_in_scope, unknown_person
+from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.erasure import residue_scan
 from mnemoscope.audit.store.customers import Customers
+from mnemoscope.audit.store.whose import Asked
 from mnemoscope.demo.embedded_mem0 import embedded_memory
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
@@ -126,7 +129,12 @@ class Application:
                 graph.compile(checkpointer=saver).invoke({"said": words}, config)
 
     def erase(self, customer: str):
-        return erase(self.scope, customer, TENANT)
+        asked = Asked(customer=customer, tenant=TENANT)
+        try:
+            person = person_in_scope(self.scope, asked)
+        except UnknownSubjectError:  # erased before
+            person = unknown_person(asked)
+        return erase(self.scope, person, tenant=TENANT)
 
     def in_files(self, words: str) -> bool:
         return found_in([self.folder], words) == {words}

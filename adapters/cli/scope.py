@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from ...memory.build import making_no_keys
 from ...memory.errors import ConfigurationError
@@ -19,7 +20,7 @@ from ...memory.subject_data.registry import keep_clients
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
 
-_loaded: list[Mnemoscope] = []
+_loaded: WeakSet[Mnemoscope] = WeakSet()
 
 
 def trail_settings(audit_url: str | None) -> dict[str, str]:
@@ -97,14 +98,14 @@ def scope_at(address: str) -> Mnemoscope:
             f"{address} is a {type(found).__qualname__}, not a Mnemoscope or a function that "
             "returns one"
         )
-    _loaded.append(found)
+    _loaded.add(found)
     return found
 
 
 def close_local_clients() -> None:
     """Close the local clients of the scopes that were loaded, before the interpreter ends."""
     while _loaded:
-        scope = _loaded.pop(0)
+        scope = _loaded.pop()
         if not scope.is_disabled:
             scope.subject_data.close_local_clients()
 

@@ -149,7 +149,8 @@ def tried(name: str, writes: int) -> Outcome:
             waited = {n for n in answers if answers[n]} - _stored(folder)
             answers |= _asked(ask, range(2 * third, writes))
             answered = {number for number, is_answered in answers.items() if is_answered}
-            _until(lambda: answered <= _stored(folder))
+            # A worker that was loaded anew opens the store when it is first asked for it.
+            _until(lambda: ask(writes) and answered <= _stored(folder))
         told, events = _told(folder, environment, answered)
         return Outcome(
             len(answered),

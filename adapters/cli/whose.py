@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...memory.errors import ConfigurationError
+from .exit_codes import say
 
 if TYPE_CHECKING:
     from ...audit.database.errors import AmbiguousSubjectError, UnknownSubjectError
@@ -73,7 +74,7 @@ def asked_of(
     )
 
 
-def told(asked: Asked, person: Person) -> Iterator[str]:
+def _told(asked: Asked, person: Person) -> Iterator[str]:
     """Yield who was found, a line each; an id only where it is not one that was given."""
     if not person.is_logged:
         yield "found in live stores alone: the audit trail knows nobody of this name"
@@ -88,6 +89,12 @@ def told(asked: Asked, person: Person) -> Iterator[str]:
             f"{_listed(person.shared_with)} too is answered as a whole"
         )
     yield from person.doubts
+
+
+def say_who(asked: Asked, person: Person) -> None:
+    """Say who was found, a line each."""
+    for line in _told(asked, person):
+        say(line)
 
 
 def as_document(asked: Asked, person: Person) -> dict[str, Any]:

@@ -8,11 +8,11 @@ for when they go on.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter, deque
 from typing import Any
 
 from .summary import MODEL
+from .temporary_database import temporary_database
 
 CONVERSATIONS_SHOWN = 40
 ENTRIES_SHOWN = 25
@@ -94,10 +94,7 @@ class Conversations:
     def __init__(self) -> None:
         self.left_out = 0
         self._open: dict[str, Conversation] = {}
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("PRAGMA synchronous = OFF")
-        self._database.execute(_SCHEMA)
-        self._database.execute("BEGIN")
+        self._database = temporary_database(_SCHEMA)
 
     def close(self) -> None:
         """Close the temporary database."""

@@ -8,12 +8,12 @@ history of any length fits in memory.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
 from ..queries.text_extraction import part_of
 from ..record.rows import deletes_of
+from .temporary_database import temporary_database
 
 _SCHEMA = """
     CREATE TABLE memory(
@@ -41,10 +41,7 @@ class LoggedMemories:
     """The memories that remain after the events that were added, oldest first."""
 
     def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("PRAGMA synchronous = OFF")
-        self._database.execute(_SCHEMA)
-        self._database.execute("BEGIN")
+        self._database = temporary_database(_SCHEMA)
 
     def close(self) -> None:
         """Close the temporary database."""

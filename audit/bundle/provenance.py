@@ -7,12 +7,12 @@ history of any length fits in memory.
 
 from __future__ import annotations
 
-import sqlite3
 from typing import Any, NamedTuple
 
 from ..queries.text_extraction import part_of
 from .reading import readable
 from .statements import RECALLS
+from .temporary_database import temporary_database
 
 _SCHEMA = """
     CREATE TABLE written(
@@ -64,10 +64,7 @@ class ProvenanceIndex:
     """The provenance of the memories in the events that were added, oldest first."""
 
     def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("PRAGMA synchronous = OFF")
-        self._database.executescript(_SCHEMA)
-        self._database.execute("BEGIN")
+        self._database = temporary_database(_SCHEMA)
 
     def close(self) -> None:
         """Close the temporary database."""

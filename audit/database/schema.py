@@ -158,7 +158,7 @@ HEADS = (
 )
 """The migration since which the end of the log is signed whenever it moves."""
 
-_SPELLINGS = (
+SPELLINGS = (
     "ALTER TABLE audit_subject_alias ADD COLUMN folded TEXT",  # keyed hash, without tenant
     "ALTER TABLE audit_subject_alias ADD COLUMN sealed BLOB",  # tenant and spelling, encrypted
     "CREATE INDEX audit_alias_folded ON audit_subject_alias(folded)",
@@ -193,7 +193,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """,
     ),
     HEADS,
-    _SPELLINGS,
+    SPELLINGS,
     SEALING,
 )
 """
@@ -202,18 +202,15 @@ Statements of the migration from each version to the next, the first from `_OLDE
 Rows that are there already keep their seals as long as a new column is NULL in them.
 """
 
-SPELLINGS_VERSION = _OLDEST + 1 + MIGRATIONS.index(_SPELLINGS)
-"""From which on aliases say what finds them in any tenant and spelling."""
-
 
 def newest_version() -> int:
     """Return the version that `TABLES` and all `MIGRATIONS` make."""
     return _OLDEST + len(MIGRATIONS)
 
 
-def heads_since() -> int:
-    """Return the version since which the end of the log is signed."""
-    return _OLDEST + 1 + MIGRATIONS.index(HEADS)
+def version_of(migration: tuple[str, ...]) -> int:
+    """Return the version that one of `MIGRATIONS` makes."""
+    return _OLDEST + 1 + MIGRATIONS.index(migration)
 
 
 def check_version(version: int, label: str) -> None:
@@ -245,11 +242,6 @@ def steps_from(version: int) -> tuple[tuple[str, ...], ...]:
 def version_after(version: int) -> int:
     """Return the version after the next migration."""
     return max(version + 1, _OLDEST)
-
-
-def seals_since() -> int:
-    """Return the version since which rows are sealed."""
-    return version_after(_OLDEST) + MIGRATIONS.index(SEALING)
 
 
 def statements_of(version: int) -> list[str]:

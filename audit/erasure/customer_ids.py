@@ -77,6 +77,5 @@ def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:
 def _rows(log: AuditLog, identities: Sequence[Identity]) -> Iterator[AuditRow]:
     with log.reading() as snapshot:
         snapshot.check_keys()
-        uids = {uid for each in identities for uid in snapshot.uids(each.customer, each.tenant)}
         tenants = tuple(dict.fromkeys(each.tenant for each in identities))
-        yield from reading.history_of(snapshot, sorted(uids), tenants)
+        yield from reading.history_of(snapshot, snapshot.uids_of(identities), tenants)

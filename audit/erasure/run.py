@@ -329,13 +329,11 @@ class ErasureRun:
         self._tell("shredding the trail")
         identities = (Identity(self._customer, self._tenant or ""), *self._others)
         with self._log.reading() as snapshot:
-            found = {
-                uid for each in identities for uid in snapshot.uids(each.customer, each.tenant)
-            }
-            rows = _samples(snapshot, snapshot.family(sorted(found))) if found else []
+            uids = snapshot.uids_of(identities)
+            rows = _samples(snapshot, snapshot.family(uids)) if uids else []
         self._keep(rows)
         tenants = dict.fromkeys(each.tenant for each in identities)
-        return sum(self._log.subjects.erase(uid, *tenants) for uid in sorted(found))
+        return sum(self._log.subjects.erase(uid, *tenants) for uid in uids)
 
 
 def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[bytes]:

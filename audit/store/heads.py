@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..database.database import ReadConnection, WriteConnection
-from ..database.schema import heads_since
+from ..database.schema import HEADS, version_of
 from ..proof.merkle import Frontier
 from ..proof.note import Signer, checkpoint_text, parse_checkpoint
 from ..record.keys import Keyring
@@ -86,7 +86,7 @@ class HeadSigner:
 def stored_heads(connection: ReadConnection) -> list[str] | None:
     """Return the notes that are kept as the end: one. None: of a log that keeps none."""
     version: Any = connection.execute("SELECT schema_version FROM audit_log").fetchone()
-    if version is None or version[0] < heads_since():
+    if version is None or version[0] < version_of(HEADS):
         return None
     found: list[Any] = connection.execute("SELECT place, note FROM audit_head").fetchall()
     return [note if place == 0 else "" for place, note in found]

@@ -6,14 +6,15 @@ A `Moment` reads what is there; a `Snapshot`, which has the secrets, also finds 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
 from ..database.database import ReadConnection, Rows, Value
 from ..database.errors import AuditError
-from ..database.schema import SPELLINGS_VERSION, columns_of
+from ..database.schema import SPELLINGS, columns_of, version_of
 from ..record.keys import NONCE_BYTES, Keyring, LogKey, Unwrapping, log_key, missing
 from ..record.references import References
 from ..record.rows import StoredEvent
@@ -181,7 +182,7 @@ class Snapshot(Moment):
     def notes_spellings(self) -> bool:
         """Whether its tables say in what tenant and spelling customers are known."""
         found: Any = self.execute("SELECT schema_version FROM audit_log").fetchone()
-        return found is not None and found[0] >= SPELLINGS_VERSION
+        return found is not None and found[0] >= version_of(SPELLINGS)
 
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
@@ -203,6 +204,10 @@ class Snapshot(Moment):
         """Return the subjects that a customer of a tenant is, by all keys: none, or one."""
         subject = Subject(customer, tenant=tenant, keys=self.ring.current)
         return sorted(set(uids_by_alias(self, aliases_of(subject, self.ring)).values()))
+
+    def uids_of(self, identities: Iterable[Identity]) -> list[str]:
+        """Return the subjects that people with these ids are, by all keys."""
+        return sorted({uid for each in identities for uid in self.uids(each.customer, each.tenant)})
 
     def family(self, uids: Sequence[str]) -> list[str]:
         """Return *uids* and those that were merged into them."""

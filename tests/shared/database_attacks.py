@@ -424,23 +424,25 @@ def _others(target: Target, table: str, columns: list[str], sql: str) -> str:
     return f"({where}) AND {columns[0]} < {literal}"
 
 
+def _partly(target: Target, table: str, columns: list[str], sql: str) -> str:
+    """Return the definition of an index with a condition that leaves rows out."""
+    return f"{sql.partition(' WHERE ')[0]} WHERE {_others(target, table, columns, sql)}"
+
+
+def _of_index(name: str, table: str, columns: Sequence[str], partly: str) -> Iterator[Attack]:
+    drop, other = f"DROP INDEX {name}", f"CREATE INDEX {name} ON {table}({columns[-1]} DESC)"
+    yield _statements("index dropped", name, drop)
+    yield _statements("index partial", name, drop, partly)
+    yield _statements("index of another column", name, drop, other)
+
+
 def _of_sqlite(target: SqliteTarget) -> Iterator[Attack]:
     for name, table, sql in target.rows(
         "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
     ):
         columns = [each[2] for each in target.rows(f"PRAGMA index_info({name})")]
-        flat = " ".join(sql.split())
-        head = flat.partition(" WHERE ")[0]
-        partly = f"{head} WHERE {_others(target, table, columns, flat)}"
-        drop = f"DROP INDEX {name}"
-        yield _statements("index dropped", name, drop)
-        yield _statements("index partial", name, drop, partly)
-        yield _statements(
-            "index of another column",
-            name,
-            drop,
-            f"CREATE INDEX {name} ON {table}({columns[-1]} DESC)",
-        )
+        partly = _partly(target, table, columns, " ".join(sql.split()))
+        yield from _of_index(name, table, columns, partly)
         yield Attack(
             "index forged", name, partial(_forged_index, name=name, partly=partly, sql=sql)
         )
@@ -491,18 +493,9 @@ def _forged_index(target: Target, *, name: str, partly: str, sql: str) -> None:
 
 def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
     for name, table, sql, columns, is_constraint in target.rows(_PG_INDEXES):
-        head = sql.partition(" WHERE ")[0]
-        partly = f"{head} WHERE {_others(target, table, columns, sql)}"
-        drop = f"DROP INDEX {name}"
+        partly = _partly(target, table, columns, sql)
         if not is_constraint:
-            yield _statements("index dropped", name, drop)
-            yield _statements("index partial", name, drop, partly)
-            yield _statements(
-                "index of another column",
-                name,
-                drop,
-                f"CREATE INDEX {name} ON {table}({columns[-1]} DESC)",
-            )
+            yield from _of_index(name, table, columns, partly)
             yield Attack(
                 "index forged", name, partial(_forged_pg_index, name=name, partly=partly, sql=sql)
             )

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import Bench, journalling
+from deduplication import Deduplication
 from kills import said_by_killed
 from patience import GIVE_UP_S
 
@@ -35,7 +36,7 @@ from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import Journal
 from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
+from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.testing import CapturingSink
@@ -134,22 +135,6 @@ class Store:
         connection = sqlite3.connect(self._path, timeout=GIVE_UP_S)
         connection.execute("PRAGMA synchronous = OFF")  # nobody cuts the power here
         return connection
-
-
-class Deduplication:
-    """Finds an addition by its mark."""
-
-    def marked(self, method: str, arguments: dict[str, Any], write_id: str) -> dict[str, Any]:
-        """Return *arguments* with the mark."""
-        return {**arguments, "mark": write_id} if method == "add" else arguments
-
-    def question(self, method: str, _arguments: dict[str, Any], write_id: str) -> Lookup | None:
-        """Return what asks for it."""
-        return Lookup("find", {"mark": write_id}) if method == "add" else None
-
-    def left(self, _method: str, arguments: dict[str, Any], answer: object) -> Any:
-        """Return what is still to be written."""
-        return None if answer else arguments
 
 
 def touches(method: str, arguments: dict[str, Any]) -> Touches:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
+from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
 from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
@@ -121,8 +121,7 @@ def _person(scope: Mnemoscope, asked: Asked, *, even_if_unknown: bool) -> tuple[
 
 def _tell(asked: Asked, person: Person, *, is_known: bool) -> None:
     if is_known:
-        for line in told(asked, person):
-            say(line)
+        say_who(asked, person)
     if person.doubts:
         raise CommandError(
             "cannot tell whether that is all of them. Pass --exact if the ids that were given are "

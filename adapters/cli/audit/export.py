@@ -14,7 +14,7 @@ from ....audit.bundle.contract import RequestType, StoreStatus
 from ....audit.bundle.notice import Notice, parse_notice
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
+from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
 from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _from_log(log: AuditLog, asked: Asked, how: dict[str, Any]) -> tuple[Person,
     from ...customer_requests.whose import person_in_log
 
     person = person_in_log(log, asked)
-    _tell(asked, person)
+    say_who(asked, person)
     return person, export_from_log(log, person, **how)
 
 
@@ -114,13 +114,8 @@ def _from_scope(scope: Mnemoscope, asked: Asked, how: dict[str, Any]) -> tuple[P
     from ...customer_requests.whose import person_in_scope
 
     person = person_in_scope(scope, asked)
-    _tell(asked, person)
+    say_who(asked, person)
     return person, export_from_scope(scope, person, **how)
-
-
-def _tell(asked: Asked, person: Person) -> None:
-    for line in told(asked, person):
-        say(line)
 
 
 def _notice(path: Path | None) -> Notice:

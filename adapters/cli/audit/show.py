@@ -14,10 +14,9 @@ from rich.console import Console, RenderableType
 
 from ....memory.errors import ConfigurationError
 from ....telemetry.event.text import json_text, utc_text
-from ..exit_codes import say
 from ..options import AuditUrl, Json, Tenant
 from ..times import is_day, time_us
-from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, told
+from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
 
 if TYPE_CHECKING:
     from ....audit.log import AuditLog
@@ -121,8 +120,7 @@ def _person(log: AuditLog, asked: Asked) -> Person:
     from ...customer_requests.whose import person_in_log
 
     person = person_in_log(log, asked)
-    for line in told(asked, person):
-        say(line)
+    say_who(asked, person)
     return person
 
 

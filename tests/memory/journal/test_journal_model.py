@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 from bench import Bench, journalling
+from deduplication import Deduplication
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -42,7 +43,7 @@ from mnemoscope.memory.journal.journal import Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile, looking
 from mnemoscope.memory.journal.records import Sealer, Write
 from mnemoscope.memory.journal.touches import Touches
-from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
+from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.delivery.drain import Drain
@@ -154,17 +155,6 @@ class Store:
         self._step()
         if how == "after":
             raise ConnectionError
-
-
-class Deduplication:
-    def marked(self, method: str, arguments: dict[str, Any], write_id: str) -> dict[str, Any]:
-        return {**arguments, "mark": write_id} if method == "add" else arguments
-
-    def question(self, method: str, _arguments: dict[str, Any], write_id: str) -> Lookup | None:
-        return Lookup("find", {"mark": write_id}) if method == "add" else None
-
-    def left(self, _method: str, arguments: dict[str, Any], answer: object) -> Any:
-        return None if answer else arguments
 
 
 def touches(method: str, arguments: dict[str, Any]) -> Touches:

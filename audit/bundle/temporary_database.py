@@ -1,0 +1,14 @@
+"""The database of an export under way: what does not fit into memory, and is gone at its end."""
+
+from __future__ import annotations
+
+import sqlite3
+
+
+def temporary_database(schema: str) -> sqlite3.Connection:
+    """Return a temporary database with the tables of *schema*, in a transaction that never ends."""
+    database = sqlite3.connect("", isolation_level=None)
+    database.execute("PRAGMA synchronous = OFF")
+    database.executescript(schema)
+    database.execute("BEGIN")
+    return database

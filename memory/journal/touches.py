@@ -74,13 +74,12 @@ class Touches:
 
     def _is_of_others(self, write: Touches) -> bool:
         """Tell whether an owner that this deletion names is another one of *write*."""
-        theirs = _by_key(write.owners)
-        return any(theirs.get(key, name) != name for key, name in _by_key(self.owners).items())
+        told = {_key_of(each) for each in write.owners}
+        return any(_key_of(each) in told for each in self.owners - write.owners)
 
 
-def _by_key(owners: frozenset[str]) -> dict[str, str]:
-    parts = (each.partition("=") for each in owners)
-    return {key: name for key, _, name in parts}
+def _key_of(owner: str) -> str:
+    return owner.partition("=")[0]
 
 
 UNTOLD = Touches(unknown=True)

@@ -72,6 +72,9 @@ ALL = Touches(everything=True)
         (by("user_id=a"), of("1"), MAYBE),
         (of("1"), by("user_id=a"), MAYBE),
         (by("user_id=a=b"), by("user_id=a=c"), NO),
+        (by("user_id=a"), by("user_id=a", "user_id=b"), YES),
+        (by("user_id=a", partly=True), by("user_id=a", "user_id=b"), MAYBE),
+        (by("user_id=a", "user_id=b"), by("user_id=a"), NO),
         (Touches(owners=frozenset({"user_id=a"}), records=frozenset({"1"})), of("1"), YES),
     ],
 )

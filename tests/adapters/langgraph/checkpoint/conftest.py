@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import pytest
 from bench import wrapping
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.checkpoint import degraded as langgraph_degraded
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
+from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.journal import replayer
 from mnemoscope.memory.limits.policy import BreakerPolicy, Policy
@@ -31,13 +33,24 @@ def patient(bench):
     """Return a bench that tries once, and has a breaker that does not open."""
     breaker = BreakerPolicy(minimum_calls=10_000, window_calls=10_000)
     yield (made := replace(bench, policy=Policy(checkpoint_pauses_s=(), breaker=breaker)))
-    made.parts.guards.replayer.close(5)
+    made.parts.guards.replayer.close(GIVE_UP_S)
 
 
 @pytest.fixture
 def degraded(patient):
     """Return a function that guards a saver, with its answering for it."""
     return lambda bare, **options: guarded(bare, patient, degraded=True, **options)
+
+
+@pytest.fixture
+def hold(patient):
+    """Return a function that has what waits for a saver's database wait on, whatever is back."""
+
+    def held(saver):
+        patient.parts.guards.replayer.close(GIVE_UP_S)  # it may be at it, and would set the time
+        guard_of(saver).waiting[0]._not_before = float("inf")
+
+    return held
 
 
 @pytest.fixture

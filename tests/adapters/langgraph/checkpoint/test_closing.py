@@ -41,14 +41,14 @@ def test_what_is_lost_is_told(degraded, patient, collector, caplog):
     assert guard_of(saver).waits == 0
 
 
-def test_what_can_be_written_is_written(degraded, patient, collector):
+def test_what_can_be_written_is_written(degraded, patient, hold, collector):
     """The database is back, and nobody has looked yet."""
     bare = Memory()
     saver = degraded(bare)
     put(saver, "1")
     bare.plug.out = True
     put(saver, "2", "1")
-    guard_of(saver).waiting[0]._not_before = float("inf")
+    hold(saver)
     bare.plug.out = False
     patient.parts.close(20)
 
@@ -60,13 +60,13 @@ def test_what_can_be_written_is_written(degraded, patient, collector):
 def test_clients_of_one_database_lose_each_write_once(degraded, patient, collector):
     """They share what waits, and each tells of its own."""
     assert langgraph_checkpoint.database_of(None) is not None
-    bare = Memory()
-    first, second = degraded(bare), degraded(Memory())
+    bares = Memory(), Memory()
+    first, second = map(degraded, bares)
     put(first, "1")
-    bare.plug.out = True
+    for bare in bares:
+        bare.plug.out = True
     put(first, "2", "1")
     put(second, "3", "2")
-    guard_of(second).waiting[0]._not_before = float("inf")
     patient.parts.close(20)
 
     assert left(collector)[Journalled.LOST] == left(collector)[Journalled.APPENDED] == 2

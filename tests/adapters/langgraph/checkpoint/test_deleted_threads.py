@@ -64,11 +64,11 @@ def test_what_waits_is_dropped_though_the_database_is_away(degraded, back, fates
 
 @pytest.mark.usefixtures("one_database")
 @pytest.mark.parametrize("is_degraded", [True, False])
-def test_another_wrapper_deletes_it_too(degraded, patient, back, is_degraded):
+def test_another_wrapper_deletes_it_too(degraded, patient, hold, back, is_degraded):
     """It means the same database, so what waits for that is dropped."""
     bare = Memory()
     saver = waiting(degraded, bare)
-    guard_of(saver).waiting[0]._not_before = float("inf")
+    hold(saver)
     bare.plug.out = False
     other = guarded(somebody_else(bare), patient, degraded=is_degraded)
     other.delete_thread("t-1")
@@ -169,7 +169,7 @@ def test_runs_are_not_deleted_while_something_waits(degraded):
     bare.plug.out = False
 
 
-async def test_an_erasure_drops_what_waits(degraded, patient, back):
+async def test_an_erasure_drops_what_waits(degraded, patient, hold, back):
     """Of a thread that the database never had, too: its writes name the customer."""
     bare = Memory()
     saver = degraded(bare)
@@ -177,7 +177,7 @@ async def test_an_erasure_drops_what_waits(degraded, patient, back):
     saver.get_tuple(thread())
     bare.plug.out = True
     saver.put({"configurable": mine}, checkpoint("1"), {}, {"value": "1"})
-    guard_of(saver).waiting[0]._not_before = float("inf")
+    hold(saver)
     bare.plug.out = False
     await patient.subject_data.named()["langgraph.checkpoint"].erase(DataSubject(customer="c-17"))
     guard_of(saver).waiting[0]._not_before = 0.0

@@ -189,7 +189,7 @@ scope = mnemoscope.memory.configure(audit_pseudonym_key="ab" * 32, pii_model="no
     sinks="otlp,prometheus,logs,langsmith,audit", audit_url="sqlite:///{folder}/exit.db",
     log_file="{folder}/exit.log")
 
-@mnemoscope.memory.guard.decorator(store="crm", operation="search_memory", neutral=list)
+@mnemoscope.memory.observe(store="crm", operation="search_memory", neutral=list)
 def recall():
     return []
 

@@ -1,0 +1,64 @@
+"""What programs in strings use of ours is there: nobody checks their types."""
+
+from __future__ import annotations
+
+import ast
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OURS = re.compile(r"mnemoscope(\.\w+)+")
+FOLDERS = ("adapters", "audit", "docs", "examples", "grafana", "memory", "telemetry", "tests")
+
+
+def programs() -> Iterator[tuple[str, ast.Module]]:
+    """Yield the programs in strings that import ours, each with its place."""
+    for path in sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")):
+        for each in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(each, ast.Constant) or not isinstance(each.value, str):
+                continue
+            if "import mnemoscope" not in each.value and "from mnemoscope" not in each.value:
+                continue
+            try:
+                program = ast.parse(each.value)
+            except SyntaxError:  # prose, or an example of a shell
+                continue
+            yield f"{path.relative_to(ROOT).as_posix()}:{each.lineno}", program
+
+
+def used(program: ast.Module) -> Iterator[str]:
+    """Yield the dotted names of ours that *program* uses."""
+    for each in ast.walk(program):
+        if isinstance(each, ast.ImportFrom):
+            names = [f"{each.module}.{alias.name}" for alias in each.names]
+        elif isinstance(each, ast.Import):
+            names = [alias.name for alias in each.names]
+        else:
+            names = [ast.unparse(each)] if isinstance(each, ast.Attribute) else []
+        yield from (name for name in names if OURS.fullmatch(name))
+
+
+def called(program: ast.Module) -> Iterator[str]:
+    """Yield the dotted names of ours that *program* calls."""
+    for each in ast.walk(program):
+        if isinstance(each, ast.Call) and OURS.fullmatch(name := ast.unparse(each.func)):
+            yield name
+
+
+def found(name: str) -> object:
+    """Return what a dotted name leads to. None: nothing."""
+    try:
+        return pkgutil.resolve_name(name)
+    except (AttributeError, ImportError):
+        return None
+
+
+@pytest.mark.parametrize(("place", "program"), [pytest.param(*e, id=e[0]) for e in programs()])
+def test_what_a_program_in_a_string_uses_is_there(place, program):
+    """A name that was moved is moved in it too, and what it calls is no module."""
+    assert [name for name in used(program) if found(name) is None] == []
+    assert [name for name in called(program) if not callable(found(name))] == []

@@ -207,7 +207,7 @@ class Bench:
                 rows,
             )
         )
-        a_queued, peak = scale.queued()
+        a_queued, peak = scale.queued_alone()
         what = f"bytes that one queued event takes, of {_EVENT_BYTES:,} counted for it"
         yield Goal(what, _EVENT_BYTES, a_queued, "B")
         yield Goal("queues of five hung sinks in a burst of 100,000 events", 16, peak, "MiB")

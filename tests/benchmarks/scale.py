@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -114,6 +116,21 @@ def variety(scopes: Scopes, calls: int) -> Iterator[tuple[str, list[float]]]:
     cases = {"customers": customer, "features": feature, "collections": collection}
     for name, call in cases.items():
         yield name, [_cpu_us(call, many, calls, wait) for many in (10, 1_000, 100_000)]
+
+
+def queued_alone() -> tuple[float, float]:
+    """Return what `queued` does, of a process in which no other thread takes memory."""
+    script = "import json, scale; print(json.dumps(scale.queued()))"
+    path = os.pathsep.join((str(Path(__file__).parent), *filter(None, sys.path)))
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"PYTHONPATH": path},
+    )
+    a_queued, peak = json.loads(done.stdout)
+    return a_queued, peak
 
 
 def queued() -> tuple[float, float]:

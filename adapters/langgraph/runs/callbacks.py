@@ -107,7 +107,7 @@ class GraphCallbacks(BaseCallbackHandler):
             if nodes != parent.nodes:
                 self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
                 return
-        self.runs.begin_chain(run_id, parent, named, about)
+        self.runs.begin_chain(run_id, parent, named)
 
     @_contain_errors
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002

@@ -35,6 +35,7 @@ class Totals:
         cost_usd: Of the calls whose model has a price.
         unpriced_calls: Calls whose cost is not known: their tokens are counted.
         by_node: The same by LangGraph node.
+        is_counted: False once a stream has ended whose run was not found: nothing of it is counted.
     """
 
     calls: int = 0
@@ -46,6 +47,7 @@ class Totals:
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     by_node: dict[str, Totals] = field(default_factory=dict[str, "Totals"], repr=False)
+    is_counted: bool = True
 
     def add(self, usage: Usage) -> None:
         """Add one call, here and under its node."""

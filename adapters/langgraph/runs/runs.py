@@ -174,9 +174,7 @@ class Runs:
         node = self._latest.get(task_id) if isinstance(task_id, str) else None
         return node.parent if node is not None else None
 
-    def begin_chain(
-        self, run_id: UUID, parent: Run | None, name: str, metadata: dict[str, Any]
-    ) -> None:
+    def begin_chain(self, run_id: UUID, parent: Run | None, name: str) -> None:
         """Record a run that is a graph's if nodes begin below it, which is not known yet."""
         observer = self._expected.pop(run_id, None) if self._expected else None
         if parent is not None:
@@ -185,14 +183,15 @@ class Runs:
             host_span = current_span()
             run = self._begin(Kind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span)
         else:
-            self._begin_candidate(run_id, name, metadata)
+            self._begin_candidate(run_id, name)
             return
         if observer is not None:
             run.kind = Kind.GRAPH
             self._attach(run, observer)
 
-    def _begin_candidate(self, run_id: UUID, name: str, metadata: dict[str, Any]) -> None:
-        if not self._seeking or metadata.get("ls_integration") != "langgraph":
+    def _begin_candidate(self, run_id: UUID, name: str) -> None:
+        # Nothing says of a run that it is a graph's: who built it writes what he likes about it.
+        if not self._seeking:
             return
         seeking = [each for ref in list(self._seeking.values()) if (each := ref()) is not None]
         if seeking:

@@ -12,7 +12,9 @@ so the others do nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, ClassVar, Final
 
 from langgraph.stream import StreamTransformer  # pyright: ignore[reportMissingTypeStubs] - typed
@@ -21,6 +23,8 @@ from ....memory.budgets.accounting import ModelAccounting
 from .callbacks import graph_callbacks
 from .gate import guard_models
 from .meter import Meter
+
+logger = logging.getLogger("mnemoscope")
 
 CHANNEL: Final = "usage"
 """Key of the totals in a run's extensions: ``run.extensions["usage"]``."""
@@ -78,9 +82,14 @@ class UsageTransformer(StreamTransformer):
 
     def finalize(self) -> None:
         """End the run if it is open. LangGraph finalizes runs that their reader left, too."""
+        meter, self._meter = self._meter, None
+        if meter is None:
+            return
         try:
-            if self._meter is not None:
-                graph_callbacks().runs.close(self._meter)
+            if self._is_found and meter.graph is None:
+                meter.totals.is_counted = False
+                _warn_of_uncounted_run()
+            graph_callbacks().runs.close(meter)
         except Exception as exc:  # noqa: BLE001 - an error in here would fail the run
             self._failed("stream.finalize", exc)
 
@@ -91,6 +100,15 @@ class UsageTransformer(StreamTransformer):
     def _failed(self, site: str, exc: Exception) -> None:
         if self._note is not None:
             self._note(site, exc)
+
+
+@cache
+def _warn_of_uncounted_run() -> None:
+    """Warn once a process."""
+    logger.warning(
+        "usage() did not find the run of a stream: none of its model calls is counted. Watch the "
+        "graph instead: scope.runnable(graph)"
+    )
 
 
 class UsageFactory:

@@ -54,7 +54,7 @@ def test_what_ends_while_a_run_is_found_is_told_whole(runs, first):
     """Calls that wait for whoever watches them are not forgotten because of one that ends now."""
     observer = Observing(lambda: runs.end(calls.pop(), Status.OK))
     runs.seek(observer)
-    runs.begin_chain(graph_id := uuid4(), None, "agent", {"ls_integration": "langgraph"})
+    runs.begin_chain(graph_id := uuid4(), None, "agent")
     graph = runs.open(graph_id)
     calls = [runs.begin(Kind.MODEL, uuid4(), graph, name) for name in ("one", "two", "three")]
     for each in calls:
@@ -82,7 +82,7 @@ def test_a_call_that_is_left_as_it_begins_is_not_waited_for(runs):
 
     observer = Observing(lambda: None)
     runs.expect(graph_id := uuid4(), observer)
-    runs.begin_chain(graph_id, None, "agent", {})
+    runs.begin_chain(graph_id, None, "agent")
     graph = runs.open(graph_id)
     graph.open = Closing()
 
@@ -96,7 +96,7 @@ def test_no_call_is_waited_for_once_it_is_over(runs, ends):
     """However it ends, and whether or not it has said anything."""
     observer = Observing(lambda: None)
     runs.expect(graph_id := uuid4(), observer)
-    runs.begin_chain(graph_id, None, "agent", {})
+    runs.begin_chain(graph_id, None, "agent")
     runs.begin_model_call(call_id := uuid4(), runs.open(graph_id), {})
     assert runs.unanswered
 

@@ -507,6 +507,20 @@ class TestHarmless:
         assert stream.extensions["usage"].calls == 0
         assert bench.faults.counts["graph.callback"] > 0
 
+    def test_a_run_that_is_not_found_says_so(self, run, mode, monkeypatch, caplog):
+        """On the stream, and once in the log: its totals are no count of anything."""
+        monkeypatch.setattr(Runs, "begin_chain", lambda *_args: None)
+        langgraph_stream._warn_of_uncounted_run.cache_clear()
+        streams = [run(mode, graph_of(draft=calling(Scripted()))) for _ in range(2)]
+
+        assert [each.extensions["usage"].is_counted for each in streams] == [False, False]
+        assert caplog.text.count("none of its model calls is counted") == 1
+
+    def test_a_run_that_is_found_says_so(self, run, mode, caplog):
+        """Its totals are a count."""
+        assert run(mode, graph_of(draft=calling(Scripted()))).extensions["usage"].is_counted
+        assert "is counted" not in caplog.text
+
     def test_a_meter_that_cannot_be_made_costs_the_figures_only(self, bench, monkeypatch, events):
         """A run is started even if it cannot be counted."""
         monkeypatch.setattr(langgraph_stream, "Meter", None)

@@ -98,6 +98,7 @@ class Parts:
     def close(self, timeout_s: float) -> None:
         """Deliver what is queued and let go, in *timeout_s* seconds at most."""
         deadline = time.monotonic() + timeout_s
+        self.accounting.budgets.close()
         self.guards.replayer.close(timeout_s / 4)
         self._end_waiting(time.monotonic() + timeout_s / 4)
         if self.guards.journal is not None:

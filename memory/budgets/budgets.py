@@ -165,6 +165,7 @@ class Budgets:
         self._guard = ForkLock()
         self.calls = 0
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
+        self._is_closed = False
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
 
@@ -190,7 +191,7 @@ class Budgets:
 
     def refusal(self, scope: Scope, model: str | None) -> BudgetExceededError | None:
         """Return the error that refuses a call, and count it. None: the call may be made."""
-        if not self.can_stop:
+        if not self.can_stop or self._is_closed:
             return None
         with self._guard:
             now = self._clock()
@@ -206,6 +207,10 @@ class Budgets:
                         budget.name, spend.spent(now), budget.limit, budget.unit
                     )
         return None
+
+    def close(self) -> None:
+        """Refuse no call from now on: the scope has closed, and counts none."""
+        self._is_closed = True
 
     def status(self) -> tuple[BudgetStatus, ...]:
         """Return the state of each budget, in the given order."""

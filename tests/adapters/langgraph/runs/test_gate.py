@@ -233,6 +233,21 @@ def test_a_budget_goes_with_its_scope(bench):
     assert not gate()
 
 
+def test_a_budget_ends_with_its_scope(bench):
+    """A scope that is closed counts nothing any more, and stops nobody, though it is held."""
+    model = Scripted(named="gpt-4o")
+    budget = Budget(feature="draft", tokens=100, on_exceeded="stop")
+    with scope_for_tests(budgets=[budget]) as (scope, _sink):
+        graph = scope.runnable(graph_of(calling(model)))
+        graph.invoke({"said": []})
+        with pytest.raises(BudgetExceeded):
+            graph.invoke({"said": []})
+    graph.invoke({"said": []})
+
+    assert len(model.asked) == 2
+    assert scope.budgets[0].refused_calls == 1
+
+
 def test_what_langchain_logs_of_it_names_nobody(spent, caplog):
     """LangChain logs the error of a handler: a budget's name and amounts, and no more."""
     with caplog.at_level(logging.WARNING), pytest.raises(BudgetExceeded):

@@ -152,6 +152,7 @@ class Budgets:
     Attributes:
         calls: Model calls counted, whether a budget covers them or not.
         can_stop: Whether any budget has ``on_exceeded="stop"``.
+        is_closed: Whether their scope has closed, which then counts nothing.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many.
@@ -165,7 +166,7 @@ class Budgets:
         self._guard = ForkLock()
         self.calls = 0
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
-        self._is_closed = False
+        self.is_closed = False
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
 
@@ -191,7 +192,7 @@ class Budgets:
 
     def refusal(self, scope: Scope, model: str | None) -> BudgetExceededError | None:
         """Return the error that refuses a call, and count it. None: the call may be made."""
-        if not self.can_stop or self._is_closed:
+        if not self.can_stop or self.is_closed:
             return None
         with self._guard:
             now = self._clock()
@@ -210,7 +211,7 @@ class Budgets:
 
     def close(self) -> None:
         """Refuse no call from now on: the scope has closed, and counts none."""
-        self._is_closed = True
+        self.is_closed = True
 
     def status(self) -> tuple[BudgetStatus, ...]:
         """Return the state of each budget, in the given order."""

@@ -19,10 +19,11 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
-from ....memory.guard.call import error_name
+from ....memory.budgets.accounting import ModelAccounting
+from ....memory.context import EMPTY_SCOPE, current
+from ....memory.guard.call import error_name, outer_call
 from ....telemetry.event.event import Status
-from ....telemetry.event.trace import Tracing
-from ....telemetry.process.faults import Faults
+from .meter import Meter
 from .model_calls import text_of
 from .runs import Runs, nodes_in
 from .spans import Kind, usage_of_run
@@ -59,7 +60,7 @@ class GraphCallbacks(BaseCallbackHandler):
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
-        self._faults: weakref.WeakSet[Faults] = weakref.WeakSet()
+        self._accountings: weakref.WeakSet[ModelAccounting] = weakref.WeakSet()
 
     @property
     def ignore_retriever(self) -> bool:
@@ -76,15 +77,15 @@ class GraphCallbacks(BaseCallbackHandler):
         """The application's own events are its own."""
         return True
 
-    def report_to(self, faults: Faults, tracing: Tracing) -> None:
-        """Count errors of ours there from now on, and let its operations know their node."""
-        self._faults.add(faults)
-        tracing.enclosing = self.runs.current_span_ref
+    def report_to(self, accounting: ModelAccounting) -> None:
+        """Count errors of ours and model calls there; its operations know their node."""
+        self._accountings.add(accounting)
+        accounting.tracing.enclosing = self.runs.current_span_ref
 
     def note(self, exc: Exception) -> None:
         """Count an error of ours."""
-        for faults in list(self._faults):
-            faults.note("graph.callback", exc)
+        for accounting in list(self._accountings):
+            accounting.faults.note("graph.callback", exc)
 
     @_contain_errors
     def on_chain_start(
@@ -162,9 +163,24 @@ class GraphCallbacks(BaseCallbackHandler):
         **kwargs: Any,  # noqa: ARG002
     ) -> None:
         """Record a model call that begins."""
-        parent = self.runs.recorded(parent_run_id)
+        # `generate` looks for no run around it, which is there all the same.
+        parent = self.runs.recorded(parent_run_id) or (
+            self.runs.current_run() if parent_run_id is None else None
+        )
         if parent is not None:
             self.runs.begin_model_call(run_id, parent, metadata or {})
+        elif outer_call() is None:  # a store's own calls are told by its adapter
+            self._begin_outside(run_id, metadata or {})
+
+    def _begin_outside(self, run_id: UUID, metadata: dict[str, Any]) -> None:
+        """Record a call from a thread of the application's, or from outside of watched graphs."""
+        counting = [each for each in list(self._accountings) if not each.budgets.is_closed]
+        if not counting:
+            return
+        if current() == EMPTY_SCOPE:
+            for each in counting:
+                each.faults.count("model.unattributed")
+        self.runs.begin_model_call(run_id, None, metadata, tuple(map(Meter, counting)))
 
     def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """As `on_chat_model_start`, for models that complete text."""

@@ -18,7 +18,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
 from ....memory.budgets.budgets import Budgets
-from ....memory.context import Scope, current
+from ....memory.context import Scope
 from ....memory.errors import BudgetExceededError
 from ....memory.guard.call import outer_call
 from ....telemetry.process.faults import Faults
@@ -66,18 +66,22 @@ def _refusal(
     budgets: Budgets, faults: Faults, run_id: UUID, call_info: dict[str, Any]
 ) -> BudgetExceededError | None:
     try:
-        return budgets.refusal(_scope(budgets, run_id), _model(call_info))
+        scope = _scope(budgets, run_id)
+        return None if scope is None else budgets.refusal(scope, _model(call_info))
     except Exception as exc:  # noqa: BLE001 - a budget that cannot be read stops nobody
         faults.note("budgets.refusal", exc)
         return None
 
 
-def _scope(budgets: Budgets, run_id: UUID) -> Scope:
+def _scope(budgets: Budgets, run_id: UUID) -> Scope | None:
+    """Return the scope that a call is counted for on *budgets*. None: it is not."""
     run = graph_callbacks().runs.open(run_id)
-    for observer in run.observers_above() if run else ():
+    if run is None:
+        return None
+    for observer in run.observers_above():
         if isinstance(observer, Meter) and observer.budgets is budgets:
-            return observer.scope_of(run) if run else current()
-    return current()
+            return observer.scope_of(run)
+    return None
 
 
 def _model(call_info: dict[str, Any]) -> str | None:

@@ -229,9 +229,20 @@ class Runs:
         parent.open[run] = None
         return run
 
-    def begin_model_call(self, run_id: UUID, parent: Run, metadata: Mapping[str, Any]) -> None:
-        """Record a model call."""
-        run = self.begin(Kind.MODEL, run_id, parent, "stream")
+    def begin_model_call(
+        self,
+        run_id: UUID,
+        parent: Run | None,
+        metadata: Mapping[str, Any],
+        observers: tuple[RunObserver, ...] = (),
+    ) -> None:
+        """Record a model call. If it is part of no recorded run, for *observers*: at least one."""
+        if parent is not None:
+            run = self.begin(Kind.MODEL, run_id, parent, "stream")
+        else:
+            tracing, ref = observers[0].tracing, observers[0].trace
+            run = self._begin(Kind.MODEL, run_id, "stream", tracing, ref, current_span())
+            run.observers = observers
         run.metadata, run.streamed = metadata, StreamedUsage()
         self.unanswered[run_id] = run
         if run.ended is not None:  # meanwhile, by another thread, which found nothing to take away

@@ -126,7 +126,7 @@ class UsageFactory:
         self._accounting = accounting
         self._features = dict(features or {})
         if accounting is not None:
-            graph_callbacks().report_to(accounting.faults, accounting.tracing)
+            graph_callbacks().report_to(accounting)
             guard_models(accounting.budgets, accounting.faults)
 
     def meter(self) -> Meter | None:

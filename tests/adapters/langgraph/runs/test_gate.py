@@ -180,8 +180,7 @@ def test_a_budget_that_cannot_be_read_stops_nobody(run, bench):
 @pytest.fixture
 def spent(bench):
     """Return a budget with nothing left, that the gate watches."""
-    budgets = Budgets([Budget(tokens=1, on_exceeded="stop")])
-    guard_models(budgets, bench.faults)
+    bench.budgets = budgets = Budgets([Budget(tokens=1, on_exceeded="stop")])
     UsageFactory(bench.priced(PRICES))
     budgets.add(Scope(), Usage(model="m", input_tokens=1))
     return budgets

@@ -153,6 +153,7 @@ class Budgets:
         calls: Model calls counted, whether a budget covers them or not.
         can_stop: Whether any budget has ``on_exceeded="stop"``.
         is_closed: Whether their scope has closed, which then counts nothing.
+        unattributed_calls: Model calls begun in threads that had no customer, feature or node.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many.
@@ -167,12 +168,13 @@ class Budgets:
         self.calls = 0
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
         self.is_closed = False
+        self.unattributed_calls = 0
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Start with nothing spent in a forked child: the parent counts the earlier spend."""
-        self.calls = 0
+        self.calls = self.unattributed_calls = 0
         for spend in self._spends:
             spend.reset(self._clock())
 
@@ -189,6 +191,11 @@ class Budgets:
             now = self._clock()
             covering = [spend for spend in self._spends if spend.budget.covers(scope, usage.model)]
             return [crossing for spend in covering for crossing in spend.add(usage, now)]
+
+    def note_unattributed(self) -> None:
+        """Count a model call that begins and belongs to nobody."""
+        with self._guard:
+            self.unattributed_calls += 1
 
     def refusal(self, scope: Scope, model: str | None) -> BudgetExceededError | None:
         """Return the error that refuses a call, and count it. None: the call may be made."""

@@ -348,13 +348,18 @@ def prices(path: Path | None) -> Check:
 
 def budgets(limits: Budgets) -> Check:
     """Check what is left of each budget, and whether it covers any model call."""
-    if not len(limits):
-        return Check(name="budgets", state=State.OFF, detail="none is set")
     found = [_of_budget(status, limits.calls) for status in limits.status()]
     found.sort(key=lambda each: -_GRAVITY.index(each[0]))
-    said = [text for _state, text in found[:_BUDGETS_SHOWN]]
+    said = [text for _state, text in found[:_BUDGETS_SHOWN]] or ["none is set"]
     if hidden := found[_BUDGETS_SHOWN:]:
         said.append(f"{len(hidden)} more")
+    if calls := limits.unattributed_calls:
+        said.append(
+            f"{calls:,} model calls began in threads without a context and are nobody's: pass them "
+            "the node's config, or run the thread in contextvars.copy_context()"
+        )
+    if not found:
+        return Check(name="budgets", state=State.OFF, detail="; ".join(said))
     return Check(name="budgets", state=found[0][0], detail="; ".join(said))
 
 

@@ -179,7 +179,7 @@ class GraphCallbacks(BaseCallbackHandler):
             return
         if current() == EMPTY_SCOPE:
             for each in counting:
-                each.faults.count("model.unattributed")
+                each.budgets.note_unattributed()
         self.runs.begin_model_call(run_id, None, metadata, tuple(map(Meter, counting)))
 
     def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:

@@ -136,7 +136,8 @@ def test_what_belongs_to_nobody_is_said(calls):
         (call,) = chats(scope, sink)
 
         assert (call.usage.node, call.subject) == (None, None)
-        assert scope._parts.faults.counts["model.unattributed"] == 1
+        said = next(each.detail for each in scope.health().checks if each.name == "budgets")
+        assert "1 model calls began in threads without a context" in said
 
 
 @pytest.mark.parametrize("calls", WAYS)
@@ -159,7 +160,8 @@ def test_a_call_outside_is_its_contexts():
 
         assert call.feature == "reply"
         assert call.subject is not None
-        assert scope._parts.faults.counts["model.unattributed"] == 0
+        said = next(each.detail for each in scope.health().checks if each.name == "budgets")
+        assert said == "none is set"
 
 
 def test_a_graph_that_is_not_watched_is_no_run():

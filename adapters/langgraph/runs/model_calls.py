@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,12 @@ import msgspec
 
 from ....telemetry.event.usage import Usage
 from ...toolkit.type_guards import is_dict
+
+# OpenAI's integration puts a service tier before a name, Anthropic's how long it keeps what was
+# written to the cache.
+_CACHED = re.compile(r"(?:\w+_)?cache_read")
+_WRITTEN = re.compile(r"(?:\w+_)?cache_creation|ephemeral_\w+_input_tokens")
+_REASONING = re.compile(r"(?:\w+_)?reasoning")
 
 
 class StreamedUsage:
@@ -67,10 +74,15 @@ def counts_of(reported: Any) -> dict[str, int]:
     return {
         "input_tokens": _count(used.get("input_tokens")),
         "output_tokens": _count(used.get("output_tokens")),
-        "cached_tokens": _count(into.get("cache_read")),
-        "cache_write_tokens": _count(into.get("cache_creation")),
-        "reasoning_tokens": _count(out.get("reasoning")),
+        "cached_tokens": _sum(into, _CACHED),
+        "cache_write_tokens": _sum(into, _WRITTEN),
+        "reasoning_tokens": _sum(out, _REASONING),
     }
+
+
+def _sum(details: dict[str, Any], names: re.Pattern[str]) -> int:
+    """Return the tokens under all of *names*."""
+    return sum([_count(details[name]) for name in details if names.fullmatch(str(name))])
 
 
 def with_cost(usage: Usage, cost_usd: float | None) -> Usage:

@@ -1,0 +1,82 @@
+"""Details of usage, by the names that integrations of providers give them."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.ai import add_usage
+
+from mnemoscope.adapters.langgraph.runs.model_calls import StreamedUsage, counts_of
+
+INPUT = [
+    # as langchain-openai, -groq, -fireworks, -google-genai and others have it
+    ({"cache_read": 40}, 40, 0),
+    ({"cache_read": 40, "cache_creation": 10}, 40, 10),
+    # langchain-openai 1.7: a service tier before each, and what is left under its own name
+    ({"flex_cache_read": 40, "flex": 60}, 40, 0),
+    ({"priority_cache_read": 40, "priority_cache_creation": 10, "priority": 60}, 40, 10),
+    # langchain-anthropic 1.7: by how long it is kept, with a generic count of 0
+    ({"cache_read": 40, "cache_creation": 0, "ephemeral_5m_input_tokens": 10}, 40, 10),
+    (
+        {
+            "cache_read": 0,
+            "cache_creation": 0,
+            "ephemeral_5m_input_tokens": 3,
+            "ephemeral_1h_input_tokens": 7,
+        },
+        0,
+        10,
+    ),
+    # what is none of these
+    ({"audio": 12, "text": 5, "input_tokens": 9}, 0, 0),
+    ({"cache_read": None, "cache_creation": "10", 3: 4}, 0, 0),
+    ({}, 0, 0),
+]
+OUTPUT = [
+    ({"reasoning": 12}, 12),
+    ({"flex_reasoning": 12, "flex": 8}, 12),
+    ({"priority_reasoning": 12, "audio": 1}, 12),
+    ({"audio": 12}, 0),
+    ({"reasoning": True}, 0),
+]
+
+
+def reported(into=None, out=None):
+    return {
+        "input_tokens": 100,
+        "output_tokens": 20,
+        "total_tokens": 120,
+        "input_token_details": into or {},
+        "output_token_details": out or {},
+    }
+
+
+@pytest.mark.parametrize(("details", "cached", "written"), INPUT)
+def test_details_of_input(details, cached, written):
+    """Read from and written to a cache, whatever stands around the name."""
+    counts = counts_of(reported(into=details))
+
+    assert (counts["cached_tokens"], counts["cache_write_tokens"]) == (cached, written)
+    assert counts["input_tokens"] == 100
+
+
+@pytest.mark.parametrize(("details", "reasoning"), OUTPUT)
+def test_details_of_output(details, reasoning):
+    """Reasoning, whatever stands before it."""
+    assert counts_of(reported(out=details))["reasoning_tokens"] == reasoning
+
+
+@pytest.mark.parametrize(("details", "cached", "written"), INPUT[:6])
+def test_details_of_a_stream(details, cached, written):
+    """Of chunks that are summed, each counts once."""
+    streamed, whole = StreamedUsage(), None
+    for usage in (
+        reported(into=details),
+        {"input_tokens": 0, "output_tokens": 5, "total_tokens": 5},
+    ):
+        streamed.add(AIMessageChunk("", usage_metadata=usage))
+        whole = add_usage(whole, usage)
+    counts = streamed.usage(counts_of(AIMessage("", usage_metadata=whole).usage_metadata))
+
+    assert (counts["cached_tokens"], counts["cache_write_tokens"]) == (cached, written)
+    assert (counts["input_tokens"], counts["output_tokens"]) == (100, 25)

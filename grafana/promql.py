@@ -9,6 +9,10 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _DURATION = re.compile(r"(\d+)([smhd])")
 
 
+WHOLE = '{{ printf "%.0f" $value }}'
+"""The value of an alert about a count: Prometheus extrapolates it to fractions."""
+
+
 def counted(series: str, window: str, *, by: str) -> str:
     """
     Return the increase of the counters of *series* in *window*.

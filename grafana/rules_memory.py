@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alerting import Alert, Group, Record
-from promql import Pace, counted
+from promql import WHOLE, Pace, counted
 
 _COUNT = "mnemoscope_operation_duration_seconds_count"
 _RESULTS = "mnemoscope_recall_results"
@@ -139,7 +139,7 @@ def _lost(pace: Pace) -> Alert:
         expr=counted("mnemoscope_writes_lost_total", pace("15m"), by="job, store") + " > 0\n",
         severity="warning",
         summary="Memories written to {{ $labels.store }} are lost",
-        description="{{ $value | humanize }} writes in the last 15 minutes did not reach "
+        description=WHOLE + " writes in the last 15 minutes did not reach "
         "{{ $labels.store }} and are not in a journal.",
         board="overview",
     )
@@ -166,7 +166,7 @@ def _parked(pace: Pace) -> Alert:
         wait=pace("1m"),
         severity="warning",
         summary="Memories for {{ $labels.store }} wait for somebody to decide",
-        description="{{ $value | humanize }} writes for {{ $labels.store }} were set aside in the "
+        description=WHOLE + " writes for {{ $labels.store }} were set aside in the "
         "journal: they failed by themselves, and are not made again.",
         board="overview",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alerting import Alert, Group
-from promql import Pace, counted
+from promql import WHOLE, Pace, counted
 
 
 def privacy(pace: Pace) -> Group:
@@ -27,7 +27,7 @@ def _refused(pace: Pace) -> Alert:
         expr=counted("mnemoscope_writes_refused_total", pace("15m"), by="job, store") + " > 0\n",
         severity="warning",
         summary="Writes to {{ $labels.store }} are refused: they could not be redacted",
-        description="{{ $value | humanize }} writes in the last 15 minutes were not made because "
+        description=WHOLE + " writes in the last 15 minutes were not made because "
         "the redactor failed on them. Nothing leaked; the memories were not written.",
         board="privacy",
     )
@@ -39,7 +39,7 @@ def _tripwire(pace: Pace) -> Alert:
         expr=counted("mnemoscope_tenant_tripwire_total", pace("15m"), by="job, store") + " > 0\n",
         severity="critical",
         summary="{{ $labels.store }} returned another customer's memories",
-        description="{{ $value | humanize }} results in the last 15 minutes belong to another "
+        description=WHOLE + " results in the last 15 minutes belong to another "
         "customer than the one they were requested for.",
         board="privacy",
     )
@@ -64,7 +64,7 @@ def _gap(pace: Pace) -> Alert:
         expr=counted("mnemoscope_audit_gap_events_total", pace("1h"), by="job") + " > 0\n",
         severity="critical",
         summary="Events are missing from the audit trail",
-        description="{{ $value | humanize }} events of the last hour are declared missing.",
+        description=WHOLE + " events of the last hour are declared missing.",
         board="privacy",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from alerting import Alert, Group
-from promql import Pace, counted
+from promql import WHOLE, Pace, counted
 
 
 def sinks(pace: Pace) -> Group:
@@ -32,7 +32,7 @@ def _dropped(pace: Pace) -> Alert:
         + " > 0\n",
         severity="warning",
         summary="Events do not reach the {{ $labels.sink }} sink ({{ $labels.reason }})",
-        description="{{ $value | humanize }} events in the last 10 minutes were dropped on their "
+        description=WHOLE + " events in the last 10 minutes were dropped on their "
         "way to {{ $labels.sink }}: {{ $labels.reason }}.",
         board="self",
     )
@@ -44,7 +44,7 @@ def _errors(pace: Pace) -> Alert:
         expr=counted("mnemoscope_internal_errors_total", pace("15m"), by="job, site") + " > 0\n",
         severity="warning",
         summary="mnemoscope's own code fails at {{ $labels.site }}",
-        description="{{ $value | humanize }} errors of mnemoscope's own at {{ $labels.site }} in "
+        description=WHOLE + " errors of mnemoscope's own at {{ $labels.site }} in "
         "the last 15 minutes. None reached a caller; each lost an event or one of its fields.",
         board="self",
     )

@@ -57,6 +57,8 @@ class Settings(BaseModel):
         audit_retention_days: Days to keep events, at least 183; they are removed by whole months,
             and the proofs of the others stay valid. 0: keep all.
         log_file: File for JSON lines, rotated. None: the host's logging library.
+        log_file_bytes: Beyond which the log file is moved aside, and another one begun.
+        log_files_kept: Log files kept that were moved aside.
         log_to: The host's logging library: ``loguru``, or the standard ``logging``, which structlog
             reads.
         tenancy: ``observe``, or ``enforce``: refuse operations without the scope that their store
@@ -117,6 +119,8 @@ class Settings(BaseModel):
     audit_spool_max_bytes: Annotated[int, Field(ge=1_048_576)] = 64 * 1024 * 1024
     audit_retention_days: Annotated[int, Field(ge=0)] = 400
     log_file: Path | None = None
+    log_file_bytes: Annotated[int, Field(ge=1)] = 100_000_000
+    log_files_kept: Annotated[int, Field(ge=1)] = 10
     log_to: Literal["loguru", "logging"] = "loguru"
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None

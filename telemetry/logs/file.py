@@ -1,25 +1,31 @@
 """
-A rotated log file, through a loguru logger apart from the host's.
+A log file that several processes append to, and that whichever fills it moves aside.
 
-loguru's public module makes one logger for everybody; copying that one, as its documentation
-suggests, copies the host's handlers too. So its classes are used directly: the logger, and the file
-behind it, since only with that one at hand can a failed write be cleaned up.
+Every batch is written under the file's own lock, so that no line is within another, and a file is
+moved aside by one process while none writes. Who waited for the lock meanwhile finds another file
+in its place, and goes on there: so does everybody after `logrotate`.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-from contextlib import suppress
-from functools import partial
-from importlib import import_module
+import re
+import stat
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ..delivery.sink import DeliveryError
 from ..network.probe import may_write
+from ..process.fork import reset_after_fork
 
-if TYPE_CHECKING:
-    from loguru import Logger
+_MODE = 0o640
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 class LogFile:
@@ -28,32 +34,40 @@ class LogFile:
 
     Args:
         path: Where. Missing folders are made.
-        rotation: When the file is rotated, in loguru's terms.
-        retention: Rotated files kept.
+        most_bytes: Beyond which the file is moved aside, and another one begun.
+        kept: Files kept that were moved aside.
+        now: The time, which they are named by.
     """
 
-    def __init__(self, path: Path, *, rotation: str, retention: int) -> None:
+    def __init__(
+        self, path: Path, *, most_bytes: int, kept: int, now: Callable[[], datetime] = _now
+    ) -> None:
         self._path = path
-        self._rotation = rotation
-        self._retention = retention
-        self._logger: Logger | None = None
-        self._file: Any = None
-        self._torn = False
+        self._most_bytes = most_bytes
+        self._kept = kept
+        self._now = now
+        self._fd: int | None = None
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Open the file anew in a forked child: a lock would be the parent's as well."""
+        self.close()
 
     def append(self, lines: str) -> None:
-        """Write *lines*, each with its line feed. Raises `OSError`; some may be written then."""
-        if self._logger is None:
-            self._open()
-        if self._torn:
-            lines = self._line_feed() + lines
-        assert self._logger is not None  # noqa: S101 - opened above
-        try:
-            # Raw, and one record for all lines: loguru takes tens of microseconds a record.
-            self._logger.opt(raw=True).info(lines)
-        except OSError:
-            self._discard()
-            raise
-        self._torn = False
+        """Write *lines*, each with its line feed. Raises `OSError`; none is written then."""
+        data = lines.encode("utf-8", "replace")
+        with self._locked() as fd:
+            status = os.fstat(fd)
+            if not stat.S_ISREG(status.st_mode):
+                _write(fd, data)
+                return
+            if not status.st_size or status.st_size + len(data) <= self._most_bytes:
+                _write_whole(fd, data, status.st_size)
+                return
+            self._move_aside()
+        self.close()
+        with self._locked() as fd:
+            _write_whole(fd, data, os.fstat(fd).st_size)
 
     def check(self) -> str:
         """
@@ -71,55 +85,79 @@ class LogFile:
 
     def close(self) -> None:
         """Close the file. A later `append` opens it again."""
-        logger, self._logger, self._file = self._logger, None, None
-        if logger is not None:
-            logger.remove()
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            with suppress(OSError):
+                os.close(fd)
 
-    def _open(self) -> None:
-        machinery = import_module("loguru._logger")
-        self._file = machinery.FileSink(
-            str(self._path).replace("{", "{{").replace("}", "}}"),
-            rotation=self._rotation,
-            retention=self._retention,
-            watch=True,
-            delay=True,
-            encoding="utf-8",
-            opener=partial(os.open, mode=0o640),
-        )
-        self._logger = _logger_of(machinery)
-        # A full disk is the lane's to count, not standard error's: hence no catching.
-        self._logger.add(self._file, level=0, format="{message}", colorize=False, catch=False)
+    @contextmanager
+    def _locked(self) -> Generator[int]:
+        """Hold the lock of the file that is at the path now."""
+        while True:
+            fd = self._fd = self._open() if self._fd is None else self._fd
+            _lock(fd)
+            if self._is_there(fd):
+                break
+            self.close()  # which releases it: somebody has moved the file
+        try:
+            yield fd
+        finally:
+            if self._fd is not None:
+                with suppress(OSError):
+                    fcntl.flock(fd, fcntl.LOCK_UN)
 
-    def _discard(self) -> None:
-        # Python keeps what it could not write and would try again on closing, and complain on
-        # standard error. The lane counts these lines as lost, so lost they must be.
-        file = getattr(self._file, "_file", None)
-        if file is not None:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, file.fileno(), inheritable=False)
-            os.close(nowhere)
+    def _open(self) -> int:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        readable = not self._path.exists() or self._path.is_file()
+        flags = os.O_RDWR if readable else os.O_WRONLY
+        return os.open(self._path, flags | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+
+    def _is_there(self, fd: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(fd), self._path.stat())
+        except OSError:
+            return False
+
+    def _move_aside(self) -> None:
+        """Name the file by the time, and delete the oldest of its kind. The lock is held."""
+        stem, suffix = self._path.stem, self._path.suffix
+        name = f"{stem}.{self._now():%Y-%m-%d_%H-%M-%S_%f}"
+        aside, number = self._path.with_name(f"{name}{suffix}"), 0
+        while aside.exists():
+            number += 1
+            aside = self._path.with_name(f"{name}.{number}{suffix}")
+        self._path.rename(aside)
+        ours = re.compile(rf"{re.escape(stem)}\.[\d_-]{{26}}(\.\d+)?{re.escape(suffix)}(\.\w+)?")
+        moved = [each for each in self._path.parent.iterdir() if ours.fullmatch(each.name)]
+        for old in sorted(moved, key=_age_and_name)[: -self._kept or None]:
+            with suppress(OSError):
+                old.unlink()
+
+
+def _age_and_name(path: Path) -> tuple[int, str]:
+    try:
+        return path.stat().st_mtime_ns, path.name
+    except OSError:
+        return 0, path.name
+
+
+def _lock(fd: int) -> None:
+    with suppress(OSError):  # a file system without locks: then one process at a time is on its own
+        fcntl.flock(fd, fcntl.LOCK_EX)
+
+
+def _write_whole(fd: int, data: bytes, size_bytes: int) -> None:
+    """Write *data* at the end of a file, or nothing of it, on a line of its own."""
+    torn = bool(size_bytes) and os.pread(fd, 1, size_bytes - 1) != b"\n"
+    try:
+        _write(fd, b"\n" + data if torn else data)
+    except OSError:
         with suppress(OSError):
-            self.close()
-        self._torn = True
-
-    def _line_feed(self) -> str:
-        with suppress(OSError), self._path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return "" if file.read(1) == b"\n" else "\n"
-        return ""
+            os.ftruncate(fd, size_bytes)
+        raise
 
 
-def _logger_of(machinery: Any) -> Logger:
-    logger: Logger = machinery.Logger(
-        core=machinery.Core(),
-        exception=None,
-        depth=0,
-        record=False,
-        lazy=False,
-        colors=False,
-        raw=False,
-        capture=True,
-        patchers=[],
-        extra={},
-    )
-    return logger
+def _write(fd: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(fd, left) :]

@@ -36,8 +36,8 @@ class LogSink:
         host: What the host logs with: ``loguru`` or ``logging``, which structlog reads.
         content: Include redacted content.
         level: ``WARNING`` leaves out ordinary operations.
-        rotation: When the file is rotated, in loguru's terms.
-        retention: Rotated files kept.
+        most_bytes: Beyond which the file is moved aside, and another one begun.
+        kept: Files kept that were moved aside.
     """
 
     name = "logs"
@@ -50,10 +50,10 @@ class LogSink:
         host: Host = "loguru",
         content: bool = False,
         level: Level = "DEBUG",
-        rotation: str = "100 MB",
-        retention: int = 10,
+        most_bytes: int = 100_000_000,
+        kept: int = 10,
     ) -> None:
-        self._file = LogFile(file, rotation=rotation, retention=retention) if file else None
+        self._file = LogFile(file, most_bytes=most_bytes, kept=kept) if file else None
         self._host: Host = host
         self._content = content
         self._level: Level = level

@@ -61,7 +61,7 @@ def make_scope(folder: Path) -> Any:
     sinks = [
         OtlpSink(),
         PrometheusSink(registry=CollectorRegistry()),
-        LogSink(file=folder / "events.jsonl", rotation="16 MB", retention=1),
+        LogSink(file=folder / "events.jsonl", most_bytes=16_000_000, kept=1),
     ]
     settings = load_settings(pii_model="none", audit_pseudonym_key="00" * 16)
     return Mnemoscope(settings, only_sinks=sinks)

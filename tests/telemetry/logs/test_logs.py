@@ -171,7 +171,7 @@ class TestFile:
 
     def test_the_file_is_rotated_and_old_ones_are_dropped(self, file, event_factory):
         """Size bounds the file, retention bounds the files."""
-        sink = LogSink(file=file, rotation="2 KB", retention=2)
+        sink = LogSink(file=file, most_bytes=2_048, kept=2)
         for number in range(30):
             sink.write([event_factory(run=f"run-{number}")])
         sink.close(1.0)

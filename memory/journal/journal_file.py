@@ -86,7 +86,8 @@ class JournalFile:
         self._connections: list[sqlite3.Connection] = []  # the writer, the reader
         self._inode: tuple[int, int] | None = None
         self._turns = -1
-        weakref.finalize(self, _close, self._connections)
+        # Not at exit, when threads may still be inside SQLite: it would read freed memory.
+        weakref.finalize(self, _close, self._connections).atexit = False
         reset_after_fork(self)
 
     def forked(self) -> None:
@@ -159,11 +160,13 @@ class JournalFile:
         Raises:
             OSError: The file cannot be read.
         """
-        if not self._connections:
+        while True:
+            with self._reading, _explained(self.path):
+                if self._connections:
+                    yield self._connections[1]
+                    return
             with self._writing, _explained(self.path):
                 self._opened()
-        with self._reading, _explained(self.path):
-            yield self._connections[1]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -180,7 +183,8 @@ class JournalFile:
         found = self.path.stat()
         if self._connections and self._inode == (found.st_dev, found.st_ino):
             return self._connections
-        _close(self._connections)  # it was replaced
+        with self._reading:  # closed while somebody reads, SQLite would read freed memory
+            _close(self._connections)  # it was replaced
         if self._turns == -1:
             lock = self.path.with_name(f"{self.path.name}.lock")
             self._turns = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)

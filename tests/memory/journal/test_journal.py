@@ -8,12 +8,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import ConfigurationError
@@ -32,6 +34,7 @@ from mnemoscope.memory.journal.journal_file import RESERVE_BYTES, JournalError, 
 from mnemoscope.memory.journal.processes import this_process
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
+from mnemoscope.telemetry.files.permissions import create_private
 from mnemoscope.telemetry.process.faults import Faults
 
 HOUR_NS = 3_600 * 10**9
@@ -691,3 +694,26 @@ def test_a_batch_is_bounded(journal):
 
     found: list[Entry] = journal.take(queue)
     assert [each.seq for each in found] == [1]
+
+
+def test_a_file_that_was_replaced_is_not_closed_under_a_reader(tmp_path):
+    """SQLite would read what is no longer its own: the process would end there."""
+    file = JournalFile(tmp_path / "journal.db")
+    file.open()
+    changed = threading.Event()
+
+    def write():
+        with file.writing():
+            changed.set()
+
+    with file.reading() as connection:
+        (tmp_path / "journal.db").rename(tmp_path / "elsewhere.db")
+        create_private(tmp_path / "journal.db")
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert not changed.wait(0.2)
+        assert connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] > 0
+    writer.join(GIVE_UP_S)
+    file.close()
+
+    assert changed.is_set()

@@ -66,7 +66,9 @@ class Recorder:
 
     def spans(self) -> list[dict[str, Any]]:
         """Return the spans received: OTLP's JSON form, with attributes by name."""
-        return [span for each in self._sent_to("/v1/traces") for span in _spans(each.body)]
+        # What was answered too late comes again, here as anywhere else.
+        received = [span for each in self._sent_to("/v1/traces") for span in _spans(each.body)]
+        return list({(each["traceId"], each["spanId"]): each for each in received}.values())
 
     def metric_names(self) -> set[str]:
         """Return the names of the OTLP metrics received."""
@@ -74,7 +76,8 @@ class Recorder:
 
     def runs(self) -> list[dict[str, Any]]:
         """Return the LangSmith runs received, each assembled from its parts."""
-        return [run for each in self._sent_to("/runs/multipart") for run in _runs(each)]
+        received = map(_runs, self._sent_to("/runs/multipart"))
+        return list({run_id: run for each in received for run_id, run in each.items()}.values())
 
     def _sent_to(self, path: str) -> list[_Request]:
         return [each for each in self._requests if each.path.endswith(path)]
@@ -159,8 +162,8 @@ def _metric_names(body: bytes) -> set[str]:
     }
 
 
-def _runs(request: _Request) -> list[dict[str, Any]]:
-    """Assemble runs from parts named ``post.<id>`` and ``post.<id>.<field>``."""
+def _runs(request: _Request) -> dict[str, dict[str, Any]]:
+    """Assemble runs by id from parts named ``post.<id>`` and ``post.<id>.<field>``."""
     head = f"content-type: {request.content_type}\r\n\r\n".encode()
     found: dict[str, dict[str, Any]] = {}
     for part in message_from_bytes(head + request.body).walk():
@@ -170,7 +173,7 @@ def _runs(request: _Request) -> list[dict[str, Any]]:
         _verb, run_id, *field = name.split(".", 2)
         content = json.loads(_content(part))
         found.setdefault(run_id, {}).update({field[0]: content} if field else content)
-    return list(found.values())
+    return found
 
 
 def _content(part: Message) -> bytes:

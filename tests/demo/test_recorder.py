@@ -10,6 +10,7 @@ from patience import GIVE_UP_S
 from mnemoscope.demo.environment import environment, variables
 from mnemoscope.demo.recorder import Recorder
 from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
 from mnemoscope.telemetry.otlp.sink import OtlpSink
@@ -26,7 +27,7 @@ def recorder(tmp_path):
 @pytest.fixture
 def a_batch(event_factory):
     """Return a recall and a model call."""
-    call = {"op_class": OperationClass.MODEL, "operation": "chat"}
+    call = {"op_class": OperationClass.MODEL, "operation": "chat", "trace": TraceRef(2, 2)}
     return [event_factory(), event_factory(**call, usage=Usage(model="m", input_tokens=7))]
 
 
@@ -53,6 +54,17 @@ def test_runs_are_put_together_from_their_parts(recorder, a_batch):
 
     ids = [run["extra"]["metadata"]["event_id"] for run in recorder.runs()]
     assert ids == [event.event_id for event in a_batch]
+
+
+def test_what_comes_again_is_the_same(recorder, a_batch):
+    """A sender whose answer came too late sends it once more."""
+    for sink in (OtlpSink(), LangSmithSink()):
+        sink.write(a_batch)
+        sink.write(a_batch)
+        sink.flush(GIVE_UP_S)
+        sink.close(1)
+
+    assert (len(recorder.spans()), len(recorder.runs())) == (2, 2)
 
 
 def test_no_thread_is_left():

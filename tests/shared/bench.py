@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from patience import GIVE_UP_S
+
 from mnemoscope.adapters.toolkit.wrapping import guard_client
 from mnemoscope.memory.api import StoreAdapter
 from mnemoscope.memory.budgets.accounting import ModelAccounting
@@ -18,10 +20,16 @@ from mnemoscope.memory.guard.steps.journal import JournalWrites
 from mnemoscope.memory.guard.steps.report import no_parent
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.event.kinds import OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.trace import Tracing
 from mnemoscope.telemetry.pricing.prices import Prices
 from mnemoscope.telemetry.process.faults import Faults
+
+
+def patient_policy() -> Policy:
+    """Return a policy whose deadlines no healthy call meets, however busy the machine is."""
+    return Policy(deadlines_s=dict.fromkeys(OperationClass, GIVE_UP_S))
 
 
 @dataclass(kw_only=True)
@@ -32,7 +40,7 @@ class Bench:
     drain: Drain
     keys: SubjectKeys
     faults: Faults = field(default_factory=Faults)
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy = field(default_factory=patient_policy)
     prices: Prices = field(default_factory=lambda: Prices({}))
     budgets: Budgets = field(default_factory=Budgets)
     journal: Any = None

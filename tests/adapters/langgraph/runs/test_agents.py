@@ -17,6 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph_supervisor import create_supervisor
+from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import scope_for_tests
 
@@ -184,7 +185,7 @@ def test_a_watched_agent_is_counted(made, way):
     model = Model(calls=Calls())
     with scope_for_tests() as (scope, sink):
         WATCHED[way](scope.runnable(made(model)))
-        scope.flush(timeout_s=60)
+        scope.flush(timeout_s=GIVE_UP_S)
 
         assert tokens_in(sink.events) == [3] * len(model.calls) != []
         assert len({each.trace.trace_id for each in sink.events}) == 1
@@ -213,7 +214,7 @@ def test_a_stream_of_an_agent_has_its_totals(made, reading):
     model = Model(calls=Calls())
     with scope_for_tests() as (scope, sink):
         totals = reading(made(model), scope)
-        scope.flush(timeout_s=60)
+        scope.flush(timeout_s=GIVE_UP_S)
 
         assert (totals.calls, totals.input_tokens) == (len(model.calls), 3 * len(model.calls))
         assert model.calls

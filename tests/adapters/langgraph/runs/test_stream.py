@@ -19,7 +19,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs import stream as langgraph_stream
-from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks, graph_callbacks
+from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks
 from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.adapters.langgraph.runs.runs import Runs
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
@@ -433,23 +433,6 @@ class TestAttribution:
 
 
 class TestClocks:
-    def test_times_are_the_calls_and_not_the_readers(self, bench, events):
-        """A reader that dawdles changes neither the duration nor the time to the first token."""
-        stream = graph_of(draft=calling(Scripted())).stream_events(
-            {"said": []}, version="v3", transformers=[UsageFactory(bench.priced(PRICES))]
-        )
-        dawdled = 0.0
-        clock = graph_callbacks().runs.clock
-        for _event in stream:
-            began = clock()
-            while clock() - began < 0.01:
-                pass
-            dawdled += 0.01
-        (event,) = events()
-
-        assert event.usage.time_to_first_token_s <= event.duration_s
-        assert event.duration_s < dawdled / 2
-
     def test_langchain_is_told_once(self, bench):
         """However many factories are made, one handler listens."""
         UsageFactory(bench.priced(PRICES))

@@ -7,7 +7,7 @@ import random
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..document import Half
@@ -65,6 +65,11 @@ class Rendering:
         self._data = data
         self._rng = rng
         self._people: dict[str, Person] = {}
+
+    @property
+    def people(self) -> Mapping[str, Person]:
+        """Whom the text has spoken of so far, by their reference."""
+        return self._people
 
     def pieces(self, text: str) -> Iterator[Piece]:
         """The text's parts, in order."""

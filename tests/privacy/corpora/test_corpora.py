@@ -8,6 +8,7 @@ import pytest
 
 from corpora.document import Document, Half
 from corpora.languages import LANGUAGES, documents
+from corpora.languages.inflection import inflect
 from corpora.languages.language_data import GENRES, language_data
 from corpora.languages.slots import half_of
 from mnemoscope.memory.privacy.detectors.finding import DIRECT, QUASI
@@ -142,6 +143,32 @@ def test_what_is_made_at_random_belongs_to_the_half_of_its_checksum(texts, label
         made = [value for value in _found(texts[half], label) if value.isascii()]
         assert made
         assert {half_of(value) for value in made} == {half}
+
+
+@pytest.mark.parametrize(
+    ("language", "nominative", "woman", "case", "form"),
+    [
+        ("pl", "Maciek", False, "acc", "Maćka"),
+        ("pl", "Danuta", True, "dat", "Danucie"),
+        ("pl", "Kalinowska", True, "ins", "Kalinowską"),
+        ("cs", "Petr", False, "voc", "Petře"),
+        ("cs", "Lenka", True, "dat", "Lence"),
+        ("ru", "Юрий", False, "ins", "Юрием"),
+        ("ru", "Ковалёва", True, "acc", "Ковалёву"),
+        ("uk", "Ткаченко", False, "gen", "Ткаченка"),
+        ("uk", "Ткаченко", True, "gen", "Ткаченко"),
+        ("el", "Νίκος", False, "acc", "Νίκο"),
+        ("el", "Ελένη", True, "gen", "Ελένης"),
+        ("fi", "Virtanen", True, "gen", "Virtasen"),
+        ("fi", "Pekka", False, "all", "Pekalle"),
+        ("tr", "Gül", True, "gen", "Gül'ün"),
+        ("tr", "Zeynep", True, "abl", "Zeynep'ten"),
+        ("de", "Sabine", True, "gen", "Sabine"),
+    ],
+)
+def test_names_are_inflected(language, nominative, woman, case, form):
+    """A sentence asks for a case, and the name stands in it; other languages leave names alone."""
+    assert inflect(language, nominative, woman=woman, case=case) == form
 
 
 # The countries' rules once more, each in a form other than that of the maker.

@@ -26,6 +26,9 @@ _MORE_CASES = frozenset({"abl", "loc", "all", "ade"})
 _GREEK_ACCENT = "\N{COMBINING ACUTE ACCENT}"
 """Greek capitals bear none."""
 
+_DRAWS = 30
+"""How often somebody new is drawn before they may be called as another one in the text."""
+
 UNLABELLED = "NUMBER"
 """Slot of a number that is nobody's: an order, a ticket."""
 
@@ -65,6 +68,7 @@ class Rendering:
         self._data = data
         self._rng = rng
         self._people: dict[str, Person] = {}
+        self._given_names: set[str] = set()
 
     @property
     def people(self) -> Mapping[str, Person]:
@@ -106,12 +110,18 @@ class Rendering:
                 return value
 
     def _person(self, slot: _Slot) -> Person:
-        gender = slot.chosen(frozenset("fm"))
-        if not slot.reference:
-            return make_person(self._data, self._rng, gender=gender)
-        if slot.reference not in self._people:
-            self._people[slot.reference] = make_person(self._data, self._rng, gender=gender)
-        return self._people[slot.reference]
+        """Whom a slot speaks of: somebody known by its reference, or somebody new."""
+        if slot.reference in self._people:
+            return self._people[slot.reference]
+        for _ in range(_DRAWS):
+            person = make_person(self._data, self._rng, gender=slot.chosen(frozenset("fm")))
+            if person.parts["given"] not in self._given_names:
+                break
+        if slot.reference:
+            self._people[slot.reference] = person
+        if slot.label == "PERSON":
+            self._given_names.add(person.parts["given"])
+        return person
 
     def _name(self, slot: _Slot) -> str:
         style = slot.chosen(STYLES) or "full"

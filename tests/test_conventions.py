@@ -114,8 +114,10 @@ def test_tests_mirror_the_packages():
 
 
 def test_modules_are_importable_by_one_name():
-    """Tests have no packages: two of the same name in one folder tree would shadow each other."""
-    assert not list((ROOT / "tests").rglob("__init__.py"))
+    """No test is in a package: two of the same name in one folder tree would shadow each other."""
+    packages = {path.parent for path in (ROOT / "tests").rglob("__init__.py")}
+
+    assert [name_of(path) for path in TESTS if path.parent in packages] == []
 
 
 def test_pins_can_be_installed_on_every_python_that_we_support():

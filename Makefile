@@ -13,7 +13,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-privacy bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -72,7 +72,10 @@ bench-loop: $(STAMP)  ## Measure how long an event loop stands still while docum
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/event_loop.py $(ARGS)
 
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
-	@$(PY) tests/benchmarks/pii.py $(FILE)
+	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/pii.py $(FILE) $(ARGS)
+
+bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
+	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/privacy_figures.py --page docs/privacy_figures.md $(ARGS)
 
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) tests/faults/service.py $(ARGS)

@@ -10,7 +10,7 @@ from corpora.negatives import documents
 from corpora.negatives.templates import Template, read_templates, read_words
 from corpora.negatives.values import MAKERS, Values
 
-GENRES = {"chats", "code", "docs", "json", "logs", "numbers", "prose"}
+GENRES = {"chats", "code", "docs", "json", "logs", "lookalikes", "numbers", "prose"}
 LANGUAGES = {"ar", "de", "en", "es", "fr", "it", "ja", "nl", "pl", "pt", "ru", "zh"}
 
 

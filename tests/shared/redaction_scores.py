@@ -146,9 +146,18 @@ class Score:
             self._count("false", each, document, len(wrong), tokens_in(document.text) / 1000)
         self.wrong += [(row, each.entity, document.text[each.start : each.end]) for each in wrong]
 
+    def add_random_value(self, document: Document, found: Iterable[Found]) -> None:
+        """Count whether anything was *found* in a random value, of 100,000 of its kind."""
+        hit = any(each.entity not in QUASI_LABELS for each in found)
+        for row in ("all", document.genre):
+            self._count("values", row, document, hit, 1e-5)
+        if hit:
+            self.wrong.append((document.genre, "values", document.template))
+
     def rows(self, figure: str) -> list[str]:
-        """Return the rows of *figure*, in order."""
-        return sorted(row for kind, row in self._counts if kind == figure)
+        """Return the rows of *figure*, in order, the one of all first."""
+        rows = (row for kind, row in self._counts if kind == figure)
+        return sorted(rows, key=lambda row: (row != "all", row.lower()))
 
     def share(self, figure: str, row: str) -> Share | None:
         """Return a figure; None if there is nothing that it could be a share of."""

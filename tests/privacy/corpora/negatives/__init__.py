@@ -2,7 +2,8 @@
 Texts without personal data, as a memory is given them: what is replaced in them is lost.
 
 Templates and words stand in one folder for each half, a file for each genre (``logs.txt``) and
-language (``prose.de.txt``); `templates` says how they are written. No text has a person in it, nor
+language (``prose.de.txt``); `templates` says how they are written. All of it was written for this
+project. No text has a person in it, nor
 a number or address that reaches one. An IP address is personal data for redaction, so no client
 has one here; what stands for no machine of anybody's (``0.0.0.0``, ``127.0.0.1``, ``::1``) does
 occur, and so do versions of four parts. Accounts are those of systems (``root``, ``postgres``).

@@ -3,12 +3,12 @@ Texts without personal data, as a memory is given them: what is replaced in them
 
 Templates and words stand in one folder for each half, a file for each genre (``logs.txt``) and
 language (``prose.de.txt``); `templates` says how they are written. All of it was written for this
-project. No text has a person in it, nor
-a number or address that reaches one. An IP address is personal data for redaction, so no client
-has one here; what stands for no machine of anybody's (``0.0.0.0``, ``127.0.0.1``, ``::1``) does
-occur, and so do versions of four parts. Accounts are those of systems (``root``, ``postgres``).
-Titles, brands and terms that were named after somebody (Jenkins, a Bloom filter) are kept words:
-those of the genre ``lookalikes`` are full of them, the others hold as many as such texts do.
+project. No text has a person in it, nor a number or address that reaches one. An IP address is
+personal data for redaction, so no client has one here; what is nobody's machine (``0.0.0.0``,
+``127.0.0.1``, ``[::]``) does occur, and so do versions of four parts. Accounts are those of systems
+(``root``, ``postgres``). Titles, brands and terms that were named after somebody (Jenkins, a Bloom
+filter) are words: the genre ``lookalikes`` is full of them, the others hold as many as such texts
+do.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from ..detectors import (
     network_addresses,
     persons,
     quasi_identifiers,
+    secret_shapes,
 )
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import (
@@ -56,10 +57,6 @@ def _has_digit(_text: str, features: TextFeatures) -> bool:
     return features.has_digit
 
 
-def _has_word(wanted: frozenset[str]) -> Precondition:
-    return lambda _text, features: not features.words.isdisjoint(wanted)
-
-
 def _has_word_and_digit(wanted: frozenset[str]) -> Precondition:
     return lambda _text, features: features.has_digit and not features.words.isdisjoint(wanted)
 
@@ -75,7 +72,8 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (_has_long_word, labelled_numbers.find_vehicle_numbers),
     (credentials.has_token_prefix, credentials.find_tokens),
     (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
-    (_has_word(credentials.CREDENTIAL_WORDS), credentials.find_assigned_secrets),
+    (credentials.may_say_secret, credentials.find_assigned_secrets),
+    (secret_shapes.names_vendor, secret_shapes.find_vendor_keys),
     (_has_word_and_digit(labelled_numbers.LABEL_WORDS), labelled_numbers.find_labelled_numbers),
     (
         lambda _, features: features.has_digit or "corner" in features.words,
@@ -89,6 +87,7 @@ _NEED_DIGITS = frozenset({_has_digit_run, _has_digit})
 
 _WORDS_ONLY: tuple[tuple[Precondition, Detector], ...] = (
     (credentials.has_token_prefix, credentials.find_tokens),
+    (credentials.may_say_secret, credentials.find_assigned_secrets),
     (persons.may_hold_person, persons.find_persons),
 )
 """Detectors for a text without digits, ``@`` or long words."""

@@ -32,6 +32,7 @@ from .health.live_metrics import LiveMetrics
 from .journal.replayer import Replayer
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import Policy
+from .privacy.detectors.term_lists import read_term_lists
 from .privacy.engine.redaction import CallBound
 from .privacy.engine.redactor import Limits, Redactor, build_redactor
 from .privacy.key_use import KeyUse
@@ -221,6 +222,7 @@ def build(
             model=settings.pii_model,
             keys=keys,
             operators=settings.pii_operators,
+            lists=read_term_lists(settings.pii_allow, settings.pii_deny),
             limits=Limits(max_chars=settings.pii_most_characters),
         )
         journal = _journal(settings, keys, faults)

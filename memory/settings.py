@@ -69,6 +69,12 @@ class Settings(BaseModel):
         pii_operators: Replacement by entity, for example
             ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations,
             dates, ages and nationalities are kept unless they have an operator here.
+        pii_allow: File of terms that are never touched, one a line: text, whatever its case, or
+            ``/…/``, a regular expression; ``#`` begins a comment. Identifiers that the caller
+            supplied are replaced in any case. None: there are none.
+        pii_deny: File of terms that are always replaced, in the same form; ``PERSON:`` and its
+            like before a term say as what, else it is a ``SECRET``. Wins over what is allowed.
+            None: there are none.
         pii_most_characters: Characters of text that one call may carry, each text and key counting
             8 more. All of them are redacted before the store is asked, within the deadline.
         pii_too_large: ``refuse`` a call that carries more, or ``cut``: what is beyond becomes
@@ -125,6 +131,8 @@ class Settings(BaseModel):
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None
     pii_operators: dict[str, str] = Field(default_factory=dict)
+    pii_allow: Path | None = None
+    pii_deny: Path | None = None
     pii_most_characters: Annotated[int, Field(ge=4_096)] = 2_000_000
     pii_too_large: Literal["refuse", "cut"] = "refuse"
     vault: Path | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from textwrap import wrap
+from typing import IO, TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _OPERATORS = ("tag", "pseudonym", "mask")
 _KEEP = "keep"
+_WIDTH = 80
 _HEADING = f"{'where':<17} {'entity':<16} score  reason"
 
 
@@ -45,11 +48,15 @@ def redact(
         ),
     ] = None,
     tenant: Tenant = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Explain in JSON: a line for each, on standard error.")
+    ] = False,
 ) -> None:
     """
     Replace the personal data in a text as before it is stored.
 
-    Pseudonyms are those of the stores, and are not written to the vault.
+    Pseudonyms are those of the stores, and are not written to the vault. What an allowed term
+    kept is explained too.
 
     Exits with 2 if the text is not UTF-8. Text that could not be redacted is not printed.
     """
@@ -60,14 +67,14 @@ def redact(
     redactor = _redactor(model, operator)
     try:
         with _open(file) as source:
-            if explain:
+            if explain and not as_json:
                 say(_HEADING)
             for piece in pieces(source):
                 text = redactor.begin(tenant=tenant).text(piece.text)
                 sys.stdout.buffer.write(f"{text}{piece.end}".encode())
                 sys.stdout.buffer.flush()
-                for line in _replacements(piece, redactor) if explain else ():
-                    say(line)
+                for each in _explained(piece, redactor) if explain or as_json else ():
+                    say(each.as_json() if as_json else each.as_line())
     except NotTextError as exc:
         raise CommandError(f"{file or 'standard input'}: {exc}") from exc
     if redactor.health().is_degraded:
@@ -76,6 +83,7 @@ def redact(
 
 def _redactor(model: str | None, operator: str | None) -> Redactor:
     from ...memory.build import configured_keys
+    from ...memory.privacy.detectors.term_lists import read_term_lists
     from ...memory.privacy.engine.redactor import build_redactor
     from ...memory.settings import load_settings
     from ...telemetry.event.subject import SubjectKeys
@@ -89,6 +97,7 @@ def _redactor(model: str | None, operator: str | None) -> Redactor:
         model=settings.pii_model,
         keys=keys or SubjectKeys(secrets.token_bytes(32)),
         operators=operators,
+        lists=read_term_lists(settings.pii_allow, settings.pii_deny),
     )
 
 
@@ -107,11 +116,52 @@ def _open(path: Path | None) -> AbstractContextManager[IO[bytes]]:
     return path.open("rb")
 
 
-def _replacements(piece: Piece, redactor: Redactor) -> Iterator[str]:
-    """Yield a line for each replacement in *piece*: place, entity, score and reason."""
-    for each in redactor.explain(piece.text):
+class _Explained(NamedTuple):
+    """
+    A find in a text, and what became of it.
+
+    Attributes:
+        where: First and last character, as line and column from 1.
+        entity: ``EMAIL_ADDRESS``…
+        score: Confidence.
+        reason: The rule that found it.
+        is_kept: Whether an allowed term kept it as it was.
+    """
+
+    where: str
+    entity: str
+    score: float
+    reason: str
+    is_kept: bool
+
+    def as_line(self) -> str:
+        """Return it as a line of a table, wrapped where that would be too wide."""
+        line = f"{self.where:<17} {self.entity:<16} {self.score:5.2f}  "
+        reason = f"kept, as allowed: {self.reason}" if self.is_kept else self.reason
+        return line + f"\n{'':{len(line)}}".join(wrap(reason, _WIDTH - len(line)))
+
+    def as_json(self) -> str:
+        """Return it as a JSON object."""
+        return json.dumps(
+            {
+                "where": self.where,
+                "entity": self.entity,
+                "score": self.score,
+                "reason": self.reason,
+                "replaced": not self.is_kept,
+            }
+        )
+
+
+def _explained(piece: Piece, redactor: Redactor) -> Iterator[_Explained]:
+    """Yield what was found in *piece*, in order."""
+    found = [
+        *((each, False) for each in redactor.explain(piece.text)),
+        *((each, True) for each in redactor.allowed(piece.text)),
+    ]
+    for each, is_kept in sorted(found):
         where = f"{_position(piece, each.start)}-{_position(piece, each.end - 1)}"
-        yield f"{where:<17} {each.entity:<16} {each.score:5.2f}  {each.why}"
+        yield _Explained(where, each.entity, each.score, each.why, is_kept)
 
 
 def _position(piece: Piece, offset: int) -> str:

@@ -37,6 +37,7 @@ from ..detectors.finding import (
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.normalized_text import decode_base64_parts, normalize_text
 from ..detectors.prefilter import TextFeatures, extract_features, may_hold_name
+from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.presidio import MODEL_ENTITIES, Presidio
 from .pace import Pace
@@ -125,6 +126,9 @@ _IDS = re.compile(
 )
 """UUIDs and numbers too short to identify anybody, one a line."""
 _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)
+_ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
+"""The `why` of findings that no operator and no allowed term keeps."""
+
 _OUT_OF_TIME = "not searched: the text took too long"
 
 
@@ -137,6 +141,7 @@ class Engine:
         custom: The user's recognizers.
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
+        lists: The user's lists of what is never touched and what is always replaced.
         search_s: Processor seconds that our own detectors may take for one long text, or each
             65,536 characters of it.
         clock: Processor seconds of this thread.
@@ -149,6 +154,7 @@ class Engine:
         *,
         is_replaced: Callable[[str], bool],
         find_placeholders: Callable[[str], list[tuple[int, int]]],
+        lists: TermLists = NO_LISTS,
         search_s: float = SEARCH_S,
         clock: Callable[[], float] = time.thread_time,
     ) -> None:
@@ -156,6 +162,7 @@ class Engine:
         self._clock = clock
         self.presidio = presidio
         self._custom = custom
+        self._lists = lists
         self._is_replaced = is_replaced
         self._find_placeholders = find_placeholders
         opted_in = tuple((applies, find) for entity, applies, find in OPT_IN if is_replaced(entity))
@@ -166,7 +173,12 @@ class Engine:
         self._model_entities = frozenset(filter(is_replaced, MODEL_ENTITIES))
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
-        self._patterns_only = patterns_suffice and not custom
+        self._patterns_only = patterns_suffice and not custom and not lists.denied
+
+    @property
+    def knows_ordinary(self) -> bool:
+        """Whether an ordinary word is never personal data: none is in the user's list."""
+        return not self._lists.denied
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
         """
@@ -175,7 +187,12 @@ class Engine:
         Most ids are UUIDs; searched as text, one in five hundred would be taken for a bank account
         or a card.
         """
-        if len(text) != _UUID_LENGTH or self._custom or not _UUID.fullmatch(text):
+        if (
+            len(text) != _UUID_LENGTH
+            or self._custom
+            or self._lists.denied
+            or not _UUID.fullmatch(text)
+        ):
             return False
         return not any(known.find(text, _UUID_FEATURES))
 
@@ -190,27 +207,45 @@ class Engine:
         return known.is_empty or not any(known.find(lines, _UUID_FEATURES))
 
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
-        """Return whether a *known* identifier is in *text*, plain or in base64."""
-        if not known.key:
+        """
+        Return whether what is always replaced is in *text*, plain or in base64.
+
+        That is a *known* identifier, and what the user's list has.
+        """
+        if not known.key and not self._lists.denied:
             return False
         text = normalize_text(text).text
+        if any(self._lists.denied.find(text)):
+            return True
         features = extract_features(text)
         decoded = decode_base64_parts(text) if features.has_long_word else ()
         return any(known.find(text, features)) or any(
             any(known.find(part, extract_features(part))) for _start, _end, part in decoded
         )
 
-    def find(self, text: str, known: KnownIdentifiers, pace: Pace | None = None) -> list[Finding]:
+    def find(
+        self,
+        text: str,
+        known: KnownIdentifiers,
+        pace: Pace | None = None,
+        allowed: list[Finding] | None = None,
+    ) -> list[Finding]:
         """
         Return the personal data in *text*, in order, without overlaps.
+
+        Args:
+            text: Any text.
+            known: Identifiers of the data subject.
+            pace: Lets other threads in.
+            allowed: Gets what would be personal data if an allowed term did not hold it.
 
         Raises:
             RedactionError: A detector failed. The message has its exception's type, not the text.
         """
         try:
             if len(text) > WINDOW_CHARS:
-                return self._find_in_windows(text, known, pace)
-            return self._find(text, known, pace)
+                return self._find_in_windows(text, known, pace, allowed)
+            return self._find(text, known, pace, allowed)
         except RedactionError:
             raise
         except Exception as error:  # noqa: BLE001 - fails closed: the text is refused
@@ -219,27 +254,60 @@ class Engine:
         raise RedactionError(f"redaction failed: {failure}")
 
     def _find_in_windows(
-        self, text: str, known: KnownIdentifiers, pace: Pace | None
+        self,
+        text: str,
+        known: KnownIdentifiers,
+        pace: Pace | None,
+        allowed: list[Finding] | None,
     ) -> list[Finding]:
         """Search a very long text part by part: some patterns look at all of what they get."""
         windows = split_into_chunks(text, size=WINDOW_CHARS, overlap=_WINDOW_OVERLAP_CHARS)
-        return merge_findings(
-            _moved(each, offset + each.start, offset + each.end)
-            for offset, window in windows
-            for each in self._find(window, known, pace)
-        )
+        found: list[Finding] = []
+        for offset, window in windows:
+            kept: list[Finding] = []
+            in_window = self._find(window, known, pace, kept)
+            found += (_moved(each, offset + each.start, offset + each.end) for each in in_window)
+            if allowed is not None:
+                allowed += (_moved(each, offset + each.start, offset + each.end) for each in kept)
+        return merge_findings(found)
 
-    def _find(self, text: str, known: KnownIdentifiers, pace: Pace | None) -> list[Finding]:
+    def _find(
+        self,
+        text: str,
+        known: KnownIdentifiers,
+        pace: Pace | None,
+        allowed: list[Finding] | None,
+    ) -> list[Finding]:
         normalized = normalize_text(text)
-        found = list(self._search(normalized.text, known, pace))
+        found = [*self._search(normalized.text, known, pace)]
+        found += self._lists.denied.find(normalized.text)
         if not found:
             return found
-        replaced = (each for each in found if self._is_reported(each))
+        replaced = [each for each in found if self._is_reported(each)]
+        if self._lists.allowed:
+            replaced, kept = self._split_allowed(replaced, normalized.text)
+            if allowed is not None:
+                allowed += (
+                    _moved(each, *normalized.original_span(each.start, each.end)) for each in kept
+                )
         mapped = (
             _moved(each, *normalized.original_span(each.start, each.end)) for each in replaced
         )
         visible = exclude_spans(merge_findings(mapped), self._find_placeholders(text))
         return [trimmed for each in visible if (trimmed := trim_finding(each, text))]
+
+    def _split_allowed(
+        self, found: list[Finding], text: str
+    ) -> tuple[list[Finding], list[Finding]]:
+        """Return those of *found* that are replaced, and those within an allowed term."""
+        terms = merge_findings(self._lists.allowed.find(text))
+        replaced: list[Finding] = []
+        kept: list[Finding] = []
+        for each in found:
+            is_held = any(term.start <= each.start and each.end <= term.end for term in terms)
+            always = each.why in _ALWAYS or each.entity == UNSEARCHED
+            (kept if is_held and not always else replaced).append(each)
+        return replaced, kept
 
     def _search(self, text: str, known: KnownIdentifiers, pace: Pace | None) -> Iterator[Finding]:
         features = extract_features(text)
@@ -289,13 +357,13 @@ class Engine:
                 yield Finding(start, len(text), UNSEARCHED, 1.0, _OUT_OF_TIME)
                 return
             features = extract_features(decoded)
-            for each in (*known.find(decoded, features), *self._run_detectors(decoded, features)):
-                is_known = each.why == CALLER_SUPPLIED
-                why = each.why if is_known else f"{each.why}, in base64"
+            ours = self._run_detectors(decoded, features)
+            for each in (*known.find(decoded, features), *self._lists.denied.find(decoded), *ours):
+                why = each.why if each.why in _ALWAYS else f"{each.why}, in base64"
                 yield each._replace(start=start, end=end, why=why)
 
     def _is_reported(self, found: Finding) -> bool:
-        always = found.why == CALLER_SUPPLIED or found.entity == UNSEARCHED
+        always = found.why in _ALWAYS or found.entity == UNSEARCHED
         return always or self._is_replaced(found.entity)
 
     def _needs_model(self, text: str, features: TextFeatures, found: list[Finding]) -> bool:

@@ -11,8 +11,9 @@ from functools import lru_cache
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
-from ..detectors.finding import Finding
+from ..detectors.finding import Finding, merge_findings
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
+from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
 from ..models.custom_recognizers import CustomRecognizers, Recognizer
 from ..models.name_model import ModelState, NameModel
@@ -154,7 +155,9 @@ class Redactor:
         Raises:
             RedactionError: The text could not be redacted.
         """
-        if text in ORDINARY or text in known.clean or self._engine.is_safe_id(text, known):
+        if text in known.clean or (text in ORDINARY and self._engine.knows_ordinary):
+            return RedactedText(text, ())
+        if self._engine.is_safe_id(text, known):
             return RedactedText(text, ())
         if len(text) <= LABEL_CHARS and self._is_clean(text, known):
             known.mark_clean(text)
@@ -194,12 +197,18 @@ class Redactor:
         return self._engine.are_safe_ids(texts, known)
 
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
-        """Return whether a *known* identifier is in *text*."""
+        """Return whether a *known* identifier, or what is always replaced, is in *text*."""
         return self._engine.mentions(text, known)
 
     def explain(self, text: str, *, known: Sequence[str] = ()) -> list[Finding]:
         """Return the findings that would be replaced in *text*."""
         return self._engine.find(text[: self._limits.max_chars], self._known(tuple(known)))
+
+    def allowed(self, text: str) -> list[Finding]:
+        """Return what would be replaced in *text* if no allowed term held it."""
+        kept: list[Finding] = []
+        self._engine.find(text[: self._limits.max_chars], self._known(()), allowed=kept)
+        return merge_findings(kept)
 
     def _search_and_replace(  # noqa: PLR0917 - what `redact` is given
         self,
@@ -265,6 +274,7 @@ def build_redactor(
     keys: SubjectKeys,
     operators: Mapping[str, str] = NO_OPERATORS,
     recognizers: Iterable[Recognizer] = (),
+    lists: TermLists = NO_LISTS,
     limits: Limits | None = None,
     rebuild: Mapping[type, Rebuild] | None = None,
 ) -> Redactor:
@@ -276,6 +286,7 @@ def build_redactor(
         keys: Derives the pseudonym keys of tenants.
         operators: Operator by entity, ``*`` for all that are replaced by default.
         recognizers: Further recognizers, Presidio's `EntityRecognizer`.
+        lists: What is never touched, and what is always replaced.
         limits: Limits of the work for one text.
         rebuild: Functions by type, for values of types that are not known here.
     """
@@ -287,6 +298,7 @@ def build_redactor(
         custom,
         is_replaced=chosen.is_replaced,
         find_placeholders=chosen.find_placeholders,
+        lists=lists,
         search_s=limits.search_s,
     )
     return Redactor(engine, chosen, limits=limits, rebuild=rebuild)

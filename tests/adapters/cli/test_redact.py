@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 
 import pytest
@@ -97,6 +98,44 @@ def test_it_explains_where_and_why_and_not_what(redact):
     assert out == b"tea\n\nmail <EMAIL_ADDRESS> now"
     assert line.split()[:3] == ["3:6-3:20", "EMAIL_ADDRESS", "0.90"]
     assert "ada@" not in err
+
+
+def test_a_secret_is_explained_by_its_rule(redact):
+    """The vendor, and what showed it, within 80 columns."""
+    key = "sk_" + "live_" + "4eC39HqLyjWDarjtT1"
+    _code, _out, err = redact(f"mail ada@example.com {key}".encode(), "--explain")
+
+    assert "secret.stripe: a shape of its keys" in err
+    assert max(map(len, err.splitlines())) <= 80
+    assert key not in err
+
+
+def test_what_the_lists_did_is_explained(redact, monkeypatch, tmp_path):
+    """What is always replaced, and what an allowed term kept."""
+    (tmp_path / "allow").write_text("help@acme.example")
+    (tmp_path / "deny").write_text("Bluebird")
+    monkeypatch.setenv("MNEMOSCOPE_PII_ALLOW", str(tmp_path / "allow"))
+    monkeypatch.setenv("MNEMOSCOPE_PII_DENY", str(tmp_path / "deny"))
+    _code, out, err = redact(b"Bluebird: help@acme.example", "--explain")
+
+    assert out == b"<SECRET>: help@acme.example"
+    _heading, denied, allowed, *_rest = err.splitlines()
+    assert "always replaced" in denied
+    assert "kept, as allowed" in allowed
+
+
+def test_it_explains_in_json(redact):
+    """A line for each find, on standard error, and the text is as ever."""
+    _code, out, err = redact(b"tea\n\nmail ada@example.com now", "--json")
+
+    assert out == b"tea\n\nmail <EMAIL_ADDRESS> now"
+    assert json.loads(err) == {
+        "where": "3:6-3:20",
+        "entity": "EMAIL_ADDRESS",
+        "score": 0.9,
+        "reason": "local part, @ and host",
+        "replaced": True,
+    }
 
 
 def test_a_model_that_is_not_there_is_said(redact):

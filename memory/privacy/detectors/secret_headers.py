@@ -34,8 +34,8 @@ _SESSION = compile_later(alternatives("session_words"))
 _SESSION_ID = compile_later(
     r"\b(?:JSESSIONID|PHPSESSID|ASP\.NET_SessionId|connect\.sid|ASPSESSIONID\w{0,12}"
     r"|laravel_session"
-    r"|_gitlab_session|wordpress_logged_in_\w{0,32})[\"']?[ ]?[=:][ ]?[\"']?(?P<value>[^\s;,&\"'<>]{8,4096}"
-    r")",
+    r"|_gitlab_session|wordpress_logged_in_\w{0,32})[\"']?[ ]?[=:][ ]?[\"']?"
+    r"(?P<value>[^\s;,&\"'<>]{8,4096})",
     re.IGNORECASE,
 )
 _LOGIN_OPTION = compile_later(
@@ -48,10 +48,7 @@ _PASSWORD_OPTION = compile_later(
     r"|w|P)[ ]?[\"']?"
     r"(?P<value>[^\s\"'|;-][^\s\"'|;]{3,128})"
 )
-_SIGNATURE = compile_later(
-    r""
-    r"(?:[?&;]sig|SharedAccessSignature[ ]?=?[ ]?sr=[^\s\"']{1,512}&sig)=(?P<value>[\w%+/=-]{20,512})"
-)
+_SIGNATURE = compile_later(r"[?&;]sig=(?P<value>[\w%+/=-]{20,512})")
 _DATABASE_LOGIN = compile_later(r"jdbc:oracle:\w{2,5}:[^\s/@:]{1,64}/(?P<value>[^\s@]{3,128})(?=@)")
 _KEYED = compile_later(
     r"(?<![^\W_])(?:keys?|auth|creds?)[\"'\]]{0,2}(?:[ \t]{0,4}[:=]{1,2}[ \t]{0,4}"

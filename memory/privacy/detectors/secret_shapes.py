@@ -38,10 +38,11 @@ _SPELLING = frozenset({"alnum", "word", "url", "dotted", "lower"})
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _RUN = re.compile(r"([a-z0-9]+):(\d+)(?:-(\d+)|(\+))?")
 _OPEN_END = 2_048
-_SOON_ENDED = r"={0,2}(?![0-9A-Za-z])"
+_ENDS = r"={{0,2}}(?![0-9A-Za-z{glue}])"
 _FIRST_WORD = re.compile(r"([A-Za-z]+)[^A-Za-z]")
 _CONTEXT_CHARS = 80
-_WORD = re.compile(r"[a-z]+")
+_WORD = re.compile(r"(?<![a-z0-9])[a-z]+(?![a-z0-9])")
+_NEAREST_WORDS = 3
 _KEY_WORDS = split_words("""
     api apikey apitoken access accesskey auth authorization bearer credential credentials creds
     hapikey key keys license pass passwd password pat presharedkey privatekey secret secrets
@@ -97,14 +98,17 @@ def has_shape(text: str, features: TextFeatures) -> bool:
 
 def find_shapes(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find keys by their shapes alone; where several agree, by that with the longest prefix."""
-    found: dict[int, tuple[int, Finding]] = {}
+    found: dict[int, tuple[int, int, Finding]] = {}
     for prefix, shape, pattern in _candidates(text, features):
         for match in pattern.finditer(text):
-            held, _ = found.get(match.start(), (-1, None))
-            if len(prefix) > held and not _is_made_up(match[0], shape):
-                found_here = _finding(match, shape, "a shape of its keys", 0.95)
-                found[match.start()] = len(prefix), found_here
-    for _length, each in found.values():
+            start, end = match.span()
+            if _is_made_up(match[0], shape):
+                continue
+            held = found.get(start)
+            if held is None or (len(prefix), end) > held[:2]:
+                each = _finding(match, shape, "a shape of its keys", 0.95)
+                found[start] = len(prefix), end, each
+    for _length, _end, each in found.values():
         yield each
 
 
@@ -128,14 +132,17 @@ def find_vendor_keys(text: str, features: TextFeatures) -> Iterator[Finding]:
             continue
         for match in pattern.finditer(text):
             before = text[max(0, match.start() - _CONTEXT_CHARS) : match.start()]
-            if _is_named(match[0], set(_WORD.findall(before.lower())), shape):
+            if _is_named(match[0], _WORD.findall(before.lower()), shape):
                 yield _finding(match, shape, "its name beside the shape of its keys", 0.85)
 
 
-def _is_named(value: str, words: set[str], shape: Shape) -> bool:
-    if words.isdisjoint(shape.context) or _is_made_up(value, shape):
+def _is_named(value: str, words: list[str], shape: Shape) -> bool:
+    """Return whether the *words* before *value* call it a key of the vendor's."""
+    if shape.context.isdisjoint(words) or _is_made_up(value, shape):
         return False
-    return not words.isdisjoint(_KEY_WORDS) or (not _WEAK.fullmatch(value) and is_random(value))
+    return not _KEY_WORDS.isdisjoint(words[-_NEAREST_WORDS:]) or (
+        not _WEAK.fullmatch(value) and is_random(value)
+    )
 
 
 def _finding(match: re.Match[str], shape: Shape, evidence: str, score: float) -> Finding:
@@ -193,9 +200,13 @@ def _clues() -> _Clues:
             continue
         rest = shape.pattern.partition(")")[2]
         for prefix in shape.prefixes:
-            # The prefix first, so that `re` looks for it as a whole.
-            source = f"{re.escape(prefix)}(?<![0-9A-Za-z]{re.escape(prefix)}){rest}{_SOON_ENDED}"
             word = _FIRST_WORD.match(prefix)
+            # A prefix of letters and digits alone may be anywhere in base64.
+            glue = "+/" if prefix.isalnum() else ""
+            ends = _ENDS.format(glue=glue)
+            # The prefix first, so that `re` looks for it as a whole.
+            before = f"(?<![0-9A-Za-z{glue}]{re.escape(prefix)})"
+            source = f"{re.escape(prefix)}{before}{rest}{ends}"
             group = clues.words.setdefault(word[1].lower(), []) if word else clues.others
             group.append((prefix, shape, compile_later(source)))
         if not shape.prefixes:

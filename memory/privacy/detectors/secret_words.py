@@ -27,7 +27,8 @@ _UNSPACED = "\u0590"
 
 _FAR = re.compile("[\u0590-\uffdc]")
 _SEPARATOR = (
-    r"[\"'\]*_`]{0,3}[ \t]{0,4}(?::=|=>|->|[:=]|\u2192)[*_`]{0,3}[ \t]{0,4}(?:\n[ \t]{0,8})?"
+    r"[\"'\]*_`]{0,3}[ \t]{0,4}(?::=|=>|->|[:=](?!=)|={2,3}(?=[ ]?[\"'])|\u2192)"
+    r"[*_`]{0,3}[ \t]{0,4}(?:\n[ \t]{0,8})?"
     r"|>|[\"'][ \t]{1,4}value[ \t]{0,2}=[ \t]{0,2}"
     r"|[\"'],[ \t\n]{0,20}[\"']value[\"'][ \t]{0,2}:[ \t]{0,2}"
     r"|[ \t]{0,4}\n[ \t]{1,20}value:[ \t]{1,4}|[ ]?\|[ ]?"
@@ -44,7 +45,7 @@ _NOT_AFTER = (
 _NOT_SECRET_BEFORE = re.compile(
     r"(?i)(?:next|page|continuation|continue|sync|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special"
     r"|cancell?ation|public|pub|primary|foreign|cache|partition|sort|idempotency|object|routing|row"
-    r"|unique|hash|group|order|index|dedup|per|max|min|num|total|input|output|prompt)[ _-]?$"
+    r"|unique|hash|group|order|index|dedup|per|max|min|num|total|input|output|prompt)[ _-]?$|:$"
 )
 _BEFORE_CHARS, _SENTENCE_CHARS = 16, 100
 _NUMBER = re.compile(

@@ -41,7 +41,7 @@ _OPEN_END = 2_048
 _ENDS = r"={{0,2}}(?![0-9A-Za-z{glue}])"
 _FIRST_WORD = re.compile(r"([A-Za-z]+)[^A-Za-z]")
 _CONTEXT_CHARS = 80
-_WORD = re.compile(r"(?<![a-z0-9])[a-z]+(?![a-z0-9])")
+_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]+(?![A-Za-z0-9])")
 _NEAREST_WORDS = 3
 _KEY_WORDS = split_words("""
     api apikey apitoken access accesskey auth authorization bearer credential credentials creds
@@ -131,8 +131,9 @@ def find_vendor_keys(text: str, features: TextFeatures) -> Iterator[Finding]:
         if features.words.isdisjoint(shape.context):
             continue
         for match in pattern.finditer(text):
-            before = text[max(0, match.start() - _CONTEXT_CHARS) : match.start()]
-            if _is_named(match[0], _WORD.findall(before.lower()), shape):
+            start = match.start()
+            before = _WORD.findall(text, max(0, start - _CONTEXT_CHARS), start)
+            if _is_named(match[0], [word.lower() for word in before], shape):
                 yield _finding(match, shape, "its name beside the shape of its keys", 0.85)
 
 

@@ -325,9 +325,10 @@ def _is_word_secret(value: _Value, kind: _Kind) -> bool:
     lower = value.text.lower()
     if not lower.isalpha() or lower in ORDINARY or lower == value.word.lower():
         return False
-    is_assigned = value.is_quoted or value.joint == "="
     if kind is _Kind.KEY:
-        return len(lower) >= _LONG_PIECE and is_assigned
+        # A name in camel case is code.
+        is_plain = value.text in {lower, value.text.upper()} and value.joint == "="
+        return len(lower) >= _LONG_PIECE and (value.is_quoted or is_plain)
     in_environment = value.joint == "=" and value.word.isupper()
     return len(lower) >= _STRONG_CHARS and (value.is_quoted or in_environment)
 
@@ -335,7 +336,7 @@ def _is_word_secret(value: _Value, kind: _Kind) -> bool:
 def _looks_drawn(value: str) -> bool:
     """Return whether *value* is more than words, numbers and versions that are joined."""
     pieces = _JOINTS.split(value)
-    if any(len(each) >= _LONG_PIECE and not each.isdigit() for each in pieces):
+    if any(len(each) >= _LONG_PIECE and _MIXED.search(each) for each in pieces):
         return True
     if _NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value):
         return False

@@ -65,6 +65,7 @@ _OTHER_KEY = re.compile(
 _NOT_DRAWN = re.compile(r"[0-9a-fA-F-]+|sha\d{1,3}-.*|AAAA[BCE].*|.*\.[a-z]{2,5}")
 _BEFORE_CHARS = 16
 _LONG_LETTERS = 24
+_CLOSING = ".,;:)]}"
 
 _FRAMEWORKS = split_words("jsessionid phpsessid sessionid sid session gitlab wordpress")
 CLUES = _FRAMEWORKS | split_words("""
@@ -150,6 +151,7 @@ def _plain(pattern: re.Pattern[str], text: str, rule: str, evidence: str) -> Ite
 
 
 def _is_value(value: str, *, least_letters: int) -> bool:
+    value = value.rstrip(_CLOSING)
     if is_placeholder(value) or is_code(value):
         return False
     return not is_words(value) or (value.isalpha() and len(value) >= least_letters)
@@ -166,5 +168,5 @@ def _is_login(value: str) -> bool:
 
 def _found(match: re.Match[str], rule: str, evidence: str, score: float) -> Finding:
     start = match.start("value")
-    value = match["value"].rstrip(".,;:)]}")
+    value = match["value"].rstrip(_CLOSING)
     return Finding(start, start + len(value), "SECRET", score, f"secret.{rule}: {evidence}")

@@ -47,6 +47,9 @@ _NOT_SECRET_BEFORE = re.compile(
     r"|cancell?ation|public|pub|primary|foreign|cache|partition|sort|idempotency|object|routing|row"
     r"|unique|hash|group|order|index|dedup|per|max|min|num|total|input|output|prompt)[ _-]?$|:$"
 )
+_VERBS = frozenset({"pass"})
+"""Words for a secret that are mostly something else in a sentence."""
+
 _BEFORE_CHARS, _SENTENCE_CHARS = 16, 100
 _NUMBER = re.compile(
     r"(?i)v?[\d.,:/+\u2013-]+[a-z%\u20ac$\u00b0]{0,4}|[\u20ac$\u00a3\u00a5#]?[\d.,]+\D?"
@@ -188,6 +191,8 @@ def _find_values(text: str, lower: str, word: _Word) -> Iterator[Finding]:
         value = _value_of(match, text)
         if not _is_other(lower, match) and _is_assigned(value, word.kind):
             yield value.found(f"secret.{word.kind}: value behind a word for it", 0.85)
+    if word.phrase in _VERBS:
+        return
     for match in _said(word).finditer(lower):
         value = _value_of(match, text)
         if not _is_other(lower, match) and _is_said(value, word.kind, gap=match["gap"]):
@@ -196,8 +201,8 @@ def _find_values(text: str, lower: str, word: _Word) -> Iterator[Finding]:
         start = max(0, match.start() - _SENTENCE_CHARS)
         before = _said_before().search(lower[start : match.start()])
         if before and _is_strong(before["bare"]):
-            span = (start + each for each in before.span("bare"))
-            yield Finding(*span, "SECRET", 0.8, "secret.password: said in a sentence")
+            first, end = (start + each for each in before.span("bare"))
+            yield Finding(first, end, "SECRET", 0.8, "secret.password: said in a sentence")
 
 
 def _find_codes(text: str, lower: str, word: _Word) -> Iterator[Finding]:
@@ -311,7 +316,7 @@ def _value_of(match: re.Match[str], text: str) -> _Value:
 def _is_assigned(value: _Value, kind: _Kind) -> bool:
     if len(value.text) < _FEWEST[kind] or value.is_key or is_placeholder(value.text):
         return False
-    if not value.is_quoted and is_code(value.text):
+    if (kind is _Kind.KEY or not value.is_quoted) and is_code(value.text):
         return False
     if " " in value.text:
         return "phrase" in value.word.lower()

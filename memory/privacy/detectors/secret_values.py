@@ -53,14 +53,14 @@ def is_random(value: str) -> bool:
     Return whether *value* looks as if a machine had drawn its characters.
 
     Letters and digits alternate in what is drawn, and seldom do in words, names and numbers. A
-    capital before a small letter is no change, for so does every name in camel case.
+    capital at the head of a word is no change, for so begin the words of names in camel case.
     """
     bare = _NOT_ALNUM.sub("", value)
     if len(bare) < _FEWEST_CHARS or len(set(bare)) < _FEWEST_DIFFERENT:
         return False
     if len(value) - len(bare) > _MOST_SEPARATORS * len(value):
         return False
-    kinds = bare.translate(_KINDS)
+    kinds = bare.translate(_KINDS).replace("Aaa", "aaa")
     changes = sum(map(kinds.count, _CHANGES))
     return "9" in kinds and changes >= _LEAST_CHANGES * len(bare)
 

@@ -277,6 +277,22 @@ def test_what_machines_write_is_no_secret(redactor):
             assert found(redactor, text) == []
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "getUserAccountById2Token",
+        "uploads2024ImageThumbnail",
+        "the_second_session_of_2024",
+        "a1" + "b" * 30,
+        "20240501101112131415",
+    ],
+)
+def test_a_name_beside_a_word_for_a_key_is_not_random(redactor, value):
+    """Letters and digits alternate in what a machine drew."""
+    assert found(redactor, f"the key is {value}") == []
+    assert found(redactor, f"auth = {value}") == []
+
+
 HOSTILE = [
     "sk-" * 30_000, "ghp_" * 25_000, "key-0a" * 15_000, "MT" * 50_000, "AKIA" * 25_000, "eyJ." * 25_000, "heroku key " * 9_000,
     "password " * 11_000, "password: " * 10_000, "пароль " * 14_000, "password is " * 8_000, "-----BEGIN PRIVATE KEY-----\n" * 3_000,

@@ -34,6 +34,7 @@ from ..detectors.finding import (
     remaining_text,
     trim_finding,
 )
+from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.normalized_text import decode_base64_parts, normalize_text
 from ..detectors.prefilter import TextFeatures, extract_features, may_hold_name
@@ -68,6 +69,7 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (_has_digit_run, financial_numbers.find_cards),
     (_has_digit_run, financial_numbers.find_ibans),
     (_has_digit_run, national_ids.find_social_security_numbers),
+    (_has_digit, identifiers.find_identifiers),
     (_has_digit, network_addresses.find_network_addresses),
     (_has_long_word, financial_numbers.find_wallets),
     (_has_long_word, labelled_numbers.find_vehicle_numbers),
@@ -137,7 +139,7 @@ class Engine:
     Finder of personal data in one text. Thread-safe.
 
     Args:
-        presidio: Finds names and national identity numbers.
+        presidio: Finds names.
         custom: The user's recognizers.
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
@@ -320,8 +322,6 @@ class Engine:
         )
         found = [*known.find(text, features), *ours]
         yield from found
-        if features.has_digit and (names := national_ids.select_recognizers(text, features)):
-            yield from self.presidio.find_national_ids(text, names, pace)
         if self._needs_model(text, features, found):
             yield from self.presidio.find_entities(text, self._model_entities, pace)
         if self._custom:

@@ -1,8 +1,8 @@
 """
 Presidio's analyzer with our own registry of recognizers, offline.
 
-It finds the language model's entities, and national identity numbers by their check digits. Our own
-patterns find the rest in microseconds. Presidio is imported on first use.
+It finds the language model's entities. Our own patterns find the rest in microseconds. Presidio is
+imported on first use.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import Finding
-from ..detectors.national_ids import RECOGNIZERS, is_plausible
 from ..detectors.prefilter import extract_features, may_hold_name
 from ..engine.pace import Pace
 from .entity_filter import OTHER_ENTITIES, filter_entities, truecase
@@ -66,23 +65,6 @@ class Presidio:
         with self.model.pipeline():
             pass
 
-    def find_national_ids(
-        self, text: str, names: frozenset[str], pace: Pace | None = None
-    ) -> Iterator[Finding]:
-        """Find national identity numbers with the recognizers *names*."""
-        if pace is not None:
-            pace.before_slow_work()
-        analyzer, entities = self._analyzer
-        wanted = [entities[name] for name in sorted(names)]
-        for start, piece in split_into_chunks(text):
-            if pace is not None:
-                pace.between_pieces()
-            for found in analyzer.analyze(piece, "en", wanted, nlp_artifacts=_empty_artifacts()):
-                name = found.recognition_metadata["recognizer_name"]
-                if is_plausible(name, piece, found.start, found.end, found.score):
-                    span = start + found.start, start + found.end
-                    yield Finding(*span, "NATIONAL_ID", found.score, f"Presidio's {name}")
-
     def find_entities(
         self, text: str, entities: frozenset[str], pace: Pace | None = None
     ) -> Iterator[Finding]:
@@ -121,7 +103,7 @@ class Presidio:
 
     def _analyzed(self, text: str, pipeline: Any) -> list[Finding]:
         """Return what Presidio finds in *text* with a spaCy *pipeline*."""
-        analyzer, _ = self._analyzer
+        analyzer = self._analyzer
         engine = analyzer.nlp_engine
         engine.nlp = {"en": pipeline}
         known = engine.process_text(text, "en")
@@ -132,23 +114,18 @@ class Presidio:
         ]
 
     @cached_property
-    def _analyzer(self) -> tuple[Any, dict[str, str]]:
-        """Return the analyzer and which entity each national recognizer finds."""
+    def _analyzer(self) -> Any:
+        """The analyzer, with the model's recognizer alone."""
         import presidio_analyzer as library  # noqa: PLC0415 - a second, on first use only
         from presidio_analyzer import nlp_engine, predefined_recognizers  # noqa: PLC0415
 
         _stay_offline()
         _quiet_logger()
-        national = {
-            name: getattr(predefined_recognizers, name)(supported_language="en")
-            for name in RECOGNIZERS
-        }
         names = predefined_recognizers.SpacyRecognizer(supported_entities=_ANALYZED)
         engine: Any = nlp_engine.SpacyNlpEngine(models=[{"lang_code": "en", "model_name": "none"}])
         engine.nlp = {"en": None}  # otherwise the analyzer loads, that is downloads, a model
-        registry = library.RecognizerRegistry(recognizers=[*national.values(), names])
-        analyzer = library.AnalyzerEngine(registry=registry, nlp_engine=engine)
-        return analyzer, {name: each.supported_entities[0] for name, each in national.items()}
+        registry = library.RecognizerRegistry(recognizers=[names])
+        return library.AnalyzerEngine(registry=registry, nlp_engine=engine)
 
 
 def _has_words(text: str) -> bool:
@@ -163,13 +140,6 @@ def _possible_names(text: str) -> list[Finding]:
         Finding(*match.span(), "PERSON", 0.5, "beyond what the model is shown") for match in matches
     ]
     return list(filter_entities(text, found))
-
-
-def _empty_artifacts() -> Any:
-    from presidio_analyzer.nlp_engine import NlpArtifacts  # noqa: PLC0415
-
-    absent: Any = None
-    return NlpArtifacts([], absent, [], [], absent, "en")
 
 
 def _quiet_logger() -> None:

@@ -1,0 +1,190 @@
+"""
+A kind of identifier: the row of a table that says what it looks like and how it is checked.
+
+A shape is written as the number usually is: ``9`` stands for a digit, ``A`` for a letter, ``X`` for
+either, ``[…]`` for one of its characters, other letters (in lower case) and digits for themselves;
+everything else separates groups. ``|`` separates alternatives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from itertools import product
+from typing import NamedTuple
+
+from ..lazy_pattern import compile_later
+from .check_digits import Check, unchecked
+
+SEPARATORS = r"[ .\-/()\u00a0\u2013]"
+ALNUM = r"[0-9A-Za-z\u00c0-\u024f\u0370-\u058f\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]"
+"""Letters of scripts with spaces between words, and digits: a number does not touch them."""
+
+_LABEL_END = (
+    r"""(?:[ _-]?(?:number|num|no|nr|id)\b\.?)?["'\u201d]?[ ]?(?:[:=#]|(?:is|es|é|est|ist)\b)"""
+)
+_ATOM = re.compile(r"\[[^\]]+\]|[^\[]")
+_CLASSES = {"9": r"\d", "A": "[A-Z]", "X": r"[A-Z\d]"}
+_SIGNATURE_OF = {"9": "9", "A": "A", "X": "9A"}
+PREFIX_CHARS = 5
+"""Letters of a word from which on it also stands for what it begins: ``isikukoodi``."""
+
+UNSPACED = re.compile(r"[\u0590-\u08ff\u0900-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Scripts whose words are written together, or have particles before them."""
+
+
+class Bare(Enum):
+    """
+    Whether a number is recognised where no word says what it is.
+
+    Attributes:
+        NEVER: A word has to be near.
+        GROUPED: If it is grouped as its shape is.
+        ALWAYS: Shape and check digits leave no doubt.
+    """
+
+    NEVER = "never"
+    GROUPED = "grouped"
+    ALWAYS = "always"
+
+
+class Words(NamedTuple):
+    """
+    Words that announce a kind of number.
+
+    Attributes:
+        exact: Words of a text that call for the pattern.
+        prefixes: The first letters of longer ones.
+        pattern: Finds them.
+        sure: Finds those that mean nothing else: beside them a number counts without its check.
+    """
+
+    exact: frozenset[str]
+    prefixes: frozenset[str]
+    pattern: re.Pattern[str]
+    sure: re.Pattern[str] | None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """
+    A kind of identifier.
+
+    Attributes:
+        name: What it is called in explanations.
+        country: ISO 3166 code; several with ``/`` between them.
+        entity: Its entity.
+        bare: Whether it is recognised without a word.
+        shape: See the module.
+        check: Whether its digits agree with one another.
+        words: Words that announce it, with ``|`` between them. A ``~`` marks those that mean other
+            things too: beside them the check has to hold.
+    """
+
+    name: str
+    country: str
+    entity: str
+    bare: Bare
+    shape: str
+    check: Check
+    words: str
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether it has check digits, or others that cannot be any."""
+        return self.check is not unchecked
+
+    @cached_property
+    def loose_pattern(self) -> re.Pattern[str]:
+        """Finds it in text, however its characters are grouped."""
+        shapes = (f"{SEPARATORS}?".join(_classes(shape)) for shape in self._shapes)
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(shapes)})(?![^\W_])", re.IGNORECASE)
+
+    @cached_property
+    def compact_pattern(self) -> re.Pattern[str]:
+        """Matches it as a whole, in capitals and without separators."""
+        return re.compile("|".join("".join(_classes(shape)) for shape in self._shapes))
+
+    @cached_property
+    def announced(self) -> Words:
+        """The words that announce it."""
+        words = self.words.split("|")
+        sure = [word for word in words if not word.startswith("~")]
+        every = [word.removeprefix("~") for word in words]
+        keys = {key for word in every for key in _keys(word)}
+        return Words(
+            frozenset(key for key in keys if len(key) < PREFIX_CHARS),
+            frozenset(key for key in keys if len(key) == PREFIX_CHARS),
+            _pattern_of(every, _word_pattern),
+            _pattern_of(sure, _sure_pattern) if sure else None,
+        )
+
+    def signatures(self) -> Iterator[str]:
+        """Yield the signatures of the forms in which it is recognised without a word."""
+        for shape in self._shapes:
+            if self.bare is not Bare.NEVER:
+                yield from _signatures(shape)
+            if self.bare is Bare.ALWAYS:
+                yield from _signatures(re.sub(r"[^\w\[\]]", "", shape))
+
+    @property
+    def _shapes(self) -> list[str]:
+        return self.shape.split("|")
+
+
+def _classes(shape: str) -> list[str]:
+    atoms: list[str] = _ATOM.findall(shape)
+    return [
+        atom if atom[0] == "[" else _CLASSES.get(atom, atom.upper())
+        for atom in atoms
+        if atom[0] == "[" or atom.isalnum()
+    ]
+
+
+def _signatures(shape: str) -> Iterator[str]:
+    """Yield what `SIGNATURE` makes of the numbers of *shape*."""
+    choices = [_SIGNATURE_OF.get(atom) or _signature_of(atom) for atom in _ATOM.findall(shape)]
+    for chosen in product(*choices):
+        yield "".join(chosen)
+
+
+def _signature_of(atom: str) -> str:
+    inside = [char for char in re.sub(r"[A-Z0-9]-(?=[A-Z0-9])", "", atom) if char.isalnum()]
+    if not inside:
+        return atom
+    return ("9" if any(map(str.isdigit, inside)) else "") + (
+        "A" if any(map(str.isalpha, inside)) else ""
+    )
+
+
+def _keys(word: str) -> Iterator[str]:
+    """Yield the words of a text, or their beginnings, without which *word* is not in it."""
+    parts = re.findall(r"[^\W\d_]+", word)
+    if parts and not UNSPACED.search(word):
+        yield parts[0][:PREFIX_CHARS]
+        yield "".join(parts)[:PREFIX_CHARS]
+
+
+def _pattern_of(words: list[str], pattern_of: Callable[[str], str]) -> re.Pattern[str]:
+    return compile_later("|".join(map(pattern_of, words)), re.IGNORECASE)
+
+
+def _word_pattern(word: str) -> str:
+    if UNSPACED.search(word):
+        return re.escape(word)
+    joint = r"\.[ ]?" if "." in word else r"[\W_]{0,3}"
+    parts = re.findall(r"[^\W_]+", word)
+    begins = len(parts[-1]) >= PREFIX_CHARS
+    rest = r"[^\W\d_]{0,12}" if begins else r"(?![^\W\d_])"
+    return rf"(?<![^\W\d_]){joint.join(map(re.escape, parts))}{rest}"
+
+
+def _sure_pattern(word: str) -> str:
+    """Return the pattern of a word that short words meet only in capitals or before a colon."""
+    pattern = _word_pattern(word)
+    if not word.isalpha() or len(word) >= PREFIX_CHARS or UNSPACED.search(word):
+        return pattern
+    return rf"(?<![^\W\d_])(?-i:{word.upper()})(?![^\W\d_])|{pattern}(?={_LABEL_END})"

@@ -1,0 +1,42 @@
+"""The table of kinds: ``data/identifiers.txt``, with the checks of the regions' modules."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..word_lists import read_words
+from . import (
+    african,
+    american,
+    asian,
+    central_europe,
+    eastern_europe,
+    northern_europe,
+    southeastern_europe,
+    western_europe,
+)
+from .check_digits import Check, unchecked
+from .kinds import Bare, Kind
+
+_CHECKS: dict[str, Check] = {
+    "-": unchecked,
+    **central_europe.CHECKS,
+    **western_europe.CHECKS,
+    **northern_europe.CHECKS,
+    **southeastern_europe.CHECKS,
+    **eastern_europe.CHECKS,
+    **american.CHECKS,
+    **asian.CHECKS,
+    **african.CHECKS,
+}
+
+
+@cache
+def read_kinds() -> tuple[Kind, ...]:
+    """Return every kind of identifier, in the order of the table."""
+    return tuple(map(_kind, read_words("identifiers")))
+
+
+def _kind(line: str) -> Kind:
+    country, name, entity, bare, shape, check, words = line.split(" ; ")
+    return Kind(name, country, entity, Bare(bare), shape, _CHECKS[check], words)

@@ -1,18 +1,20 @@
-"""Payment cards, bank accounts (IBAN) and crypto-currency wallets, by shape and check digits."""
+"""Payment cards and international bank accounts (IBAN), by shape and check digits."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from .digit_runs import is_word_near, search_digit_runs
 from .finding import Finding
+from .identifiers.check_digits import luhn, mod_97_10
+from .identifiers.kinds import ALNUM
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
-from .word_lists import split_words
+from .word_lists import read_words, split_words
 
-_CARD = compile_later(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\d)")
+_CARD = compile_later(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\w)")
 _CARD_WORDS = compile_later(
     r"\b(?:card|cards|credit|debit|visa|mastercard|maestro|amex|american express|discover|diners"
     r"|jcb"
@@ -24,35 +26,46 @@ _CARD_CONTEXT = split_words("""
     kreditkarte carte tarjeta carta
 """)
 _CARD_SHAPE = compile_later(
-    r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}"
-    r"|2720\d{12}"
-    r"|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35\d{14}|(?:2131"
-    r"|1800)\d{11}"
-    r"|62\d{14,17}|(?:5[06-8]|6[37])\d{14}"
+    r"4\d{15}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}|2720\d{12}"
+    r"|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}"
+    r"|(?:2131|1800)\d{11}|62\d{14}|(?:50(?:18|20|38)|5[68]\d\d|6304|67\d\d)\d{12}|220[0-4]\d{12}"
+)
+"""Of a number that no word and no grouping gives away."""
+
+_RARE_CARD_SHAPE = compile_later(
+    r"4(?:\d{12}|\d{18})|62\d{15,17}|6(?:011|5\d\d|4[4-9]\d)\d{15}|35\d{14}"
+    r"|(?:5[06-8]|6[0-9]|8[12])\d{10,17}"
+)
+_CARD_GROUPS = compile_later(
+    r"\d{4}([ -])\d{4}\1\d{4}\1\d{4}(?:\1\d{1,3})?|\d{4}([ -])\d{6}\2\d{4,5}"
+)
+_OTHER_NUMBER_BEFORE = compile_later(
+    r"(?<![^\W_])(?:orders?|invoice|ticket|tracking|reference|ref|sku|id|ids|timestamps?|ts|isbn|ean"
+    r"|upc|gtin|serial|version|build|batch|job|pid|trace|span|request|session|offset|case|event"
+    r"|snowflake|seq|sequence|imei|bestellung|bestellnummer|commande|facture|pedido|factura)"
+    r"(?:[ _-]?(?:numbers?|num|no\.?|nr\.?|id|code|is))*[\"']?[\s:=#]{0,3}\Z",
+    re.IGNORECASE,
 )
 _SHORTEST_CARD = 12
 
-_IBAN = compile_later(
-    r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z]\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}"
-    r"(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"
+_IBAN_START = compile_later(rf"[A-Za-z](?<!{ALNUM}.)(?<!_.)[A-Za-z][ ]?\d\d(?=[ -]?[A-Za-z0-9])")
+_IBAN_WORD = compile_later(r"(?<![^\W_])iban", re.IGNORECASE)
+_ANY_IBAN = compile_later(
+    r"[A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]{4}){2,7}(?:[ -]?[A-Za-z0-9]{1,3})?(?![A-Za-z0-9])"
 )
-_IBAN_LENGTHS = range(15, 35)
-
-_WALLET = compile_later(
-    r"[0b13LM](?<!\w.)(?:(?<=0)x[0-9a-fA-F]{40}|(?<=b)c1[a-z0-9]{25,62}"
-    r"|(?<=[13])[1-9A-HJ-NP-Za-km-z]{25,34}|(?<=[LM])[1-9A-HJ-NP-Za-km-z]{26,33})(?!\w)"
-)
-_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_IBAN_GROUPS = compile_later(r".{4}(?:-.{4})+(?:-.{1,3})?")
+_IBAN_CLASSES = {"n": r"\d", "a": "[A-Za-z]", "c": "[A-Za-z0-9]"}
+_LEAST_IBAN_DIGITS = 8
 
 
 def find_cards(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find payment cards: by shape and check digit, or beside a word for card."""
     has_card_word = not features.words.isdisjoint(_CARD_CONTEXT)
     for match in search_digit_runs(_CARD, text, features, _SHORTEST_CARD):
-        digits = re.sub(r"[ -]", "", match.group())
-        if _CARD_SHAPE.fullmatch(digits) and _has_luhn_digit(digits):
+        near = has_card_word and is_word_near(_CARD_WORDS, text, match)
+        if _is_card(text, match, near=near):
             yield Finding(*match.span(), "CREDIT_CARD", 1.0, "card shape with check digit")
-        elif has_card_word and is_word_near(_CARD_WORDS, text, match):
+        elif near:
             yield Finding(
                 *match.span(), "CREDIT_CARD", 0.8, "12 to 19 digits beside a word for card"
             )
@@ -60,47 +73,60 @@ def find_cards(text: str, features: TextFeatures) -> Iterator[Finding]:
 
 def find_ibans(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find international bank account numbers: by check digits, or where the text says IBAN."""
-    for match in _IBAN.finditer(text):
-        if (end := _find_iban_end(match)) is not None:
-            yield Finding(match.start(), end, "IBAN_CODE", 1.0, "check digits (mod 97)")
-        elif "iban" in features.words:
-            yield Finding(*match.span(), "IBAN_CODE", 0.7, "shape, in a text that says IBAN")
+    end = 0
+    for match in _IBAN_START.finditer(text):
+        if (
+            match.start() < end
+            or (pattern := _iban_patterns().get(match.group()[:2].upper())) is None
+        ):
+            continue
+        found = pattern.match(text, match.start())
+        if found and _is_iban(text, found):
+            end = found.end()
+            yield Finding(*found.span(), "IBAN_CODE", 1.0, "check digits of the country's IBAN")
+        elif "iban" in features.words and (labelled := _labelled_iban(text, match)):
+            end = labelled.end()
+            yield Finding(*labelled.span(), "IBAN_CODE", 0.7, "shape, beside the word IBAN")
 
 
-def find_wallets(text: str, _features: TextFeatures) -> Iterator[Finding]:
-    """Find crypto-currency addresses, Bitcoin's by check sum."""
-    for match in _WALLET.finditer(text):
-        address = match.group()
-        if address.startswith(("0x", "bc1")) or _has_base58_checksum(address):
-            yield Finding(*match.span(), "CRYPTO", 0.95, "wallet address")
-
-
-def _has_luhn_digit(digits: str) -> bool:
-    """Return whether the last of *digits* is their check digit by Luhn's algorithm."""
-    total = 0
-    for index, digit in enumerate(reversed(digits)):
-        doubled = int(digit) * (1 + index % 2)
-        total += doubled - 9 if doubled > 9 else doubled  # noqa: PLR2004 - the algorithm's own
-    return total % 10 == 0
-
-
-def _find_iban_end(match: re.Match[str]) -> int | None:
+def _is_card(text: str, match: re.Match[str], *, near: bool) -> bool:
     found = match.group()
-    ends = [len(found), *(m.start() for m in re.finditer(r"[ -]", found) if m.start() > 14)]  # noqa: PLR2004 - the shortest IBAN
-    for end in ends:
-        iban = re.sub(r"[ -]", "", found[:end]).upper()
-        number = "".join(str(int(char, 36)) for char in iban[4:] + iban[:4])
-        if len(iban) in _IBAN_LENGTHS and int(number) % 97 == 1:
-            return match.start() + end
-    return None
-
-
-def _has_base58_checksum(address: str) -> bool:
-    number = 0
-    for char in address:
-        number = number * 58 + _BASE58.index(char)
-    try:
-        raw = number.to_bytes(25, "big")
-    except OverflowError:
+    digits = re.sub(r"[ -]", "", found)
+    if not luhn(digits):
         return False
-    return hashlib.sha256(hashlib.sha256(raw[:-4]).digest()).digest()[:4] == raw[-4:]
+    if near or _CARD_GROUPS.fullmatch(found):
+        return bool(_CARD_SHAPE.fullmatch(digits) or _RARE_CARD_SHAPE.fullmatch(digits))
+    before = text[max(0, match.start() - 40) : match.start()]
+    plain = len(digits) == len(found) and _CARD_SHAPE.fullmatch(digits)
+    return bool(plain) and not _OTHER_NUMBER_BEFORE.search(before)
+
+
+def _is_iban(text: str, match: re.Match[str]) -> bool:
+    found = match.group()
+    if "-" in found and (
+        text[match.start() - 1 : match.start()] == "-" or not _IBAN_GROUPS.fullmatch(found)
+    ):
+        return False
+    letters = "".join(filter(str.isalpha, found))
+    iban = re.sub(r"[ -]", "", found).upper()
+    same_case = letters.isupper() or letters.islower()
+    return same_case and iban.isascii() and mod_97_10(iban[4:] + iban[:4])
+
+
+def _labelled_iban(text: str, match: re.Match[str]) -> re.Match[str] | None:
+    if not is_word_near(_IBAN_WORD, text, match):
+        return None
+    found = _ANY_IBAN.match(text, match.start())
+    return found if found and sum(map(str.isdigit, found.group())) >= _LEAST_IBAN_DIGITS else None
+
+
+@cache
+def _iban_patterns() -> dict[str, re.Pattern[str]]:
+    rows = (line.split() for line in read_words("iban_countries"))
+    return {country: re.compile(_iban_pattern(structure)) for country, structure in rows}
+
+
+def _iban_pattern(structure: str) -> str:
+    parts = re.findall(r"(\d+)([nac])", structure)
+    account = "".join(f"(?:[ -]?{_IBAN_CLASSES[kind]}){{{count}}}" for count, kind in parts)
+    return rf"[A-Za-z]{{2}}[ ]?\d\d{account}(?!{ALNUM}|_|-[A-Za-z0-9])"

@@ -34,6 +34,7 @@ from ..detectors.finding import (
     remaining_text,
     trim_finding,
 )
+from ..detectors.identifiers import machine_readable_zones, seed_phrases, wallets
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.normalized_text import decode_base64_parts, normalize_text
@@ -71,7 +72,9 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (_has_digit_run, national_ids.find_social_security_numbers),
     (_has_digit, identifiers.find_identifiers),
     (_has_digit, network_addresses.find_network_addresses),
-    (_has_long_word, financial_numbers.find_wallets),
+    (_has_long_word, wallets.find_wallets),
+    (lambda text, _: "<<" in text, machine_readable_zones.find_machine_readable_zones),
+    (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
     (_has_long_word, labelled_numbers.find_vehicle_numbers),
     (credentials.has_token_prefix, credentials.find_tokens),
     (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
@@ -89,6 +92,7 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
 _NEED_DIGITS = frozenset({_has_digit_run, _has_digit})
 
 _WORDS_ONLY: tuple[tuple[Precondition, Detector], ...] = (
+    (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
     (credentials.has_token_prefix, credentials.find_tokens),
     (credentials.may_say_secret, credentials.find_assigned_secrets),
     (persons.may_hold_person, persons.find_persons),

@@ -1,4 +1,4 @@
-"""Numbers of people and sole traders in Poland, Germany, Austria, Switzerland and their neighbours."""
+"""Numbers of people and sole traders in Poland, Germany, Austria, Switzerland and Hungary."""
 
 from __future__ import annotations
 

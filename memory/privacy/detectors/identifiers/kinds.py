@@ -3,7 +3,8 @@ A kind of identifier: the row of a table that says what it looks like and how it
 
 A shape is written as the number usually is: ``9`` stands for a digit, ``A`` for a letter, ``X`` for
 either, ``[…]`` for one of its characters, other letters (in lower case) and digits for themselves;
-everything else separates groups. ``|`` separates alternatives.
+``{2,3}`` behind one of them says how often; everything else separates groups. ``|`` separates
+alternatives.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from typing import NamedTuple
 from ..lazy_pattern import compile_later
 from .check_digits import Check, unchecked
 
-SEPARATORS = r"[ .\-/()\u00a0\u2013]"
+SEPARATORS = r"[ .\-/()\u00a0\u00b7\u2013]"
 ALNUM = r"[0-9A-Za-z\u00c0-\u024f\u0370-\u058f\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]"
 """Letters of scripts with spaces between words, and digits: a number does not touch them."""
 
 _LABEL_END = (
     r"""(?:[ _-]?(?:number|num|no|nr|id)\b\.?)?["'\u201d]?[ ]?(?:[:=#]|(?:is|es|é|est|ist)\b)"""
 )
-_ATOM = re.compile(r"\[[^\]]+\]|[^\[]")
-_CLASSES = {"9": r"\d", "A": "[A-Z]", "X": r"[A-Z\d]"}
+_ATOM = re.compile(r"(?:\[[^\]]+\]|[^\[])(?:\{\d(?:,\d)?\})?")
+_CLASSES = {"9": r"\d", "A": "[A-Z]", "X": "[A-Z0-9]"}
 _SIGNATURE_OF = {"9": "9", "A": "A", "X": "9A"}
 PREFIX_CHARS = 5
 """Letters of a word from which on it also stands for what it begins: ``isikukoodi``."""
@@ -56,19 +57,17 @@ class Words(NamedTuple):
     Words that announce a kind of number.
 
     Attributes:
-        exact: Words of a text that call for the pattern.
-        prefixes: The first letters of longer ones.
+        beginnings: For each, the first letters of all words of a text that it takes.
         pattern: Finds them.
         sure: Finds those that mean nothing else: beside them a number counts without its check.
     """
 
-    exact: frozenset[str]
-    prefixes: frozenset[str]
+    beginnings: tuple[tuple[str, ...], ...]
     pattern: re.Pattern[str]
     sure: re.Pattern[str] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
     """
     A kind of identifier.
@@ -98,10 +97,10 @@ class Kind:
         return self.check is not unchecked
 
     @cached_property
-    def loose_pattern(self) -> re.Pattern[str]:
-        """Finds it in text, however its characters are grouped."""
-        shapes = (f"{SEPARATORS}?".join(_classes(shape)) for shape in self._shapes)
-        return re.compile(rf"(?<![^\W_])(?:{'|'.join(shapes)})(?![^\W_])", re.IGNORECASE)
+    def loose_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """Find it in text in either case, however its characters are grouped."""
+        # A pattern that begins with a class is searched for faster than one with alternatives.
+        return tuple(re.compile(_loose(shape)) for shape in self._shapes)
 
     @cached_property
     def compact_pattern(self) -> re.Pattern[str]:
@@ -114,10 +113,8 @@ class Kind:
         words = self.words.split("|")
         sure = [word for word in words if not word.startswith("~")]
         every = [word.removeprefix("~") for word in words]
-        keys = {key for word in every for key in _keys(word)}
         return Words(
-            frozenset(key for key in keys if len(key) < PREFIX_CHARS),
-            frozenset(key for key in keys if len(key) == PREFIX_CHARS),
+            tuple(beginnings for word in every for beginnings in _beginnings(word)),
             _pattern_of(every, _word_pattern),
             _pattern_of(sure, _sure_pattern) if sure else None,
         )
@@ -135,12 +132,30 @@ class Kind:
         return self.shape.split("|")
 
 
+def _loose(shape: str) -> str:
+    """Return the pattern of *shape*, which begins with a class: so it is searched for faster."""
+    first, *others = (_either_case(each) for each in _classes(shape))
+    repeated = re.fullmatch(r"(.+)\{(\d)(?:,(\d))?\}", first)
+    if repeated:
+        least, most = int(repeated[2]) - 1, int(repeated[3] or repeated[2]) - 1
+        first, others = repeated[1], [f"(?:{SEPARATORS}?{repeated[1]}){{{least},{most}}}", *others]
+    rest = "".join(f"{SEPARATORS}?{each}" for each in others)
+    return rf"{first}(?<!{ALNUM}.){rest}(?!{ALNUM})"
+
+
+def _either_case(atom: str) -> str:
+    if atom.startswith("\\d"):
+        return atom
+    inside, repeated = re.fullmatch(r"\[?([^\]{]+)\]?(.*)", atom).groups()  # type: ignore[union-attr]
+    return f"[{inside}{inside.lower()}]{repeated}"
+
+
 def _classes(shape: str) -> list[str]:
     atoms: list[str] = _ATOM.findall(shape)
     return [
-        atom if atom[0] == "[" else _CLASSES.get(atom, atom.upper())
+        _CLASSES.get(atom[0], atom[0].upper()) + atom[1:] if atom[0] != "[" else atom
         for atom in atoms
-        if atom[0] == "[" or atom.isalnum()
+        if atom[0] == "[" or atom[0].isalnum()
     ]
 
 
@@ -160,12 +175,12 @@ def _signature_of(atom: str) -> str:
     )
 
 
-def _keys(word: str) -> Iterator[str]:
-    """Yield the words of a text, or their beginnings, without which *word* is not in it."""
+def _beginnings(word: str) -> Iterator[tuple[str, ...]]:
+    """Yield the beginnings of the words of a text without which *word* is not in it."""
     parts = re.findall(r"[^\W\d_]+", word)
     if parts and not UNSPACED.search(word):
-        yield parts[0][:PREFIX_CHARS]
-        yield "".join(parts)[:PREFIX_CHARS]
+        yield tuple(part[:PREFIX_CHARS] for part in parts)
+        yield ("".join(parts)[:PREFIX_CHARS],)
 
 
 def _pattern_of(words: list[str], pattern_of: Callable[[str], str]) -> re.Pattern[str]:

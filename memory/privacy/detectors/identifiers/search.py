@@ -19,13 +19,15 @@ from .kinds import ALNUM, PREFIX_CHARS, UNSPACED, Kind
 from .table import read_kinds
 
 _CHARS_BEFORE, _CHARS_AFTER = 60, 25
-_LEAST_DIGITS = 3
+_LEAST_DIGITS = 2
 _SIGNATURE = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "A" * 26 + "9" * 10
 )  # of capitals only: what is in lower case is a word, or a digest
 _TOKEN = compile_later(
     rf"[A-Z0-9](?<!{ALNUM}.)(?<![_./@+-].)[A-Z0-9.()/-]{{7,31}}+(?!{ALNUM}|[_@=+])"
 )
+_HEAD = compile_later(rf"(?<!{ALNUM})[A-Z]{{1,4}} ?\Z")
+_TAIL = compile_later(rf" ?[A-Z]{{1,2}}(?!{ALNUM})")
 _TIMESTAMP = compile_later(
     r"(?:(?:20)?[0-3]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
     r"|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:20)?[0-3]\d)(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
@@ -43,20 +45,16 @@ class _Index(NamedTuple):
     Ways into the table.
 
     Attributes:
-        exact: Kinds by a word that announces them.
-        prefixes: Kinds by the first letters of one.
+        words: Kinds by how the first word begins that announces them, with how the others do.
         unspaced: Kinds by a word of a script without spaces.
         in_scripts: Finds those words.
         signatures: Kinds by the signature of forms that need no word.
-        spaced: Finds those of them in which spaces are.
     """
 
-    exact: dict[str, list[Kind]]
-    prefixes: dict[str, list[Kind]]
+    words: dict[str, list[tuple[frozenset[str], Kind]]]
     unspaced: dict[str, list[Kind]]
     in_scripts: re.Pattern[str]
     signatures: dict[str, list[Kind]]
-    spaced: re.Pattern[str]
 
 
 def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
@@ -70,10 +68,12 @@ def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
 def _announced_kinds(text: str, features: TextFeatures) -> Iterable[Kind]:
     """Return the kinds of which a word is in *text*."""
     index = _index()
+    beginnings = {word[:PREFIX_CHARS] for word in features.words}
     found: dict[Kind, None] = {}
-    for word in features.words:
-        if (kinds := index.exact.get(word)) or (kinds := index.prefixes.get(word[:PREFIX_CHARS])):
-            found.update(dict.fromkeys(kinds))
+    for beginning in beginnings:
+        for others, kind in index.words.get(beginning, ()):
+            if others <= beginnings:
+                found[kind] = None
     if not text.isascii():
         for word in set(index.in_scripts.findall(text)):
             found.update(dict.fromkeys(index.unspaced[word]))
@@ -81,12 +81,10 @@ def _announced_kinds(text: str, features: TextFeatures) -> Iterable[Kind]:
 
 
 def _find_announced(kind: Kind, text: str) -> Iterator[Finding]:
-    words = kind.announced
-    if not words.pattern.search(text):
-        return
-    for match in kind.loose_pattern.finditer(text):
-        if score := _score(kind, text, match):
-            yield Finding(*match.span(), kind.entity, score, f"{kind.country} {kind.name}")
+    for pattern in kind.loose_patterns:
+        for match in pattern.finditer(text):
+            if score := _score(kind, text, match):
+                yield Finding(*match.span(), kind.entity, score, f"{kind.country} {kind.name}")
 
 
 def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
@@ -100,6 +98,9 @@ def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
         near = kind.announced.pattern
         is_near = near.search(before) or near.search(text[end : end + _CHARS_AFTER])
         return 0.95 if is_near else 0.0
+    # In small letters and with spaces, letters are words.
+    if any(map(str.islower, match.group())) and any(map(str.isspace, match.group())):
+        return 0.0
     gap = _LABEL_GAP if kind.is_checked else _UNCHECKED_GAP
     return 0.75 if _is_labelled(kind, before, text[end : end + _CHARS_AFTER], gap) else 0.0
 
@@ -126,10 +127,21 @@ def _find_bare(text: str, features: TextFeatures) -> Iterator[Finding]:
             yield from _check_bare(kinds, token, match.start())
     for start, end in features.digit_runs:
         if " " in text[start:end].strip():
-            for match in index.spaced.finditer(text, max(0, start - 8), end + 4):
-                token = match.group()
-                kinds = index.signatures.get(token.translate(_SIGNATURE), [])
-                yield from _check_bare(kinds, token, match.start())
+            for token, at in _spaced(text, start, end):
+                if kinds := index.signatures.get(token.translate(_SIGNATURE)):
+                    yield from _check_bare(kinds, token, at)
+
+
+def _spaced(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
+    """Yield a run of digits, and with the capitals before and behind it, and where each begins."""
+    end = start + len(text[start:end].rstrip(" ./-(\u00a0"))
+    head = _HEAD.search(text, max(0, start - 6), start)
+    tail = _TAIL.match(text, end)
+    if head is None and start and text[start - 1].isalnum():
+        return
+    for first in {start, head.start() if head else start}:
+        for last in {end, tail.end() if tail else end}:
+            yield text[first:last], first
 
 
 def _check_bare(kinds: list[Kind], token: str, start: int) -> Iterator[Finding]:
@@ -154,33 +166,19 @@ def _ascii_digit(char: str) -> str:
 
 @cache
 def _index() -> _Index:
-    exact: dict[str, list[Kind]] = {}
-    prefixes: dict[str, list[Kind]] = {}
+    words: dict[str, list[tuple[frozenset[str], Kind]]] = {}
     unspaced: dict[str, list[Kind]] = {}
     signatures: dict[str, list[Kind]] = {}
     for kind in read_kinds():
-        for word in kind.announced.exact:
-            exact.setdefault(word, []).append(kind)
-        for word in kind.announced.prefixes:
-            prefixes.setdefault(word, []).append(kind)
+        for first, *others in kind.announced.beginnings:
+            words.setdefault(first, []).append((frozenset(others), kind))
         for word in filter(UNSPACED.search, kind.words.replace("~", "").split("|")):
             unspaced.setdefault(word, []).append(kind)
         for signature in set(kind.signatures()):
             signatures.setdefault(signature, []).append(kind)
     return _Index(
-        exact,
-        prefixes,
+        words,
         unspaced,
         re.compile("|".join(map(re.escape, sorted(unspaced, key=len, reverse=True)))),
         signatures,
-        _spaced_pattern(signatures),
     )
-
-
-def _spaced_pattern(signatures: Iterable[str]) -> re.Pattern[str]:
-    spaced = (re.escape(each) for each in signatures if " " in each)
-    shapes = "|".join(
-        each.replace("9", "[0-9]").replace("A", "[A-Z]")
-        for each in sorted(spaced, key=len, reverse=True)
-    )
-    return re.compile(rf"(?<!{ALNUM})(?<![_.,+-])(?:{shapes})(?!{ALNUM}|[_(]|[ .,-][0-9])")

@@ -15,11 +15,12 @@ from . import (
     southeastern_europe,
     western_europe,
 )
-from .check_digits import Check, unchecked
+from .check_digits import Check, luhn, unchecked
 from .kinds import Bare, Kind
 
 _CHECKS: dict[str, Check] = {
     "-": unchecked,
+    "imei": luhn,
     **central_europe.CHECKS,
     **western_europe.CHECKS,
     **northern_europe.CHECKS,

@@ -17,8 +17,44 @@ from .check_digits import (
 _CODICE_ODD = dict(
     zip(
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
-        (1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3)
-        + (6, 8, 12, 14, 16, 10, 22, 25, 24, 23),
+        (
+            1,
+            0,
+            5,
+            7,
+            9,
+            13,
+            15,
+            17,
+            19,
+            21,
+            1,
+            0,
+            5,
+            7,
+            9,
+            13,
+            15,
+            17,
+            19,
+            21,
+            2,
+            4,
+            18,
+            20,
+            11,
+            3,
+            6,
+            8,
+            12,
+            14,
+            16,
+            10,
+            22,
+            25,
+            24,
+            23,
+        ),
         strict=True,
     )
 )
@@ -59,7 +95,7 @@ def _belgian_company(number: str) -> bool:
     return number[0] in "01" and 97 - int(number[:8]) % 97 == int(number[8:])
 
 
-_BSN = all_of(weighted_sum((9, 8, 7, 6, 5, 4, 3, 2, -1), 11), lambda number: int(number) > 9_999)
+_BSN = all_of(weighted_sum((9, 8, 7, 6, 5, 4, 3, 2, -1), 11), lambda number: number[:4] != "0000")
 
 
 def _dutch_vat(number: str) -> bool:

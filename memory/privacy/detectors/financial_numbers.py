@@ -10,9 +10,10 @@ from .digit_runs import is_word_near, search_digit_runs
 from .finding import Finding
 from .identifiers.check_digits import luhn, mod_97_10
 from .identifiers.kinds import ALNUM
+from .identifiers.rows import read_rows
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
-from .word_lists import read_words, split_words
+from .word_lists import split_words
 
 _CARD = compile_later(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\w)")
 _CARD_WORDS = compile_later(
@@ -122,7 +123,7 @@ def _labelled_iban(text: str, match: re.Match[str]) -> re.Match[str] | None:
 
 @cache
 def _iban_patterns() -> dict[str, re.Pattern[str]]:
-    rows = (line.split() for line in read_words("iban_countries"))
+    rows = (line.split() for line in read_rows("iban_countries"))
     return {country: re.compile(_iban_pattern(structure)) for country, structure in rows}
 
 

@@ -24,6 +24,7 @@ SEPARATORS = r"[ .\-/()\u00a0\u00b7\u2013]"
 ALNUM = r"[0-9A-Za-z\u00c0-\u024f\u0370-\u058f\u0660-\u0669\u06f0-\u06f9\u0966-\u096f]"
 """Letters of scripts with spaces between words, and digits: a number does not touch them."""
 
+_HEX = "[0-9A-Fa-f]" * 4
 _LABEL_END = (
     r"""(?:[ _-]?(?:number|num|no|nr|id)\b\.?)?["'\u201d]?[ ]?(?:[:=#]|(?:is|es|é|est|ist)\b)"""
 )
@@ -92,6 +93,11 @@ class Kind:
     words: str
 
     @property
+    def label(self) -> str:
+        """What explanations say."""
+        return self.name if self.country == "-" else f"{self.name} ({self.country})"
+
+    @property
     def is_checked(self) -> bool:
         """Whether it has check digits, or others that cannot be any."""
         return self.check is not unchecked
@@ -134,20 +140,31 @@ class Kind:
 
 def _loose(shape: str) -> str:
     """Return the pattern of *shape*, which begins with a class: so it is searched for faster."""
-    first, *others = (_either_case(each) for each in _classes(shape))
-    repeated = re.fullmatch(r"(.+)\{(\d)(?:,(\d))?\}", first)
-    if repeated:
-        least, most = int(repeated[2]) - 1, int(repeated[3] or repeated[2]) - 1
-        first, others = repeated[1], [f"(?:{SEPARATORS}?{repeated[1]}){{{least},{most}}}", *others]
-    rest = "".join(f"{SEPARATORS}?{each}" for each in others)
-    return rf"{first}(?<!{ALNUM}.){rest}(?!{ALNUM})"
+    characters = [
+        (_either_case(atom), int(least or 1), int(most or least or 1))
+        for atom, least, most in map(_repetition, _classes(shape))
+    ]
+    first = characters[0][0]
+    # What may be all letters does not go on over a space, or it would take words in.
+    separators = SEPARATORS.replace(" ", "") if "X{" in shape else SEPARATORS
+    pieces = (
+        f"{char}(?:{separators}?{char}){{{least - 1},{most - 1}}}" if most > 1 else char
+        for char, least, most in characters
+    )
+    rest = f"{separators}?".join(pieces).removeprefix(first)
+    return rf"{first}(?<!{ALNUM}.)(?<!{_HEX}-.){rest}(?!{ALNUM}|-{_HEX})"
 
 
-def _either_case(atom: str) -> str:
-    if atom.startswith("\\d"):
-        return atom
-    inside, repeated = re.fullmatch(r"\[?([^\]{]+)\]?(.*)", atom).groups()  # type: ignore[union-attr]
-    return f"[{inside}{inside.lower()}]{repeated}"
+def _repetition(atom: str) -> tuple[str, str, str]:
+    """Return an atom of a shape, and how often it stands there at least and at most."""
+    char, _, counts = atom.partition("{")
+    least, _, most = counts.rstrip("}").partition(",")
+    return char, least, most
+
+
+def _either_case(char: str) -> str:
+    inside = char.strip("[]")
+    return char if char.startswith("\\d") else f"[{inside}{inside.lower()}]"
 
 
 def _classes(shape: str) -> list[str]:
@@ -193,8 +210,8 @@ def _word_pattern(word: str) -> str:
     joint = r"\.[ ]?" if "." in word else r"[\W_]{0,3}"
     parts = re.findall(r"[^\W_]+", word)
     begins = len(parts[-1]) >= PREFIX_CHARS
-    rest = r"[^\W\d_]{0,12}" if begins else r"(?![^\W\d_])"
-    return rf"(?<![^\W\d_]){joint.join(map(re.escape, parts))}{rest}"
+    rest = r"[^\W\d_]{0,12}" if begins else r"(?![^\W_])"
+    return rf"(?<![^\W_]){joint.join(map(re.escape, parts))}{rest}"
 
 
 def _sure_pattern(word: str) -> str:
@@ -202,4 +219,4 @@ def _sure_pattern(word: str) -> str:
     pattern = _word_pattern(word)
     if not word.isalpha() or len(word) >= PREFIX_CHARS or UNSPACED.search(word):
         return pattern
-    return rf"(?<![^\W\d_])(?-i:{word.upper()})(?![^\W\d_])|{pattern}(?={_LABEL_END})"
+    return rf"(?<![^\W_])(?-i:{word.upper()})(?![^\W_])|{pattern}(?={_LABEL_END})"

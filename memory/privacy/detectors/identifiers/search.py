@@ -8,7 +8,7 @@ of capitals and digits is looked up by its signature: ``123.456.789-09`` is ``99
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -19,6 +19,9 @@ from .kinds import ALNUM, PREFIX_CHARS, UNSPACED, Kind
 from .table import read_kinds
 
 _CHARS_BEFORE, _CHARS_AFTER = 60, 25
+_REACH_BEFORE, _REACH_AFTER = 110, 130
+"""Characters around the end of a word in which a number is looked for, with its own length."""
+
 _LEAST_DIGITS = 2
 _SIGNATURE = str.maketrans(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", "A" * 26 + "9" * 10
@@ -29,13 +32,20 @@ _TOKEN = compile_later(
 _HEAD = compile_later(rf"(?<!{ALNUM})[A-Z]{{1,4}} ?\Z")
 _TAIL = compile_later(rf" ?[A-Z]{{1,2}}(?!{ALNUM})")
 _TIMESTAMP = compile_later(
-    r"(?:(?:20)?[0-3]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
-    r"|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:20)?[0-3]\d)(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
+    r"(?:(?:19|20)?[0-39]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
+    r"|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)?[0-39]\d)"
+    r"(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
 )
+"""A date and a time of this century or the end of the last, which dates of birth look like."""
+
 _OTHER_NUMBER = compile_later(
     r"\b(?:orders?|invoice|ticket|tracking|phone|tel|fax|zip|port|version|page|line|room|case|ref"
     r"|commande|facture|pedido|factura|bestellung|rechnung|ordine|zamówieni\w+)\b|\n\n|[.!?;]\s",
     re.IGNORECASE,
+)
+_DATE = compile_later(
+    r"\d{1,2}([./ -])\d{1,2}\1(?:19|20)?\d\d|(?:19|20)\d\d([./ -])\d{1,2}\2\d{1,2}"
+    r"|(?:19|20)\d\d ?[-/\u2013] ?(?:19|20)\d\d"
 )
 _LABEL_GAP, _UNCHECKED_GAP = 20, 40
 
@@ -59,32 +69,66 @@ class _Index(NamedTuple):
 
 def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find national, tax and social security numbers, and others of the tables."""
-    for kind in _announced_kinds(text, features):
-        yield from _find_announced(kind, text)
+    for kind, windows in _announced_kinds(text, features).items():
+        for start, end in _merged(windows):
+            yield from _find_announced(kind, text, start, end)
     if features.has_digit_run:
         yield from _find_bare(text, features)
 
 
-def _announced_kinds(text: str, features: TextFeatures) -> Iterable[Kind]:
-    """Return the kinds of which a word is in *text*."""
+def _announced_kinds(text: str, features: TextFeatures) -> dict[Kind, list[int]]:
+    """Return the kinds of which a word is in *text*, and where such words end."""
     index = _index()
     beginnings = {word[:PREFIX_CHARS] for word in features.words}
-    found: dict[Kind, None] = {}
-    for beginning in beginnings:
-        for others, kind in index.words.get(beginning, ()):
+    found: dict[Kind, list[int]] = {}
+    for beginning in index.words.keys() & beginnings:
+        places: list[int] = []
+        for others, kind in index.words[beginning]:
             if others <= beginnings:
-                found[kind] = None
+                places = places or _places(text, beginning)
+                ends = [
+                    match.end()
+                    for place in places
+                    if (match := kind.announced.pattern.match(text, place))
+                ]
+                if ends:
+                    found.setdefault(kind, []).extend(ends)
     if not text.isascii():
-        for word in set(index.in_scripts.findall(text)):
-            found.update(dict.fromkeys(index.unspaced[word]))
+        for match in index.in_scripts.finditer(text):
+            for kind in index.unspaced[match.group()]:
+                found.setdefault(kind, []).append(match.end())
     return found
 
 
-def _find_announced(kind: Kind, text: str) -> Iterator[Finding]:
+def _places(text: str, beginning: str) -> list[int]:
+    """Return where *beginning* stands in *text*, whatever its case."""
+    fold_case = text.lower()
+    if len(fold_case) != len(text):
+        fold_case = "".join(char.lower()[0] for char in text)
+    places = [fold_case.find(beginning)]
+    while places[-1] != -1:
+        places.append(fold_case.find(beginning, places[-1] + 1))
+    return places[:-1]
+
+
+def _merged(ends: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield the parts of a text where a number may stand that the words before *ends* announce."""
+    start, end = -1, -1
+    for each in sorted(ends):
+        if each - _REACH_BEFORE > end:
+            if end >= 0:
+                yield max(0, start), end
+            start = each - _REACH_BEFORE
+        end = each + _REACH_AFTER
+    yield max(0, start), end
+
+
+def _find_announced(kind: Kind, text: str, start: int, end: int) -> Iterator[Finding]:
     for pattern in kind.loose_patterns:
-        for match in pattern.finditer(text):
-            if score := _score(kind, text, match):
-                yield Finding(*match.span(), kind.entity, score, f"{kind.country} {kind.name}")
+        for match in pattern.finditer(text, start, end):
+            is_cut = match.end() == end < len(text)
+            if not is_cut and (score := _score(kind, text, match)):
+                yield Finding(*match.span(), kind.entity, score, kind.label)
 
 
 def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
@@ -98,11 +142,16 @@ def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
         near = kind.announced.pattern
         is_near = near.search(before) or near.search(text[end : end + _CHARS_AFTER])
         return 0.95 if is_near else 0.0
-    # In small letters and with spaces, letters are words.
-    if any(map(str.islower, match.group())) and any(map(str.isspace, match.group())):
+    if _is_words(match.group()) or _DATE.fullmatch(match.group()):
         return 0.0
     gap = _LABEL_GAP if kind.is_checked else _UNCHECKED_GAP
     return 0.75 if _is_labelled(kind, before, text[end : end + _CHARS_AFTER], gap) else 0.0
+
+
+def _is_words(found: str) -> bool:
+    """Return whether *found* has small letters and spaces, or hardly a digit."""
+    few = 4 * sum(map(str.isdigit, found)) < len(found)
+    return few or (any(map(str.islower, found)) and any(map(str.isspace, found)))
 
 
 def _is_labelled(kind: Kind, before: str, after: str, gap: int) -> bool:
@@ -150,7 +199,7 @@ def _check_bare(kinds: list[Kind], token: str, start: int) -> Iterator[Finding]:
         return
     for kind in kinds:
         if kind.compact_pattern.fullmatch(number) and kind.check(number):
-            why = f"{kind.country} {kind.name} by its check digits"
+            why = f"{kind.label}, by its check digits"
             yield Finding(start, start + len(token), kind.entity, 0.9, why)
 
 

@@ -1,10 +1,9 @@
-"""The table of kinds: ``data/identifiers.txt``, with the checks of the regions' modules."""
+"""The table of kinds: ``data/kinds.txt``, with the checks of the regions' modules."""
 
 from __future__ import annotations
 
 from functools import cache
 
-from ..word_lists import read_words
 from . import (
     african,
     american,
@@ -17,6 +16,7 @@ from . import (
 )
 from .check_digits import Check, luhn, unchecked
 from .kinds import Bare, Kind
+from .rows import read_rows
 
 _CHECKS: dict[str, Check] = {
     "-": unchecked,
@@ -35,7 +35,7 @@ _CHECKS: dict[str, Check] = {
 @cache
 def read_kinds() -> tuple[Kind, ...]:
     """Return every kind of identifier, in the order of the table."""
-    return tuple(map(_kind, read_words("identifiers")))
+    return tuple(map(_kind, read_rows("kinds")))
 
 
 def _kind(line: str) -> Kind:

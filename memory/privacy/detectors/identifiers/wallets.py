@@ -34,8 +34,8 @@ _TON_SHAPE = compile_later(r"[EUk0][Qf][A-Za-z0-9_-]{46}")
 _MONERO_SHAPE = compile_later(r"[48][0-9AB][1-9A-HJ-NP-Za-km-z]{93}|4[1-9A-HJ-NP-Za-km-z]{105}")
 _HEX_SHAPE = compile_later(r"0x[0-9a-fA-F]{40}")
 _WORDS = compile_later(
-    r"(?<![^\W_])(?:wallet|solana|sol|phantom|spl|sui|aptos|crypto|address|public key|pubkey|billetera"
-    r"|portefeuille|кошел[её]к\w*|adresse|dirección|indirizzo|adres)(?![^\W_])",
+    r"(?<![^\W_])(?:wallet|solana|sol|phantom|spl|sui|aptos|crypto|address|public key|pubkey"
+    r"|billetera|portefeuille|кошел[её]к\w*|adresse|dirección|indirizzo|adres)(?![^\W_])",
     re.IGNORECASE,
 )
 _UNCHECKED_SHAPE = compile_later(r"[1-9A-HJ-NP-Za-km-z]{43,44}|0x[0-9a-fA-F]{64}")

@@ -31,10 +31,13 @@ _LABELLED = compile_later(
     + "|".join(f"(?P<{entity}>{words})" for entity, words in _KINDS.items())
     + r")(?:[ ]?(?:number|num|no\.?|nr\.?|id|code|\#|details))?[\"']?"
     r"(?:[ ]{0,2}[:=\#][ ]{0,2}[\"']?|[ ](?:is|was)[ ]:?|[ ])"
-    r"(?P<value>(?=[A-Za-z \-]{0,6}\d)[A-Za-z0-9](?:[ \-]?[A-Za-z0-9]){3,24})(?![A-Za-z0-9])",
+    r"(?P<value>(?=(?:[A-Za-z]{0,6}-?|(?-i:[A-Z]{1,3})[ ])\d)[A-Za-z0-9]"
+    r"(?:[A-Za-z0-9]|-(?=[A-Za-z0-9])|[ ](?=(?-i:[A-Z]{0,3})\d)){3,30})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_VIN = compile_later(r"[A-HJ-NPR-Z0-9](?<![A-Za-z0-9].)[A-HJ-NPR-Z0-9]{16}(?![A-Za-z0-9])")
+_VIN = compile_later(
+    r"[A-HJ-NPR-Z1-9](?<![A-Za-z0-9/+_=.].)[A-HJ-NPR-Z0-9]{12}\d{4}(?![A-Za-z0-9/+_=])"
+)
 _VIN_VALUES = dict(
     zip(
         "ABCDEFGHJKLMNPRSTUVWXYZ",

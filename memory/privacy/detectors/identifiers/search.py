@@ -72,7 +72,7 @@ def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
     for kind, windows in _announced_kinds(text, features).items():
         for start, end in _merged(windows):
             yield from _find_announced(kind, text, start, end)
-    if features.has_digit_run:
+    if features.has_digit_run or features.has_long_word:
         yield from _find_bare(text, features)
 
 

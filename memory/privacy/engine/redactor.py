@@ -12,6 +12,7 @@ from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
 from ..detectors.finding import Finding, merge_findings
+from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
@@ -130,7 +131,8 @@ class Redactor:
         return RedactorHealth(model=model.name, state=model.state, error=model.error)
 
     def prepare(self) -> None:
-        """Load the model and Presidio now, so that no call waits for them."""
+        """Load the model, Presidio and the table of identifiers: no call waits for them."""
+        identifiers.load()
         self._engine.presidio.prepare()
         self.is_prepared = True
 

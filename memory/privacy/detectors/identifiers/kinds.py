@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
 
 from ..lazy_pattern import compile_later
 from .check_digits import Check, unchecked
@@ -51,21 +50,6 @@ class Bare(Enum):
     NEVER = "never"
     GROUPED = "grouped"
     ALWAYS = "always"
-
-
-class Words(NamedTuple):
-    """
-    Words that announce a kind of number.
-
-    Attributes:
-        beginnings: For each, the first letters of all words of a text that it takes.
-        pattern: Finds them.
-        sure: Finds those that mean nothing else: beside them a number counts without its check.
-    """
-
-    beginnings: tuple[tuple[str, ...], ...]
-    pattern: re.Pattern[str]
-    sure: re.Pattern[str] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,17 +97,22 @@ class Kind:
         """Matches it as a whole, in capitals and without separators."""
         return re.compile("|".join("".join(_classes(shape)) for shape in self._shapes))
 
+    @property
+    def beginnings(self) -> Iterator[tuple[str, ...]]:
+        """For each word that announces it, the first letters of all words of a text it takes."""
+        for word in self.words.replace("~", "").split("|"):
+            yield from _beginnings(word)
+
     @cached_property
-    def announced(self) -> Words:
-        """The words that announce it."""
-        words = self.words.split("|")
-        sure = [word for word in words if not word.startswith("~")]
-        every = [word.removeprefix("~") for word in words]
-        return Words(
-            tuple(beginnings for word in every for beginnings in _beginnings(word)),
-            _pattern_of(every, _word_pattern),
-            _pattern_of(sure, _sure_pattern) if sure else None,
-        )
+    def near(self) -> re.Pattern[str]:
+        """Finds the words that announce it."""
+        return _pattern_of(self.words.replace("~", "").split("|"), _word_pattern)
+
+    @cached_property
+    def sure(self) -> re.Pattern[str] | None:
+        """Finds those that mean nothing else: beside them a number counts without its check."""
+        sure = [word for word in self.words.split("|") if not word.startswith("~")]
+        return _pattern_of(sure, _sure_pattern) if sure else None
 
     def signatures(self) -> Iterator[str]:
         """Yield the signatures of the forms in which it is recognised without a word."""

@@ -76,21 +76,23 @@ def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
         yield from _find_bare(text, features)
 
 
+def load() -> None:
+    """Read the table now, so that no search waits for it."""
+    _index()
+
+
 def _announced_kinds(text: str, features: TextFeatures) -> dict[Kind, list[int]]:
     """Return the kinds of which a word is in *text*, and where such words end."""
     index = _index()
     beginnings = {word[:PREFIX_CHARS] for word in features.words}
     found: dict[Kind, list[int]] = {}
+    fold_case = ""
     for beginning in index.words.keys() & beginnings:
-        places: list[int] = []
+        fold_case = fold_case or _fold_case(text)
+        places = list(_places(fold_case, beginning))
         for others, kind in index.words[beginning]:
             if others <= beginnings:
-                places = places or _places(text, beginning)
-                ends = [
-                    match.end()
-                    for place in places
-                    if (match := kind.announced.pattern.match(text, place))
-                ]
+                ends = [match.end() for place in places if (match := kind.near.match(text, place))]
                 if ends:
                     found.setdefault(kind, []).extend(ends)
     if not text.isascii():
@@ -100,15 +102,18 @@ def _announced_kinds(text: str, features: TextFeatures) -> dict[Kind, list[int]]
     return found
 
 
-def _places(text: str, beginning: str) -> list[int]:
-    """Return where *beginning* stands in *text*, whatever its case."""
-    fold_case = text.lower()
-    if len(fold_case) != len(text):
-        fold_case = "".join(char.lower()[0] for char in text)
-    places = [fold_case.find(beginning)]
-    while places[-1] != -1:
-        places.append(fold_case.find(beginning, places[-1] + 1))
-    return places[:-1]
+def _fold_case(text: str) -> str:
+    """Return *text* in lower case, as long as it is."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(char.lower()[0] for char in text)
+
+
+def _places(fold_case: str, beginning: str) -> Iterator[int]:
+    """Yield where *beginning* stands."""
+    place = fold_case.find(beginning)
+    while place != -1:
+        yield place
+        place = fold_case.find(beginning, place + 1)
 
 
 def _merged(ends: list[int]) -> Iterator[tuple[int, int]]:
@@ -139,7 +144,7 @@ def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
     start, end = match.span()
     before = text[max(0, start - _CHARS_BEFORE) : start]
     if kind.is_checked and number.isascii() and kind.check(number):
-        near = kind.announced.pattern
+        near = kind.near
         is_near = near.search(before) or near.search(text[end : end + _CHARS_AFTER])
         return 0.95 if is_near else 0.0
     if _is_words(match.group()) or _DATE.fullmatch(match.group()):
@@ -156,7 +161,7 @@ def _is_words(found: str) -> bool:
 
 def _is_labelled(kind: Kind, before: str, after: str, gap: int) -> bool:
     """Return whether a word that means nothing else stands beside a number."""
-    if (sure := kind.announced.sure) is None:
+    if (sure := kind.sure) is None:
         return False
     last = max((each.end() for each in sure.finditer(before)), default=-_CHARS_BEFORE)
     between = before[last:]
@@ -219,7 +224,7 @@ def _index() -> _Index:
     unspaced: dict[str, list[Kind]] = {}
     signatures: dict[str, list[Kind]] = {}
     for kind in read_kinds():
-        for first, *others in kind.announced.beginnings:
+        for first, *others in kind.beginnings:
             words.setdefault(first, []).append((frozenset(others), kind))
         for word in filter(UNSPACED.search, kind.words.replace("~", "").split("|")):
             unspaced.setdefault(word, []).append(kind)

@@ -25,6 +25,9 @@ _ANNOUNCED = compile_later(
     re.IGNORECASE,
 )
 _CHARS_BEFORE = 100
+_MOST_BETWEEN = 16
+_LONGEST_RUN = 40
+"""Words in a row beyond which they are a list of words, in which some check sum holds by chance."""
 
 
 def may_hold_seed_phrase(_text: str, features: TextFeatures) -> bool:
@@ -37,7 +40,7 @@ def may_hold_seed_phrase(_text: str, features: TextFeatures) -> bool:
 def find_seed_phrases(text: str, _features: TextFeatures) -> Iterator[Finding]:
     """Find seed phrases: by their check sum, or where a word says so."""
     for run in _runs(text):
-        phrases = list(_phrases(run))
+        phrases = list(_phrases(run)) if len(run) <= _LONGEST_RUN else []
         for phrase in phrases:
             span = phrase[0].start(), phrase[-1].end()
             yield Finding(*span, "SECRET", 0.95, "seed phrase by its check sum")
@@ -50,8 +53,7 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
     """Yield twelve and more words of the list with nothing but numbers between them."""
     known, run = _positions(), list[re.Match[str]]()
     for match in _ANY_WORD.finditer(text):
-        joined = not run or _BETWEEN.fullmatch(text, run[-1].end(), match.start())
-        if match.group().lower() in known and joined:
+        if match.group().lower() in known and (not run or _is_joined(text, run[-1], match)):
             run.append(match)
             continue
         if len(run) >= _LENGTHS[-1]:
@@ -59,6 +61,11 @@ def _runs(text: str) -> Iterator[list[re.Match[str]]]:
         run = [match] if match.group().lower() in known else []
     if len(run) >= _LENGTHS[-1]:
         yield run
+
+
+def _is_joined(text: str, before: re.Match[str], match: re.Match[str]) -> bool:
+    start, end = before.end(), match.start()
+    return end - start <= _MOST_BETWEEN and _BETWEEN.fullmatch(text, start, end) is not None
 
 
 def _phrases(run: list[re.Match[str]]) -> Iterator[list[re.Match[str]]]:

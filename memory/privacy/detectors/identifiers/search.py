@@ -139,8 +139,6 @@ def _find_announced(kind: Kind, text: str, start: int, end: int) -> Iterator[Fin
 def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
     """Return how sure a number is that stands near a word; 0 where it is none."""
     number = _compacted(match.group())
-    if sum(map(str.isdigit, number)) < _LEAST_DIGITS:
-        return 0.0
     start, end = match.span()
     before = text[max(0, start - _CHARS_BEFORE) : start]
     if kind.is_checked and number.isascii() and kind.check(number):
@@ -155,7 +153,8 @@ def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
 
 def _is_words(found: str) -> bool:
     """Return whether *found* has small letters and spaces, or hardly a digit."""
-    few = 4 * sum(map(str.isdigit, found)) < len(found)
+    count = sum(map(str.isdigit, found))
+    few = count < _LEAST_DIGITS or 4 * count < len(found)
     return few or (any(map(str.islower, found)) and any(map(str.isspace, found)))
 
 

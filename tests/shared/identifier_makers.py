@@ -326,7 +326,7 @@ def _taiwanese(rng: random.Random) -> str:
     codes = dict(zip("ABCDEFGHJKLMNPQRSTUVXYWZIO", range(10, 36), strict=True))
     body = rng.choice("ABCDEF") + rng.choice("12") + digits(rng, 7)
     expanded = str(codes[body[0]]) + body[1:]
-    return body + str(-dot(expanded, (1, 9, 8, 7, 6, 5, 4, 3, 2)) % 10)
+    return body + str(-dot(expanded, (1, 9, 8, 7, 6, 5, 4, 3, 2, 1)) % 10)
 
 
 def _hong_kong(rng: random.Random) -> str:
@@ -512,7 +512,8 @@ PEOPLE = (
     Maker("IE", "PPS number", _pps),
     Maker("SE", "personnummer", _personnummer, is_found_bare=True),
     Maker("NO", "fødselsnummer", _fodselsnummer),
-    Maker("DK", "CPR-nummer", _cpr, is_found_bare=True),
+    # Denmark gives numbers without the check digit since 2007.
+    Maker("DK", "CPR-nummer", _cpr, is_found_bare=True, has_check=False),
     Maker("FI", "henkilötunnus", _hetu, is_found_bare=True),
     Maker("EE", "isikukood", _baltic),
     Maker("LT", "asmens kodas", _baltic),

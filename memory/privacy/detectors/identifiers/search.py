@@ -35,8 +35,12 @@ _TIMESTAMP = compile_later(
     r"(?:(?:19|20)?[0-39]\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
     r"|(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])(?:19|20)?[0-39]\d)"
     r"(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?"
+    r"|(?:[01]\d|2[0-3])[0-5]\d[0-5]\d(?:0\d|1[0-4])(?:00|30|45)"
 )
-"""A date and a time of this century or the end of the last, which dates of birth look like."""
+"""
+What dates of birth look like: a date and a time of this century or the end of the last, and a time
+with its zone.
+"""
 
 _OTHER_NUMBER = compile_later(
     r"\b(?:orders?|invoice|ticket|tracking|phone|tel|fax|zip|port|version|page|line|room|case|ref"

@@ -42,6 +42,7 @@ from ..detectors.prefilter import TextFeatures, extract_features, may_hold_name
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.presidio import MODEL_ENTITIES, Presidio
+from .name_spans import clean_names
 from .pace import Pace
 
 Detector = Callable[[str, TextFeatures], Iterator[Finding]]
@@ -300,7 +301,8 @@ class Engine:
             _moved(each, *normalized.original_span(each.start, each.end)) for each in replaced
         )
         visible = exclude_spans(merge_findings(mapped), self._find_placeholders(text))
-        return [trimmed for each in visible if (trimmed := trim_finding(each, text))]
+        trimmed = (each for found in visible if (each := trim_finding(found, text)))
+        return [name for each in trimmed for name in clean_names(each, text)]
 
     def _split_allowed(
         self, found: list[Finding], text: str

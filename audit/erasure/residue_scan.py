@@ -23,6 +23,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import IO, Any
 
+from ...telemetry.event.sink_pseudonyms import PSEUDONYM
 from ..queries.text_extraction import texts
 
 Needle = tuple[bytes, ...]
@@ -36,7 +37,7 @@ _MOST_CHARS = 64
 _PLAIN = re.compile(rf'[^\x00-\x1f"\\]{{{_LEAST_CHARS},}}')
 """What is the same in a database and in JSON, but for letters that JSON may escape."""
 
-_OURS = re.compile(r"<\w{1,64}_[0-9a-f]{16}>|<[A-Z][A-Z0-9_]{1,63}>|\*{8}|\[REDACTED:\w+\]")
+_OURS = re.compile(rf"{PSEUDONYM.pattern}|<[A-Z][A-Z0-9_]{{1,63}}>|\*{{8}}|\[REDACTED:\w+\]")
 """What redaction writes: pseudonyms and digests, tags, masks, and what could not be redacted."""
 
 _TELLING = re.compile(r"[\s\d]")

@@ -19,7 +19,10 @@ from .event import Event
 from .subject import SubjectKeys
 from .usage import Usage
 
-PSEUDONYM = re.compile(r"<\w{1,64}_[0-9a-f]{16}>")
+DIGEST = r"(?:[0-9a-f]{16}|[2-9][a-z2-7]{9})"
+"""The keyed part of a pseudonym: 64 bits in hexadecimal digits, or a person's 48 in base32."""
+
+PSEUDONYM = re.compile(rf"<\w{{1,64}}_{DIGEST}>")
 """What stands for an identifier, of any entity."""
 
 _HASH_BYTES = 8

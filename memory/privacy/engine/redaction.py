@@ -105,6 +105,10 @@ class TextRedactor(Protocol):
         """Return whether a *known* identifier is in *text*."""
         ...
 
+    def text_to_embed(self, text: str) -> str:
+        """Return a redacted *text* as it is to be densely encoded."""
+        ...
+
 
 class Redaction:
     """
@@ -159,6 +163,10 @@ class Redaction:
     def text(self, text: str, /) -> str:
         """Return *text* with personal data replaced. Free text: messages, queries, documents."""
         return self._redact_text(text, TextRole.TEXT)
+
+    def text_to_embed(self, text: str, /) -> str:
+        """Return a redacted *text* as it is to be densely encoded: without what stands for data."""
+        return self._redactor.text_to_embed(text)
 
     def value(self, value: Any, /) -> Any:
         """

@@ -21,6 +21,7 @@ from ..models.name_model import ModelState, NameModel
 from ..models.presidio import Presidio
 from .cache import RedactedText, RedactionCache
 from .engine import SEARCH_S, Engine
+from .mentioned_people import MentionedPeople
 from .operators import OVERSIZE, Operators, cut_text
 from .pace import Pace
 from .redaction import PseudonymStore, Redaction, TextRole
@@ -105,6 +106,7 @@ class Redactor:
         self._rebuild = dict(rebuild or {})
         self._cache = RedactionCache(entries=self._limits.cached)
         self._known = lru_cache(maxsize=256)(KnownIdentifiers)
+        self._people = lru_cache(maxsize=_CUSTOMERS)(_nobody_mentioned)
         self.is_prepared = False
 
     def begin(
@@ -202,6 +204,10 @@ class Redactor:
         """Return whether a *known* identifier, or what is always replaced, is in *text*."""
         return self._engine.mentions(text, known)
 
+    def text_to_embed(self, text: str) -> str:
+        """Return *text* as it is to be densely encoded; see `Mnemoscope.text_to_embed`."""
+        return self._operators.text_to_embed(text)
+
     def explain(self, text: str, *, known: Sequence[str] = ()) -> list[Finding]:
         """Return the findings that would be replaced in *text*."""
         return self._engine.find(text[: self._limits.max_chars], self._known(tuple(known)))
@@ -229,12 +235,14 @@ class Redactor:
         if rest:
             counts["OVERSIZE"] += 1
         replace = self._operator_for(body, findings, role)
+        # Who is named in texts about nobody in particular may be anybody.
+        people = self._people(tenant or "", known.key) if known.key else None
         parts: list[str] = []
         pseudonyms: list[str] = []
         done = 0
         for each in findings:
             found = body[each.start : each.end]
-            replacement = replace(found, each.entity, tenant=tenant)
+            replacement = replace(found, each.entity, tenant=tenant, people=people)
             parts += (body[done : each.start], replacement)
             done = each.end
             if PSEUDONYM.fullmatch(replacement):
@@ -248,9 +256,13 @@ class Redactor:
         self, text: str, findings: list[Finding], role: TextRole
     ) -> Callable[..., str]:
         whole = len(findings) == 1 and text[findings[0].start : findings[0].end] == text.strip()
-        if role is TextRole.KEY or (role is TextRole.VALUE and whole):
+        if role is TextRole.KEY:
             return self._operators.pseudonymize
-        return self._operators.replace
+        return (
+            self._operators.replace_whole
+            if role is TextRole.VALUE and whole
+            else (self._operators.replace)
+        )
 
     def _within_limit(self, text: str) -> tuple[str, str]:
         """Split *text* into the part to search and the replacement of the rest."""
@@ -266,8 +278,15 @@ class Redactor:
             self._cache.put(key, RedactedText(redacted, ()))
 
 
+_CUSTOMERS = 1_024
+"""Customers of whom it is remembered who was mentioned."""
+
 _CLEAN = "clean"
 """First part of the keys of texts that are clean for everybody; no `TextRole` has this value."""
+
+
+def _nobody_mentioned(_tenant: str, _customer: str) -> MentionedPeople:
+    return MentionedPeople()
 
 
 def build_redactor(

@@ -35,6 +35,12 @@ _HARMLESS = (bool, int, float, Enum, UUID, date)
 _CONTENT = (models.PointStruct, models.Batch, models.Filter, models.Record, models.Document)
 """Models that are no settings, wherever they are given."""
 
+UNENCODED = "mnemoscope"
+"""The model of a `Document` that a caller of ours encodes itself, behind the guard."""
+
+_BY_WORDS = (UNENCODED, "bm25", "bm42", "splade", "minicoil")
+"""In the names of models that encode words."""
+
 _FROM_GRPC: dict[type[Any], Callable[[Any], Any]] = {
     grpc.Filter: GrpcToRest.convert_filter,
     grpc.PointStruct: GrpcToRest.convert_point_struct,
@@ -160,6 +166,14 @@ class Walker:
         """Redact a condition, but for one on the owner's id."""
         return value if self._owner and value.key == self._owner_key else self._fields(value)
 
+    def document(self, value: models.Document) -> models.Document:
+        """Redact a text that the store encodes: one that is matched by words keeps stand-ins."""
+        redacted: models.Document = self._fields(value)
+        if any(each in value.model.lower() for each in _BY_WORDS):
+            return redacted
+        text = self._redaction.text_to_embed(redacted.text)
+        return redacted if text == redacted.text else redacted.model_copy(update={"text": text})
+
     def lazy(self, how: Callable[[Walker, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Redact *items* one by one, as the store pulls them."""
         for item in items:
@@ -176,6 +190,8 @@ class Walker:
     def _model(self, value: BaseModel) -> Any:
         if isinstance(value, models.FieldCondition):
             return self.condition(value)
+        if isinstance(value, models.Document):
+            return self.document(value)
         return self._fields(value)
 
     def _fields(self, value: Any) -> Any:

@@ -2,9 +2,12 @@
 Hybrid search over one Qdrant collection: by meaning and by words, fused by rank.
 
 A vector of raw text reveals the text, so the guard redacts it first: the index passes the text to
-a guarded client, and encodes it between the guard and the store. The client's guard covers the
-index: one event for each batch and each search, deadlines, breaker, tenancy. An unguarded client
-(``MNEMOSCOPE_DISABLED=1``) gets what is passed in, unchanged.
+a guarded client, and encodes it between the guard and the store. What stands for personal data is
+left out of the meaning, where it would make texts alike that only mention somebody, and stays in
+the words, where it says whom they mention.
+
+The client's guard covers the index: one event for each batch and each search, deadlines, breaker,
+tenancy. An unguarded client (``MNEMOSCOPE_DISABLED=1``) gets what is passed in, unchanged.
 """
 
 from __future__ import annotations
@@ -21,7 +24,9 @@ from uuid import UUID
 from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.http import models
 
+from mnemoscope.adapters.qdrant.redaction import UNENCODED
 from mnemoscope.adapters.toolkit.proxy import guard_of, inner_of, operation_of
+from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Arguments
 
 from .encoders import Bm25, DenseEncoder, SparseEncoder, WordLlama
@@ -36,6 +41,7 @@ BATCH = 64
 """Documents in one write."""
 
 Id: TypeAlias = int | str | UUID
+TextToEmbed: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,12 +134,12 @@ class HybridIndex:
         return self._calls.hits(self._call("query_points", arguments))
 
     def _call(self, name: str, arguments: Arguments) -> Any:
-        target, encoded = _target(self._client, name), self._calls.encoded
+        target, guard = _target(self._client, name), guard_of(self._client)
+        encoded = partial(self._calls.encoded, text_to_embed=_text_to_embed(guard))
 
         def invoke(given: Arguments) -> Any:
             return target(**encoded(given))
 
-        guard = guard_of(self._client)
         if guard is None:
             return invoke(arguments)
         return guard.call(operation_of(self._client, name, arguments), invoke)
@@ -199,7 +205,8 @@ class AsyncHybridIndex:
         return await guard.acall(operation_of(self._client, name, arguments), invoke)
 
     async def _encoded(self, given: Arguments) -> Arguments:
-        encode = partial(self._calls.encoded, given)
+        text_to_embed = _text_to_embed(guard_of(self._client))
+        encode = partial(self._calls.encoded, given, text_to_embed=text_to_embed)
         if self._executor is None:
             return encode()
         try:
@@ -240,17 +247,26 @@ class _Calls:
             "limit": limit,
         }
 
-    def encoded(self, given: Arguments) -> Arguments:
+    def encoded(self, given: Arguments, *, text_to_embed: TextToEmbed) -> Arguments:
         if "points" in given:
-            return {**given, "points": self._points(given["points"])}
-        return {**given, **self._fusion(given["query"].text, given["query_filter"], given["limit"])}
+            return {**given, "points": self._points(given["points"], text_to_embed)}
+        text = given["query"].text
+        searches = self._searches(text, text_to_embed(text), given["query_filter"], given["limit"])
+        return {
+            **given,
+            "prefetch": searches,
+            "query": models.FusionQuery(fusion=models.Fusion.RRF),
+        }
 
     def hits(self, response: models.QueryResponse) -> list[Hit]:
         return [_hit(each) for each in response.points]
 
-    def _points(self, points: list[models.PointStruct]) -> list[models.PointStruct]:
+    def _points(
+        self, points: list[models.PointStruct], text_to_embed: TextToEmbed
+    ) -> list[models.PointStruct]:
         texts = [_text_of(point) for point in points]
-        vectors = zip(self.dense.documents(texts), self.sparse.documents(texts), strict=True)
+        dense = self.dense.documents([text_to_embed(text) for text in texts])
+        vectors = zip(dense, self.sparse.documents(texts), strict=True)
         return [
             models.PointStruct(
                 id=point.id,
@@ -260,18 +276,20 @@ class _Calls:
             for point, text, (dense, sparse) in zip(points, texts, vectors, strict=True)
         ]
 
-    def _fusion(self, text: str, query_filter: models.Filter | None, limit: int) -> Arguments:
+    def _searches(
+        self, text: str, meaning: str, query_filter: models.Filter | None, limit: int
+    ) -> list[models.Prefetch]:
         # The filter goes into each prefetch: a server need not apply the root's to them.
         prefetch = partial(models.Prefetch, filter=query_filter, limit=max(4 * limit, 20))
         words = self.sparse.query(text)
-        searches = [prefetch(query=self.dense.query(text), using=DENSE)]
+        searches = [prefetch(query=self.dense.query(meaning), using=DENSE)]
         if words.indices:
             searches.append(prefetch(query=words, using=SPARSE))
-        return {"prefetch": searches, "query": models.FusionQuery(fusion=models.Fusion.RRF)}
+        return searches
 
 
 def _unencoded(text: str) -> models.Document:
-    return models.Document(text=text, model="mnemoscope")
+    return models.Document(text=text, model=UNENCODED)
 
 
 def _point(document: Document) -> models.PointStruct:
@@ -291,6 +309,11 @@ def _hit(point: models.ScoredPoint) -> Hit:
     payload = dict(point.payload or {})
     text = payload.pop(TEXT, "")
     return Hit(id=point.id, text=text, score=point.score, payload=payload)
+
+
+def _text_to_embed(guard: Guard | None) -> TextToEmbed:
+    """Return what leaves stand-ins out of a text. An unguarded client's texts hold none."""
+    return str if guard is None else guard.text_to_embed
 
 
 def _target(client: QdrantClient | AsyncQdrantClient, name: str) -> Callable[..., Any]:

@@ -222,6 +222,7 @@ class GuardFactory:
             clock=self.clock,
             wall_ns=self.wall_ns,
             database=database,
+            text_to_embed=self.redactor.redactor.text_to_embed,
         )
         self.guards.add(guard)
         if self.journal is not None and writes is not None and database is None:

@@ -48,9 +48,11 @@ class Guard:
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         database: What the store writes to. None: that cannot be told for certain.
+        text_to_embed: Returns a redacted text as it is to be densely encoded.
 
     Attributes:
-        store: As given, as are `steps`, `deadline`, `limits`, `clock` and `database`.
+        store: As given, as are `steps`, `deadline`, `limits`, `clock`, `database` and
+            `text_to_embed`.
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class Guard:
         clock: Callable[[], float],
         wall_ns: Callable[[], int],
         database: Database | None = None,
+        text_to_embed: Callable[[str], str] = str,
     ) -> None:
         self.store = store
+        self.text_to_embed = text_to_embed
         self.database = database
         self.steps = tuple(steps)
         self.deadline = deadline

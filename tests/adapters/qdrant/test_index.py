@@ -17,6 +17,7 @@ from qdrant_client.http.models import QueryResponse
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.adapter import ADAPTER
+from mnemoscope.hybrid_search.encoders import Bm25
 from mnemoscope.hybrid_search.index import AsyncHybridIndex, Document, Hit, HybridIndex
 from mnemoscope.memory.context import context
 from mnemoscope.telemetry.event.event import Status
@@ -47,6 +48,21 @@ class Listening:
 
     def query(self, text, /):
         return self.documents([text])[0]
+
+
+class Reading:
+    """A sparse encoder that notes what it is given."""
+
+    def __init__(self) -> None:
+        self.read: list[str] = []
+
+    def documents(self, texts, /):
+        self.read.extend(texts)
+        return Bm25().documents(texts)
+
+    def query(self, text, /):
+        self.read.append(text)
+        return Bm25().query(text)
 
 
 @pytest.fixture
@@ -126,15 +142,20 @@ async def test_creating_twice_is_creating_once(index):
 
 
 async def test_what_is_encoded_is_redacted(make_local, index_on):
-    """No encoder hears an address, in what is stored or asked, and none is stored."""
-    listening = Listening()
-    index = index_on(make_local(), dense=listening)
+    """
+    No encoder hears an address, in what is stored or asked, and none is stored.
+
+    What stands for it is among the words, and has no meaning.
+    """
+    listening, reading = Listening(), Reading()
+    index = index_on(make_local(), dense=listening, sparse=reading)
     await index("create")
     await index("upsert", [Document(id=1, text=f"write to {ADA}", payload={"to": ADA})])
     hits = await index("search", f"who writes to {ADA}?")
     stored = await Asked.of(index.inner, "scroll", "help", with_vectors=True)
 
-    assert listening.heard == ["write to <EMAIL_ADDRESS>", "who writes to <EMAIL_ADDRESS>?"]
+    assert reading.read == ["write to <EMAIL_ADDRESS>", "who writes to <EMAIL_ADDRESS>?"]
+    assert listening.heard == ["write to", "who writes to?"]
     assert hits[0].text == "write to <EMAIL_ADDRESS>"
     assert ADA not in str(stored)
 

@@ -176,6 +176,24 @@ def test_text_that_becomes_a_vector_in_the_store_is_redacted(walker, query):
     assert ADA in query.model_dump_json()
 
 
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("BAAI/bge-small-en-v1.5", "write to about tea"),
+        ("Qdrant/bm25", "write to <EMAIL_ADDRESS> about tea"),
+        ("prithivida/Splade_PP_en_v1", "write to <EMAIL_ADDRESS> about tea"),
+    ],
+)
+def test_text_that_is_encoded_by_meaning_has_no_stand_ins(walker, model, expected):
+    """They would make texts alike that only mention somebody; words keep them."""
+    text = f"write to {ADA} about tea"
+    point = models.PointStruct(id=1, vector={"a": models.Document(text=text, model=model)})
+    query = models.NearestQuery(nearest=models.Document(text=text, model=model))
+
+    assert walker.walk(point).vector["a"].text == expected
+    assert walker.walk(query).nearest.text == expected
+
+
 def test_vectors_are_passed_on_as_they_are(walker):
     """The same objects: no copy, no look at each number."""
     for vector in (

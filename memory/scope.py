@@ -286,6 +286,28 @@ class Mnemoscope:
             self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
         )
 
+    def text_to_embed(self, text: str) -> str:
+        """
+        Return *text* as it is to be densely encoded: redacted, and without what stands for data.
+
+        For whoever embeds texts himself: memories and questions alike. Guarded mem0 clients, stores
+        with an index and `HybridIndex` do it by themselves. What is stored, and matched by words,
+        keeps its stand-ins. A text that is nothing but stand-ins stays as it is.
+
+        Raises:
+            RedactionError: It could not be redacted.
+
+        Example:
+            >>> scope.text_to_embed("Hi <PERSON>, what does <PERSON> like?")
+            'Hi, what does like?'
+        """
+        if self._parts is None:
+            return text
+        from .context import current  # noqa: PLC0415 - as all of this package, when it is wanted
+
+        redactor = self._parts.guards.redactor
+        return redactor.redactor.text_to_embed(redactor.begin_labels(current()).text(text))
+
     def reveal(self, text: str, *, customer: str | None = None, tenant: str | None = None) -> str:
         """
         Return *text* with what *customer*'s own pseudonyms stand for in their place.

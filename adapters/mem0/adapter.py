@@ -1,6 +1,8 @@
 """
 mem0 behind the chokepoint: ``Memory``, ``AsyncMemory`` and the clients of the hosted service.
 
+Its embedder is given texts without what stands for personal data: see `embedder`.
+
 Three things are done to the library itself as a client is wrapped. It is kept from calling home,
 unless the environment says otherwise: it sends unsalted hashes of user ids. It is kept from
 downloading a spaCy model in the middle of a call: where the download is refused, spaCy ends the
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +25,7 @@ from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GuardedMethods, guarded_class
 from . import methods
 from .database import database_of, hosted_database
+from .embedder import EmbedderTexts
 from .facts import AddFactsDeduplication, CountFacts
 from .failures import HOSTED_MISTAKES, MISTAKES
 from .hosted_answers import CheckDeletions
@@ -65,6 +68,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
     hosted = rows is HOSTED_METHODS
     if not hosted:
         ModelCallRecorder(services.accounting).watch(client)
+    texts = EmbedderTexts(services.redactor.redactor.text_to_embed, services.faults)
     turns = _local_turns(client)
     lock = None if turns is None else turns.lock
     kept = writes(client, rows, hosted=hosted)
@@ -79,6 +83,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         writes=kept if hosted else replace(kept, once=AddFactsDeduplication()),
         database=hosted_database(client) if hosted else database_of(client),
         shared=_below(client) != "QdrantLocal",
+        on_guarded=None if hosted else partial(texts.prepare, client),
         around=(
             *(_headers_for(client, services.faults) if turns is None else (turns,)),
             complete,

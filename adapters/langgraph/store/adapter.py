@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, SearchOp
@@ -38,6 +38,7 @@ from ..database import database_of
 from ..failures import STORE_MISTAKES
 from .addresses import Addresses, is_labels
 from .batch import batch_parts
+from .embeddings import prepare_embeddings
 from .journal import writes
 from .key_mark import KeyMark
 from .subject_data import StoreSubjectData
@@ -151,6 +152,7 @@ def bind(
         # What is in this process alone, no process with another key can meet.
         around=() if isinstance(client, InMemoryStore) else (mark,),
         shared=is_shared(client),
+        on_guarded=partial(prepare_embeddings, client, services.redactor.redactor.text_to_embed),
         parts=batch_parts(
             lambda op: _row(op, rows), tracing=services.guards.tracing, redactor=services.redactor
         ),

@@ -1,0 +1,106 @@
+"""
+The texts that mem0 has embedded, without what stands for personal data.
+
+mem0 embeds what it stores and what it looks for: redacted text, in which a pseudonym would make
+memories alike that only mention somebody. So the embedder of a guarded client is given texts as
+they are to be densely encoded. What mem0 stores, and matches by words, keeps its stand-ins. The
+embedder is as it was again when no guarded client is left.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from typing import Any, Final, cast
+
+from ...memory.guard.guard import Guard
+from ...telemetry.process.faults import Faults
+from ..toolkit.type_guards import is_list
+
+_METHODS: Final = ("embed", "embed_batch")
+_TEXTS: Final = frozenset(("text", "texts"))
+
+
+class EmbedderTexts:
+    """
+    Has embedders given texts as they are to be densely encoded.
+
+    Args:
+        text_to_embed: Returns a redacted text so.
+        faults: Where errors of ours are noted.
+    """
+
+    def __init__(self, text_to_embed: Callable[[str], str], faults: Faults) -> None:
+        self._text_to_embed = text_to_embed
+        self._faults = faults
+
+    def prepare(self, client: Any, guard: Guard) -> None:
+        """Prepare the embedder of *client* for as long as *guard* lives. Never raises."""
+        embedder = getattr(client, "embedding_model", None)
+        try:
+            for name in _METHODS:
+                made: Any = getattr(embedder, name, None)
+                if not callable(made):
+                    continue
+                if not isinstance(made, _Embedding):
+                    made = _Embedding(embedder, name, made, self._text_to_embed)
+                made.serve(guard)
+        except Exception as exc:  # noqa: BLE001 - then it is given what is stored
+            self._faults.note("mem0.embedder", exc)
+
+
+class _Embedding:
+    """
+    A method of an embedder, in its place while guarded clients use it.
+
+    Args:
+        embedder: The embedder.
+        name: The method's name.
+        made: The method.
+        text_to_embed: Returns what it is given.
+    """
+
+    def __init__(
+        self,
+        embedder: Any,
+        name: str,
+        made: Callable[..., Any],
+        text_to_embed: Callable[[str], str],
+    ) -> None:
+        update_wrapper(self, made)
+        self._embedder, self._name = embedder, name
+        self._made, self._replaced = made, vars(embedder).get(name)
+        self._text_to_embed = text_to_embed
+        self._served = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = (*map(self._given, args[:1]), *args[1:])
+        return self._made(*given, **self._named(kwargs))
+
+    def serve(self, guard: Guard) -> None:
+        """Take the method's place until *guard*, and those before it, are gone."""
+        if not self._served:
+            setattr(self._embedder, self._name, self)
+        self._served += 1
+        weakref.finalize(guard, self._release).atexit = False
+
+    def _release(self) -> None:
+        self._served -= 1
+        held = vars(self._embedder)
+        if self._served or held.get(self._name) is not self:
+            return
+        if self._replaced is None:
+            del held[self._name]
+        else:
+            held[self._name] = self._replaced
+
+    def _named(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            name: self._given(value) if name in _TEXTS else value for name, value in kwargs.items()
+        }
+
+    def _given(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._text_to_embed(value)
+        return list(map(self._given, cast("list[Any]", value))) if is_list(value) else value

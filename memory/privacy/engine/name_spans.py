@@ -20,19 +20,24 @@ from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, split_words
 BY_MODEL = "language model"
 """The `why` of what a language model has found."""
 
-_SENTENCE_END = re.compile(r"(?P<stop>[.!?\u2026]+)[\"'\u201d\u2019)]*\s+|\s*\n\s*")
+_SENTENCE_END = re.compile(r"(?P<stop>[.!?\u2026]{1,8})[\"'\u201d\u2019)]{0,4}\s+|:\s+|\n\s*")
 _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 _OWNER_ENDING = re.compile(r"['\u2019][sS]?\Z")
 _WORDS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _AFTER_WORD = re.compile(r"[\s,.!:]+")
 _EDGE = " \t\r\n,;:.!?\"'\u2019\u201d\u201c()[]"
 _KEPT_AT_END = ".)"
-_LONGEST_INITIAL = 3
+_LONGEST_INITIAL, _LONGEST_WORD = 3, 32
 _GREETINGS = split_words("""
-    hi hello hey dear thanks thank cheers ciao welcome bye goodbye ok okay yes yeah yep yup no nah
-    wow oh ah congrats congratulations sorry please well and but so
+    hi hello hey dear thanks thank cheers ciao welcome bye goodbye ok okay yes yeah yea yep yup no
+    nah wow oh ah aw aww oops ouch haha hah gosh woah whoa gotcha congrats congratulations sorry
+    please well and but so cool great nice awesome agreed exactly absolutely definitely totally sure
+    true sounds gonna
     """)
+"""Words before a name that are none of it, and begin sentences."""
+
 _BEYOND_LATIN = "\u0250"
+_NO_NAMES = ORDINARY | FUNCTION_WORDS | _GREETINGS
 _ENDINGS = ("ing", "ings", "ed", "ly", "ness", "tion", "ment")
 
 
@@ -69,7 +74,7 @@ def _sentences(span: str) -> Iterator[tuple[int, int]]:
 
 def _is_abbreviated(before: str) -> bool:
     """Return whether the dot after *before* is that of an initial, a title or a short form."""
-    last = _LAST_WORD.search(before)
+    last = _LAST_WORD.search(before[-_LONGEST_WORD:])
     if last is None:
         return False
     word = last[0].lower()
@@ -114,7 +119,7 @@ def _may_be_name(piece: str, *, is_read: bool) -> bool:
         return False
     if words[0] in GIVEN_NAMES:
         return True
-    if words[0] in ORDINARY or words[0] in FUNCTION_WORDS or words[0].endswith(_ENDINGS):
+    if words[0] in _NO_NAMES or words[0].endswith(_ENDINGS):
         return False
     return is_read or len(words) > 1 or words[0] in ALL_NAMES
 

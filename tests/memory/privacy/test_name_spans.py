@@ -27,6 +27,8 @@ def replaced(text, found, why="a rule", entity="PERSON"):
         ("Hey Sam. Can't wait", "Sam. Can't", "Hey <P>. Can't wait"),
         ("Thanks Jon. Setbacks happen", "Jon. Setbacks", "Thanks <P>. Setbacks happen"),
         ("Hi Jon. Melanie is here", "Jon. Melanie", "Hi <P>. <P> is here"),
+        ("Jon: Gonna go", "Jon: Gonna", "<P>: Gonna go"),
+        ("Gotcha, Jon!", "Gotcha, Jon", "Gotcha, <P>!"),
         ("John F. Kennedy spoke", "John F. Kennedy", "<P> spoke"),
         ("Ask J. R. R. Tolkien", "J. R. R. Tolkien", "Ask <P>"),
         ("Martin Luther King Jr. spoke", "Martin Luther King Jr.", "<P> spoke"),

@@ -4,6 +4,9 @@ VENV ?= .venv
 PY = $(VENV)/bin/python
 STAMP = $(VENV)/.installed
 
+# Long conversations in LoCoMo's form, which are not part of this project.
+CONVERSATIONS ?= ../shared/data/locomo
+
 # The newest Python >= 3.11 on this machine: on PATH, or one of pyenv's.
 PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	for p in "python$$v" "$$HOME"/.pyenv/versions/$$v*/bin/python; do \
@@ -13,7 +16,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-privacy bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-privacy bench-recall bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -76,6 +79,9 @@ bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-
 
 bench-privacy: $(STAMP)  ## Score the redactor on our own sets and write docs/privacy_figures.md: ARGS="--half development"
 	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/privacy_figures.py --page docs/privacy_figures.md $(ARGS)
+
+bench-recall: $(STAMP)  ## Measure what redaction costs in recall: make bench-recall CONVERSATIONS=FOLDER ARGS="--model none"
+	@$(PY) tests/benchmarks/recall.py $(CONVERSATIONS) $(ARGS)
 
 service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bare and guarded: ARGS="--seconds N"
 	@$(PY) tests/faults/service.py $(ARGS)

@@ -68,7 +68,9 @@ class Settings(BaseModel):
             installed.
         pii_operators: Replacement by entity, for example
             ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations,
-            dates, ages and nationalities are kept unless they have an operator here.
+            dates, ages and nationalities are kept unless they have an operator here. The default
+            is ``*=tag``: it finds as much as any other and links nobody. Where an agent has to tell
+            people apart, ``PERSON=pseudonym`` finds as much, and has one stand-in for each person.
         pii_allow: File of terms that are never touched, one a line: text, whatever its case, or
             ``/…/``, a regular expression; ``#`` begins a comment. Identifiers that the caller
             supplied are replaced in any case. None: there are none.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from ...memory.guard.guard import Guard
 from ...telemetry.process.faults import Faults
@@ -70,7 +70,9 @@ class _Embedding:
     ) -> None:
         update_wrapper(self, made)
         self._embedder, self._name = embedder, name
-        self._made, self._replaced = made, vars(embedder).get(name)
+        self._held: dict[str, Any] = embedder.__dict__
+        self._made: Callable[..., Any] = made
+        self._replaced: Any = self._held.get(name)
         self._text_to_embed = text_to_embed
         self._served = 0
 
@@ -87,13 +89,12 @@ class _Embedding:
 
     def _release(self) -> None:
         self._served -= 1
-        held = vars(self._embedder)
-        if self._served or held.get(self._name) is not self:
+        if self._served or self._held.get(self._name) is not self:
             return
         if self._replaced is None:
-            del held[self._name]
+            del self._held[self._name]
         else:
-            held[self._name] = self._replaced
+            self._held[self._name] = self._replaced
 
     def _named(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         return {
@@ -103,4 +104,4 @@ class _Embedding:
     def _given(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._text_to_embed(value)
-        return list(map(self._given, cast("list[Any]", value))) if is_list(value) else value
+        return list(map(self._given, value)) if is_list(value) else value

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 
@@ -76,10 +76,10 @@ class EmbeddedTexts(Embeddings):
         if not self._served and store.embeddings is self:
             store.embeddings = self._embeddings
 
-    @property
-    def __class__(self) -> type:
-        """The class of the embeddings."""
+    def _class(self) -> type:
         return type(self._embeddings)
+
+    __class__ = cast("Any", property(_class))  # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __getattr__(self, name: str) -> Any:
         if name in _OWN:

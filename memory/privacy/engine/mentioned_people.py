@@ -70,7 +70,8 @@ class MentionedPeople:
 
     def _bound(self) -> None:
         if len(self._whole_of) + len(self._given) + len(self._meant) > _MOST:
-            self.__init__()
+            for each in (self._whole_of, self._given, self._meant):
+                each.clear()
 
 
 class PersonPseudonyms:

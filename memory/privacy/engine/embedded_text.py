@@ -26,7 +26,7 @@ class EmbeddedText:
         one = rf"(?:{stand_ins})(?:['\u2019]s\b)?"
         self._removed = re.compile(
             rf"^[ \t]{{0,4}}(?:{one}[ \t,;:.!?]{{0,4}})+"
-            rf"|[ \t]?{one}(?=[\s,.;:!?)\]}}\u2019\u201d]|\Z)"
+            rf"|[ \t]?{one}(?=[\s,.;:!?)\]}}\"\u2019\u201d]|\Z)"
             rf"|{one}",
             re.MULTILINE,
         )

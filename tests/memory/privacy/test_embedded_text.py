@@ -22,6 +22,7 @@ P, Q = "<PERSON_4kq7wz2mxa>", "<PERSON_3f9a0c11d2e4b586>"
         (f'she said "{P}" and left', "she said and left"),
         ("mail <EMAIL_ADDRESS> or ********.", "mail or."),
         (f"one\n{P}: two\n{Q} three", "one\ntwo\nthree"),
+        ('{"fact": "met <PERSON>"}', '{"fact": "met"}'),
         ("tea <OVERSIZE>", "tea"),
         ("<DIV>tea</DIV> <SOMETHING_4kq7wz2mxa>", "<DIV>tea</DIV> <SOMETHING_4kq7wz2mxa>"),
     ],

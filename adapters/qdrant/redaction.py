@@ -169,10 +169,12 @@ class Walker:
     def document(self, value: models.Document) -> models.Document:
         """Redact a text that the store encodes: one that is matched by words keeps stand-ins."""
         redacted: models.Document = self._fields(value)
-        if any(each in value.model.lower() for each in _BY_WORDS):
+        # A model that was constructed without validation may lack either.
+        model, text = getattr(value, "model", None), getattr(redacted, "text", None)
+        if not (isinstance(model, str) and isinstance(text, str)) or _is_by_words(model):
             return redacted
-        text = self._redaction.text_to_embed(redacted.text)
-        return redacted if text == redacted.text else redacted.model_copy(update={"text": text})
+        meaning = self._redaction.text_to_embed(text)
+        return redacted if meaning == text else redacted.model_copy(update={"text": meaning})
 
     def lazy(self, how: Callable[[Walker, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
         """Redact *items* one by one, as the store pulls them."""
@@ -325,6 +327,10 @@ def _alike(value: Any, items: Iterable[Any]) -> Any:
     if all(map(_is_same, redacted, value)):
         return value
     return redacted if isinstance(value, tuple) else list(redacted)
+
+
+def _is_by_words(model: str) -> bool:
+    return any(each in model.lower() for each in _BY_WORDS)
 
 
 def _is_same(redacted: Any, given: Any) -> bool:

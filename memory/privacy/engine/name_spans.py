@@ -49,7 +49,8 @@ def clean_names(found: Finding, text: str) -> Iterator[Finding]:
     found = _with_whole_word(found, text)
     span = text[found.start : found.end]
     if span.isalpha():  # one word: nothing stands around it
-        yield found
+        if span.lower() not in _GREETINGS or span.lower() in ALL_NAMES:
+            yield found
         return
     is_read = found.why == BY_MODEL
     bare = [_bare(span, start, end) for start, end in _sentences(span)]

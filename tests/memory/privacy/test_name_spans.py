@@ -51,6 +51,12 @@ def test_a_name_in_a_further_sentence_that_a_model_read_is_one(make):
     assert replaced(text, found) == "I met <P>. Zbylut came too"
 
 
+@pytest.mark.parametrize("word", ["Wow", "Congrats", "Nah"])
+def test_an_interjection_alone_is_no_name(word):
+    """It is how most of what is said in a chat begins."""
+    assert replaced(f"{word}, great", word) == f"{word}, great"
+
+
 def test_nothing_else_is_cleaned():
     """An address may hold anything."""
     text = "at Dr. Miller's. Inn"

@@ -18,6 +18,21 @@ _COMMON_TLD = compile_later(
     r"|fi|pl|cz|pt|ie|ca|us|au|nz|in|jp|cn|br|mx|za|ru|tr|kr)\b",
     re.IGNORECASE,
 )
+_MAIL_HOST = compile_later(
+    r"[\w-]{0,40}(?:mail|smtp|exchange)[\w-]{0,40}|(?:mx|imap|pop3?)\d{0,3}", re.IGNORECASE
+)
+_NAMED_HOST = compile_later(r"[A-Za-z][A-Za-z-]{2,30}\d{0,3}")
+_NO_HOSTS = split_words("latest next beta alpha canary stable head main master tty everyone here")
+_FULL_NAME = compile_later(r"[^\W\d_]{2,30}[._][^\W\d_]{2,30}\d{0,4}")
+_MAIL_CUE = compile_later(
+    r"(?:mail|correo|courriel|почт|пошт|メール|邮箱|郵箱|信箱|이메일|메일|ईमेल|อีเมล|بريد|ایمیل|"
+    r"דוא|מייל|e-?posta|write to|reply to|contact|schreib)[^\n@]{0,20}\Z",
+    re.IGNORECASE,
+)
+# Scripts whose words stand beside an address without a space, or with a prefix of one letter.
+_OTHER_SCRIPT = r"\u0590-\u06ff\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_LATIN_TAIL = compile_later(rf"[^\W{_OTHER_SCRIPT}]+(?:[^{_OTHER_SCRIPT}])*\Z")
+_LATIN_HEAD = compile_later(rf"[^{_OTHER_SCRIPT}]*[^\W_{_OTHER_SCRIPT}]")
 _LOCAL_LIMIT = 254
 _LOCAL_EXTRA = frozenset(".+-_%&'*~!#$=")
 _NOT_PEOPLE = frozenset({"git"})
@@ -110,15 +125,25 @@ def _email_around(text: str, at: int) -> Finding | None:
     after, spaced = at + 1, False
     if text.startswith(" ", after) and text.endswith(" ", 0, at):
         after, spaced = after + 1, True
-    host = _IP_HOST.match(text, after) or _DOMAIN.match(text, after)
-    if host is None or not _is_host(host.group(), spaced=spaced):
-        return None
+    host = _host_after(text, after)
     end = at - 1 if spaced else at
     start = _local_start(text, end)
     if start == end or text[start:end].lower() in _NOT_PEOPLE or _in_url(text, start):
         return None
-    score = 0.9 if "." in host.group() else 0.7
-    return Finding(start, host.end(), "EMAIL_ADDRESS", score, "local part, @ and host")
+    if "." in host:
+        is_host, score = _is_host(host, spaced=spaced), 0.9
+    else:
+        is_host, score = not spaced and _is_internal_host(text, start, end, host), 0.7
+    if not is_host:
+        return None
+    return Finding(start, after + len(host), "EMAIL_ADDRESS", score, "local part, @ and host")
+
+
+def _host_after(text: str, after: int) -> str:
+    match = _IP_HOST.match(text, after) or _DOMAIN.match(text, after)
+    host = match.group() if match else ""
+    latin = None if host.isascii() else _LATIN_HEAD.match(host)
+    return latin.group().rstrip(".-") if latin else host
 
 
 def _is_host(host: str, *, spaced: bool) -> bool:
@@ -127,9 +152,22 @@ def _is_host(host: str, *, spaced: bool) -> bool:
     if spaced:
         return _COMMON_TLD.search(host) is not None
     last = host.rpartition(".")[2]
-    if last == host:
-        return host.lower() in _INTERNAL_HOSTS
     return len(last) > 1 and last[0].isalpha()
+
+
+def _is_internal_host(text: str, start: int, end: int, host: str) -> bool:
+    """Return whether *host*, a single word, can be where the mail of *text[start:end]* goes."""
+    if host.lower() in _INTERNAL_HOSTS or _MAIL_HOST.fullmatch(host):
+        return True
+    if (
+        not _NAMED_HOST.fullmatch(host)
+        or host.lower() in _NO_HOSTS
+        or text.startswith((":", "/", "("), end + 1 + len(host))
+    ):
+        return False
+    return bool(
+        _FULL_NAME.fullmatch(text, start, end) or _MAIL_CUE.search(text, max(0, start - 40), start)
+    )
 
 
 def _local_start(text: str, end: int) -> int:
@@ -140,6 +178,8 @@ def _local_start(text: str, end: int) -> int:
     lowest = max(0, end - _LOCAL_LIMIT)
     while start > lowest and (text[start - 1].isalnum() or text[start - 1] in _LOCAL_EXTRA):
         start -= 1
+    if not text[start:end].isascii() and (latin := _LATIN_TAIL.search(text, start, end)):
+        start = latin.start()
     equals = text.rfind("=", start, end)
     start = equals + 1 if equals != -1 else start
     while start < end and not (text[start].isalnum() or text[start] == "_"):

@@ -1,9 +1,10 @@
 """
 What a text says once its disguises are off, with the way back to the original's offsets.
 
-Full-width letters, invisible characters, percent-, HTML- and JSON-escapes, and ``name at host dot
-com`` hide an identifier from patterns, not from a reader or a browser. Detection looks at a view
-in which they are undone; replacement happens in the original. Plain ASCII text is its own view.
+Full-width letters, other scripts' digits, invisible characters, percent-, HTML- and JSON-escapes,
+and ``name at host dot com`` hide an identifier from patterns, not from a reader or a browser.
+Detection looks at a view in which they are undone; replacement happens in the original. A text
+without disguises is its own view.
 """
 
 from __future__ import annotations
@@ -14,24 +15,19 @@ import html
 import re
 import unicodedata
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-_OBFUSCATION = re.compile(
+from .disguises import Edit, find_disguises
+
+_ESCAPED = re.compile(
     r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<html>&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
     r"|(?P<json>\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrt\"/\\]))"
-    r"|(?P<at>[ ]?[(\[{][ ]?(?:at|AT|At|@)[ ]?[)\]}][ ]?|(?<=\w)[ ]at[ ](?=[\w-]{1,63}[ ](?:dot"
-    r"|DOT|punkt)[ ]\w))"
-    r"|(?P<dot>[ ]?[(\[{][ ]?(?:dot|DOT|Dot|\.)[ ]?[)\]}][ ]?|(?<=\w)[ ](?:dot|DOT)[ ](?=\w))"
-    r"|(?P<odd>[^\x00-\x7f][\u0300-\u036f]*|[\x00-\x7f][\u0300-\u036f]+)"
 )
-_ESCAPED = re.compile(
-    r"%[0-9A-Fa-f]{2}|&(?:\#|[A-Za-z]{2,8};)|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrt\"/\\])"
-)
-_SPELLED_OUT = re.compile(r"[(\[{] ?(?:at|AT|At|@|dot|DOT|Dot|\.)| (?:dot|DOT) ")
+_ODD = re.compile(r"[^\x00-\x7f][\u0300-\u036f]*|[\x00-\x7f][\u0300-\u036f]+")
 _JSON_SHORT = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "/": "/", "\\": "\\"}
 _BASE64 = re.compile(
     r"[A-Za-z0-9+/_-](?<![A-Za-z0-9+/_=-].)[A-Za-z0-9+/_-]{15,4095}={0,2}(?![A-Za-z0-9+/_=-])"
@@ -66,10 +62,12 @@ class NormalizedText(NamedTuple):
 
 def normalize_text(text: str) -> NormalizedText:
     """Return *text* with its obfuscations undone."""
-    plain = text.isascii() or (unicodedata.is_normalized("NFKC", text) and not _has_invisible(text))
-    if plain and not _may_be_obfuscated(text):
-        return NormalizedText(text)
-    return _undo(text) if _OBFUSCATION.search(text) else NormalizedText(text)
+    view = NormalizedText(text)
+    if "%" in text or "&" in text or "\\" in text:
+        view = _edited(view, _escapes(text))
+    if not view.text.isascii():
+        view = _with_plain_characters(view)
+    return _edited(view, find_disguises(view.text))
 
 
 def decode_base64_parts(text: str) -> Iterator[tuple[int, int, str]]:
@@ -79,44 +77,58 @@ def decode_base64_parts(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), decoded
 
 
-def _may_be_obfuscated(text: str) -> bool:
-    escaped = "%" in text or "&" in text or "\\" in text
-    # Cheaper than the pattern, which looks at every character.
-    spelt = "(" in text or "[" in text or "{" in text or " dot " in text or " DOT " in text
-    return bool((escaped and _ESCAPED.search(text)) or (spelt and _SPELLED_OUT.search(text)))
-
-
-def _undo(text: str) -> NormalizedText:
+def _edited(view: NormalizedText, edits: Iterable[Edit]) -> NormalizedText:
+    """Return *view* with each of the ordered *edits* made."""
     pieces: list[str] = []
     starts, ends = array("l"), array("l")
-
-    def put(piece: str, start: int, end: int) -> None:
-        pieces.append(piece)
-        for _ in piece:
-            starts.append(start)
-            ends.append(end)
+    done = 0
 
     def copy(start: int, end: int) -> None:
-        pieces.append(text[start:end])
-        starts.extend(range(start, end))
-        ends.extend(range(start + 1, end + 1))
+        pieces.append(view.text[start:end])
+        starts.extend(range(start, end) if view.starts is None else view.starts[start:end])
+        ends.extend(range(start + 1, end + 1) if view.ends is None else view.ends[start:end])
 
-    done = 0
-    for match in _OBFUSCATION.finditer(text):
-        found, (start, end) = match.group(), match.span()
-        undone = _UNDO[match.lastgroup or "odd"](found)
-        if undone == found:
-            continue
-        if done < start:
-            copy(done, start)
-        put(undone, start, end)
+    for start, end, instead in edits:
+        copy(done, start)
+        original_start, original_end = view.original_span(start, end)
+        pieces.append(instead)
+        starts.extend([original_start] * len(instead))
+        ends.extend([original_end] * len(instead))
         done = end
-    copy(done, len(text))
+    if not done:
+        return view
+    copy(done, len(view.text))
     return NormalizedText("".join(pieces), starts, ends)
 
 
-def _has_invisible(text: str) -> bool:
-    return any(unicodedata.category(char) == "Cf" for char in set(text))
+def _escapes(text: str) -> Iterator[Edit]:
+    for match in _ESCAPED.finditer(text):
+        escaped = match.group()
+        undone = _UNDO[match.lastgroup or "html"](escaped)
+        if undone != escaped:
+            yield *match.span(), undone
+
+
+def _with_plain_characters(view: NormalizedText) -> NormalizedText:
+    """Return *view* with compatible forms of characters as one, and without invisible ones."""
+    chars = set(view.text)
+    odd = {
+        ord(char): plain for char in chars if char > _LAST_ASCII and (plain := _plain(char)) != char
+    }
+    if _COMBINING.isdisjoint(chars):
+        if all(len(plain) == 1 for plain in odd.values()):
+            return view._replace(text=view.text.translate(odd)) if odd else view
+    elif not odd and unicodedata.is_normalized("NFC", view.text):
+        return view
+    return _edited(view, _odd_characters(view.text))
+
+
+def _odd_characters(text: str) -> Iterator[Edit]:
+    for match in _ODD.finditer(text):
+        odd = match.group()
+        plain = _from_odd(odd)
+        if plain != odd:
+            yield *match.span(), plain
 
 
 def _from_percent(escaped: str) -> str:
@@ -133,9 +145,12 @@ def _from_odd(char: str) -> str:
 
 
 def _composed(char: str) -> str:
-    if unicodedata.category(char[0]) in {"Cf", "Cc"}:
+    category = unicodedata.category(char[0])
+    if category in {"Cf", "Cc"}:
         return ""
-    return unicodedata.normalize("NFKC", char)
+    if category == "Nd":
+        return str(unicodedata.decimal(char[0])) + char[1:]
+    return _OTHER_FORMS.get(char) or unicodedata.normalize("NFKC", char)
 
 
 _CACHED_CHARS = 3
@@ -146,10 +161,14 @@ _UNDO: dict[str, Callable[[str], str]] = {
     "percent": _from_percent,
     "html": html.unescape,
     "json": _from_json,
-    "at": lambda _: "@",
-    "dot": lambda _: ".",
-    "odd": _from_odd,
 }
+_LAST_ASCII = "\x7f"
+_COMBINING = frozenset(map(chr, range(0x300, 0x370)))
+_OTHER_FORMS = {
+    "\u066b": ".", "\u066c": ",", "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-",
+    "\u2212": "-", "\u0e33": "\u0e33", "\u0eb3": "\u0eb3",
+}  # fmt: skip
+"""Signs of numbers, and two vowels that are one letter to a reader of Thai or Lao."""
 
 
 def _decoded(token: str) -> str | None:

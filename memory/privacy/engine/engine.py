@@ -22,6 +22,7 @@ from ..detectors import (
     national_ids,
     network_addresses,
     persons,
+    phone_numbers,
     quasi_identifiers,
     secret_shapes,
 )
@@ -67,7 +68,7 @@ def _has_word_and_digit(wanted: frozenset[str]) -> Precondition:
 
 DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (lambda text, _: "@" in text, contacts.find_emails),
-    (_has_digit_run, contacts.find_phones),
+    (_has_digit_run, phone_numbers.find_phones),
     (_has_digit_run, financial_numbers.find_cards),
     (_has_digit_run, financial_numbers.find_ibans),
     (_has_digit_run, national_ids.find_social_security_numbers),

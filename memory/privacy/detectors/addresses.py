@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from .address_forms import find_forms
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
@@ -23,8 +24,8 @@ _RARE_TYPES = alternatives("rare_street_types")
 _PREFIXES = alternatives("street_prefixes")
 _ENDINGS = read_words("street_endings")
 _WORD = r"[^\W\d_][\w'\u2019\-]*\.?"
-_NUMBER = r"\d{1,6}[A-Za-z]?(?:[/-]\d{1,4}[A-Za-z]?)?"
-_HOUSE = rf"(?:{_NUMBER}[ ]+){{1,2}}"
+_NUMBER = r"\d{1,6}[A-Za-z]?(?:[/-](?:\d{1,4}[A-Za-z]?|[A-Za-z]\b))?(?:[ ](?:bis|ter)\b)?"
+_HOUSE = rf"(?:{_NUMBER},?[ ]+){{1,2}}"
 # Starts with a digit, so it is tried at digits only; a lookbehind would be tried everywhere.
 _AT_HOUSE = rf"\d(?<!\w.)\d{{0,5}}[A-Za-z]?(?:[/-]\d{{1,4}}[A-Za-z]?)?[ ]+(?:{_NUMBER}[ ]+)?"
 
@@ -144,6 +145,8 @@ def find_addresses(text: str, features: TextFeatures) -> Iterator[Finding]:
     cores = (*_streets(text, features), *_compounds(text, features), *_announced(text, features))
     for start, end, score, why in cores:
         yield Finding(start, _tail(text, end, lower=lower), "STREET_ADDRESS", score, why)
+    for start, end, score, why in find_forms(text, features):
+        yield Finding(start, end, "STREET_ADDRESS", score, why)
 
 
 def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:

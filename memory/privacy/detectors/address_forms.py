@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
-from .word_lists import read_words
+from .word_lists import alternatives, read_words
 
 _WORD = r"[^\s\d,\u060c;\u061b:()\[\]{}\"\u00ab\u00bb|/#*=<>.!?\u0964]+"
 _COMMA = r"[,\u060c]"
@@ -81,15 +81,19 @@ def _form(language: str) -> Form:
     end = r"(?![^\W\d_])\.?"
     house = rf"(?:{_COMMA}?[ ]?(?:{number}){end}:?)?{_COMMA}?[ ]?(?:№|No\.?|N[º°])?[ ]?{_NUMBER}"
     name = rf"{_WORD}(?:(?:[ ]|\.[ ]?){_WORD}){{0,3}}?"
-    numbered = r"(?:\d{1,5}\.?)"
-    streets = (
+    numbered = r"(?:\d{1,5}\.)" if language == "tr" else r"(?:\d{1,5})"
+    house_first = r"(?!(?:19|20)\d\d(?!\d))" + _NUMBER
+    streets = rf"(?<!\w)(?P<named>(?:(?:{name}|{numbered})[ ](?:{street}){end}{_COMMA}?[ ]?){{1,3}}{house})"
+    if language != "tr":
         # A street by its type, a name and a number; streets may follow one another.
-        rf"{start}(?P<typed>(?:{street}){end}[ ]?(?:{name}|{numbered})"
-        rf"(?:{_COMMA}?[ ](?:{street}){end}[ ](?:{name}|{numbered})){{0,2}}{house})"
-        rf"|(?<!\w)(?P<named>(?:(?:{name}|{numbered})[ ](?:{street}){end}{_COMMA}?[ ]?){{1,3}}{house})"
-        rf"|(?<![\w/.,-])(?P<first>(?:(?:{number}){end}[ ]?(?:{unit})?{end}[ ]?)?{_NUMBER}{_COMMA}?[ ]"
-        rf"(?:(?:{street}){end}[ ]{_WORD}(?:[ ]{_WORD}){{0,2}}|(?:{name})[ ](?:{street}){end}))"
-    )
+        streets += (
+            rf"|{start}(?P<typed>(?:{street}){end}[ ]?(?P<name>(?:\d{{1,3}}(?:-\w+)?[ ])?{name}|{numbered})"
+            rf"(?:{_COMMA}?[ ](?:{street}){end}[ ](?:{name}|{numbered})){{0,2}}{house})"
+            rf"|(?<![\w/.,-])(?P<first>(?:(?:{number}){end}[ ]?(?:{unit})?{end}[ ]?)?{house_first}{_COMMA}?[ ]"
+            rf"(?:{street}){end}[ ]{_WORD}(?:[ ]{_WORD}){{0,2}})"
+        )
+    if language == "hi":
+        streets += rf"|(?<![\w/.,-])(?P<numbered>{house_first}{_COMMA}?[ ](?:{name})[ ](?:{street}){end})"
     if language in {"vi", "hi"}:
         streets += rf"|(?<!\w)(?P<housed>(?:{number}){end}[ ]?(?:(?:{unit}){end}[ ]?)?{_NUMBER}(?={_COMMA}[ ]))"
     if language == "vi":
@@ -118,6 +122,7 @@ def _form(language: str) -> Form:
     )
 
 
+_MEASURE_AFTER = compile_later(rf"[ ]?(?:{alternatives('measures')})", re.IGNORECASE)
 _LEAD_CHARS, _MOST_PIECES = 80, 6
 
 
@@ -145,7 +150,7 @@ def _spaced(text: str, language: str) -> Iterator[tuple[int, int, float, str]]:
     form = _form(language)
     for match in form.streets.finditer(text):
         start, end = match.span()
-        if language in _CASED and match.lastgroup != "housed" and not _is_named(match):
+        if _MEASURE_AFTER.match(text, end) or (language in _CASED and not _is_named(match)):
             continue
         if language in _CASED and match.lastgroup == "named":
             start += _lower_case_head(text, match)
@@ -176,12 +181,14 @@ def _place_end(piece: re.Match[str], *, is_cased: bool) -> int:
 
 
 def _is_named(match: re.Match[str]) -> bool:
-    """Return whether a capitalised name is in the street, where the script has capitals."""
-    return (
-        any(char.isupper() for char in match.group())
-        or match.group().islower()
-        and match.string.islower()
-    )
+    """Return whether the street has a capitalised name, in a script that has capitals."""
+    if match.lastgroup == "housed":
+        return True
+    name = match["name"] if match.lastgroup == "typed" else match.group()
+    words = [word for word in re.split(r"[ .,]+", name or "") if word]
+    if match.lastgroup == "typed":
+        return bool(words) and (words[-1][0].isupper() or words[-1][0].isdigit())
+    return any(word[0].isupper() for word in words)
 
 
 def _lower_case_head(text: str, match: re.Match[str]) -> int:
@@ -241,6 +248,6 @@ _TH_SIGN = (
     r"|กรุงเทพ(?:มหานคร|ฯ)?|กทม\.?|เชียงใหม่|ภูเก็ต|ชลบุรี|นนทบุรี)"
 )
 _THAI = compile_later(
-    rf"(?:(?:บ้าน)?เลขที่[ ]?)?(?<![\d/.])\d{{1,5}}(?:/\d{{1,4}})?(?:[ ]{{1,2}}{_TH_SIGN}[ ]?[^\s\d]{{0,30}}(?:[ ]?\d{{1,4}}(?:/\d{{1,4}})?(?!\d))?"
+    rf"(?:(?:บ้าน)?เลขที่[ ]?)?(?<![\d/.])\d{{1,5}}(?:/\d{{1,4}})?(?:[ ]{{1,2}}{_TH_SIGN}(?:[ ]?[^\s\d]{{2,30}}(?:[ ]?\d{{1,4}}(?:/\d{{1,4}})?(?!\d))?|[ ]?\d{{1,4}}(?!\d)|(?<=[ฯ.\u0e19]))"
     r"(?:[ ](?:เชียงใหม่|เชียงราย|ภูเก็ต|ชลบุรี|ขอนแก่น|สงขลา|นครราชสีมา|นนทบุรี|ปทุมธานี|สมุทรปราการ|กรุงเทพฯ?|กรุงเทพมหานคร))?){1,8}(?:[ ]\d{5}(?!\d))?"
 )

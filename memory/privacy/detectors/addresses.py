@@ -39,10 +39,37 @@ _UNUSUAL = compile_later(
     rf"(?i:{_RARE_TYPES})\b(?![ ]+[a-z]+ing\b)"
 )
 _PREFIXED = compile_later(
-    rf"\b(?:{_HOUSE})?(?:{_PREFIXES})\b\.?[ ](?:{_WORD}[ ]+){{0,4}}{_WORD}?[ ]?,?[ ]?{_NUMBER}\b"
-    rf"|\b{_HOUSE}(?:{_PREFIXES})\b\.?[ ]{_WORD}(?:[ ]{_WORD}){{0,4}}",
+    rf"\b(?:{_HOUSE})?(?:{_PREFIXES})(?!\w)\.?[ ](?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°.]?[ ]?)?{_NUMBER}(?!\w)"
+    rf"|\b{_HOUSE}(?:{_PREFIXES})(?!\w)\.?[ ]{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
 )
+_GRID = compile_later(
+    r"\b(?:calle|carrera|cra|kr|cl|cll|diagonal|transversal|avenida|av)\.?[ ]\d{1,3}[A-Za-z]?(?:[ ](?:sur|norte"
+    r"|este|bis))?[ ]?(?:\#|no\.?|n[º°o])[ ]?\d{1,3}[A-Za-z]?(?:[ ]?-[ ]?\d{1,3})?\b",
+    re.IGNORECASE,
+)
+_POSTCODE = (
+    r"(?:[A-Z]{1,2}-)?(?:\d{5}|\d{3}[ ]\d{2}|\d{2}-\d{3}|\d{4}-\d{3}|\d{4}[ ][A-Z]{2}|(?!19|20[0-3])\d{4})"
+)
+_HOUSE_THEN_CODE = compile_later(rf"\d[A-Za-z]?,?[ \n]{_POSTCODE}[ ][^\W\d_a-z]")
+_LOWER = "".join(filter(str.islower, map(chr, (*range(0x80, 0x530), *range(0x1E00, 0x1F00)))))
+_CAPITALISED = rf"[^\W\d_a-z{_LOWER}][^\W\d_]*\.?"
+_PARTICLES = (
+    "de|des|du|la|le|les|da|do|das|dos|del|dei|degli|della|delle|di|van|von|der|den|dem|het|und|et|y|e|nad|pod|na|u"
+    "|w|och|og|til|av"
+)
+_NAMED_STREET = (
+    rf"{_CAPITALISED}(?:[ -](?:{_CAPITALISED}|(?:{_PARTICLES})(?=[ ]))){{0,5}},?[ ]"
+)
+_WITH_POSTCODE = compile_later(
+    rf"(?<![\w.])(?<!\w-){_NAMED_STREET}\d{{1,4}}[ ]?[A-Za-z]?"
+    rf"(?:[/-]\d{{1,4}}[A-Za-z]?)?(?=(?:,[ \n]|[ \n]){_POSTCODE}[ ]{_CAPITALISED})"
+)
+_NO_STREETS = split_words("""
+    section chapter page room item figure table step part level version line error row volume issue
+    season episode question answer note appendix article phase stage grade class group team
+    """)
+_MEASURE_AFTER = compile_later(rf"[ ]?(?:{alternatives('measures')})", re.IGNORECASE)
 _BEFORE_NUMBER = compile_later(
     rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?"
 )
@@ -61,9 +88,19 @@ _CORNER = compile_later(
     r"[ ]and[ ](?:[^\W\d_][\w'\u2019\-]*\.?[ ]?|\d{1,5}[ ]){1,5})",
     re.IGNORECASE,
 )
-_UNIT = (
+_UNITS = alternatives("address_units")
+_ENGLISH_UNIT = (
     r"(?:apt|apartment|suite|ste|unit|flat|floor|fl|room|rm|no|building|bldg|block|box|app|appt)"
     r"\b\.?[ ]{0,2}\#?[ ]?[A-Za-z]?-?\d{1,6}[A-Za-z]?|\#[ ]?\d{1,5}"
+)
+_UNIT = (
+    rf"(?:{_UNITS})\b\.?[ ]{{0,2}}(?:n[º°o]\.?[ ]?)?\#?[ ]?[A-Za-z]?-?\d{{1,6}}[A-Za-z]?\b|\#[ ]?\d{{1,5}}"
+    r"|(?:bât(?:iment)?|b[âa]t|blo[ck]o?|blok|bloque|building|bldg|scala|esc|escalera|kl|klatka|torre|stiege)"
+    r"\b\.?[ ]{0,2}(?-i:[A-Z])\b|n[º°o][ ]?\d{1,5}"
+    r"|(?:\d{1,2}|pb|bj|rc|ent|ático|st|kl|parter|eg)(?:[º°ª.oa]|er|e|ème|:a)?\.?[ ]?"
+    r"(?:izq(?:da|uierda)?|dcha|derecha|int|ext|dto|dt|dir|esq|fte|frente|centro|étage|andar|piso|og|stock|etage"
+    r"|tv|th|mf|v|h|kerros|krs|floor|piano|patro|vån|tr)\b\.?"
+    r"|\d{1,2}[º°ªoa][ ]?(?-i:[A-Z])?\b"
 )
 _BARE = compile_later(
     rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b\.?)?"
@@ -71,12 +108,12 @@ _BARE = compile_later(
 )
 _WITH_UNIT = compile_later(
     rf"{_AT_HOUSE}(?:[^\W\d_][\w'\u2019\-]*\.?[ ]+){{1,5}}"
-    rf"(?:{_NUMBER}\.?[ ]*)?(?:{_NUMBER}[ ]*)?[,\n>? ]{{0,6}}(?=(?:{_UNIT}))",
+    rf"(?:{_NUMBER}\.?[ ]*)?(?:{_NUMBER}[ ]*)?[,\n>? ]{{0,6}}(?=(?:{_ENGLISH_UNIT}))",
     re.IGNORECASE,
 )
 _NAMED_THEN_UNIT = compile_later(
     rf"[^\W\d_a-z](?<!\w.)[\w'\u2019\-]*[ ](?:[^\W\d_a-z][\w'\u2019\-]*[ ]){{0,2}}"
-    rf"{_NUMBER}[ ](?:{_WORD}[ ]?){{1,3}}[,\n>? ]{{0,6}}(?=(?i:{_UNIT}))"
+    rf"{_NUMBER}[ ](?:{_WORD}[ ]?){{1,3}}[,\n>? ]{{0,6}}(?=(?i:{_ENGLISH_UNIT}))"
 )
 _UNIT_FIRST = compile_later(
     rf"(?<!\w)(?:apt|apartment|suite|unit"
@@ -93,22 +130,34 @@ _ANNOUNCEMENT = compile_later(
     r"[\"']?[ ]?:?[ ]?(?:it[ ]is|it's|they[ ]are|here[ ]they[ ]are:)?[\s\"':]{0,6}",
     re.IGNORECASE,
 )
-_TAIL_UNIT = compile_later(rf"[\s,>?]{{0,8}}(?:{_UNIT})\b", re.IGNORECASE)
+_FOREIGN_ANNOUNCEMENTS = frozenset(read_words("address_words"))
+_FOREIGN_ANNOUNCEMENT = compile_later(rf"\b(?:{alternatives('address_words')})\b", re.IGNORECASE)
+_AFTER_ANNOUNCEMENT = compile_later(
+    rf"(?<![\w.])(?!{_CAPITALISED}[ ]in[ ]){_NAMED_STREET}(?!(?:19|20)\d\d\b){_NUMBER}"
+    r"(?=[ ]?[,.;:!?)\n]|[ ]?\Z|[ ][^\W\d_a-z]|[ ](?:og|och|und|y|e|et|i|a|ja|en|tak|tack|svp|por)\b)"
+)
+_ANNOUNCED_CHARS = 60
+_TAIL_UNIT = compile_later(
+    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)|[ ](?-i:[A-K])[ ]\d{{1,3}}(?!\d|[.:]\d)", re.IGNORECASE
+)
+_TAIL_STATE = compile_later(r"[ ]?[-\u2013/][ ]?[A-Z]{2}\b|[ ]\([A-Z]{2}\)")
 _TAIL_CODE = compile_later(
     r"[\s,>?]{1,8}(?:[A-Za-z]{1,3}[\s-]{1,3}|\d\d\s{1,3}"
-    r"|[A-Z]{1,2}-?)?(?:\d{3,6}(?:[ -]\d{2,4})?|[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}"
+    r"|[A-Z]{1,2}-?)?(?:\d{3,6}(?:[ -]\d{2,4})?|\d{2}-\d{3}|[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}"
     r"|[A-Z]\d[A-Z][ ]?\d[A-Z]\d)(?![\w]|[.,-]\d|[ ]?[-/]\d|[ ]\d)"
 )
 _TAIL_FORCES = compile_later(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
 _JOINED = "of|de|do|da|la|le|di|del|und|and|nad|pri|am|an|der|ob|en|sur|upon|the|na|v|u"
 _WORD_ENDS = r"(?:[ ]|(?=[,.?!;:)\n\"]|\Z))"
 _PLACE = (
-    rf"(?:(?:[^\W\d_a-z][\w'\u2019.\-]*|\([^\W\d_][^()\n]{{1,40}}\)|{_JOINED}){_WORD_ENDS}){{1,6}}"
+    rf"(?:(?:[^\W\d_a-z][^\W\d_]*(?:['\u2019.\-][^\W\d_]*){{0,3}}|\([^\W\d_][^()\n]{{1,40}}\)|{_JOINED}){_WORD_ENDS}){{1,6}}"
 )
 _LOWER_PLACE = rf"(?:[^\W\d_][\w'\u2019\-]*{_WORD_ENDS}){{1,4}}"
 _BEFORE_PLACE = r"(?:[ ]?,?[ ]*\n{1,2}[ >?]{0,6},?[ ]*|[ ]?,[ ]|[ ])"
 _TAIL_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
 _TAIL_LOWER_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
+_SENTENCE_END = compile_later(r"(?:[^\W\d_]{4}|\d[^\W\d_]?|[ ][^\W\d_])\.\Z")
+_DISTRICT = compile_later(r"[ ]\d{1,2}(?=[.,;\n)]|[ ]?\Z)")
 _NOT_PLACES = frozenset(read_words("not_places"))
 _PLACE_WORDS = split_words("new north south east west united central city town great of the")
 _STREET_AGAIN = compile_later(r"[ ](?:street|st\.|St\b)", re.IGNORECASE)
@@ -125,10 +174,14 @@ _ANNOUNCEMENT_WORDS = split_words("""
     side enter
     """)
 _UNITS_BEFORE_STREET = split_words("apt apartment suite unit flat")
+_PREFIX_WORDS = frozenset(
+    re.split(r"[\\./ ]", prefix)[0] for prefix in read_words("street_prefixes")
+)
 _CORES = (
     (_ENGLISH, frozenset(read_words("street_types")), 0.85, "house number and street"),
     (_UNUSUAL, frozenset(read_words("rare_street_types")), 0.7, "house number and street"),
-    (_PREFIXED, frozenset(read_words("street_prefixes")), 0.8, "street type and house number"),
+    (_PREFIXED, _PREFIX_WORDS, 0.8, "street type and house number"),
+    (_GRID, split_words("calle carrera cra kr cl cll diagonal transversal avenida av"), 0.85, "grid of streets"),
     (_BOX, _BOX_WORDS, 0.9, "post box"),
     (_WITH_UNIT, _UNIT_WORDS, 0.85, "street before a flat number"),
     (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
@@ -144,9 +197,16 @@ def find_addresses(text: str, features: TextFeatures) -> Iterator[Finding]:
     lower = text.islower()
     cores = (*_streets(text, features), *_compounds(text, features), *_announced(text, features))
     for start, end, score, why in cores:
-        yield Finding(start, _tail(text, end, lower=lower), "STREET_ADDRESS", score, why)
+        end = _without_full_stop(text, _tail(text, end, lower=lower))
+        yield Finding(start, end, "STREET_ADDRESS", score, why)
     for start, end, score, why in find_forms(text, features):
         yield Finding(start, end, "STREET_ADDRESS", score, why)
+
+
+def _without_full_stop(text: str, end: int) -> int:
+    """Return *end* before the full stop of a sentence; an abbreviation keeps its own."""
+    is_sentence = _SENTENCE_END.search(text, max(0, end - 5), end)
+    return end - 1 if is_sentence and not text[end : end + 1].isalnum() else end
 
 
 def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
@@ -154,8 +214,15 @@ def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
         if words.isdisjoint(features.words):
             continue
         for match in pattern.finditer(text):
-            if pattern is _BOX or _is_street(match.group()):
+            found = match.group()
+            if pattern is _PREFIXED and not _is_named(text, match):
+                continue
+            if pattern in (_BOX, _GRID) or _is_street(found):
                 yield *match.span(), score, why
+    if _HOUSE_THEN_CODE.search(text):
+        for match in _WITH_POSTCODE.finditer(text):
+            if match.group().partition(" ")[0].lower() not in _NO_STREETS:
+                yield *match.span(), 0.85, "street, house number and postcode"
     if "corner" in features.words:
         for match in _CORNER.finditer(text):
             yield match.start(), match.end("core"), 0.75, "a corner of two streets"
@@ -174,7 +241,25 @@ def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:
             yield start, match.end(), 0.8, "street name and house number"
 
 
+def _is_named(text: str, match: re.Match[str]) -> bool:
+    """Return whether a street that begins with its type goes on with a name, and a house number."""
+    found = match.group()
+    if _MEASURE_AFTER.match(text, match.end()):
+        return False
+    if found.islower() or found.isupper():
+        return text.islower() or text.isupper()
+    names = re.findall(r"[^\W\d_]{2,}", found.partition(" ")[2])
+    if not names or all(map(str.isupper, names)):
+        return False
+    return any(name[0].isupper() for name in (names if found[0].isdigit() else names[-1:]))
+
+
 def _announced(text: str, features: TextFeatures) -> Iterator[_Core]:
+    if not _FOREIGN_ANNOUNCEMENTS.isdisjoint(features.words):
+        for announcement in _FOREIGN_ANNOUNCEMENT.finditer(text):
+            end = announcement.end()
+            if core := _AFTER_ANNOUNCEMENT.search(text, end, end + _ANNOUNCED_CHARS):
+                yield *core.span(), 0.7, "after words that announce an address"
     if _ANNOUNCEMENT_WORDS.isdisjoint(features.words):
         return
     for announcement in _announcements(text, features):
@@ -219,6 +304,7 @@ def _tail(text: str, end: int, *, lower: bool) -> int:
         piece = (
             _TAIL_UNIT.match(text, end)
             or _TAIL_FORCES.match(text, end)
+            or _TAIL_STATE.match(text, end)
             or _TAIL_CODE.match(text, end)
         )
         further = piece.end() if piece else _place_end(text, end, lower=lower)
@@ -245,7 +331,10 @@ def _place_end(text: str, end: int, *, lower: bool) -> int:
             break
         last = piece.start("place") + word.end()
         capital = capital or word.group()[0].isupper() or word.group()[0] == "("
-    return last if capital else end
+    if not capital:
+        return end
+    district = _DISTRICT.match(text, last)
+    return district.end() if district else last
 
 
 def _ends_place(word: str, *, first: bool, own_line: bool) -> bool:

@@ -269,7 +269,7 @@ def fill(shape: str, chance: random.Random) -> str:
     return "".join(
         str(chance.randint(lowest[char], 9))
         if char in lowest
-        and not (char == "#" and keep_hash and shape[index + 1 : index + 2] == " ")
+        and not (char == "#" and keep_hash and shape[index + 1 : index + 3] == " %")
         else char
         for index, char in enumerate(shape)
     )

@@ -37,11 +37,13 @@ class Form(NamedTuple):
         streets: Finds a street with its number.
         lead: Matches a town, district or postcode that ends where a street starts.
         piece: Matches a flat, district, town or postcode after a street.
+        head: Matches the name before the type of a street.
     """
 
     streets: re.Pattern[str]
     lead: re.Pattern[str]
     piece: re.Pattern[str]
+    head: re.Pattern[str]
 
 
 @cache
@@ -79,7 +81,9 @@ def _form(language: str) -> Form:
     )
     start = _STARTS.get(language, r"(?<!\w)")
     end = r"(?![^\W\d_])\.?"
-    house = rf"(?:{_COMMA}?[ ]?(?:{number}){end}:?)?{_COMMA}?[ ]?(?:№|No\.?|N[º°])?[ ]?{_NUMBER}"
+    house = (
+        rf"(?:{_COMMA}?[ ]?(?:{number}){end}:?[ ]?|{_COMMA}[ ]?|[ ]|(?<=\.))(?:№|No\.?|N[º°])?[ ]?{_NUMBER}"
+    )
     name = rf"{_WORD}(?:(?:[ ]|\.[ ]?){_WORD}){{0,3}}?"
     numbered = r"(?:\d{1,5}\.)" if language == "tr" else r"(?:\d{1,5})"
     house_first = r"(?!(?:19|20)\d\d(?!\d))" + _NUMBER
@@ -118,7 +122,10 @@ def _form(language: str) -> Form:
     )
     flags = re.IGNORECASE
     return Form(
-        re.compile(streets, flags), re.compile(rf"(?<!\w){lead}", flags), re.compile(piece, flags)
+        re.compile(streets, flags),
+        re.compile(rf"(?<!\w){lead}", flags),
+        re.compile(piece, flags),
+        re.compile(rf"(?P<before>.{{1,80}}?)[ ](?:{street}){end}", flags),
     )
 
 
@@ -150,7 +157,7 @@ def _spaced(text: str, language: str) -> Iterator[tuple[int, int, float, str]]:
     form = _form(language)
     for match in form.streets.finditer(text):
         start, end = match.span()
-        if _MEASURE_AFTER.match(text, end) or (language in _CASED and not _is_named(match)):
+        if _MEASURE_AFTER.match(text, end) or (language in _CASED and not _is_named(match, form)):
             continue
         if language in _CASED and match.lastgroup == "named":
             start += _lower_case_head(text, match)
@@ -180,13 +187,15 @@ def _place_end(piece: re.Match[str], *, is_cased: bool) -> int:
     return piece.start("district") + len(" ".join(words[:kept]))
 
 
-def _is_named(match: re.Match[str]) -> bool:
+def _is_named(match: re.Match[str], form: Form) -> bool:
     """Return whether the street has a capitalised name, in a script that has capitals."""
-    if match.lastgroup == "housed":
+    kind = match.lastgroup
+    if kind == "housed":
         return True
-    name = match["name"] if match.lastgroup == "typed" else match.group()
+    head = form.head.match(match.group()) if kind == "named" else None
+    name = match["name"] if kind == "typed" else head["before"] if head else match.group()
     words = [word for word in re.split(r"[ .,]+", name or "") if word]
-    if match.lastgroup == "typed":
+    if kind in {"typed", "named"}:
         return bool(words) and (words[-1][0].isupper() or words[-1][0].isdigit())
     return any(word[0].isupper() for word in words)
 

@@ -48,7 +48,9 @@ _TLD = (
     r"|(?:at|it|in|no|be|us)(?=\Z|[\n,;.!?)]))"
 )
 _SURE_AT, _DOUBTFUL_AT = _any_of(_SIGNS["@"]), _any_of(_SIGNS["?"])
-_BRACKETED_AT = compile_later(_in_brackets(f"{_SURE_AT}|{_DOUBTFUL_AT}|@|a"), re.IGNORECASE)
+_BRACKETED_AT = compile_later(
+    rf"[(\[{{<][ ]?(?:{_SURE_AT}|{_DOUBTFUL_AT}|@|a)[ ]?[)\]}}>]", re.IGNORECASE
+)
 _AT = compile_later(
     rf"(?P<sure>{_in_brackets(f'{_SURE_AT}|{_DOUBTFUL_AT}|@|a')}"
     rf"|(?<=\w)(?:_at_|-at-)(?=\w)|{_said(_SURE_AT)})"

@@ -47,6 +47,7 @@ _STEMS = "phone_words"
 _PHONE_STEMS, _CALL_STEMS = read_words(_STEMS), read_words("call_words")
 _UNSPACED = read_words("phone_words_unspaced")
 _CUE_STEMS = tuple(word.partition(" ")[0] for word in (*_PHONE_STEMS, *_CALL_STEMS))
+_CUE_HEADS = frozenset(stem[:2] for stem in _CUE_STEMS)
 _STRONG = compile_later(
     rf"(?:(?<![^\W\d_])(?:{alternatives(_STEMS)})|{alternatives('phone_words_unspaced')})"
     r"(?P<gap>[^\n\d]{0,40}(?:\n[^\n\d]{0,3})?)\Z",
@@ -127,7 +128,7 @@ def find_phones(text: str, features: TextFeatures) -> Iterator[Finding]:
 
 
 def _has_cue(text: str, features: TextFeatures) -> bool:
-    if any(word.startswith(_CUE_STEMS) for word in features.words):
+    if any(word[:2] in _CUE_HEADS and word.startswith(_CUE_STEMS) for word in features.words):
         return True
     return not text.isascii() and any(map(text.__contains__, _UNSPACED))
 

@@ -17,7 +17,7 @@ from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
 from .word_lists import alternatives, read_words
 
-_WORD = r"[^\s\d,\u060c;\u061b:()\[\]{}\"\u00ab\u00bb|/#*=<>.!?\u0964]+"
+_WORD = r"[^\s\d,\u060c;\u061b:()\[\]{}\"\u00ab\u00bb|/#*=<>.!?\u0964]++"
 _COMMA = r"[,\u060c]"
 _NUMBER = r"\d{1,5}(?:[/-]\d{1,4}){0,2}(?:[ ]?[^\W\d_](?![^\W\d_]))?(?!\d|[.:]\d|[ ]?%)"
 _CASED = frozenset({"ru", "uk", "el", "tr", "vi"})
@@ -81,13 +81,11 @@ def _form(language: str) -> Form:
     )
     start = _STARTS.get(language, r"(?<!\w)")
     end = r"(?![^\W\d_])\.?"
-    house = (
-        rf"(?:{_COMMA}?[ ]?(?:{number}){end}:?[ ]?|{_COMMA}[ ]?|[ ]|(?<=\.))(?:№|No\.?|N[º°])?[ ]?{_NUMBER}"
-    )
+    house = rf"(?:{_COMMA}?[ ]?(?:{number}){end}:?[ ]?|{_COMMA}[ ]?|[ ]|(?<=\.))(?:№|No\.?|N[º°])?[ ]?{_NUMBER}"
     name = rf"{_WORD}(?:(?:[ ]|\.[ ]?){_WORD}){{0,3}}?"
     numbered = r"(?:\d{1,5}\.)" if language == "tr" else r"(?:\d{1,5})"
     house_first = r"(?!(?:19|20)\d\d(?!\d))" + _NUMBER
-    streets = rf"(?<!\w)(?P<named>(?:(?:{name}|{numbered})[ ](?:{street}){end}{_COMMA}?[ ]?){{1,3}}{house})"
+    streets = rf"(?<!\w)(?P<named>(?>(?:{name}|{numbered})[ ](?:{street}){end}{_COMMA}?){{1}}(?>[ ](?:{name}|{numbered})[ ](?:{street}){end}{_COMMA}?){{0,2}}{house})"
     if language != "tr":
         # A street by its type, a name and a number; streets may follow one another.
         streets += (
@@ -97,13 +95,13 @@ def _form(language: str) -> Form:
             rf"(?:{street}){end}[ ]{_WORD}(?:[ ]{_WORD}){{0,2}})"
         )
     if language == "hi":
-        streets += rf"|(?<![\w/.,-])(?P<numbered>{house_first}{_COMMA}?[ ](?:{name})[ ](?:{street}){end})"
+        streets += (
+            rf"|(?<![\w/.,-])(?P<numbered>{house_first}{_COMMA}?[ ](?:{name})[ ](?:{street}){end})"
+        )
     if language in {"vi", "hi"}:
         streets += rf"|(?<!\w)(?P<housed>(?:{number}){end}[ ]?(?:(?:{unit}){end}[ ]?)?{_NUMBER}(?={_COMMA}[ ]))"
     if language == "vi":
-        streets += (
-            rf"|(?<![\w/.,-])(?P<untyped>{_NUMBER}[ ]{_WORD}(?:[ ]{_WORD}){{1,3}}(?={_COMMA}[ ](?:{area}){end}))"
-        )
+        streets += rf"|(?<![\w/.,-])(?P<untyped>{_NUMBER}[ ]{_WORD}(?:[ ]{_WORD}){{1,3}}(?={_COMMA}[ ](?:{area}){end}))"
     is_cased = language in _CASED
     place = rf"{_WORD}(?:[ -]{_WORD}){{0,2}}"
     postcode = r"(?:\d{3}[ ]\d{2}|\d{5,7}|\d{3}[ ]\d{3})(?!\d)"
@@ -137,7 +135,7 @@ def find_forms(text: str, features: TextFeatures) -> Iterator[tuple[int, int, fl
     """Yield the addresses in *text* that have another form than the English one."""
     if not features.words.isdisjoint(_triggers()["tr"]):
         yield from _spaced(text, "tr")
-    if text.isascii():
+    if text.isascii() or not features.has_digit:
         return
     lower = text.lower()
     for language, triggers in _triggers().items():
@@ -233,7 +231,7 @@ _JAPANESE = compile_later(
     rf"(?:号)?(?:[ 　]?[{_JP}A-Za-z]{{1,14}}(?:[ ]?\d{{1,4}}(?:号室?|階|F)))?(?:[ ]?\d{{1,4}}号室)?"
 )
 _CHINESE = compile_later(
-    rf"(?:[{_HAN}]{{1,8}}(?:省|自治区|自治區|市|区|區|县|縣|州|盟|镇|鎮|乡|鄉|街道)){{0,5}}"
+    rf"(?>[{_HAN}]{{1,8}}?(?:省|自治区|自治區|市|区|區|县|縣|州|盟|镇|鎮|乡|鄉|街道)){{0,5}}"
     rf"[{_HAN}A-Z\d]{{1,12}}?(?:路|街|道|巷|弄|胡同|里|段|园区|園區|小区|社区|花园|新村|村|区|[东西南北]区)[一二三四五六七八九十东南西北中]{{0,3}}段?"
     r"[ ]?\d{1,5}(?:-\d{1,4})?(?:号院?|號|弄|栋|幢|棟|号楼)"
     r"(?:[ ]?(?:[A-Z]|\d{1,4}|[一二三四五六七八九十]{1,3})(?:号楼|號樓|栋|棟|幢|座|单元|單元|楼|樓|层|層|室|房|户|号|號)(?:之\d{1,2})?){0,5}(?:\d{1,4})?"

@@ -38,9 +38,10 @@ _UNUSUAL = compile_later(
     rf"{_AT_HOUSE}(?:[A-Z][\w'\u2019\-]*[ ]+){{1,3}}"
     rf"(?i:{_RARE_TYPES})\b(?![ ]+[a-z]+ing\b)"
 )
+_TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)\.?[ ]|c/[ ]?)"
 _PREFIXED = compile_later(
-    rf"\b(?:{_HOUSE})?(?:{_PREFIXES})(?!\w)\.?[ ](?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°.]?[ ]?)?{_NUMBER}(?!\w)"
-    rf"|\b{_HOUSE}(?:{_PREFIXES})(?!\w)\.?[ ]{_WORD}(?:[ ]{_WORD}){{0,4}}",
+    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°o.]?\.?[ ]?|nr\.?[ ])?{_NUMBER}(?!\w)"
+    rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
 )
 _GRID = compile_later(
@@ -48,9 +49,7 @@ _GRID = compile_later(
     r"|este|bis))?[ ]?(?:\#|no\.?|n[º°o])[ ]?\d{1,3}[A-Za-z]?(?:[ ]?-[ ]?\d{1,3})?\b",
     re.IGNORECASE,
 )
-_POSTCODE = (
-    r"(?:[A-Z]{1,2}-)?(?:\d{5}|\d{3}[ ]\d{2}|\d{2}-\d{3}|\d{4}-\d{3}|\d{4}[ ][A-Z]{2}|(?!19|20[0-3])\d{4})"
-)
+_POSTCODE = r"(?:[A-Z]{1,2}-)?(?:\d{5}|\d{3}[ ]\d{2}|\d{2}-\d{3}|\d{4}-\d{3}|\d{4}[ ][A-Z]{2}|(?!19|20[0-3])\d{4})"
 _HOUSE_THEN_CODE = compile_later(rf"\d[A-Za-z]?,?[ \n]{_POSTCODE}[ ][^\W\d_a-z]")
 _LOWER = "".join(filter(str.islower, map(chr, (*range(0x80, 0x530), *range(0x1E00, 0x1F00)))))
 _CAPITALISED = rf"[^\W\d_a-z{_LOWER}][^\W\d_]*\.?"
@@ -58,9 +57,7 @@ _PARTICLES = (
     "de|des|du|la|le|les|da|do|das|dos|del|dei|degli|della|delle|di|van|von|der|den|dem|het|und|et|y|e|nad|pod|na|u"
     "|w|och|og|til|av"
 )
-_NAMED_STREET = (
-    rf"{_CAPITALISED}(?:[ -](?:{_CAPITALISED}|(?:{_PARTICLES})(?=[ ]))){{0,5}},?[ ]"
-)
+_NAMED_STREET = rf"{_CAPITALISED}(?:[ -](?:{_CAPITALISED}|(?:{_PARTICLES})(?=[ ]))){{0,5}},?[ ]"
 _WITH_POSTCODE = compile_later(
     rf"(?<![\w.])(?<!\w-){_NAMED_STREET}\d{{1,4}}[ ]?[A-Za-z]?"
     rf"(?:[/-]\d{{1,4}}[A-Za-z]?)?(?=(?:,[ \n]|[ \n]){_POSTCODE}[ ]{_CAPITALISED})"
@@ -77,12 +74,23 @@ _LEADING = compile_later(
     rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z"
 )
 _BOX = compile_later(
-    r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|apartado|bp"
-    r"|casilla)[ ]+\d{1,6}\b"
+    r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|postbus|postboks"
+    r"|apartado(?:[ ](?:postal|de[ ]correos))?|bp|casilla(?:[ ]de[ ]correos?)?|caixa[ ]postal|casella[ ]postale"
+    r"|bo[iî]te[ ]postale|skrytka(?:[ ]pocztowa)?|c\.p\.)[ ]+(?:n[º°o.]?[ ]?)?\d{1,6}(?:[ ]\d{2,3}){0,2}\b"
     r"|\b(?:psc|cmr|unit)[ ]\d{1,5},?[ ]box[ ]\d{1,6}\b"
     r"|\b(?:uss|usns|usnv|usav|uscgc)[ ][^\W\d_][\w'-]*(?=[\s,]{1,3}(?:apo|fpo|dpo)\b)",
     re.IGNORECASE,
 )
+_NUMBER_AFTER = compile_later(
+    r"(?<![\w.])[A-Z][\w'\u2019\-]*(?:[ ][A-Z][\w'\u2019\-]*){0,2}[ ](?:Street|St\.|Road|Rd\.|Avenue|Ave\.|Lane|Square|Drive"
+    r"|Terrace|Close|Court|Crescent|Place|Quay)[ ]\d{1,4}[A-Za-z]?(?=[ ]?[,.;)\n]|[ ]?\Z)"
+)
+_INDIAN = compile_later(
+    r"\b(?:house|flat|plot|shop|door|h|d|qtr|quarter)\.?[ ](?:no\.?|number)?[ :-]{0,2}[A-Z]{0,2}-?\d{1,5}(?:/\d{1,4})?[A-Z]?"
+    r"(?:,[ \n](?:[^\W_][\w.'-]*[ ]?){1,5}){1,6}[ ]?[-\u2013]?[ ]?\d{3}[ ]?\d{3}\b",
+    re.IGNORECASE,
+)
+_YEAR = compile_later(r"(?:19|20)\d\d\b")
 _CORNER = compile_later(
     r"\b(?:at[ ])?the[ ]corner[ ]of[ ](?P<core>[^,?!\n]{3,60}?"
     r"[ ]and[ ](?:[^\W\d_][\w'\u2019\-]*\.?[ ]?|\d{1,5}[ ]){1,5})",
@@ -138,7 +146,8 @@ _AFTER_ANNOUNCEMENT = compile_later(
 )
 _ANNOUNCED_CHARS = 60
 _TAIL_UNIT = compile_later(
-    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)|[ ](?-i:[A-K])[ ]\d{{1,3}}(?!\d|[.:]\d)", re.IGNORECASE
+    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)|[ ](?-i:[A-K])[ ]\d{{1,3}}(?!\d|[.:]\d)",
+    re.IGNORECASE,
 )
 _TAIL_STATE = compile_later(r"[ ]?[-\u2013/][ ]?[A-Z]{2}\b|[ ]\([A-Z]{2}\)")
 _TAIL_CODE = compile_later(
@@ -149,11 +158,11 @@ _TAIL_CODE = compile_later(
 _TAIL_FORCES = compile_later(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
 _JOINED = "of|de|do|da|la|le|di|del|und|and|nad|pri|am|an|der|ob|en|sur|upon|the|na|v|u"
 _WORD_ENDS = r"(?:[ ]|(?=[,.?!;:)\n\"]|\Z))"
-_PLACE = (
-    rf"(?:(?:[^\W\d_a-z][^\W\d_]*(?:['\u2019.\-][^\W\d_]*){{0,3}}|\([^\W\d_][^()\n]{{1,40}}\)|{_JOINED}){_WORD_ENDS}){{1,6}}"
-)
+_PLACE = rf"(?:(?:[^\W\d_a-z][^\W\d_]*(?:['\u2019.\-][^\W\d_]*){{0,3}}|\([^\W\d_][^()\n]{{1,40}}\)|{_JOINED}){_WORD_ENDS}){{1,6}}"
 _LOWER_PLACE = rf"(?:[^\W\d_][\w'\u2019\-]*{_WORD_ENDS}){{1,4}}"
-_BEFORE_PLACE = r"(?:[ ]?,?[ ]*\n{1,2}[ >?]{0,6},?[ ]*|[ ]?,[ ]|[ ])"
+_BEFORE_PLACE = (
+    r"(?:[ ]?,?[ ]*\n{1,2}[ >?]{0,6},?[ ]*|[ ]?,[ ]|[ ][-\u2013][ ](?=[^\n,]{2,40},[ ])|[ ])"
+)
 _TAIL_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
 _TAIL_LOWER_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
 _SENTENCE_END = compile_later(r"(?:[^\W\d_]{4}|\d[^\W\d_]?|[ ][^\W\d_])\.\Z")
@@ -166,7 +175,7 @@ _UNIT_WORDS = split_words(
     "apt apartment suite ste unit flat floor fl room rm building bldg block app appt no"
 )
 _BOX_WORDS = split_words(
-    "box postbox postfach apartado casilla bp psc cmr unit uss usns usnv usav uscgc"
+    "box postbox postfach postbus postboks apartado casilla caixa casella boite boîte skrytka c bp psc cmr unit uss usns usnv usav uscgc"
 )
 _ANNOUNCEMENT_WORDS = split_words("""
     address addresses lives live lived living located moved deliver delivered ship shipped send sent
@@ -175,13 +184,25 @@ _ANNOUNCEMENT_WORDS = split_words("""
     """)
 _UNITS_BEFORE_STREET = split_words("apt apartment suite unit flat")
 _PREFIX_WORDS = frozenset(
-    re.split(r"[\\./ ]", prefix)[0] for prefix in read_words("street_prefixes")
+    ("c", *(re.split(r"[\\./ ]", prefix)[0] for prefix in read_words("street_prefixes")))
 )
 _CORES = (
     (_ENGLISH, frozenset(read_words("street_types")), 0.85, "house number and street"),
     (_UNUSUAL, frozenset(read_words("rare_street_types")), 0.7, "house number and street"),
     (_PREFIXED, _PREFIX_WORDS, 0.8, "street type and house number"),
-    (_GRID, split_words("calle carrera cra kr cl cll diagonal transversal avenida av"), 0.85, "grid of streets"),
+    (_NUMBER_AFTER, frozenset(read_words("street_types")), 0.75, "street and house number"),
+    (
+        _INDIAN,
+        split_words("house flat plot shop door h d qtr quarter"),
+        0.8,
+        "house, area and pin code",
+    ),
+    (
+        _GRID,
+        split_words("calle carrera cra kr cl cll diagonal transversal avenida av"),
+        0.85,
+        "grid of streets",
+    ),
     (_BOX, _BOX_WORDS, 0.9, "post box"),
     (_WITH_UNIT, _UNIT_WORDS, 0.85, "street before a flat number"),
     (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
@@ -217,6 +238,8 @@ def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
             found = match.group()
             if pattern is _PREFIXED and not _is_named(text, match):
                 continue
+            if found.islower() and _YEAR.match(found):
+                continue
             if pattern in (_BOX, _GRID) or _is_street(found):
                 yield *match.span(), score, why
     if _HOUSE_THEN_CODE.search(text):
@@ -248,7 +271,9 @@ def _is_named(text: str, match: re.Match[str]) -> bool:
         return False
     if found.islower() or found.isupper():
         return text.islower() or text.isupper()
-    names = re.findall(r"[^\W\d_]{2,}", found.partition(" ")[2])
+    names = re.findall(r"[^\W\d_]{2,}", re.split(r"[ /]", found, maxsplit=1)[1])
+    if names and names[-1].lower() in {"nr", "no"}:
+        names.pop()
     if not names or all(map(str.isupper, names)):
         return False
     return any(name[0].isupper() for name in (names if found[0].isdigit() else names[-1:]))

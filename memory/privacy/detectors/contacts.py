@@ -23,6 +23,10 @@ _MAIL_HOST = compile_later(
 )
 _NAMED_HOST = compile_later(r"[A-Za-z][A-Za-z-]{2,30}\d{0,3}")
 _NO_HOSTS = split_words("latest next beta alpha canary stable head main master tty everyone here")
+_NO_TLDS = split_words("""
+    png jpg jpeg gif svg webp js css html json yaml yml txt lock exe dll service socket timer target
+    mount slice scope device swap
+    """)
 _FULL_NAME = compile_later(r"[^\W\d_]{2,30}[._][^\W\d_]{2,30}\d{0,4}")
 _MAIL_CUE = compile_later(
     r"(?:mail|correo|courriel|почт|пошт|メール|邮箱|郵箱|信箱|이메일|메일|ईमेल|อีเมล|بريد|ایمیل|"
@@ -79,7 +83,7 @@ def _is_host(host: str, *, spaced: bool) -> bool:
     if spaced:
         return _COMMON_TLD.search(host) is not None
     last = host.rpartition(".")[2]
-    return len(last) > 1 and last[0].isalpha()
+    return len(last) > 1 and last[0].isalpha() and last.lower() not in _NO_TLDS
 
 
 def _is_internal_host(text: str, start: int, end: int, host: str) -> bool:

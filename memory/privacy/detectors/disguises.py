@@ -53,7 +53,7 @@ _BRACKETED_AT = compile_later(
 )
 _AT = compile_later(
     rf"(?P<sure>{_in_brackets(f'{_SURE_AT}|{_DOUBTFUL_AT}|@|a')}"
-    rf"|(?<=\w)(?:_at_|-at-)(?=\w)|{_said(_SURE_AT)})"
+    rf"|(?<=\w)(?:_at_|-at-|@)(?=\w)|{_said(_SURE_AT)})"
     rf"|[ ](?:{_DOUBTFUL_AT})[ ]",
     re.IGNORECASE,
 )
@@ -72,6 +72,9 @@ _LOCAL = compile_later(
     rf"(?<![{_LETTER}._+])(?<![{_LETTER}]-)[{_LETTER}](?:[{_LETTER}_+-]|\.(?=\S)){{0,40}}"
     rf"(?:{_SPOKEN_DOT}[{_LETTER}_+-]{{1,30}}){{0,3}}\Z",
     re.IGNORECASE,
+)
+_HALF_SPOKEN = compile_later(
+    rf"@[{_LETTER}-]{{1,63}}{_SPOKEN_DOT}|{_SPOKEN_DOT}[{_LETTER}_+-]{{1,63}}@", re.IGNORECASE
 )
 _SPOKEN_DOTS = compile_later(_SPOKEN_DOT, re.IGNORECASE)
 _AT_WORDS = (*_SIGNS["@"], *(f" {word} " for word in _SIGNS["?"] if not word.isascii()))
@@ -102,8 +105,9 @@ _OPEN_END = compile_later(
     r"(?<=\w)(?P<cut>\n[ >]{0,4})(?=@[\w-]{1,63}\.(?:com|org|net|de|fr)\b[^(\w])"
 )
 
+_FULL_STOP = compile_later(r"@[\w.-]{1,62}?(?P<stop>\u3002)(?=[A-Za-z])")
 _SPACED_DIGITS = compile_later(
-    r"(?<![\w.,:/-])(?<![\w.,:/-] )(?:\+ ?)?[(]?[ ]?\d(?:[ ]{1,3}(?:[-/.()][ ]){0,2}\d(?!\d)){6,18}(?![\w.,]\w|[ ]\w[ ]\w\b)"
+    r"(?<![\w.,:/-])(?:\+ ?)?[(]?[ ]?\d(?:[ ]{1,3}(?:[-/.()][ ]){0,2}\d(?!\d)){6,18}(?![\w.,]\w|[ ]\w[ ]\w\b)"
 )
 _GROUPED = compile_later(r"[-/.()+]|\d[ ]{2,}\d")
 _NUMBER_CUE = compile_later(
@@ -135,6 +139,7 @@ def find_disguises(text: str) -> list[Edit]:
     edits: list[Edit] = []
     if "@" in text:
         edits += _broken(text)
+        edits += ((*match.span("stop"), ".") for match in _FULL_STOP.finditer(text))
     if _may_spell_address(text, lower):
         edits += _spelled_addresses(text)
     if " " in text and _has_spaced_digits(text):
@@ -160,6 +165,8 @@ def _without_overlaps(edits: list[Edit]) -> list[Edit]:
 def _may_spell_address(text: str, lower: str) -> bool:
     if "_at_" in lower or "-at-" in lower:
         return True
+    if "@" in text and _HALF_SPOKEN.search(text):
+        return True
     if ("(" in text or "[" in text or "{" in text or "<" in text) and _BRACKETED_AT.search(text):
         return True
     words = _ASCII_AT_WORDS if text.isascii() else _AT_WORDS
@@ -177,7 +184,8 @@ def _spelled_addresses(text: str) -> Iterator[Edit]:
         local = _LOCAL.search(text, start, at.start())
         if local is None or not _is_address(text, local, at, host):
             continue
-        yield *at.span(), "@"
+        if at.group() != "@":
+            yield *at.span(), "@"
         for part in (local, host):
             for dot in _SPOKEN_DOTS.finditer(text, *part.span()):
                 yield *dot.span(), "."

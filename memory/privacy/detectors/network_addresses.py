@@ -36,7 +36,9 @@ _NETWORK_WORDS = split_words("""
     gateway subnet dns ping ssh proxy login logged adresse adress adresa adres indirizzo dirección
     endereço osoite
     """)
-_IP_BEFORE = compile_later(r"\bip(?:v4|v6)?(?:[ _-]?addr(?:ess)?)?\b[^\n\d]{0,20}\Z|ip地址|ＩＰ", re.IGNORECASE)
+_IP_BEFORE = compile_later(
+    r"\bip(?:v4|v6)?(?:[ _-]?addr(?:ess)?)?\b[^\n\d]{0,20}\Z|ip地址|ＩＰ", re.IGNORECASE
+)
 _MOST_VERSION, _MOST_SECTION = 40, 30
 _IPV6 = compile_later(
     r"[0-9A-Fa-f:](?<![\w:.].)(?:(?<=:)|(?<!:)[0-9A-Fa-f]{0,3}:)(?:[0-9A-Fa-f]{0,4}:){1,6}"

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemoscope.memory.privacy.detectors import persons
+from mnemoscope.memory.privacy.detectors import disguises, persons
 from mnemoscope.memory.privacy.detectors.credentials import CREDENTIAL_WORDS
-from mnemoscope.memory.privacy.detectors.normalized_text import _SPELLED_OUT, _may_be_obfuscated
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.engine.engine import _WORDS_ONLY, DETECTORS
 
@@ -78,10 +77,31 @@ def test_an_ordinary_text_says_no_name():
     assert persons._has_no_evidence(text, extract_features(text))
 
 
-@pytest.mark.parametrize(
-    "text", ["a (at) b", "a [dot] b", "a { @", "a dot b", "a DOT b", "a( AT", "ada [Dot]"]
-)
-def test_what_is_spelt_out_may_be_obfuscated(text):
-    """In every way that the pattern knows."""
-    assert _SPELLED_OUT.search(text)
-    assert _may_be_obfuscated(text)
+pieces = st.lists(
+    st.sampled_from(
+        ("ada", "lovelace", ".", "@", " at ", " AT ", "(at)", "[dot]", " dot ", "-at-", "_at_")
+        + (
+            "example",
+            "com",
+            " ",
+            " arroba ",
+            " punto ",
+            "艾特",
+            "点",
+            " et ",
+            " nokta ",
+            "\n",
+            "{at}",
+        )
+    ),
+    max_size=9,
+).map("".join)
+
+
+@given(pieces)
+@example("ada at example dot com")
+@example("ada@example.com (at) home")
+def test_an_address_that_nobody_looks_for_is_none(text):
+    """What says that a text spells no address is never wrong."""
+    if not disguises._may_spell_address(text, text.lower()):
+        assert list(disguises._spelled_addresses(text)) == []

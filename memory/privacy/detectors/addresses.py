@@ -40,21 +40,27 @@ _UNUSUAL = compile_later(
 )
 _TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)\.?[ ]|c/[ ]?)"
 _PREFIXED = compile_later(
-    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°o.]?\.?[ ]?|nr\.?[ ])?{_NUMBER}(?!\w)"
+    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°o.]?\.?[ ]?"
+    rf"|nr\.?[ ])?{_NUMBER}(?!\w)"
     rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
 )
 _GRID = compile_later(
-    r"\b(?:calle|carrera|cra|kr|cl|cll|diagonal|transversal|avenida|av)\.?[ ]\d{1,3}[A-Za-z]?(?:[ ](?:sur|norte"
+    r"\b(?:calle|carrera|cra|kr|cl|cll|diagonal|transversal|avenida"
+    r"|av)\.?[ ]\d{1,3}[A-Za-z]?(?:[ ](?:sur|norte"
     r"|este|bis))?[ ]?(?:\#|no\.?|n[º°o])[ ]?\d{1,3}[A-Za-z]?(?:[ ]?-[ ]?\d{1,3})?\b",
     re.IGNORECASE,
 )
-_POSTCODE = r"(?:[A-Z]{1,2}-)?(?:\d{5}|\d{3}[ ]\d{2}|\d{2}-\d{3}|\d{4}-\d{3}|\d{4}[ ][A-Z]{2}|(?!19|20[0-3])\d{4})"
+_POSTCODE = (
+    r"(?:[A-Z]{1,2}-)?(?:\d{5}|\d{3}[ ]\d{2}|\d{2}-\d{3}|\d{4}-\d{3}|\d{4}[ ][A-Z]{2}"
+    r"|(?!19|20[0-3])\d{4})"
+)
 _HOUSE_THEN_CODE = compile_later(rf"\d[A-Za-z]?,?[ \n]{_POSTCODE}[ ][^\W\d_a-z]")
 _LOWER = "".join(filter(str.islower, map(chr, (*range(0x80, 0x530), *range(0x1E00, 0x1F00)))))
 _CAPITALISED = rf"[^\W\d_a-z{_LOWER}][^\W\d_]*\.?"
 _PARTICLES = (
-    "de|des|du|la|le|les|da|do|das|dos|del|dei|degli|della|delle|di|van|von|der|den|dem|het|und|et|y|e|nad|pod|na|u"
+    "de|des|du|la|le|les|da|do|das|dos|del|dei|degli|della|delle|di|van|von|der|den|dem|het|und"
+    "|et|y|e|nad|pod|na|u"
     "|w|och|og|til|av"
 )
 _NAMED_STREET = rf"{_CAPITALISED}(?:[ -](?:{_CAPITALISED}|(?:{_PARTICLES})(?=[ ]))){{0,5}},?[ ]"
@@ -74,19 +80,24 @@ _LEADING = compile_later(
     rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z"
 )
 _BOX = compile_later(
-    r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|postbus|postboks"
-    r"|apartado(?:[ ](?:postal|de[ ]correos))?|bp|casilla(?:[ ]de[ ]correos?)?|caixa[ ]postal|casella[ ]postale"
-    r"|bo[iî]te[ ]postale|skrytka(?:[ ]pocztowa)?|c\.p\.)[ ]+(?:n[º°o.]?[ ]?)?\d{1,6}(?:[ ]\d{2,3}){0,2}\b"
+    r"\b(?:\d{1,6}[ ]+)?(?:p\.?[ ]?o\.?[ ]?box|postbox|post[ ]office[ ]box|postfach|postbus"
+    r"|postboks"
+    r"|apartado(?:[ ](?:postal|de[ ]correos))?|bp|casilla(?:[ ]de[ ]correos?)?|caixa[ ]postal"
+    r"|casella[ ]postale"
+    r"|bo[iî]te[ ]postale|skrytka(?:[ ]pocztowa)?|c\.p\.)[ ]+(?:n[º°o.]?[ ]?)?\d{1,6}(?:[ ]\d{2,3"
+    r"}){0,2}\b"
     r"|\b(?:psc|cmr|unit)[ ]\d{1,5},?[ ]box[ ]\d{1,6}\b"
     r"|\b(?:uss|usns|usnv|usav|uscgc)[ ][^\W\d_][\w'-]*(?=[\s,]{1,3}(?:apo|fpo|dpo)\b)",
     re.IGNORECASE,
 )
 _NUMBER_AFTER = compile_later(
-    r"(?<![\w.])[A-Z][\w'\u2019\-]*(?:[ ][A-Z][\w'\u2019\-]*){0,2}[ ](?:Street|St\.|Road|Rd\.|Avenue|Ave\.|Lane|Square|Drive"
+    r"(?<![\w.])[A-Z][\w'\u2019\-]*(?:[ ][A-Z][\w'\u2019\-]*){0,2}[ ](?:Street|St\.|Road|Rd\."
+    r"|Avenue|Ave\.|Lane|Square|Drive"
     r"|Terrace|Close|Court|Crescent|Place|Quay)[ ]\d{1,4}[A-Za-z]?(?=[ ]?[,.;)\n]|[ ]?\Z)"
 )
 _INDIAN = compile_later(
-    r"\b(?:house|flat|plot|shop|door|h|d|qtr|quarter)\.?[ ](?:no\.?|number)?[ :-]{0,2}[A-Z]{0,2}-?\d{1,5}(?:/\d{1,4})?[A-Z]?"
+    r"\b(?:house|flat|plot|shop|door|h|d|qtr|quarter)\.?[ ](?:no\.?"
+    r"|number)?[ :-]{0,2}[A-Z]{0,2}-?\d{1,5}(?:/\d{1,4})?[A-Z]?"
     r"(?:,[ \n](?:[^\W_][\w.'-]*[ ]?){1,5}){1,6}[ ]?[-\u2013]?[ ]?\d{3}[ ]?\d{3}\b",
     re.IGNORECASE,
 )
@@ -102,11 +113,14 @@ _ENGLISH_UNIT = (
     r"\b\.?[ ]{0,2}\#?[ ]?[A-Za-z]?-?\d{1,6}[A-Za-z]?|\#[ ]?\d{1,5}"
 )
 _UNIT = (
-    rf"(?:{_UNITS})\b\.?[ ]{{0,2}}(?:n[º°o]\.?[ ]?)?\#?[ ]?[A-Za-z]?-?\d{{1,6}}[A-Za-z]?\b|\#[ ]?\d{{1,5}}"
-    r"|(?:bât(?:iment)?|b[âa]t|blo[ck]o?|blok|bloque|building|bldg|scala|esc|escalera|kl|klatka|torre|stiege)"
+    rf"(?:{_UNITS})\b\.?[ ]{{0,2}}(?:n[º°o]\.?[ ]?)?\#?[ ]?[A-Za-z]?-?\d{{1,6}}[A-Za-z]?\b"
+    rf"|\#[ ]?\d{{1,5}}"
+    r"|(?:bât(?:iment)?|b[âa]t|blo[ck]o?|blok|bloque|building|bldg|scala|esc|escalera|kl|klatka"
+    r"|torre|stiege)"
     r"\b\.?[ ]{0,2}(?-i:[A-Z])\b|n[º°o][ ]?\d{1,5}"
     r"|(?:\d{1,2}|pb|bj|rc|ent|ático|st|kl|parter|eg)(?:[º°ª.oa]|er|e|ème|:a)?\.?[ ]?"
-    r"(?:izq(?:da|uierda)?|dcha|derecha|int|ext|dto|dt|dir|esq|fte|frente|centro|étage|andar|piso|og|stock|etage"
+    r"(?:izq(?:da|uierda)?|dcha|derecha|int|ext|dto|dt|dir|esq|fte|frente|centro|étage|andar|piso"
+    r"|og|stock|etage"
     r"|tv|th|mf|v|h|kerros|krs|floor|piano|patro|vån|tr)\b\.?"
     r"|\d{1,2}[º°ªoa][ ]?(?-i:[A-Z])?\b"
 )
@@ -142,11 +156,13 @@ _FOREIGN_ANNOUNCEMENTS = frozenset(read_words("address_words"))
 _FOREIGN_ANNOUNCEMENT = compile_later(rf"\b(?:{alternatives('address_words')})\b", re.IGNORECASE)
 _AFTER_ANNOUNCEMENT = compile_later(
     rf"(?<![\w.])(?!{_CAPITALISED}[ ]in[ ]){_NAMED_STREET}(?!(?:19|20)\d\d\b){_NUMBER}"
-    r"(?=[ ]?[,.;:!?)\n]|[ ]?\Z|[ ][^\W\d_a-z]|[ ](?:og|och|und|y|e|et|i|a|ja|en|tak|tack|svp|por)\b)"
+    r"(?=[ ]?[,.;:!?)\n]|[ ]?\Z|[ ][^\W\d_a-z]|[ ](?:og|och|und|y|e|et|i|a|ja|en|tak|tack|svp"
+    r"|por)\b)"
 )
 _ANNOUNCED_CHARS = 60
 _TAIL_UNIT = compile_later(
-    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)|[ ](?-i:[A-K])[ ]\d{{1,3}}(?!\d|[.:]\d)",
+    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)|[ ](?-i:[A-K])[ ]\d{{1,3}}(?!\d"
+    rf"|[.:]\d)",
     re.IGNORECASE,
 )
 _TAIL_STATE = compile_later(r"[ ]?[-\u2013/][ ]?[A-Z]{2}\b|[ ]\([A-Z]{2}\)")
@@ -158,7 +174,10 @@ _TAIL_CODE = compile_later(
 _TAIL_FORCES = compile_later(r"[\s,]{1,3}(?:apo|fpo|dpo)[ ](?:aa|ae|ap)[ ]\d{5}\b", re.IGNORECASE)
 _JOINED = "of|de|do|da|la|le|di|del|und|and|nad|pri|am|an|der|ob|en|sur|upon|the|na|v|u"
 _WORD_ENDS = r"(?:[ ]|(?=[,.?!;:)\n\"]|\Z))"
-_PLACE = rf"(?:(?:[^\W\d_a-z][^\W\d_]*(?:['\u2019.\-][^\W\d_]*){{0,3}}|\([^\W\d_][^()\n]{{1,40}}\)|{_JOINED}){_WORD_ENDS}){{1,6}}"
+_PLACE = (
+    r"(?:(?:[^\W\d_a-z][^\W\d_]*(?:['\u2019.\-][^\W\d_]*){0,3}|\([^\W\d_][^()\n]{1,40}\)"
+    rf"|{_JOINED}){_WORD_ENDS}){{1,6}}"
+)
 _LOWER_PLACE = rf"(?:[^\W\d_][\w'\u2019\-]*{_WORD_ENDS}){{1,4}}"
 _BEFORE_PLACE = (
     r"(?:[ ]?,?[ ]*\n{1,2}[ >?]{0,6},?[ ]*|[ ]?,[ ]|[ ][-\u2013][ ](?=[^\n,]{2,40},[ ])|[ ])"
@@ -175,7 +194,8 @@ _UNIT_WORDS = split_words(
     "apt apartment suite ste unit flat floor fl room rm building bldg block app appt no"
 )
 _BOX_WORDS = split_words(
-    "box postbox postfach postbus postboks apartado casilla caixa casella boite boîte skrytka c bp psc cmr unit uss usns usnv usav uscgc"
+    "box postbox postfach postbus postboks apartado casilla caixa casella boite boîte skrytka c b"
+    "p psc cmr unit uss usns usnv usav uscgc"
 )
 _ANNOUNCEMENT_WORDS = split_words("""
     address addresses lives live lived living located moved deliver delivered ship shipped send sent
@@ -218,8 +238,8 @@ def find_addresses(text: str, features: TextFeatures) -> Iterator[Finding]:
     lower = text.islower()
     cores = (*_streets(text, features), *_compounds(text, features), *_announced(text, features))
     for start, end, score, why in cores:
-        end = _without_full_stop(text, _tail(text, end, lower=lower))
-        yield Finding(start, end, "STREET_ADDRESS", score, why)
+        whole = _without_full_stop(text, _tail(text, end, lower=lower))
+        yield Finding(start, whole, "STREET_ADDRESS", score, why)
     for start, end, score, why in find_forms(text, features):
         yield Finding(start, end, "STREET_ADDRESS", score, why)
 
@@ -235,12 +255,7 @@ def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
         if words.isdisjoint(features.words):
             continue
         for match in pattern.finditer(text):
-            found = match.group()
-            if pattern is _PREFIXED and not _is_named(text, match):
-                continue
-            if found.islower() and _YEAR.match(found):
-                continue
-            if pattern in (_BOX, _GRID) or _is_street(found):
+            if _is_believed(text, match, pattern):
                 yield *match.span(), score, why
     if _HOUSE_THEN_CODE.search(text):
         for match in _WITH_POSTCODE.finditer(text):
@@ -262,6 +277,15 @@ def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:
         start = leading.start() if leading else match.start()
         if _is_street(text[start : match.end()]):
             yield start, match.end(), 0.8, "street name and house number"
+
+
+def _is_believed(text: str, match: re.Match[str], pattern: re.Pattern[str]) -> bool:
+    found = match.group()
+    if pattern in (_BOX, _GRID):
+        return True
+    if pattern is _PREFIXED and not _is_named(text, match):
+        return False
+    return _is_street(found) and not (found.islower() and _YEAR.match(found))
 
 
 def _is_named(text: str, match: re.Match[str]) -> bool:

@@ -83,7 +83,8 @@ def _is_host(host: str, *, spaced: bool) -> bool:
     if spaced:
         return _COMMON_TLD.search(host) is not None
     last = host.rpartition(".")[2]
-    return len(last) > 1 and last[0].isalpha() and last.lower() not in _NO_TLDS
+    is_name = last.isalpha() or last.startswith("xn--") or not last.isascii()
+    return len(last) > 1 and is_name and last.lower() not in _NO_TLDS
 
 
 def _is_internal_host(text: str, start: int, end: int, host: str) -> bool:

@@ -5,6 +5,8 @@ Each is undone only where its whole shape stands: ``ada at example dot com`` is 
 me at the dot" is none. What an undone number is, the detectors judge as they judge any other.
 """
 
+# ruff: noqa: RUF001 - words in the letters of their languages
+
 from __future__ import annotations
 
 import re
@@ -95,10 +97,13 @@ _SPACED_AT = compile_later(
     rf"(?<![{_LETTER}_+])(?:[{_LETTER}._+-] ){{2,60}}@(?: [{_LETTER}.-]){{4,60}}(?![{_LETTER}@])"
 )
 _BROKEN = compile_later(
-    r"(?<=\w)@[ ]?(?P<at>\n[ >]{0,4})(?=[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2,12}(?![A-Za-z0-9]))"
-    r"|(?<=\w)@[\w.-]{1,62}?(?P<hyphen>-\n[ >]{0,4})(?=[\w-]{0,62}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2,12}(?![A-Za-z0-9]))"
-    r"|(?<=\w)@[\w-]{1,62}(?:\.[\w-]{1,62}){0,3}(?:\.(?P<dot>\n[ >]{0,4})|(?P<before>\n[ >]{0,4})(?=\.))"
-    rf"(?=\.?(?:com|org|net|edu|io|co|de|fr|eu|uk|example)\b(?![ ]\w))"
+    r"(?<=\w)@[ ]?(?P<at>\n[ >]{0,4})(?=[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2,12}(?![A-Za-z0"
+    r"-9]))"
+    r"|(?<=\w)@[\w.-]{1,62}?(?P<hyphen>-\n[ >]{0,4})(?=[\w-]{0,62}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2"
+    r",12}(?![A-Za-z0-9]))"
+    r"|(?<=\w)@[\w-]{1,62}(?:\.[\w-]{1,62}){0,3}(?:\.(?P<dot>\n[ >]{0,4})"
+    r"|(?P<before>\n[ >]{0,4})(?=\.))"
+    r"(?=\.?(?:com|org|net|edu|io|co|de|fr|eu|uk|example)\b(?![ ]\w))"
 )
 _BROKEN_LOCAL = compile_later(r"(?<=\w)(?P<cut>-\n[ >]{0,4})(?=[\w.+-]{1,64}@\w)")
 _OPEN_END = compile_later(
@@ -107,12 +112,14 @@ _OPEN_END = compile_later(
 
 _FULL_STOP = compile_later(r"@[\w.-]{1,62}?(?P<stop>\u3002)(?=[A-Za-z])")
 _SPACED_DIGITS = compile_later(
-    r"(?<![\w.,:/-])(?:\+ ?)?[(]?[ ]?\d(?:[ ]{1,3}(?:[-/.()][ ]){0,2}\d(?!\d)){6,18}(?![\w.,]\w|[ ]\w[ ]\w\b)"
+    r"(?<![\w.,:/-])(?:\+ ?)?[(]?[ ]?\d(?:[ ]{1,3}(?:[-/.()][ ]){0,2}\d(?!\d)){6,18}(?![\w.,]\w"
+    r"|[ ]\w[ ]\w\b)"
 )
 _GROUPED = compile_later(r"[-/.()+]|\d[ ]{2,}\d")
 _NUMBER_CUE = compile_later(
     r"(?:phone|tel|mob|cell|call|dial|text me|whatsapp|handy|number|nummer|num[eé]ro|numer|card"
-    r"|karte|carte|tarjeta|ssn|account|konto|iban|fax|телефон|номер|звон|电话|手机|号|電話|番号|전화"
+    r"|karte|carte|tarjeta|ssn|account|konto|iban|fax|телефон|номер|звон|电话|手机|号|電話|番号"
+    r"|전화"
     r"|번호|โทร|เบอร์|هاتف|رقم|تلفن|شماره|फ़ोन|नंबर|טלפון|מספר|điện thoại|số)[^\n\d]{0,30}\Z",
     re.IGNORECASE,
 )
@@ -195,7 +202,7 @@ def _is_address(text: str, local: re.Match[str], at: re.Match[str], host: re.Mat
     """Return whether the whole shape leaves no doubt: words for "at" are ordinary words too."""
     name = local.group().lower()
     is_name = name not in ORDINARY and name not in _NOT_LOCALS
-    is_marked = not name.isalpha() or is_name and at.group().isupper() and not text.isupper()
+    is_marked = not name.isalpha() or (is_name and at.group().isupper() and not text.isupper())
     if len(name) == 1:
         return False
     if _ADDRESS_CUE.search(text, max(0, local.start() - 40), local.start()):

@@ -12,23 +12,29 @@ from .prefilter import TextFeatures
 from .word_lists import split_words
 
 _IPV4 = compile_later(
-    r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?!\w|\.\d|-\d{1,3}(?![\d.])|[-+~](?:rc|beta|alpha|dev|r|p|b)?\d*[a-z])"
+    r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?!\w|\.\d|-\d{1,3}(?![\d.])|[-+~](?:rc|beta|alpha|dev"
+    r"|r|p|b)?\d*[a-z])"
 )
 _VERSION_BEFORE = compile_later(
-    r"(?:\b(?:version|ver|v|release|releases|released|build|section|chapter|clause|oid|driver|firmware|upgrade|upgraded"
-    r"|update|updated|bump|bumped|downgrade|downgraded|install|installed|pin|pinned|tag|tagged|changelog"
-    r"|chrome|chromium|firefox|safari|edge|opera|electron|webkit|applewebkit|linux|kernel|windows|android|ios|macos"
-    r"|ubuntu|debian|java|jdk|jre|openjdk|node|npm|python|ruby|php|perl|glibc|gcc|clang|llvm|cuda|nvidia|openssl|nginx"
-    r"|apache|tomcat|postgres|postgresql|mysql|redis|docker|oracle|acrobat|flash|office|sdk|dll|so|jar)"
+    r"(?:\b(?:version|ver|v|release|releases|released|build|section|chapter|clause|oid|driver"
+    r"|firmware|upgrade|upgraded"
+    r"|update|updated|bump|bumped|downgrade|downgraded|install|installed|pin|pinned|tag|tagged"
+    r"|changelog"
+    r"|chrome|chromium|firefox|safari|edge|opera|electron|webkit|applewebkit|linux|kernel|windows"
+    r"|android|ios|macos"
+    r"|ubuntu|debian|java|jdk|jre|openjdk|node|npm|python|ruby|php|perl|glibc|gcc|clang|llvm|cuda"
+    r"|nvidia|openssl|nginx"
+    r"|apache|tomcat|postgres|postgresql|mysql|redis|docker|oracle|acrobat|flash|office|sdk|dll"
+    r"|so|jar)"
     r"|[A-Za-z][A-Za-z0-9.+]{0,30}(?:[-_][A-Za-z0-9.+]{1,30}){1,4}|\b[A-Za-z]{2,12}\d{1,2}"
-    r"|[=~<>!^]=|[~^/@_])(?:[ ](?:from|to))?[ :=(v]{0,2}\Z",
+    r"|[=~<>!^]=|[~^/@_])(?:[ ](?:from|to))?[ :=(v-]{0,2}\Z",
     re.IGNORECASE,
 )
 _DATE_AFTER = compile_later(r"[ ]{1,3}[(\[-]?[ ]?(?:19|20)\d\d-\d\d")
 _TITLE_AFTER = compile_later(r"[ ][A-Z][a-z]")
 _VERSION_WORDS = split_words("""
-    version versions changelog upgrade upgraded upgrades upgrading update updated updates bump bumped
-    release released releases downgrade downgraded build builds package packages dependency
+    version versions changelog upgrade upgraded upgrades upgrading update updated updates bump
+    bumped release released releases downgrade downgraded build builds package packages dependency
     dependencies firmware
     """)
 _NETWORK_WORDS = split_words("""
@@ -37,7 +43,9 @@ _NETWORK_WORDS = split_words("""
     endereço osoite
     """)
 _IP_BEFORE = compile_later(
-    r"\bip(?:v4|v6)?(?:[ _-]?addr(?:ess)?)?\b[^\n\d]{0,20}\Z|ip地址|ＩＰ", re.IGNORECASE
+    r"\bip(?:v4|v6)?(?:[ _-]?addr(?:ess)?)?\b"
+    r"[^\n\d=\"'(\[{<]{0,20}\Z|ip地址[^\n\d]{0,4}\Z",
+    re.IGNORECASE,
 )
 _MOST_VERSION, _MOST_SECTION = 40, 30
 _IPV6 = compile_later(
@@ -56,15 +64,15 @@ _IPV6_INSIDE = compile_later(r"::|:[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]{1,4}:[0-9A-Fa-f]
 _PRIVATE_V4 = ((100, range(64, 128)), (169, (254,)), (172, range(16, 32)), (192, (168,)))
 """Shared, link-local and private networks beside 10/8, by the first two bytes. Not those for
 documentation, which stand for real ones in examples."""
-_LOOPBACK_AND_MULTICAST = (127, *range(224, 240))
+_LOOPBACK_AND_RESERVED = (127, *range(224, 256))
 _PRIVATE_V6 = tuple(map(ipaddress.IPv6Network, ("fc00::/7", "fe80::/10", "ff00::/8")))
 _BYTE = 255
 _WORD_BEFORE = compile_later(r"(?P<word>[A-Za-z][\w.+-]*)[ ]\Z")
 _PREPOSITIONS = split_words("""
     from at to by via on of is was and or the for in using with against against via behind von aus
-    mit bei auf nach über und oder ist war de da do du des par depuis vers sur et ou est desde con por
-    en y es dal da di con su e van met uit op naar bij z ze od do przez na i från på till och fra til
-    og os ve ile
+    mit bei auf nach über und oder ist war de da do du des par depuis vers sur et ou est desde
+    con por en y es dal da di con su e van met uit op naar bij z ze od do przez na i från på
+    till och fra til og os ve ile
     """)
 _SHORTEST_IPV6 = 7
 _FULL_IPV6 = 6
@@ -92,24 +100,24 @@ def find_network_addresses(text: str, features: TextFeatures) -> Iterator[Findin
 
 
 def _ipv4(text: str, features: TextFeatures) -> Iterator[Finding]:
-    lists_versions = _NETWORK_WORDS.isdisjoint(features.words)
+    names_no_host = _NETWORK_WORDS.isdisjoint(features.words)
     has_version_word = not _VERSION_WORDS.isdisjoint(features.words)
     most = _MOST_VERSION if has_version_word else _MOST_SECTION
     for match in _IPV4.finditer(text):
         numbers = [int(number) for number in match.group().split(".")]
         if max(numbers) > _BYTE or numbers[0] == 0 or _is_special(numbers):
             continue
-        if _is_private(numbers) or _is_version(
-            text, match, numbers, most if lists_versions else 0, any_word=has_version_word
-        ):
-            if not _is_called_ip(text, match):
-                continue
+        is_doubtful = _is_private(numbers) or _is_version(
+            text, match, numbers, most if names_no_host else 0, any_word=has_version_word
+        )
+        if is_doubtful and not _is_called_ip(text, match):
+            continue
         yield Finding(*match.span(), "IP_ADDRESS", 0.9, "IPv4 address")
 
 
 def _is_special(numbers: list[int]) -> bool:
-    """Return whether the address is a loopback, broadcast or multicast one."""
-    return numbers[0] in _LOOPBACK_AND_MULTICAST or numbers == [_BYTE] * 4
+    """Return whether the address is a loopback, multicast or reserved one, or a mask."""
+    return numbers[0] in _LOOPBACK_AND_RESERVED
 
 
 def _is_private(numbers: list[int]) -> bool:

@@ -1,10 +1,11 @@
 """
-Telephone numbers: international ones by their country's code and length, local ones by how they
-are written or by a word beside them.
+Telephone numbers: by a country's code and length, by how they are written, or by the word beside.
 
 The plans are tables of this project: a validity check by metadata of every country takes a
 hundred times as long, and knows nothing of grouping, which is what tells a number from an id.
 """
+
+# ruff: noqa: RUF001 - words in the letters of their languages
 
 from __future__ import annotations
 
@@ -22,19 +23,21 @@ _LETTER = r"A-Za-z0-9_\u00c0-\u024f\u0370-\u052f"
 _PHONE = compile_later(
     rf"(?P<number>[+(\d](?<![{_LETTER}./#$€£&?+].)(?<!\d[,:-].)(?<![{_LETTER}][-_].)(?:(?<=\d)"
     rf"|(?:(?<=\()\+?)?[ ]?\d)(?:[ \u00a0]?[().\-/]{{0,2}}[ \u00a0]?\d){{5,17}})"
-    rf"(?P<extension>[ ,]{{0,2}}(?:x|ext\.?|extension|poste|durchwahl|dw|доб\.?|вн\.?|toestel|wew\.?"
+    rf"(?P<extension>[ ,]{{0,2}}(?:x|ext\.?|extension|poste|durchwahl|dw|доб\.?|вн\.?|toestel"
+    rf"|wew\.?"
     rf"|int\.?|内線|内线|分机|분機|내선|\#)[ ]?\d{{1,7}})?"
     rf"(?![{_LETTER}@%]|[.,:/]\d|-\d)",
     re.IGNORECASE,
 )
 _DAY, _MONTH = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])"
 _DATE_FIRST = compile_later(
-    rf"(?:(?:19|20)\d\d[-/. ]{_MONTH}[-/. ]{_DAY}|{_DAY}[-/.]{_MONTH}[-/.](?:(?:19|20)\d\d|\d\d(?=[ ]))"
+    rf"(?:(?:19|20)\d\d[-/. ]{_MONTH}[-/. ]{_DAY}|{_DAY}[-/.]{_MONTH}[-/.](?:(?:19|20)\d\d"
+    rf"|\d\d(?=[ ]))"
     rf"|{_MONTH}[-/]{_DAY}[-/](?:19|20)\d\d)(?!\d)[ ]{{0,3}}"
 )
 _NOT_PHONE = compile_later(
     r"(?:19|20)\d\d[-/. ]\d{1,2}[-/. ]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d\d.*"
-    r"|\d{1,3}(?:\.\d{1,3}){3}|\d+\.\d+|\d{3}-\d{2}-\d{4}|(?:19|20)\d\d[ -]{1,3}(?:19|20)\d\d"
+    r"|000\d-\d\d-\d\d|\d{1,3}(?:\.\d{1,3}){3}|\d+\.\d+|\d{3}-\d{2}-\d{4}|(?:19|20)\d\d[ -]{1,3}(?:19|20)\d\d"
     r"|(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d(?:\d{6})?|\d{1,2}\.\d{1,3}\.\d{1,3}(?:[-.]\d{1,3})?"
     r"|(?:97[89][- ])?\d{1,5}-\d{1,7}-\d{1,7}-\d"
     r"|\d{1,3}(?:[ .]\d{3})*[.,]\d\d?|\d+\.\d+(?:[ ,]{1,2}\d+\.\d+)+"
@@ -58,8 +61,10 @@ _WEAK = compile_later(
     re.IGNORECASE,
 )
 _AFTER = compile_later(
-    r"[ ,(-]{0,3}(?:(?:office|fax|mobile|cell|home|work|phone|desk|tel|mobil|handy|numaral|nolu|numara)"
-    r"|(?:पर|में)?[ ]?(?:कॉल|फोन|फ़ोन|संपर्क)|(?:に|へ|まで|で)?(?:お|ご)?(?:電話|連絡)|(?:으?로|에)?[ ]?(?:전화|연락|문자)"
+    r"[ ,(-]{0,3}(?:(?:office|fax|mobile|cell|home|work|phone|desk|tel|mobil|handy|numaral|nolu"
+    r"|numara)"
+    r"|(?:पर|में)?[ ]?(?:कॉल|फोन|फ़ोन|संपर्क)|(?:に|へ|まで|で)?(?:お|ご)?(?:電話|連絡)|(?:으?로"
+    r"|에)?[ ]?(?:전화|연락|문자)"
     r"|(?:打电话|打電話|联系|聯絡))",
     re.IGNORECASE,
 )
@@ -73,7 +78,8 @@ _LABEL_BEFORE = compile_later(
     r"\b(?!(?:TEL|FAX|MOB|CELL|GSM|TFN|TLF|PH|M|T|F|P|H|W|OK)\b)[A-Z]{2,6}[ :#-]{1,2}\Z"
 )
 _UNIT_AFTER = compile_later(
-    r"[ ]?(?:[€$£¥₽₴₺₩₹%°]|(?:eur|usd|gbp|chf|pln|zł|kč|czk|sek|nok|dkk|kr|huf|ft|rub|руб|грн|uah|tl|try"
+    r"[ ]?(?:[€$£¥₽₴₺₩₹%°]|(?:eur|usd|gbp|chf|pln|zł|kč|czk|sek|nok|dkk|kr|huf|ft|rub|руб|грн|uah"
+    r"|tl|try"
     r"|inr|jpy|cny|元|円|원|đ|vnd|km|kg|mb|gb|ms|bytes|people|habit|inwoners|einwohner|osób|obyv"
     r"|inv[åa]n|asuk|lines|rows|tokens|points|ns|us|µs|sec)\b)",
     re.IGNORECASE,

@@ -158,7 +158,7 @@ def find_disguises(text: str) -> list[Edit]:
             (*match.span(), match.group().translate(_HAN_VALUES))
             for match in _HAN_DIGITS.finditer(text)
         )
-    return _without_overlaps(edits)
+    return _without_overlaps(edits) if edits else edits
 
 
 def _without_overlaps(edits: list[Edit]) -> list[Edit]:

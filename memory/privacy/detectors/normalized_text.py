@@ -67,7 +67,8 @@ def normalize_text(text: str) -> NormalizedText:
         view = _edited(view, _escapes(text))
     if not view.text.isascii():
         view = _with_plain_characters(view)
-    return _edited(view, find_disguises(view.text))
+    disguises = find_disguises(view.text)
+    return _edited(view, disguises) if disguises else view
 
 
 def decode_base64_parts(text: str) -> Iterator[tuple[int, int, str]]:
@@ -111,10 +112,8 @@ def _escapes(text: str) -> Iterator[Edit]:
 
 def _with_plain_characters(view: NormalizedText) -> NormalizedText:
     """Return *view* with compatible forms of characters as one, and without invisible ones."""
-    chars = set(view.text)
-    odd = {
-        ord(char): plain for char in chars if char > _LAST_ASCII and (plain := _plain(char)) != char
-    }
+    chars = set(view.text) - _ASCII
+    odd = {ord(char): plain for char in chars if (plain := _plain(char)) != char}
     if _COMBINING.isdisjoint(chars):
         if all(len(plain) == 1 for plain in odd.values()):
             return view._replace(text=view.text.translate(odd)) if odd else view
@@ -162,7 +161,7 @@ _UNDO: dict[str, Callable[[str], str]] = {
     "html": html.unescape,
     "json": _from_json,
 }
-_LAST_ASCII = "\x7f"
+_ASCII = frozenset(map(chr, range(128)))
 _COMBINING = frozenset(map(chr, range(0x300, 0x370)))
 _OTHER_FORMS = {
     "\u066b": ".", "\u066c": ",", "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-",

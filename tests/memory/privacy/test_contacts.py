@@ -42,6 +42,7 @@ NOTHING = [
     "al lunedì 12 maggio, os dias 12 e 13",
     "Rue de la Paix est fermée pour 3 jours",
     "calle cerrada 3 días, avenida Paulista tem 3 km",
+    "Via Roma 3 giorni chiusa, Rua Augusta 3 km de fila",
     "улица закрыта на 3 дня, в городе 5 улиц",
     "شارع مغلق لمدة 3 ايام",
     "今天是5月12号，坐地铁12号线",

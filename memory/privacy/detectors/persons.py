@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
+from .person_evidence import contradicted, find_by_evidence
 from .person_names import (
     FUNCTION_WORDS,
     ORGANIZATION_WORDS,
@@ -24,6 +25,8 @@ from .person_names import (
     read_name,
     stands_alone,
 )
+from .person_uncased import find_uncased
+from .person_unspaced import find_chinese, find_japanese, find_korean, find_thai
 from .prefilter import TextFeatures
 from .word_lists import (
     ALL_NAMES,
@@ -137,12 +140,44 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         *_announced(text, features),
         *_capitalised(text, features),
         *_in_name_lists(text, features),
+        *_speakers(text),
+        *_on_own_lines(text, features),
+        *find_by_evidence(text, "latin"),
     ]
-    found += [*_speakers(text), *_on_own_lines(text, features)]
+    found = list(contradicted(text, found))
+    if not text.isascii():
+        found += _in_other_scripts(text)
     if found:
         found += find_repeated_names(text, found)
         yield from found
         yield from _in_lists_with_names(text, found)
+
+
+_OTHER_LETTERS = compile_later(r"[\u0370-\u1cff\u3040-\ud7ff]")
+_SCRIPTS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Finding]]], ...] = (
+    (compile_later(r"[\u0370-\u03ff]"), lambda text: find_by_evidence(text, "greek")),
+    (compile_later(r"[\u0400-\u052f]"), lambda text: find_by_evidence(text, "cyrillic")),
+    (compile_later(r"[\u0590-\u05ff]"), lambda text: find_uncased(text, "hebrew")),
+    (compile_later(r"[\u0600-\u06ff]"), lambda text: find_uncased(text, "arabic")),
+    (compile_later(r"[\u0900-\u097f]"), lambda text: find_uncased(text, "devanagari")),
+    (compile_later(r"[\u0e00-\u0e7f]"), find_thai),
+    (compile_later(r"[\uac00-\ud7a3]"), find_korean),
+)
+_KANA = compile_later(r"[\u3041-\u30ff]")
+_HAN = compile_later(r"[\u3400-\u9fff]")
+
+
+def _in_other_scripts(text: str) -> Iterator[Finding]:
+    """Find names in the scripts of the text that are not Latin."""
+    if _OTHER_LETTERS.search(text) is None:
+        return
+    for letters, find in _SCRIPTS:
+        if letters.search(text):
+            yield from find(text)
+    if _KANA.search(text):
+        yield from find_japanese(text)
+    elif _HAN.search(text):
+        yield from find_chinese(text)
 
 
 def _has_no_evidence(text: str, features: TextFeatures) -> bool:

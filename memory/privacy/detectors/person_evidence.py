@@ -1,0 +1,364 @@
+"""
+Names of people in scripts with capitals, by evidence that adds up.
+
+A run of capitalised words is a name if its words, the words beside it and its place say so with
+enough weight together: a known given name does by itself, a known family name with a second word,
+an unknown word after a greeting or a label. What contradicts (a street, San, a known work)
+counts against it. A run never crosses a sentence, and begins and ends with whole words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from .finding import Finding
+from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon
+from .person_names import ORGANIZATION_WORDS, PARTICLES, SUFFIXES, is_camel_case, stands_alone
+from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, ORDINARY, read_words
+
+_ENOUGH = 1.0
+_MOST_WORDS = 5
+_SHORT = 2
+_WEIGHTS_BEFORE = {
+    "introduction": 1.0,
+    "title": 1.0,
+    "label": 0.85,
+    "closing": 0.9,
+    "greeting": 0.9,
+    "relation": 0.85,
+    "introduction_weak": 0.6,
+    "verb_before": 0.3,
+}
+_DIRECT = frozenset(
+    {"introduction", "introduction_weak", "title", "greeting", "relation", "verb_before"}
+)
+_GIVEN, _SECOND_GIVEN, _FAMILY, _WORD_TOO, _UNKNOWN = 1.0, 0.5, 0.7, 0.4, 0.15
+_SURE_FAMILY, _LONG_ENDING, _SHORT_ENDING, _INITIAL, _SEVERAL = 1.0, 0.7, 0.35, 0.3, 0.3
+_VERB_AFTER, _TITLE_AFTER, _POSSESSIVE, _AGAINST, _ARTICLE = 0.35, 1.0, 0.15, 1.2, 0.5
+_LONG = 4
+_SENTENCE_END = re.compile(r"[.!?;:\n\u037e]")
+_LABEL_GAP = re.compile(r"[ \t\"'*_]*[:=|\t\uff1a][ \t\"'*_]*(?:\n[ \t]*)?\Z")
+_DIRECT_GAP = re.compile(r"[ \u00a0]{1,2}[\"'\u201c\u201e\u00ab(]?\Z|['\u2019]\Z|[ ]?[:,][ ]?\Z")
+_CLOSING_GAP = re.compile(r"[ ]*[,.!]?[ \t]*\n[ \t>]*\n?[ \t>]*\Z|[ ]*,[ ]\Z|[ ]\Z")
+_TITLE_GAP = re.compile(r"\.?[ \u00a0]{0,2}\Z")
+_WORD_GAP = re.compile(r"[ \u00a0]{1,2}\Z")
+_INITIAL_GAP = re.compile(r"\.[ \u00a0]{0,2}\Z|[ \u00a0]{1,2}\Z")
+_NOT_NAME_ENDINGS = (
+    *("ness", "ment", "tion", "sion", "ally", "ously", "ively", "able", "ible", "ful", "less"),
+    *("ship", "ology", "ware", "ingly", "edly", "ically"),
+)
+
+
+class Word(NamedTuple):
+    """A word of a text and how it is looked up."""
+
+    start: int
+    end: int
+    text: str
+    folded: str
+
+
+@cache
+def _not_persons() -> frozenset[str]:
+    """Return works, products, teams and places that look like names."""
+    return frozenset(read_words("not_persons"))
+
+
+class _Reading:
+    """One text, its words and the languages it may be in."""
+
+    def __init__(self, text: str, lexicon: Lexicon) -> None:
+        self.text = text
+        self.lexicon = lexicon
+        self.words = [
+            Word(*match.span(), match.group(), fold(match.group()))
+            for match in CASED_WORD.finditer(text)
+        ]
+        self.languages = self._plausible_languages()
+        self.is_upper = text.isupper()
+
+    def _plausible_languages(self) -> frozenset[str]:
+        """Return the languages of which the text has nearly the most telling words."""
+        counts: dict[str, int] = {}
+        for word in {word.folded for word in self.words}:
+            for language in self.lexicon.languages.get(word, ()):
+                counts[language] = counts.get(language, 0) + 1
+        most = max(counts.values(), default=0)
+        return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
+
+    def kind(self, word: Word) -> NameKind:
+        """Return what is known of a word: all parts of a compound must be known for it to count."""
+        found = self._kind(word.folded)
+        if not found and "-" in word.folded:
+            kinds = [self._kind(part) for part in word.folded.split("-")]
+            found = kinds[0] if all(kinds) else NameKind(0)
+        return found
+
+    def _kind(self, folded: str) -> NameKind:
+        found = self.lexicon.names.get(folded, NameKind(0))
+        for language in self.languages:
+            found |= self.lexicon.local_names.get(language, {}).get(folded, NameKind(0))
+            if not found:
+                found = self._inflected(folded, language)
+        return found
+
+    def _inflected(self, folded: str, language: str) -> NameKind:
+        for ending, stands_for in self.lexicon.inflections.get(language, ()):
+            stem = folded[: len(folded) - len(ending)]
+            if len(stem) > _SHORT and folded.endswith(ending):
+                found = self.lexicon.names.get(stem + stands_for, NameKind(0))
+                if found and not found & NameKind.WORD_TOO:
+                    return found
+        return NameKind(0)
+
+    def says(self, phrase: str, *sections: str) -> bool:
+        """Return whether a plausible language has *phrase* in one of *sections*."""
+        return any(self.lexicon.says(phrase, section, self.languages) for section in sections)
+
+    def gap(self, left: Word, right: Word) -> str:
+        """Return what stands between two words."""
+        return self.text[left.end : right.start]
+
+    def stops(self, index: int) -> bool:
+        """Return whether a word cannot be part of a name."""
+        word = self.words[index]
+        if not word.text[0].isupper() or not stands_alone(self.text, word.start, word.end):
+            return True
+        if is_camel_case(word.text) or (word.text.isupper() and self._is_acronym(word)):
+            return True
+        if self.says(word.folded, "common"):
+            return not (self._kind(word.folded) & NameKind.GIVEN and self._inside(index))
+        if self.says(word.folded, "not_name"):
+            return True
+        if self._kind(word.folded):
+            return False
+        return (
+            word.folded in ORDINARY
+            or self.says(word.folded, *_STOPPING)
+            or word.folded.endswith(_NOT_NAME_ENDINGS)
+            or self._has_noun_ending(word)
+        )
+
+    def _is_acronym(self, word: Word) -> bool:
+        return len(word.text) > 1 and not self.is_upper and not self.lexicon.names.get(word.folded)
+
+    def _inside(self, index: int) -> bool:
+        """Return whether a word stands inside a sentence, where only names have a capital."""
+        return index > 0 and not _SENTENCE_END.search(
+            self.gap(self.words[index - 1], self.words[index])
+        )
+
+    def _has_noun_ending(self, word: Word) -> bool:
+        return any(
+            word.folded.endswith(ending) and len(word.folded) > len(ending) + _SHORT
+            for ending in _noun_endings(self.languages)
+        )
+
+
+_STOPPING = ("title", "greeting", "relation", "label", "closing", "place_before", "place_after")
+
+
+@cache
+def _noun_endings(languages: frozenset[str]) -> tuple[str, ...]:
+    cues = read_lexicon("latin").cues
+    return tuple(key for key, by in cues.items() if languages & by.get("not_name_ending", set()))
+
+
+def find_by_evidence(text: str, script: str) -> Iterator[Finding]:
+    """Find names in a text of a *script* with capitals."""
+    reading = _Reading(text, read_lexicon(script))
+    index = 0
+    while index < len(reading.words):
+        last = _run_end(reading, index)
+        if last < index:
+            index += 1
+            continue
+        if found := _judged(reading, index, last):
+            yield found
+        index = last + 1
+
+
+def _run_end(reading: _Reading, first: int) -> int:
+    """Return the index of the last word of the run that starts at *first*; less if none does."""
+    if reading.stops(first):
+        return first - 1
+    last = index = first
+    while index + 1 < len(reading.words) and index - first < _MOST_WORDS:
+        left, right = reading.words[index], reading.words[index + 1]
+        is_initial = len(left.text) == 1 or left.folded in SUFFIXES
+        if not (_INITIAL_GAP if is_initial else _WORD_GAP).match(reading.gap(left, right)):
+            break
+        index += 1
+        if right.folded in PARTICLES and len(right.text) < _LONG and index + 1 < len(reading.words):
+            continue
+        if reading.stops(index):
+            break
+        last = index
+    return last
+
+
+def _judged(reading: _Reading, first: int, last: int) -> Finding | None:
+    """Return the finding of a run of words if there is enough evidence for it."""
+    words = reading.words[first : last + 1]
+    if _is_known_otherwise(words) or len(words[0].text) == len(words) == 1:
+        return None
+    own = _own_weight(reading, words, inside=reading._inside(first))  # noqa: SLF001 - same module
+    cue, why = _cue_before(reading, first)
+    weight = own + cue + _after(reading, last) - _against(reading, first, last)
+    if weight < _ENOUGH - 1e-9 or (not own and not cue):
+        return None
+    return Finding(words[0].start, words[-1].end, "PERSON", 0.7, why or "a common name")
+
+
+def _is_known_otherwise(words: list[Word]) -> bool:
+    folded = [word.folded for word in words]
+    if any(word in ORGANIZATION_WORDS for word in folded):
+        return True
+    known = _not_persons()
+    return " ".join(folded) in known or any(
+        " ".join(folded[at : at + 2]) in known for at in range(len(folded) - 1)
+    )
+
+
+def _own_weight(reading: _Reading, words: list[Word], *, inside: bool) -> float:
+    """Return how much the words of a run look like a name."""
+    weight, known, given = 0.0, 0, False
+    unknown = 0.0
+    for word in words:
+        kind = reading.kind(word)
+        if len(word.text) == 1:
+            weight += _INITIAL if len(words) > 1 else 0
+        elif kind & NameKind.WORD_TOO or (kind and len(word.text) <= _SHORT):
+            weight += _WORD_TOO if inside or word is not words[0] else _WORD_TOO / 2
+            known += bool(kind & NameKind.FAMILY and word is not words[0])
+        elif kind & NameKind.GIVEN:
+            weight += _SECOND_GIVEN if given else _GIVEN
+            given, known = True, known + 1
+        elif kind & NameKind.FAMILY:
+            sure = word.folded in FAMILY_NAMES and "de" not in reading.languages
+            weight += _SURE_FAMILY if sure else _FAMILY
+            known += 1
+        elif ending := _ending(reading.lexicon, word):
+            weight += ending
+            known += ending >= _LONG_ENDING
+        elif word.folded not in PARTICLES:
+            unknown += _UNKNOWN
+    weight += min(unknown, 2 * _UNKNOWN)
+    if len(words) > 1 and known:
+        weight += _SEVERAL
+    if words[0].text.isupper() and len(words[0].text) > 1 and not reading.is_upper:
+        weight -= _SEVERAL
+    return weight
+
+
+def _ending(lexicon: Lexicon, word: Word) -> float:
+    for ending in lexicon.endings:
+        if word.folded.endswith(ending) and len(word.folded) > len(ending) + 1:
+            return _LONG_ENDING if len(ending) >= _LONG else _SHORT_ENDING
+    return 0.0
+
+
+def _cue_before(reading: _Reading, first: int) -> tuple[float, str]:
+    """Return the weight of the strongest cue that ends before a word, and its name."""
+    if first == 0:
+        return 0.0, ""
+    start = reading.words[first].start
+    gap = reading.text[reading.words[first - 1].end : start]
+    fits = _fitting_sections(gap)
+    best, why = 0.0, ""
+    for length in range(min(reading.lexicon.longest_cue, first), 0, -1):
+        part = reading.words[first - length : first]
+        if "\n" in reading.text[part[0].start : part[-1].end]:
+            continue
+        phrase = " ".join(word.folded for word in part)
+        for section in fits:
+            weight = _WEIGHTS_BEFORE[section]
+            if weight > best and reading.says(phrase, section):
+                best, why = weight, _REASONS[section]
+    return best, why
+
+
+_REASONS = {
+    "introduction": "words that announce a name",
+    "introduction_weak": "words that may announce a name",
+    "title": "a title",
+    "label": "a label for a person",
+    "closing": "a signature",
+    "greeting": "a greeting",
+    "relation": "a relation",
+    "verb_before": "a common name",
+}
+
+
+def _fitting_sections(gap: str) -> tuple[str, ...]:
+    fits: list[str] = []
+    if _LABEL_GAP.match(gap):
+        fits += ["label", "introduction", "relation"]
+    if _DIRECT_GAP.match(gap):
+        fits += _DIRECT
+    elif _TITLE_GAP.match(gap):
+        fits.append("title")
+    if _CLOSING_GAP.match(gap):
+        fits.append("closing")
+    return tuple(fits)
+
+
+def _after(reading: _Reading, last: int) -> float:
+    """Return the weight of what follows a run."""
+    word = reading.words[last]
+    if last + 1 == len(reading.words):
+        return 0.0
+    following = reading.words[last + 1]
+    gap = reading.gap(word, following)
+    if gap in {"'", "\u2019"} and following.text == "s":
+        return _POSSESSIVE
+    if gap not in {" ", "\u00a0"}:
+        return 0.0
+    if reading.says(following.folded, "title_after"):
+        return _TITLE_AFTER
+    return _VERB_AFTER if reading.says(following.folded, "verb_after") else 0.0
+
+
+def _against(reading: _Reading, first: int, last: int) -> float:
+    """Return the weight of what speaks against a name: San, a street, an article, a version."""
+    against = 0.0
+    languages = reading.languages | {"en"}
+    says = reading.lexicon.says
+    if first:
+        before = reading.words[first - 1]
+        gap = reading.gap(before, reading.words[first])
+        direct = _TITLE_GAP.match(gap) is not None and gap != ""
+        if direct and says(before.folded, "place_before", languages):
+            is_english = before.text[0].isupper() or "en" not in reading.languages
+            against += _AGAINST if is_english else 0.0
+        if direct and before.folded == "the":
+            against += _ARTICLE
+        if direct and before.folded in {"de", "del", "da", "do", "di", "du", "des"} and first > 1:
+            place = says(reading.words[first - 2].folded, "place_before", languages)
+            against += _AGAINST if place else 0.0
+    end = reading.words[last].end
+    if last + 1 < len(reading.words):
+        after = reading.words[last + 1]
+        place = reading.gap(reading.words[last], after) == " " and after.text[0].isupper()
+        if place and says(after.folded, "place_after", languages):
+            against += _AGAINST
+    if _VERSION.match(reading.text, end):
+        against += _ARTICLE
+    return against
+
+
+_VERSION = re.compile(r"[ ]v?\d")
+
+
+def contradicted(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield *found* without what is a known work, product, team or place."""
+    known = _not_persons()
+    for each in found:
+        words = [fold(word) for word in CASED_WORD.findall(text[each.start : each.end])]
+        alone = len(words) == 1 and words[0] in known and words[0] not in AMBIGUOUS_NAMES
+        if alone or (len(words) > 1 and " ".join(words) in known):
+            continue
+        yield each

@@ -1,0 +1,190 @@
+"""
+What each language says about people: the words around names, and common names.
+
+One file a language, ``data/persons/<language>.txt``: sections in brackets, entries between spaces,
+``_`` for a space inside an entry. The languages of a script are read together, when a text in that
+script first needs them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import IntFlag
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, GIVEN_NAMES, ORDINARY
+
+_DATA = files(__package__ or __name__).joinpath("data", "persons")
+SCRIPTS: dict[str, tuple[str, ...]] = {
+    "latin": tuple("en de fr es it pt nl pl cs sv da fi tr vi world".split()),
+    "cyrillic": ("ru", "uk", "bg"),
+    "greek": ("el",),
+    "arabic": ("ar", "fa"),
+    "hebrew": ("he",),
+    "devanagari": ("hi",),
+    "thai": ("th",),
+    "chinese": ("zh",),
+    "japanese": ("ja",),
+    "korean": ("ko",),
+}
+"""The languages whose files are read together, by script."""
+
+CASED_WORD = re.compile(
+    r"[^\W\d_](?:[^\W\d_]|[-](?=[^\W\d_])|['\u2019\u02bc](?=[A-Z\u0400-\u04ff]))*"
+)
+"""A word; an apostrophe joins only O'Brien, D'Angelo and Cyrillic words."""
+
+UNCASED_WORD = re.compile(
+    r"[\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff]+"
+    r"|[\u05d0-\u05ea](?:[\u0591-\u05c7\u05d0-\u05ea]|[\"'\u05f3\u05f4-](?=[\u05d0-\u05ea]))*['\u05f3]?"
+    r"|[\u0900-\u0963\u0970-\u097f]+|[^\W\d_]+"
+)
+"""A word of a script without capitals, with the signs that `str.isalpha` does not count."""
+
+_LETTERS = str.maketrans(
+    {"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
+    | {"أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "ۀ": "ه"}
+    | {"׳": "'", "״": '"', "\u2019": "'", "\u02bc": "'"}
+    | {chr(code): None for code in (*range(0x064B, 0x0653), *range(0x0591, 0x05C8), 0x200C, 0x200D)}
+)
+_KEEPS_MARKS = re.compile(r"[\u0900-\u0eff\u3040-\ud7ff]")
+
+
+class NameKind(IntFlag):
+    """What a word is known to be."""
+
+    GIVEN = 1
+    FAMILY = 2
+    WORD_TOO = 4
+    """It is also an ordinary word, a place or a product."""
+
+
+class Lexicon(NamedTuple):
+    """
+    What the languages of one script say about people. All words are folded.
+
+    Attributes:
+        names: Known names.
+        local_names: Names that count in one language only: they are words of others.
+        cues: The words around names: by their text, the languages and the sections they are in.
+        languages: Words that tell the languages of a text.
+        endings: Endings of family names, longest first.
+        inflections: By language, endings that a name's form may have, and what they stand for.
+        longest_cue: Words of the longest cue.
+    """
+
+    names: dict[str, NameKind]
+    local_names: dict[str, dict[str, NameKind]]
+    cues: dict[str, dict[str, frozenset[str]]]
+    languages: dict[str, frozenset[str]]
+    endings: tuple[str, ...]
+    inflections: dict[str, tuple[tuple[str, str], ...]]
+    longest_cue: int
+
+    def __repr__(self) -> str:
+        """Show the size only."""
+        return f"Lexicon({len(self.names)} names)"
+
+    def says(self, phrase: str, section: str, languages: frozenset[str]) -> bool:
+        """Return whether *phrase* is in a section of one of *languages*."""
+        return not languages.isdisjoint(self.cues.get(phrase, {}).get(section, ()))
+
+
+def fold(text: str) -> str:
+    """Return *text* in lower case, without accents and with one letter for variants of it."""
+    if text.isascii():
+        return text.lower()
+    folded = text.casefold().translate(_LETTERS)
+    if _KEEPS_MARKS.search(folded):
+        return folded
+    parts = unicodedata.normalize("NFD", folded)
+    return "".join(char for char in parts if not unicodedata.combining(char))
+
+
+def phrase_key(text: str) -> str:
+    """Return the words of a cue as they are looked up."""
+    word = CASED_WORD if not _KEEPS_MARKS.search(text) else UNCASED_WORD
+    return " ".join(map(fold, word.findall(text)))
+
+
+_NAME_SECTIONS = {
+    "given": NameKind.GIVEN,
+    "family": NameKind.FAMILY,
+    "word_and_name": NameKind.GIVEN | NameKind.WORD_TOO,
+}
+_CUE_SECTIONS = frozenset(
+    "introduction introduction_weak label title title_after greeting closing relation verb_before"
+    " verb_after not_name not_name_ending place_before place_after particle clitic common".split()
+)
+_TELLING_SECTIONS = _CUE_SECTIONS - {"not_name_ending", "particle", "clitic", "place_before"}
+
+
+@cache
+def read_sections(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the entries of a language's file by section."""
+    sections: dict[str, list[str]] = {}
+    entries: list[str] = []
+    for line in _DATA.joinpath(f"{language}.txt").read_text("utf-8").splitlines():
+        if line.startswith("["):
+            entries = sections.setdefault(line.strip("[]"), [])
+        elif not line.startswith("#"):
+            entries += (entry.replace("_", " ") for entry in line.split())
+    return {section: tuple(dict.fromkeys(found)) for section, found in sections.items()}
+
+
+@cache
+def read_lexicon(script: str) -> Lexicon:
+    """Return what the languages of *script* say about people."""
+    names: dict[str, NameKind] = {}
+    local: dict[str, dict[str, NameKind]] = {}
+    cues: dict[str, dict[str, set[str]]] = {}
+    telling: dict[str, set[str]] = {}
+    endings: set[str] = set()
+    inflections: dict[str, tuple[tuple[str, str], ...]] = {}
+    for language in SCRIPTS[script]:
+        for section, entries in read_sections(language).items():
+            if section in _NAME_SECTIONS:
+                _add_names(names, entries, _NAME_SECTIONS[section])
+            elif section.startswith("local_"):
+                kind = _NAME_SECTIONS[section.removeprefix("local_")]
+                _add_names(local.setdefault(language, {}), entries, kind)
+            elif section == "name_ending":
+                endings.update(map(fold, entries))
+            elif section == "inflection":
+                inflections[language] = tuple(_inflections(entries))
+            for entry in entries if section in _CUE_SECTIONS else ():
+                key = phrase_key(entry)
+                cues.setdefault(key, {}).setdefault(section, set()).add(language)
+                if section in _TELLING_SECTIONS and " " not in key:
+                    telling.setdefault(key, set()).add(language)
+    if script == "latin":
+        _add_names(names, tuple(GIVEN_NAMES), NameKind.GIVEN)
+        _add_names(names, tuple(FAMILY_NAMES), NameKind.FAMILY)
+        for word in (ORDINARY | AMBIGUOUS_NAMES) & names.keys():
+            names[word] |= NameKind.WORD_TOO
+    return Lexicon(
+        names,
+        local,
+        {key: {s: frozenset(found) for s, found in by.items()} for key, by in cues.items()},
+        {word: frozenset(found) for word, found in telling.items()},
+        tuple(sorted(endings, key=lambda ending: -len(ending))),
+        inflections,
+        max((key.count(" ") + 1 for key in cues), default=1),
+    )
+
+
+def _add_names(names: dict[str, NameKind], entries: tuple[str, ...], kind: NameKind) -> None:
+    for entry in entries:
+        key = fold(entry)
+        names[key] = names.get(key, NameKind(0)) | kind
+
+
+def _inflections(entries: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield each ending and what it stands for: ``owi>`` or ``ka>ek``."""
+    for entry in entries:
+        ending, _, stands_for = entry.partition(">")
+        yield fold(ending), fold(stands_for)

@@ -1,0 +1,171 @@
+"""
+Names of people in scripts without capitals whose words stand apart: Arabic, Hebrew, Devanagari.
+
+A known given name is a name by itself; any other word needs a cue beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .finding import Finding
+from .person_lexicon import UNCASED_WORD, Lexicon, NameKind, fold, read_lexicon
+
+_ENOUGH = 1.0
+_MOST_WORDS, _MOST_UNKNOWN = 5, 2
+_SHORTEST_STEM = 3
+_WEIGHTS = {
+    "introduction": 0.9,
+    "label": 0.9,
+    "title": 0.9,
+    "closing": 0.8,
+    "greeting": 0.7,
+    "relation": 0.7,
+    "introduction_weak": 0.4,
+    "verb_before": 0.3,
+}
+_TITLE_AFTER, _VERB_AFTER = 0.7, 0.3
+_GIVEN, _FAMILY, _WORD_TOO, _UNKNOWN, _SEVERAL = 1.0, 0.6, 0.3, 0.1, 0.3
+_STRONG = frozenset({"introduction", "label", "title"})
+_GAP = re.compile(r"[ \u00a0.]{1,2}\Z")
+_CUE_GAP = re.compile(r"[ \u00a0\"'\u201c\u00ab.]{0,3}\Z|[ ]?[,\u060c][ ]?\Z")
+_LABEL_GAP = re.compile(r"[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
+_CLOSING_GAP = re.compile(r"[ ]*[,\u060c.!]?[ ]*\n{1,2}[ ]*\Z|[ ]*[,\u060c][ ]\Z|[ ]\Z")
+_LETTERS = re.compile(r"[\u0591-\u05f4\u0620-\u06ff\u0900-\u097f]")
+_WORD_SECTIONS = ("verb_after", "relation", "title", "label", "greeting", "closing", "title_after")
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+    folded: str
+
+
+class _Reading:
+    def __init__(self, text: str, lexicon: Lexicon, languages: frozenset[str]) -> None:
+        self.text = text
+        self.lexicon = lexicon
+        self.languages = languages
+        self.words = [
+            _Word(*match.span(), fold(match.group())) for match in UNCASED_WORD.finditer(text)
+        ]
+
+    def says(self, phrase: str, *sections: str) -> bool:
+        return any(self.lexicon.says(phrase, section, self.languages) for section in sections)
+
+    def gap(self, index: int) -> str:
+        """Return what stands before a word."""
+        return self.text[self.words[index - 1].end : self.words[index].start] if index else ""
+
+    def kind(self, index: int) -> NameKind:
+        word = self.words[index].folded
+        two = f"{word} {self.words[index + 1].folded}" if index + 1 < len(self.words) else ""
+        return self.lexicon.names.get(word, self.lexicon.names.get(two, NameKind(0)))
+
+    def without_clitic(self, index: int) -> _Word | None:
+        """Return a name behind a conjunction or preposition that is written as part of it."""
+        word = self.words[index]
+        for length in (2, 1):
+            stem = word.folded[length:]
+            fits = self.says(word.folded[:length], "clitic") and len(stem) >= _SHORTEST_STEM
+            kind = self.lexicon.names.get(stem, NameKind(0))
+            if fits and kind and not kind & NameKind.WORD_TOO:
+                return _Word(word.start + length, word.end, stem)
+        return None
+
+
+def find_uncased(text: str, script: str) -> Iterator[Finding]:
+    """Find names in a text of a *script* whose words stand apart and have no capitals."""
+    lexicon = read_lexicon(script)
+    languages = frozenset(each for by in lexicon.cues.values() for each in by.get("label", ()))
+    reading = _Reading(text, lexicon, languages)
+    index = 0
+    while index < len(reading.words):
+        last = index
+        if _LETTERS.match(reading.text, reading.words[index].start):
+            found, last = _read(reading, index)
+            if found:
+                yield found
+        index = max(index, last) + 1
+
+
+def _read(reading: _Reading, first: int) -> tuple[Finding | None, int]:
+    """Return the name that starts at a word, if one does, and the index of its last word."""
+    words = reading.words
+    cue, section = _cue_before(reading, first)
+    if not reading.kind(first) and (stem := reading.without_clitic(first)):
+        words[first] = stem
+    if not reading.kind(first) and (section not in _STRONG or _is_word(reading, first)):
+        return None, first
+    last, weight, known, unknown = first, 0.0, 0, 0
+    most_unknown = _MOST_UNKNOWN if section in _STRONG else 0
+    for index in range(first, min(first + _MOST_WORDS, len(words))):
+        if index > first and not _GAP.match(reading.gap(index)):
+            break
+        kind = reading.kind(index)
+        is_particle = reading.says(words[index].folded, "particle")
+        if not kind and not is_particle:
+            known_stem = index > first and _belongs(reading, index)
+            unknown += not known_stem
+            if (not known_stem and unknown > most_unknown) or _is_word(reading, index):
+                break
+            weight += _UNKNOWN
+        elif kind:
+            weight += _weight(kind)
+            known += 1
+        last = index if kind or not is_particle else last
+    weight += _SEVERAL if known > 1 else 0.0
+    if cue + weight + _after(reading, last) < _ENOUGH - 1e-9 or (not known and cue < 0.9):
+        return None, first
+    why = section.replace("_", " ") or "a common name"
+    return Finding(words[first].start, words[last].end, "PERSON", 0.7, why), last
+
+
+def _weight(kind: NameKind) -> float:
+    if kind & NameKind.WORD_TOO:
+        return _WORD_TOO
+    return _GIVEN if kind & NameKind.GIVEN else _FAMILY
+
+
+def _is_word(reading: _Reading, index: int) -> bool:
+    """Return whether a word is one of those that stand around names."""
+    return not _LETTERS.match(reading.text, reading.words[index].start) or reading.says(
+        reading.words[index].folded, *_WORD_SECTIONS
+    )
+
+
+def _belongs(reading: _Reading, index: int) -> bool:
+    """Return whether an unknown word is an Arabic family name: it has an article, as few words."""
+    word = reading.words[index].folded
+    return word.startswith("ال") and word.endswith("ي") and len(word) > 2 * _SHORTEST_STEM - 1
+
+
+def _cue_before(reading: _Reading, first: int) -> tuple[float, str]:
+    gap = reading.gap(first)
+    fits = ["label"] if _LABEL_GAP.match(gap) else []
+    if _CUE_GAP.match(gap):
+        fits += [each for each in _WEIGHTS if each not in {"label", "closing"}]
+    if _LABEL_GAP.match(gap):
+        fits += ["introduction", "relation"]
+    if _CLOSING_GAP.match(gap):
+        fits.append("closing")
+    best, why = 0.0, ""
+    for length in range(1, min(reading.lexicon.longest_cue, first) + 1):
+        phrase = " ".join(word.folded for word in reading.words[first - length : first])
+        for section in fits:
+            if _WEIGHTS[section] > best and reading.says(phrase, section):
+                best, why = _WEIGHTS[section], section
+    if first and reading.says(reading.words[first - 1].folded, "place_before"):
+        return -_ENOUGH, why
+    return best, why
+
+
+def _after(reading: _Reading, last: int) -> float:
+    if last + 1 == len(reading.words) or not _GAP.match(reading.gap(last + 1)):
+        return 0.0
+    following = reading.words[last + 1].folded
+    if reading.says(following, "title_after"):
+        return _TITLE_AFTER
+    return _VERB_AFTER if reading.says(following, "verb_after") else 0.0

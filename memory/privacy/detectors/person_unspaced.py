@@ -1,0 +1,278 @@
+"""
+Names of people in Chinese, Japanese, Korean and Thai text.
+
+Chinese, Japanese and Thai write no space between words and Korean writes particles onto them, so a
+name is found from its surname or given name on, and ends where the language's particles, titles or
+punctuation begin.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from .finding import Finding
+from .person_lexicon import read_sections
+
+_ENOUGH = 0.9
+_HAN = r"\u3005\u3400-\u9fff"
+_KATAKANA = r"\u30a1-\u30fa\u30fc"
+_LABEL_GAP = r"[ \t]*[:\uff1a|=\t][ \t\"\u300c]*"
+_FOREIGN_CHINESE = re.compile(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{{1,6}}){{1,3}}")
+_KOREAN_WORD = re.compile(r"[\uac00-\ud7a3]+")
+_THAI_RUN = re.compile(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
+_LONGEST_THAI = 14
+
+
+@cache
+def _entries(language: str, *sections: str) -> frozenset[str]:
+    by_section = read_sections(language)
+    return frozenset(entry for section in sections for entry in by_section.get(section, ()))
+
+
+@cache
+def _either(language: str, *sections: str) -> str:
+    """Return entries as alternatives of a pattern, longest first."""
+    entries = sorted(_entries(language, *sections), key=lambda entry: (-len(entry), entry))
+    return "|".join(map(re.escape, entries))
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_PATTERNS[name]())
+
+
+_PATTERNS = {
+    "zh surname": lambda: _either("zh", "family"),
+    "zh cue": lambda: (
+        rf"(?:{_either('zh', 'introduction', 'relation')})[:\uff1a \u201c\"]?\Z"
+        rf"|(?:{_either('zh', 'label', 'introduction')}){_LABEL_GAP}\Z"
+        rf"|(?:{_either('zh', 'greeting')})[,\uff0c ]?\Z"
+    ),
+    "zh before": lambda: rf"(?:\A|\n|\s|{_either('zh', 'verb_before')})\Z",
+    "zh title": lambda: rf"(?:{_either('zh', 'title_after')})",
+    "zh after": lambda: rf"\s|\Z|{_either('zh', 'verb_after', 'title_after')}",
+    "ja name": lambda: (
+        rf"(?P<family>{_either('ja', 'family')})(?P<gap>[ \u3000]?)"
+        rf"(?P<given>{_either('ja', 'given')}|)"
+    ),
+    "ja titled": lambda: (
+        rf"(?P<name>[{_HAN}]{{1,5}}(?:[ \u3000][{_HAN}]{{1,4}})?"
+        rf"|[{_KATAKANA}]{{2,10}}(?:[\u30fb\uff1d ][{_KATAKANA}]{{2,10}}){{0,2}}"
+        rf"|[A-Z][a-z]+(?: [A-Z][a-z]+)?|{_either('ja', 'given')})"
+        rf"(?P<title>{_either('ja', 'title_after')})"
+    ),
+    "ja cue": lambda: (
+        rf"(?:{_either('ja', 'introduction', 'relation')})[\u3001:\uff1a \u300c]?\Z"
+        rf"|(?:{_either('ja', 'label')}){_LABEL_GAP}\Z"
+    ),
+    "ja introduced": lambda: (
+        rf"(?:{_either('ja', 'introduction', 'relation')})[\u3001\u300c]?"
+        rf"(?P<name>[{_HAN}]{{2,6}}|[{_KATAKANA}]{{2,10}}(?:\u30fb[{_KATAKANA}]{{2,10}}){{0,2}})"
+        r"(?=\u3067\u3059|\u3068\u7533|\u3068\u8a00|\u3068\u3044|\u3060|\u300d)"
+    ),
+    "ja labelled": lambda: (
+        rf"(?:\A|[\n\s,\u3001\u3010|\u300c(\uff08])(?:{_either('ja', 'label')}){_LABEL_GAP}"
+        rf"(?P<name>[{_HAN}\u3041-\u3096]{{1,5}}[ \u3000]?[{_HAN}\u3041-\u3096]{{0,5}}"
+        rf"|[{_KATAKANA}]{{2,10}}(?:[\u30fb \u3000][{_KATAKANA}]{{2,10}}){{0,2}})"
+        r"(?=[\s,\u3001\u3002|)\uff09/]|\Z|\u69d8|\u3055\u3093)"
+    ),
+    "ja after": lambda: rf"\s|\Z|{_either('ja', 'verb_after', 'title_after')}",
+    "ko word": lambda: (
+        rf"(?P<family>{_either('ko', 'family')})(?P<given>[\uac00-\ud7a3]{{1,2}}?)"
+        rf"(?P<particle>(?:{_either('ko', 'particle')})?)\Z"
+    ),
+    "ko given": lambda: (
+        rf"(?P<given>{_either('ko', 'given')})(?P<particle>(?:{_either('ko', 'particle')})?)\Z"
+    ),
+    "ko title": lambda: rf"[ ](?:{_either('ko', 'title_after')})",
+    "ko cue": lambda: (
+        rf"(?:{_either('ko', 'introduction', 'relation', 'greeting')})"
+        rf"(?:\uc778|\uc758|\uc740|\ub294|\uc774|\uac00|\uacfc|\uc640|\uc5d0\uac8c)?[ ,]{{1,2}}\Z"
+        rf"|(?:{_either('ko', 'label')}){_LABEL_GAP}\Z"
+    ),
+    "th cue": lambda: rf"(?:{_either('th', 'introduction')})[ ]?(?:\u0e04\u0e37\u0e2d[ ])?\Z",
+    "th label": lambda: (
+        rf"(?:\A|[\n,|(\s])(?:{_either('th', 'label')}){_LABEL_GAP}"
+        rf"(?:(?:{_either('th', 'title')})[ ]?)?"
+    ),
+    "th title": lambda: rf"(?:{_either('th', 'title')})[ ]?\Z",
+    "th titled": lambda: (
+        rf"(?:{_either('th', 'introduction')}|(?<![\u0e01-\u0e4e])(?:{_either('th', 'title')}))[ ]?"
+    ),
+    "th given": lambda: _either("th", "given"),
+    "th family": lambda: rf"[ ]+(?:{_either('th', 'family')})",
+    "th after": lambda: rf"{_either('th', 'verb_after')}",
+}
+"""The patterns of each language, made from its file when a text in it first comes."""
+
+
+def _before(text: str, start: int, pattern: str) -> bool:
+    """Return whether what stands before *start* ends as *pattern* says."""
+    window = text[max(0, start - 16) : start]
+    return _pattern(pattern).search(window) is not None
+
+
+def _person(start: int, end: int, why: str) -> Finding:
+    return Finding(start, end, "PERSON", 0.7, why)
+
+
+def find_chinese(text: str) -> Iterator[Finding]:
+    """Find a surname with one or two characters of given names, or with a title."""
+    for match in _FOREIGN_CHINESE.finditer(text):
+        yield _person(*match.span(), "a foreign name")
+    words, given = _entries("zh", "not_name"), _entries("zh", "given")
+    position = 0
+    while match := _pattern("zh surname").search(text, position):
+        start, end = match.span()
+        position = start + 1
+        if any(
+            text.startswith(text[start : start + size], start)
+            and text[start : start + size] in words
+            for size in (2, 3, 4)
+        ):
+            continue
+        if found := _chinese_name(text, start, end, given):
+            yield found
+            position = found.end
+
+
+def _chinese_name(text: str, start: int, end: int, given: frozenset[str]) -> Finding | None:
+    cue = _before(text, start, "zh cue")
+    before = cue or _before(text, start, "zh before")
+    compound = end - start > 1
+    for length in (2, 1, 0):
+        stop = end + length
+        part = text[end:stop]
+        if len(part) < length or not all("\u3400" <= char <= "\u9fff" for char in part):
+            continue
+        title = _pattern("zh title").match(text, stop) is not None
+        if length == 0:
+            return _person(start, end, "a title") if title and before else None
+        after = _pattern("zh after").match(text, stop) is not None
+        likely = sum(char in given for char in part)
+        weight = 0.25 + 0.25 * compound + 0.6 * cue + 0.15 * before + 0.5 * title + 0.15 * after
+        weight += 0.2 * likely if length > 1 else 0.1 * likely
+        if (after or title or cue) and likely >= length - cue and weight >= _ENOUGH - 1e-9:
+            return _person(start, stop, "a surname and what stands beside it")
+    return None
+
+
+def find_japanese(text: str) -> Iterator[Finding]:
+    """Find known family names with a given name or a cue, and what stands before an honorific."""
+    words = _entries("ja", "not_name")
+    for match in _pattern("ja titled").finditer(text):
+        name, start = match["name"], match.start("name")
+        if name not in words and name + match["title"] not in words and not name.isdigit():
+            yield _person(start, match.end("name"), "an honorific")
+    for pattern in ("ja introduced", "ja labelled"):
+        for match in _pattern(pattern).finditer(text):
+            if match["name"] not in words:
+                yield _person(*match.span("name"), "words that announce a name")
+    for match in _pattern("ja name").finditer(text):
+        if found := _japanese_name(text, match):
+            yield found
+
+
+def _japanese_name(text: str, match: re.Match[str]) -> Finding | None:
+    end = match.end("given") if match["given"] else match.end("family")
+    cue = _before(text, match.start(), "ja cue")
+    after = _pattern("ja after").match(text, end) is not None
+    starts = match.start() == 0 or not re.match(rf"[{_HAN}]", text[match.start() - 1])
+    if match["given"] and (after or cue) and (starts or cue):
+        return _person(match.start(), end, "a family and a given name")
+    if cue and after and len(match["family"]) > 1:
+        return _person(match.start(), end, "words that announce a name")
+    return None
+
+
+def find_korean(text: str) -> Iterator[Finding]:
+    """Find a surname with a given name in a word, without the particle behind it."""
+    words = _entries("ko", "not_name")
+    given = _entries("ko", "given")
+    for word in _KOREAN_WORD.finditer(text):
+        start, whole = word.start(), word.group()
+        if start and (text[start - 1].isalnum() or text[start - 1] in "_@/"):
+            continue
+        ordinary = any(whole[:size] in words for size in (2, 3, 4))
+        for pattern in ("ko word", "ko given"):
+            match = _pattern(pattern).match(whole)
+            if match is None:
+                continue
+            end = match.end("given")
+            particle = match["particle"]
+            weight = 0.4 if pattern == "ko word" else 0.0
+            weight += 0.5 if match["given"] in given else 0.1 * len(match["given"])
+            title = particle[:1] in {"씨", "님", "군", "양"} or particle.startswith(_TITLES)
+            title = title or (not particle and bool(_pattern("ko title").match(text, word.end())))
+            cue = _before(text, start, "ko cue")
+            weight += 0.5 * title + 0.5 * cue - 0.6 * (ordinary and match["given"] not in given)
+            if weight >= _ENOUGH - 1e-9 and end > 1:
+                yield _person(start, start + end, "a surname and what stands beside it")
+                break
+
+
+_TITLES = ("선생님", "교수님", "부장님", "과장님", "대리님", "팀장님", "사장님", "대표님", "박사님")
+
+
+def find_thai(text: str) -> Iterator[Finding]:
+    """Find names after a title or a label, and known given names that stand alone."""
+    for match in _pattern("th titled").finditer(text):
+        if end := _thai_name_end(
+            text, match.end(), sure="\u0e0a\u0e37\u0e48\u0e2d" in match.group()
+        ):
+            yield _person(match.end(), end, "a title")
+    for match in _pattern("th label").finditer(text):
+        if end := _thai_name_end(text, match.end(), sure=True):
+            yield _person(match.end(), end, "a label for a person")
+    for match in _pattern("th given").finditer(text):
+        start, end = match.span()
+        starts = start == 0 or not _THAI_RUN.match(text, start - 1)
+        if not starts:
+            continue
+        if family := _pattern("th family").match(text, end):
+            yield _person(start, family.end(), "a given and a family name")
+        elif end - start > 4 and _thai_ends(text, end):  # noqa: PLR2004 - short ones are words
+            yield _person(start, end, "a common name")
+
+
+def _thai_ends(text: str, end: int) -> bool:
+    following = _THAI_RUN.match(text, end)
+    return following is None or _pattern("th after").match(text, end) is not None
+
+
+def _thai_name_end(text: str, start: int, *, sure: bool) -> int:
+    """Return where the name that starts at *start* ends; 0 if there is none."""
+    run = _THAI_RUN.match(text, start)
+    if run is None:
+        return 0
+    given = _longest_given(text, start)
+    if given:
+        end = given
+    else:
+        stop = _pattern("th after").search(text, start + 3, run.end()) if not sure else None
+        end = run.end() if stop is None or sure else stop.start()
+        second = _THAI_RUN.match(text, run.end() + 1)
+        likely = sure or (end == run.end() and second is not None and end - start > 3)  # noqa: PLR2004
+        if end - start > _LONGEST_THAI or not likely or _pattern("th after").match(text, start):
+            return 0
+    return _with_thai_family(text, end, sure=sure)
+
+
+def _longest_given(text: str, start: int) -> int:
+    match = _pattern("th given").match(text, start)
+    return match.end() if match else 0
+
+
+def _with_thai_family(text: str, end: int, *, sure: bool) -> int:
+    if family := _pattern("th family").match(text, end):
+        return family.end()
+    if text[end : end + 1] != " ":
+        return end
+    second = _THAI_RUN.match(text, end + 1)
+    if second is None or second.end() - second.start() > _LONGEST_THAI:
+        return end
+    if _pattern("th after").match(text, end + 1):
+        return end
+    return second.end() if sure or second.end() - second.start() > 3 else end  # noqa: PLR2004

@@ -43,6 +43,10 @@ class PersonCue(NamedTuple):
 TITLES = frozenset(read_words("person_titles"))
 RELATIONS = frozenset(read_words("relations"))
 _ROLES = frozenset(read_words("roles"))
+_GENERAL_LABELS = split_words(
+    "owner author contact holder reporter assignee manager client customer speaker reviewer"
+)
+"""Labels of people, teams and programs: they need a whole name or a common one."""
 _GROUPS = frozenset(read_words("groups_of_people"))
 _LABELS = frozenset(read_words("person_labels"))
 _POSSESSIVES = split_words("my his her their our your the a an")
@@ -130,9 +134,9 @@ def _ends_sentence(gap: str) -> bool:
 
 def _after_colon(words: list[str]) -> PersonCue | None:
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if last in _LABELS or last in _GROUPS or before in _PAIRS.get(last, ()):
+    if (last in _LABELS and last not in _GENERAL_LABELS) or last in _GROUPS or before in _PAIRS.get(last, ()):
         return PersonCue("a label for a person", CueRule.ANY)
-    if last in {"from", "to"} or before in _FULL_PAIRS.get(last, ()):
+    if last in {"from", "to"} or last in _GENERAL_LABELS or before in _FULL_PAIRS.get(last, ()):
         return PersonCue("a label for a person", CueRule.FULL_NAME)
     return None
 

@@ -15,7 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .finding import Finding
-from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon
+from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon, read_sections
 from .person_names import ORGANIZATION_WORDS, PARTICLES, SUFFIXES, is_camel_case, stands_alone
 from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, ORDINARY, read_words
 
@@ -42,7 +42,7 @@ _LONG = 4
 _SENTENCE_END = re.compile(r"[.!?;:\n\u037e]")
 _LABEL_GAP = re.compile(r"[ \t\"'*_]*[:=|\t\uff1a][ \t\"'*_]*(?:\n[ \t]*)?\Z")
 _DIRECT_GAP = re.compile(r"[ \u00a0]{1,2}[\"'\u201c\u201e\u00ab(]?\Z|['\u2019]\Z|[ ]?[:,][ ]?\Z")
-_CLOSING_GAP = re.compile(r"[ ]*[,.!]?[ \t]*\n[ \t>]*\n?[ \t>]*\Z|[ ]*,[ ]\Z|[ ]\Z")
+_CLOSING_GAP = re.compile(r"[ ]*[,.!]?[ \t]*\n[ \t>]*\n?[ \t>]*\Z|[ ]*,[ ]\Z")
 _TITLE_GAP = re.compile(r"\.?[ \u00a0]{0,2}\Z")
 _WORD_GAP = re.compile(r"[ \u00a0]{1,2}\Z")
 _INITIAL_GAP = re.compile(r"\.[ \u00a0]{0,2}\Z|[ \u00a0]{1,2}\Z")
@@ -50,6 +50,7 @@ _NOT_NAME_ENDINGS = (
     *("ness", "ment", "tion", "sion", "ally", "ously", "ively", "able", "ible", "ful", "less"),
     *("ship", "ology", "ware", "ingly", "edly", "ically"),
 )
+_ENGLISH_ENDINGS = ("ing", "ed", "ly", "ings", "ies", "ers", "ors", "ions", "ity", "ism", "ist", "ers")
 
 
 class Word(NamedTuple):
@@ -74,11 +75,12 @@ class _Reading:
         self.text = text
         self.lexicon = lexicon
         self.words = [
-            Word(*match.span(), match.group(), fold(match.group()))
+            Word(*match.span(), word := match.group(), word.lower() if word.isascii() else fold(word))
             for match in CASED_WORD.finditer(text)
         ]
         self.languages = self._plausible_languages()
         self.is_upper = text.isupper()
+        self._kinds: dict[str, NameKind] = {}
 
     def _plausible_languages(self) -> frozenset[str]:
         """Return the languages of which the text has nearly the most telling words."""
@@ -86,21 +88,28 @@ class _Reading:
         for word in {word.folded for word in self.words}:
             for language in self.lexicon.languages.get(word, ()):
                 counts[language] = counts.get(language, 0) + 1
-        most = max(counts.values(), default=0)
+        if not counts:
+            return frozenset({"en"}) if self.text.isascii() else _all_languages(self.lexicon)
+        most = max(counts.values())
         return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
 
     def kind(self, word: Word) -> NameKind:
         """Return what is known of a word: all parts of a compound must be known for it to count."""
-        found = self._kind(word.folded)
-        if not found and "-" in word.folded:
-            kinds = [self._kind(part) for part in word.folded.split("-")]
-            found = kinds[0] if all(kinds) else NameKind(0)
-        return found
+        if word.folded not in self._kinds:
+            found = self._kind(word.folded)
+            if not found and "-" in word.folded:
+                kinds = [self._kind(part) for part in word.folded.split("-")]
+                found = kinds[0] if all(kinds) else NameKind(0)
+            if found & NameKind.ENGLISH_WORD and "en" in self.languages:
+                found |= NameKind.WORD_TOO
+            self._kinds[word.folded] = found
+        return self._kinds[word.folded]
 
     def _kind(self, folded: str) -> NameKind:
         found = self.lexicon.names.get(folded, NameKind(0))
         for language in self.languages:
-            found |= self.lexicon.local_names.get(language, {}).get(folded, NameKind(0))
+            if folded in self.lexicon.local_names.get(language, ()):
+                found |= self.lexicon.local_names[language][folded] | NameKind.WORD_TOO
             if not found:
                 found = self._inflected(folded, language)
         return found
@@ -116,7 +125,10 @@ class _Reading:
 
     def says(self, phrase: str, *sections: str) -> bool:
         """Return whether a plausible language has *phrase* in one of *sections*."""
-        return any(self.lexicon.says(phrase, section, self.languages) for section in sections)
+        by_section = self.lexicon.cues.get(phrase)
+        return by_section is not None and any(
+            not self.languages.isdisjoint(by_section.get(section, ())) for section in sections
+        )
 
     def gap(self, left: Word, right: Word) -> str:
         """Return what stands between two words."""
@@ -129,23 +141,30 @@ class _Reading:
             return True
         if is_camel_case(word.text) or (word.text.isupper() and self._is_acronym(word)):
             return True
-        if self.says(word.folded, "common"):
-            return not (self._kind(word.folded) & NameKind.GIVEN and self._inside(index))
+        if self.says(word.folded, "common") and self._is_written_as(word, "common"):
+            return not (self.kind(word) & NameKind.GIVEN and self.inside(index))
         if self.says(word.folded, "not_name"):
             return True
-        if self._kind(word.folded):
+        if self.kind(word):
             return False
         return (
             word.folded in ORDINARY
             or self.says(word.folded, *_STOPPING)
             or word.folded.endswith(_NOT_NAME_ENDINGS)
+            or ("en" in self.languages and word.folded.endswith(_ENGLISH_ENDINGS))
             or self._has_noun_ending(word)
+        )
+
+    def _is_written_as(self, word: Word, section: str) -> bool:
+        """Return whether a word has the accents of an entry, or none at all."""
+        return word.text.isascii() or any(
+            word.text.lower() in _as_written(language, section) for language in self.languages
         )
 
     def _is_acronym(self, word: Word) -> bool:
         return len(word.text) > 1 and not self.is_upper and not self.lexicon.names.get(word.folded)
 
-    def _inside(self, index: int) -> bool:
+    def inside(self, index: int) -> bool:
         """Return whether a word stands inside a sentence, where only names have a capital."""
         return index > 0 and not _SENTENCE_END.search(
             self.gap(self.words[index - 1], self.words[index])
@@ -158,7 +177,11 @@ class _Reading:
         )
 
 
-_STOPPING = ("title", "greeting", "relation", "label", "closing", "place_before", "place_after")
+_STOPPING = (
+    *("title", "greeting", "relation", "label", "closing", "place_before", "place_after"),
+    *("introduction", "introduction_weak", "verb_before", "verb_after", "title_after"),
+)
+_INNER_WORDS = PARTICLES | frozenset("delle degli dei dal dalla dello los las san lo der".split())
 
 
 @cache
@@ -167,18 +190,25 @@ def _noun_endings(languages: frozenset[str]) -> tuple[str, ...]:
     return tuple(key for key, by in cues.items() if languages & by.get("not_name_ending", set()))
 
 
+def _all_languages(lexicon: Lexicon) -> frozenset[str]:
+    return frozenset(language for found in lexicon.languages.values() for language in found)
+
+
+@cache
+def _as_written(language: str, section: str) -> frozenset[str]:
+    return frozenset(read_sections(language).get(section, ()))
+
+
 def find_by_evidence(text: str, script: str) -> Iterator[Finding]:
     """Find names in a text of a *script* with capitals."""
     reading = _Reading(text, read_lexicon(script))
-    index = 0
-    while index < len(reading.words):
-        last = _run_end(reading, index)
-        if last < index:
-            index += 1
+    done = -1
+    for index in [at for at, word in enumerate(reading.words) if word.text[0].isupper()]:
+        if index <= done:
             continue
-        if found := _judged(reading, index, last):
+        done = max(done, _run_end(reading, index))
+        if index <= done and (found := _judged(reading, index, done)):
             yield found
-        index = last + 1
 
 
 def _run_end(reading: _Reading, first: int) -> int:
@@ -192,7 +222,7 @@ def _run_end(reading: _Reading, first: int) -> int:
         if not (_INITIAL_GAP if is_initial else _WORD_GAP).match(reading.gap(left, right)):
             break
         index += 1
-        if right.folded in PARTICLES and len(right.text) < _LONG and index + 1 < len(reading.words):
+        if right.folded in _INNER_WORDS and index + 1 < len(reading.words):
             continue
         if reading.stops(index):
             break
@@ -202,15 +232,23 @@ def _run_end(reading: _Reading, first: int) -> int:
 
 def _judged(reading: _Reading, first: int, last: int) -> Finding | None:
     """Return the finding of a run of words if there is enough evidence for it."""
+    if not reading.inside(first):
+        first = _first_known(reading, first, last)
     words = reading.words[first : last + 1]
-    if _is_known_otherwise(words) or len(words[0].text) == len(words) == 1:
+    if _is_known_otherwise(words) or _opens_phrase(reading, first) or len(words[0].text) == len(words) == 1:
         return None
-    own = _own_weight(reading, words, inside=reading._inside(first))  # noqa: SLF001 - same module
+    own = _own_weight(reading, words, inside=reading.inside(first))
     cue, why = _cue_before(reading, first)
     weight = own + cue + _after(reading, last) - _against(reading, first, last)
     if weight < _ENOUGH - 1e-9 or (not own and not cue):
         return None
     return Finding(words[0].start, words[-1].end, "PERSON", 0.7, why or "a common name")
+
+
+def _first_known(reading: _Reading, first: int, last: int) -> int:
+    """Return the first word of a run, without one that only starts the sentence: Wow Ada."""
+    is_given = first < last and reading.kind(reading.words[first + 1]) & NameKind.GIVEN
+    return first + 1 if is_given and not reading.kind(reading.words[first]) else first
 
 
 def _is_known_otherwise(words: list[Word]) -> bool:
@@ -221,6 +259,12 @@ def _is_known_otherwise(words: list[Word]) -> bool:
     return " ".join(folded) in known or any(
         " ".join(folded[at : at + 2]) in known for at in range(len(folded) - 1)
     )
+
+
+def _opens_phrase(reading: _Reading, first: int) -> bool:
+    """Return whether a greeting, closing or label of several words starts here."""
+    pair = " ".join(word.folded for word in reading.words[first : first + 2])
+    return reading.says(pair, "closing", "greeting", "label", "introduction")
 
 
 def _own_weight(reading: _Reading, words: list[Word], *, inside: bool) -> float:
@@ -269,12 +313,13 @@ def _cue_before(reading: _Reading, first: int) -> tuple[float, str]:
     gap = reading.text[reading.words[first - 1].end : start]
     fits = _fitting_sections(gap)
     best, why = 0.0, ""
+    multi = (*fits, "closing") if gap == " " else fits
     for length in range(min(reading.lexicon.longest_cue, first), 0, -1):
         part = reading.words[first - length : first]
         if "\n" in reading.text[part[0].start : part[-1].end]:
             continue
         phrase = " ".join(word.folded for word in part)
-        for section in fits:
+        for section in multi if length > 1 else fits:
             weight = _WEIGHTS_BEFORE[section]
             if weight > best and reading.says(phrase, section):
                 best, why = weight, _REASONS[section]
@@ -325,10 +370,11 @@ def _after(reading: _Reading, last: int) -> float:
 def _against(reading: _Reading, first: int, last: int) -> float:
     """Return the weight of what speaks against a name: San, a street, an article, a version."""
     against = 0.0
+    direct = False
+    before = reading.words[first - 1]
     languages = reading.languages | {"en"}
     says = reading.lexicon.says
     if first:
-        before = reading.words[first - 1]
         gap = reading.gap(before, reading.words[first])
         direct = _TITLE_GAP.match(gap) is not None and gap != ""
         if direct and says(before.folded, "place_before", languages):
@@ -339,6 +385,9 @@ def _against(reading: _Reading, first: int, last: int) -> float:
         if direct and before.folded in {"de", "del", "da", "do", "di", "du", "des"} and first > 1:
             place = says(reading.words[first - 2].folded, "place_before", languages)
             against += _AGAINST if place else 0.0
+    if first and first == last and direct and before.folded in _PLACE_PREPOSITIONS:
+        kind = reading.kind(reading.words[first])
+        against += 0.0 if kind & NameKind.GIVEN and not kind & NameKind.WORD_TOO else _ARTICLE
     end = reading.words[last].end
     if last + 1 < len(reading.words):
         after = reading.words[last + 1]
@@ -350,6 +399,9 @@ def _against(reading: _Reading, first: int, last: int) -> float:
     return against
 
 
+_PLACE_PREPOSITIONS = frozenset(
+    "in at near to i till nach aus en desde hacia a em no na uit naar w we do v ve od ở в во на у".split()
+)
 _VERSION = re.compile(r"[ ]v?\d")
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, GIVEN_NAMES, ORDINARY
+from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, GIVEN_NAMES, ORDINARY, read_words
 
 _DATA = files(__package__ or __name__).joinpath("data", "persons")
 SCRIPTS: dict[str, tuple[str, ...]] = {
@@ -61,6 +61,8 @@ class NameKind(IntFlag):
     FAMILY = 2
     WORD_TOO = 4
     """It is also an ordinary word, a place or a product."""
+    ENGLISH_WORD = 8
+    """It is also an English word: in English text, `WORD_TOO`."""
 
 
 class Lexicon(NamedTuple):
@@ -91,7 +93,8 @@ class Lexicon(NamedTuple):
 
     def says(self, phrase: str, section: str, languages: frozenset[str]) -> bool:
         """Return whether *phrase* is in a section of one of *languages*."""
-        return not languages.isdisjoint(self.cues.get(phrase, {}).get(section, ()))
+        by_section = self.cues.get(phrase)
+        return by_section is not None and not languages.isdisjoint(by_section.get(section, ()))
 
 
 def fold(text: str) -> str:
@@ -165,7 +168,9 @@ def read_lexicon(script: str) -> Lexicon:
         _add_names(names, tuple(GIVEN_NAMES), NameKind.GIVEN)
         _add_names(names, tuple(FAMILY_NAMES), NameKind.FAMILY)
         for word in (ORDINARY | AMBIGUOUS_NAMES) & names.keys():
-            names[word] |= NameKind.WORD_TOO
+            names[word] |= NameKind.ENGLISH_WORD
+        for word in read_words("names_that_are_words"):
+            names[word] = names.get(word, NameKind(0)) | NameKind.ENGLISH_WORD
     return Lexicon(
         names,
         local,

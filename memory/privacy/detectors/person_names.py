@@ -32,7 +32,7 @@ _ADJECTIVES = (
     "able",
 )
 _INNER_CAPITALS = ("Mc", "Mac", "De", "Di", "Du", "Fitz", "Le", "La", "Van", "Von")
-_LONGEST_ACRONYM, _LONGEST_INITIAL, _MOST_WORDS, _MOST_LOWER = 4, 3, 5, 3
+_LONGEST_ACRONYM, _MOST_WORDS, _MOST_LOWER = 4, 5, 3
 _GAP = re.compile(r"\.?[ \u00a0]{1,3}|\.(?=[^\W\d_])")
 
 
@@ -82,7 +82,7 @@ def _name_words(text: str, position: int, *, any_case: bool, limit: int) -> Iter
 
 
 def _may_be_abbreviated(word: str) -> bool:
-    return len(word) <= _LONGEST_INITIAL or word.lower() in SUFFIXES
+    return len(word) == 1 or word in {"St", "Mc"}
 
 
 def _continues_name(word: str, count: int, *, any_case: bool) -> bool:
@@ -119,7 +119,7 @@ def stands_alone(text: str, start: int, end: int) -> bool:
     """Return whether a span is a word of prose, not part of ``alice_id`` or ``/home/alice``."""
     before = text[start - 1] if start else " "
     after = text[end] if end < len(text) else " "
-    if before in "_@/\\.$#=-" or after in "_@/\\(=" or before.isalnum() or after.isdigit():
+    if before in "_@/\\.$#=-" or after in "_@/\\(=" or before.isalnum() or after.isalnum():
         return False
     further = text[end + 1 : end + 2]
     return not (after in ".-" and (further.islower() or further.isdigit()))

@@ -34,7 +34,7 @@ _CUE_GAP = re.compile(r"[ \u00a0\"'\u201c\u00ab.]{0,3}\Z|[ ]?[,\u060c][ ]?\Z")
 _LABEL_GAP = re.compile(r"[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
 _CLOSING_GAP = re.compile(r"[ ]*[,\u060c.!]?[ ]*\n{1,2}[ ]*\Z|[ ]*[,\u060c][ ]\Z|[ ]\Z")
 _LETTERS = re.compile(r"[\u0591-\u05f4\u0620-\u06ff\u0900-\u097f]")
-_WORD_SECTIONS = ("verb_after", "relation", "title", "label", "greeting", "closing", "title_after")
+_WORD_SECTIONS = ("common", "verb_after", "introduction", "relation", "title", "label", "greeting", "closing", "title_after")
 
 
 class _Word(NamedTuple):
@@ -95,29 +95,33 @@ def _read(reading: _Reading, first: int) -> tuple[Finding | None, int]:
     """Return the name that starts at a word, if one does, and the index of its last word."""
     words = reading.words
     cue, section = _cue_before(reading, first)
+    if reading.says(words[first].folded, "greeting"):
+        return None, first
     if not reading.kind(first) and (stem := reading.without_clitic(first)):
         words[first] = stem
     if not reading.kind(first) and (section not in _STRONG or _is_word(reading, first)):
         return None, first
-    last, weight, known, unknown = first, 0.0, 0, 0
-    most_unknown = _MOST_UNKNOWN if section in _STRONG else 0
+    last, weight, known, unknown, after_particle = first, 0.0, 0, 0, False
     for index in range(first, min(first + _MOST_WORDS, len(words))):
         if index > first and not _GAP.match(reading.gap(index)):
             break
         kind = reading.kind(index)
         is_particle = reading.says(words[index].folded, "particle")
         if not kind and not is_particle:
-            known_stem = index > first and _belongs(reading, index)
-            unknown += not known_stem
-            if (not known_stem and unknown > most_unknown) or _is_word(reading, index):
+            belongs = known > 0 and _belongs(reading, index)
+            known += belongs
+            unknown += not belongs
+            most = max(0, _MOST_UNKNOWN - known) if section in _STRONG or after_particle else 0
+            if unknown > most or _is_word(reading, index):
                 break
             weight += _UNKNOWN
         elif kind:
             weight += _weight(kind)
             known += 1
         last = index if kind or not is_particle else last
+        after_particle = is_particle
     weight += _SEVERAL if known > 1 else 0.0
-    if cue + weight + _after(reading, last) < _ENOUGH - 1e-9 or (not known and cue < 0.9):
+    if cue + weight + _after(reading, last) < _ENOUGH - 1e-9 or (not known and section not in _STRONG):
         return None, first
     why = section.replace("_", " ") or "a common name"
     return Finding(words[first].start, words[last].end, "PERSON", 0.7, why), last
@@ -137,9 +141,12 @@ def _is_word(reading: _Reading, index: int) -> bool:
 
 
 def _belongs(reading: _Reading, index: int) -> bool:
-    """Return whether an unknown word is an Arabic family name: it has an article, as few words."""
+    """Return whether an unknown word behind a name looks like a family name."""
     word = reading.words[index].folded
-    return word.startswith("ال") and word.endswith("ي") and len(word) > 2 * _SHORTEST_STEM - 1
+    if _is_word(reading, index) or len(word) <= _SHORTEST_STEM:
+        return False
+    with_article = word.startswith("ال") or f"ال{word}" in reading.lexicon.names
+    return with_article or word.endswith(reading.lexicon.endings)
 
 
 def _cue_before(reading: _Reading, first: int) -> tuple[float, str]:

@@ -23,6 +23,7 @@ _FOREIGN_CHINESE = re.compile(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{
 _KOREAN_WORD = re.compile(r"[\uac00-\ud7a3]+")
 _THAI_RUN = re.compile(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
 _LONGEST_THAI = 14
+_TH_BEFORE = "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35"
 
 
 @cache
@@ -49,6 +50,7 @@ _PATTERNS = {
         rf"(?:{_either('zh', 'introduction', 'relation')})[:\uff1a \u201c\"]?\Z"
         rf"|(?:{_either('zh', 'label', 'introduction')}){_LABEL_GAP}\Z"
         rf"|(?:{_either('zh', 'greeting')})[,\uff0c ]?\Z"
+        rf"|(?:{_either('zh', 'closing')})[,\uff0c\uff01! ]*\n\s*\Z"
     ),
     "zh before": lambda: rf"(?:\A|\n|\s|{_either('zh', 'verb_before')})\Z",
     "zh title": lambda: rf"(?:{_either('zh', 'title_after')})",
@@ -80,7 +82,7 @@ _PATTERNS = {
     ),
     "ja after": lambda: rf"\s|\Z|{_either('ja', 'verb_after', 'title_after')}",
     "ko word": lambda: (
-        rf"(?P<family>{_either('ko', 'family')})(?P<given>[\uac00-\ud7a3]{{1,2}}?)"
+        rf"(?P<family>{_either('ko', 'family')})(?P<given>[\uac00-\ud7a3]{{1,2}})"
         rf"(?P<particle>(?:{_either('ko', 'particle')})?)\Z"
     ),
     "ko given": lambda: (
@@ -99,7 +101,8 @@ _PATTERNS = {
     ),
     "th title": lambda: rf"(?:{_either('th', 'title')})[ ]?\Z",
     "th titled": lambda: (
-        rf"(?:{_either('th', 'introduction')}|(?<![\u0e01-\u0e4e])(?:{_either('th', 'title')}))[ ]?"
+        rf"(?:{_either('th', 'introduction')}"
+        rf"|(?:(?<![\u0e01-\u0e4e])|(?<={_TH_BEFORE}))(?:{_either('th', 'title')}))[ ]?"
     ),
     "th given": lambda: _either("th", "given"),
     "th family": lambda: rf"[ ]+(?:{_either('th', 'family')})",
@@ -152,9 +155,11 @@ def _chinese_name(text: str, start: int, end: int, given: frozenset[str]) -> Fin
             return _person(start, end, "a title") if title and before else None
         after = _pattern("zh after").match(text, stop) is not None
         likely = sum(char in given for char in part)
-        weight = 0.25 + 0.25 * compound + 0.6 * cue + 0.15 * before + 0.5 * title + 0.15 * after
-        weight += 0.2 * likely if length > 1 else 0.1 * likely
-        if (after or title or cue) and likely >= length - cue and weight >= _ENOUGH - 1e-9:
+        weight = 0.25 + 0.25 * compound + 0.6 * cue + 0.25 * before + 0.5 * title + 0.25 * after
+        weight += 0.2 * likely
+        ends_inside = likely < length and _pattern("zh after").match(text, stop - 1)
+        known = likely == length or (cue and not ends_inside)
+        if (after or title or cue) and known and weight >= _ENOUGH - 1e-9:
             return _person(start, stop, "a surname and what stands beside it")
     return None
 
@@ -180,7 +185,7 @@ def _japanese_name(text: str, match: re.Match[str]) -> Finding | None:
     cue = _before(text, match.start(), "ja cue")
     after = _pattern("ja after").match(text, end) is not None
     starts = match.start() == 0 or not re.match(rf"[{_HAN}]", text[match.start() - 1])
-    if match["given"] and (after or cue) and (starts or cue):
+    if match["given"] and (after or cue) and (starts or cue or len(match["family"]) > 1):
         return _person(match.start(), end, "a family and a given name")
     if cue and after and len(match["family"]) > 1:
         return _person(match.start(), end, "words that announce a name")
@@ -229,11 +234,11 @@ def find_thai(text: str) -> Iterator[Finding]:
     for match in _pattern("th given").finditer(text):
         start, end = match.span()
         starts = start == 0 or not _THAI_RUN.match(text, start - 1)
-        if not starts:
+        if not starts and not _before(text, start, "th title"):
             continue
         if family := _pattern("th family").match(text, end):
             yield _person(start, family.end(), "a given and a family name")
-        elif end - start > 4 and _thai_ends(text, end):  # noqa: PLR2004 - short ones are words
+        elif not starts or (end - start > 4 and _thai_ends(text, end)):  # noqa: PLR2004 - short ones are words
             yield _person(start, end, "a common name")
 
 

@@ -31,6 +31,7 @@ from .prefilter import TextFeatures
 from .word_lists import (
     ALL_NAMES,
     AMBIGUOUS_NAMES,
+    FAMILY_NAMES,
     GIVEN_NAMES,
     ORDINARY,
     read_words,
@@ -174,10 +175,11 @@ def _in_other_scripts(text: str) -> Iterator[Finding]:
     for letters, find in _SCRIPTS:
         if letters.search(text):
             yield from find(text)
-    if _KANA.search(text):
-        yield from find_japanese(text)
-    elif _HAN.search(text):
-        yield from find_chinese(text)
+    if _HAN.search(text) or _KANA.search(text):
+        japanese = list(find_japanese(text))
+        yield from japanese
+        if not japanese and _KANA.search(text) is None:
+            yield from find_chinese(text)
 
 
 def _has_no_evidence(text: str, features: TextFeatures) -> bool:
@@ -229,7 +231,13 @@ def _capitalised(text: str, features: TextFeatures) -> Iterator[Finding]:
         if endings:
             yield from _by_ending(text, start)
         if _starts_sentence(text, start) and (spoken_to := _SPOKEN_TO.match(text, start)):
-            yield from read_name(text, start, "somebody who is spoken to", limit=spoken_to.end())
+            yield from read_name(
+                text,
+                start,
+                "somebody who is spoken to",
+                limit=spoken_to.end(),
+                reject_adjectives=True,
+            )
 
 
 def _unusual_capitals(text: str, features: TextFeatures) -> Iterator[int]:
@@ -304,8 +312,20 @@ def _in_name_lists(text: str, features: TextFeatures) -> Iterator[Finding]:
         if not stands_alone(text, *match.span()):
             continue
         found = next(read_name(text, match.start(), "a common name", any_case=lower), None)
+        if found and plain in FAMILY_NAMES and plain not in GIVEN_NAMES and _is_place(text, found):
+            continue
         if found and (plain not in AMBIGUOUS_NAMES or _has_family_name(text, found, match)):
             yield found
+
+
+_IN_PLACE = compile_later(r"\b(?:in|at|near|i|en|em|w|til|till|nach|aus) \Z", re.IGNORECASE)
+
+
+def _is_place(text: str, found: Finding) -> bool:
+    """Return whether a family name alone stands behind a preposition of place: *i Lund*."""
+    alone = " " not in text[found.start : found.end]
+    before = text[max(0, found.start - 6) : found.start]
+    return alone and _IN_PLACE.search(before) is not None
 
 
 def _has_family_name(text: str, found: Finding, given: re.Match[str]) -> bool:

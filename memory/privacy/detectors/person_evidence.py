@@ -89,9 +89,12 @@ class _Reading:
             for language in self.lexicon.languages.get(word, ()):
                 counts[language] = counts.get(language, 0) + 1
         if not counts:
-            return frozenset({"en"}) if self.text.isascii() else _all_languages(self.lexicon)
+            every = _all_languages(self.lexicon) - {"en"}
+            return frozenset({"en"}) if self.text.isascii() else every
         most = max(counts.values())
-        return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
+        likely = {each for each, count in counts.items() if count >= 0.6 * most}
+        # Short texts and code have too few words to tell that they are no English.
+        return frozenset(likely | ({"en"} if most == 1 and self.text.isascii() else set()))
 
     def kind(self, word: Word) -> NameKind:
         """Return what is known of a word: all parts of a compound must be known for it to count."""
@@ -100,7 +103,8 @@ class _Reading:
             if not found and "-" in word.folded:
                 kinds = [self._kind(part) for part in word.folded.split("-")]
                 found = kinds[0] if all(kinds) else NameKind(0)
-            if found & NameKind.ENGLISH_WORD and "en" in self.languages:
+            is_word = found & NameKind.ENGLISH_WORD and "en" in self.languages
+            if is_word or (found and self.says(word.folded, "not_name")):
                 found |= NameKind.WORD_TOO
             self._kinds[word.folded] = found
         return self._kinds[word.folded]
@@ -143,10 +147,10 @@ class _Reading:
             return True
         if self.says(word.folded, "common") and self._is_written_as(word, "common"):
             return not (self.kind(word) & NameKind.GIVEN and self.inside(index))
+        if self.kind(word):
+            return bool(self.says(word.folded, "not_name") and not self.inside(index))
         if self.says(word.folded, "not_name"):
             return True
-        if self.kind(word):
-            return False
         return (
             word.folded in ORDINARY
             or self.says(word.folded, *_STOPPING)

@@ -23,6 +23,13 @@ _FOREIGN_CHINESE = re.compile(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{
 _KOREAN_WORD = re.compile(r"[\uac00-\ud7a3]+")
 _THAI_RUN = re.compile(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
 _LONGEST_THAI = 14
+_NO_GIVEN = (
+    "\u99c5\u5bb6\u533a\u753a\u5e02\u770c\u6751\u6e2f\u5e97\u57ce\u5c71\u5ddd\u5cf6\u5bfa\u9662\u6821\u69d8\u6c0f\u541b\u6bbf\u7dda"
+    "\u6a4b\u75c5\u793e\u90e8\u8ab2\u5712\u7814\u96fb\u5668\u81ea\u52d5\u8eca\u88fd\u4f5c\u6240\u91cd\u5de5\u696d\u682a\u4f1a\u5148\u751f\u524d\u5f8c"
+    "\u4e2d\u5185\u5916\u7269\u54c1\u6599\u6e29\u6cc9\u6e56\u6cb3\u9053\u8def\u99c5\u901a\u9928\u5ba4\u968e\u9577\u54e1\u8005\u4eba\u672c\u70ba"
+)
+"""Characters that follow a family name in names of places and companies, and in titles."""
+_UNKNOWN_GIVEN = rf"[^\W{_NO_GIVEN}\u3041-\u30ff\uff10-\uff19a-zA-Z0-9]{{1,2}}(?![{_HAN}])"
 _TH_BEFORE = "\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35"
 
 
@@ -57,7 +64,7 @@ _PATTERNS = {
     "zh after": lambda: rf"\s|\Z|{_either('zh', 'verb_after', 'title_after')}",
     "ja name": lambda: (
         rf"(?P<family>{_either('ja', 'family')})(?P<gap>[ \u3000]?)"
-        rf"(?P<given>{_either('ja', 'given')}|)"
+        rf"(?P<given>{_either('ja', 'given')}|{_UNKNOWN_GIVEN}|)"
     ),
     "ja titled": lambda: (
         rf"(?P<name>[{_HAN}]{{1,5}}(?:[ \u3000][{_HAN}]{{1,4}})?"
@@ -88,7 +95,7 @@ _PATTERNS = {
     "ko given": lambda: (
         rf"(?P<given>{_either('ko', 'given')})(?P<particle>(?:{_either('ko', 'particle')})?)\Z"
     ),
-    "ko title": lambda: rf"[ ](?:{_either('ko', 'title_after')})",
+    "ko title": lambda: rf"[ ](?:{_either('ko', 'title_after', 'closing')})",
     "ko cue": lambda: (
         rf"(?:{_either('ko', 'introduction', 'relation', 'greeting')})"
         rf"(?:\uc778|\uc758|\uc740|\ub294|\uc774|\uac00|\uacfc|\uc640|\uc5d0\uac8c)?[ ,]{{1,2}}\Z"

@@ -309,13 +309,21 @@ def _in_name_lists(text: str, features: TextFeatures) -> Iterator[Finding]:
         word, plain = match.group(), fold_case(match.group())
         if plain not in ALL_NAMES or not (word[0].isupper() or (lower and plain in GIVEN_NAMES)):
             continue
-        if not stands_alone(text, *match.span()):
+        if not stands_alone(text, *match.span()) or _is_acronym(word, text):
             continue
         found = next(read_name(text, match.start(), "a common name", any_case=lower), None)
         if found and plain in FAMILY_NAMES and plain not in GIVEN_NAMES and _is_place(text, found):
             continue
         if found and (plain not in AMBIGUOUS_NAMES or _has_family_name(text, found, match)):
             yield found
+
+
+_LONGEST_ACRONYM = 4
+
+
+def _is_acronym(word: str, text: str) -> bool:
+    """Return whether a short word in capitals stands in a text that is not."""
+    return 1 < len(word) <= _LONGEST_ACRONYM and word.isupper() and not text.isupper()
 
 
 _IN_PLACE = compile_later(r"\b(?:in|at|near|i|en|em|w|til|till|nach|aus) \Z", re.IGNORECASE)

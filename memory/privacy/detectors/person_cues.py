@@ -134,7 +134,11 @@ def _ends_sentence(gap: str) -> bool:
 
 def _after_colon(words: list[str]) -> PersonCue | None:
     last, before = words[-1], words[-2] if len(words) > 1 else ""
-    if (last in _LABELS and last not in _GENERAL_LABELS) or last in _GROUPS or before in _PAIRS.get(last, ()):
+    if (
+        (last in _LABELS and last not in _GENERAL_LABELS)
+        or last in _GROUPS
+        or before in _PAIRS.get(last, ())
+    ):
         return PersonCue("a label for a person", CueRule.ANY)
     if last in {"from", "to"} or last in _GENERAL_LABELS or before in _FULL_PAIRS.get(last, ()):
         return PersonCue("a label for a person", CueRule.FULL_NAME)

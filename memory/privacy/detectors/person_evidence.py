@@ -10,14 +10,14 @@ counts against it. A run never crosses a sentence, and begins and ends with whol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from .finding import Finding
 from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon, read_sections
 from .person_names import ORGANIZATION_WORDS, PARTICLES, SUFFIXES, is_camel_case, stands_alone
-from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, ORDINARY, read_words
+from .word_lists import FAMILY_NAMES, ORDINARY, read_words, split_words
 
 _ENOUGH = 1.0
 _MOST_WORDS = 5
@@ -50,7 +50,20 @@ _NOT_NAME_ENDINGS = (
     *("ness", "ment", "tion", "sion", "ally", "ously", "ively", "able", "ible", "ful", "less"),
     *("ship", "ology", "ware", "ingly", "edly", "ically"),
 )
-_ENGLISH_ENDINGS = ("ing", "ed", "ly", "ings", "ies", "ers", "ors", "ions", "ity", "ism", "ist", "ers")
+_ENGLISH_ENDINGS = (
+    "ing",
+    "ed",
+    "ly",
+    "ings",
+    "ies",
+    "ers",
+    "ors",
+    "ions",
+    "ity",
+    "ism",
+    "ist",
+    "ers",
+)
 
 
 class Word(NamedTuple):
@@ -68,64 +81,68 @@ def _not_persons() -> frozenset[str]:
     return frozenset(read_words("not_persons"))
 
 
-class _Reading:
+class Reading:
     """One text, its words and the languages it may be in."""
 
-    def __init__(self, text: str, lexicon: Lexicon) -> None:
+    def __init__(self, text: str, script: str) -> None:
         self.text = text
-        self.lexicon = lexicon
+        self.lexicon = read_lexicon(script)
         self.words = [
-            Word(*match.span(), word := match.group(), word.lower() if word.isascii() else fold(word))
+            Word(
+                *match.span(), word := match.group(), word.lower() if word.isascii() else fold(word)
+            )
             for match in CASED_WORD.finditer(text)
         ]
         self.languages = self._plausible_languages()
+        # Code and logs have too few words to tell that they are no English.
+        self.may_be_english = "en" in self.languages or (len(self.languages) > 1 and text.isascii())
         self.is_upper = text.isupper()
-        self._kinds: dict[str, NameKind] = {}
+        self._kinds: dict[str, int] = {}
 
     def _plausible_languages(self) -> frozenset[str]:
         """Return the languages of which the text has nearly the most telling words."""
         counts: dict[str, int] = {}
-        for word in {word.folded for word in self.words}:
+        names = self.lexicon.names
+        told = {w.folded for w in self.words if w.text[0].islower() or w.folded not in names}
+        for word in told:
             for language in self.lexicon.languages.get(word, ()):
                 counts[language] = counts.get(language, 0) + 1
         if not counts:
             every = _all_languages(self.lexicon) - {"en"}
             return frozenset({"en"}) if self.text.isascii() else every
         most = max(counts.values())
-        likely = {each for each, count in counts.items() if count >= 0.6 * most}
-        # Short texts and code have too few words to tell that they are no English.
-        return frozenset(likely | ({"en"} if most == 1 and self.text.isascii() else set()))
+        return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
 
-    def kind(self, word: Word) -> NameKind:
+    def kind(self, word: Word) -> int:
         """Return what is known of a word: all parts of a compound must be known for it to count."""
         if word.folded not in self._kinds:
             found = self._kind(word.folded)
             if not found and "-" in word.folded:
                 kinds = [self._kind(part) for part in word.folded.split("-")]
-                found = kinds[0] if all(kinds) else NameKind(0)
-            is_word = found & NameKind.ENGLISH_WORD and "en" in self.languages
-            if is_word or (found and self.says(word.folded, "not_name")):
+                found = kinds[0] if all(kinds) else 0
+            is_word = found & NameKind.ENGLISH_WORD and self.may_be_english
+            if is_word or (found and self.says(word.folded, "not_name", "word_and_name")):
                 found |= NameKind.WORD_TOO
             self._kinds[word.folded] = found
         return self._kinds[word.folded]
 
-    def _kind(self, folded: str) -> NameKind:
-        found = self.lexicon.names.get(folded, NameKind(0))
+    def _kind(self, folded: str) -> int:
+        found = self.lexicon.names.get(folded, 0)
         for language in self.languages:
             if folded in self.lexicon.local_names.get(language, ()):
                 found |= self.lexicon.local_names[language][folded] | NameKind.WORD_TOO
-            if not found:
+            if not found and "en" not in self.languages:
                 found = self._inflected(folded, language)
         return found
 
-    def _inflected(self, folded: str, language: str) -> NameKind:
+    def _inflected(self, folded: str, language: str) -> int:
         for ending, stands_for in self.lexicon.inflections.get(language, ()):
             stem = folded[: len(folded) - len(ending)]
             if len(stem) > _SHORT and folded.endswith(ending):
-                found = self.lexicon.names.get(stem + stands_for, NameKind(0))
+                found = self.lexicon.names.get(stem + stands_for, 0)
                 if found and not found & NameKind.WORD_TOO:
                     return found
-        return NameKind(0)
+        return 0
 
     def says(self, phrase: str, *sections: str) -> bool:
         """Return whether a plausible language has *phrase* in one of *sections*."""
@@ -145,25 +162,33 @@ class _Reading:
             return True
         if is_camel_case(word.text) or (word.text.isupper() and self._is_acronym(word)):
             return True
-        if self.says(word.folded, "common") and self._is_written_as(word, "common"):
-            return not (self.kind(word) & NameKind.GIVEN and self.inside(index))
-        if self.kind(word):
-            return bool(self.says(word.folded, "not_name") and not self.inside(index))
-        if self.says(word.folded, "not_name"):
-            return True
+        kind = self.kind(word)
+        if self._says_word(word, "common"):
+            return not (kind & NameKind.GIVEN and self.inside(index))
+        if not kind:
+            return self._is_ordinary(word)
+        inside = self.inside(index)
+        if self._says_word(word, "not_name"):
+            return not (inside and kind & NameKind.GIVEN)
+        return not inside and self._says_word(word, *_STOPPING)
+
+    def _is_ordinary(self, word: Word) -> bool:
+        """Return whether a word that is no known name is a word of the language."""
         return (
             word.folded in ORDINARY
-            or self.says(word.folded, *_STOPPING)
+            or self._says_word(word, "not_name", *_STOPPING)
             or word.folded.endswith(_NOT_NAME_ENDINGS)
             or ("en" in self.languages and word.folded.endswith(_ENGLISH_ENDINGS))
             or self._has_noun_ending(word)
         )
 
-    def _is_written_as(self, word: Word, section: str) -> bool:
-        """Return whether a word has the accents of an entry, or none at all."""
-        return word.text.isascii() or any(
-            word.text.lower() in _as_written(language, section) for language in self.languages
-        )
+    def _says_word(self, word: Word, *sections: str) -> bool:
+        """Return whether a word is in one of *sections*: in Vietnamese, with the same accents."""
+        if not self.says(word.folded, *sections):
+            return False
+        if "vi" not in self.languages or word.text.isascii():
+            return True
+        return any(word.text.lower() in _as_written(each, sections) for each in self.languages)
 
     def _is_acronym(self, word: Word) -> bool:
         return len(word.text) > 1 and not self.is_upper and not self.lexicon.names.get(word.folded)
@@ -185,7 +210,7 @@ _STOPPING = (
     *("title", "greeting", "relation", "label", "closing", "place_before", "place_after"),
     *("introduction", "introduction_weak", "verb_before", "verb_after", "title_after"),
 )
-_INNER_WORDS = PARTICLES | frozenset("delle degli dei dal dalla dello los las san lo der".split())
+_INNER_WORDS = PARTICLES | split_words("delle degli dei dal dalla dello los las san lo der")
 
 
 @cache
@@ -199,13 +224,13 @@ def _all_languages(lexicon: Lexicon) -> frozenset[str]:
 
 
 @cache
-def _as_written(language: str, section: str) -> frozenset[str]:
-    return frozenset(read_sections(language).get(section, ()))
+def _as_written(language: str, sections: tuple[str, ...]) -> frozenset[str]:
+    by_section = read_sections(language)
+    return frozenset(entry for section in sections for entry in by_section.get(section, ()))
 
 
-def find_by_evidence(text: str, script: str) -> Iterator[Finding]:
-    """Find names in a text of a *script* with capitals."""
-    reading = _Reading(text, read_lexicon(script))
+def find_by_evidence(reading: Reading) -> Iterator[Finding]:
+    """Find names in a text whose script has capitals."""
     done = -1
     for index in [at for at, word in enumerate(reading.words) if word.text[0].isupper()]:
         if index <= done:
@@ -215,7 +240,7 @@ def find_by_evidence(text: str, script: str) -> Iterator[Finding]:
             yield found
 
 
-def _run_end(reading: _Reading, first: int) -> int:
+def _run_end(reading: Reading, first: int) -> int:
     """Return the index of the last word of the run that starts at *first*; less if none does."""
     if reading.stops(first):
         return first - 1
@@ -234,12 +259,16 @@ def _run_end(reading: _Reading, first: int) -> int:
     return last
 
 
-def _judged(reading: _Reading, first: int, last: int) -> Finding | None:
+def _judged(reading: Reading, first: int, last: int) -> Finding | None:
     """Return the finding of a run of words if there is enough evidence for it."""
     if not reading.inside(first):
         first = _first_known(reading, first, last)
     words = reading.words[first : last + 1]
-    if _is_known_otherwise(words) or _opens_phrase(reading, first) or len(words[0].text) == len(words) == 1:
+    if (
+        _is_known_otherwise(words)
+        or _opens_phrase(reading, first)
+        or len(words[0].text) == len(words) == 1
+    ):
         return None
     own = _own_weight(reading, words, inside=reading.inside(first))
     cue, why = _cue_before(reading, first)
@@ -249,7 +278,7 @@ def _judged(reading: _Reading, first: int, last: int) -> Finding | None:
     return Finding(words[0].start, words[-1].end, "PERSON", 0.7, why or "a common name")
 
 
-def _first_known(reading: _Reading, first: int, last: int) -> int:
+def _first_known(reading: Reading, first: int, last: int) -> int:
     """Return the first word of a run, without one that only starts the sentence: Wow Ada."""
     is_given = first < last and reading.kind(reading.words[first + 1]) & NameKind.GIVEN
     return first + 1 if is_given and not reading.kind(reading.words[first]) else first
@@ -265,13 +294,13 @@ def _is_known_otherwise(words: list[Word]) -> bool:
     )
 
 
-def _opens_phrase(reading: _Reading, first: int) -> bool:
+def _opens_phrase(reading: Reading, first: int) -> bool:
     """Return whether a greeting, closing or label of several words starts here."""
     pair = " ".join(word.folded for word in reading.words[first : first + 2])
-    return reading.says(pair, "closing", "greeting", "label", "introduction")
+    return " " in pair and reading.says(pair, "closing", "greeting", "label", "introduction")
 
 
-def _own_weight(reading: _Reading, words: list[Word], *, inside: bool) -> float:
+def _own_weight(reading: Reading, words: list[Word], *, inside: bool) -> float:
     """Return how much the words of a run look like a name."""
     weight, known, given = 0.0, 0, False
     unknown = 0.0
@@ -309,7 +338,7 @@ def _ending(lexicon: Lexicon, word: Word) -> float:
     return 0.0
 
 
-def _cue_before(reading: _Reading, first: int) -> tuple[float, str]:
+def _cue_before(reading: Reading, first: int) -> tuple[float, str]:
     """Return the weight of the strongest cue that ends before a word, and its name."""
     if first == 0:
         return 0.0, ""
@@ -355,7 +384,7 @@ def _fitting_sections(gap: str) -> tuple[str, ...]:
     return tuple(fits)
 
 
-def _after(reading: _Reading, last: int) -> float:
+def _after(reading: Reading, last: int) -> float:
     """Return the weight of what follows a run."""
     word = reading.words[last]
     if last + 1 == len(reading.words):
@@ -371,7 +400,7 @@ def _after(reading: _Reading, last: int) -> float:
     return _VERB_AFTER if reading.says(following.folded, "verb_after") else 0.0
 
 
-def _against(reading: _Reading, first: int, last: int) -> float:
+def _against(reading: Reading, first: int, last: int) -> float:
     """Return the weight of what speaks against a name: San, a street, an article, a version."""
     against = 0.0
     direct = False
@@ -403,18 +432,54 @@ def _against(reading: _Reading, first: int, last: int) -> float:
     return against
 
 
-_PLACE_PREPOSITIONS = frozenset(
-    "in at near to i till nach aus en desde hacia a em no na uit naar w we do v ve od ở в во на у".split()
-)
+_PLACE_PREPOSITIONS = split_words("""
+    in at near to i till nach aus en desde hacia a em no na uit naar w we do v ve od в во на
+""")
 _VERSION = re.compile(r"[ ]v?\d")
 
 
-def contradicted(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield *found* without what is a known work, product, team or place."""
-    known = _not_persons()
+_SURE = frozenset({"a title", "a label for a person", "words that announce a name", "a greeting"})
+
+
+def contradicted(reading: Reading, found: list[Finding]) -> Iterator[Finding]:
+    """Yield *found* without what is a known work, product, team or place, or a word here."""
+    starts = {word.start: index for index, word in enumerate(reading.words)}
     for each in found:
-        words = [fold(word) for word in CASED_WORD.findall(text[each.start : each.end])]
-        alone = len(words) == 1 and words[0] in known and words[0] not in AMBIGUOUS_NAMES
-        if alone or (len(words) > 1 and " ".join(words) in known):
+        first = starts.get(each.start)
+        if first is None:
+            yield each
             continue
-        yield each
+        last = first
+        while last + 1 < len(reading.words) and reading.words[last + 1].end <= each.end:
+            last += 1
+        words = reading.words[first : last + 1]
+        if _is_known_otherwise(words) or (words[0].folded in _not_persons() and first == last):
+            continue
+        if _opens_phrase(reading, first):
+            continue
+        if each.why in _SURE or not _is_place_or_word(reading, first, last):
+            yield each
+
+
+def _run_start(reading: Reading, first: int) -> int:
+    """Return the first word of the capitalised words that end with a word."""
+    earliest = max(0, first - _MOST_WORDS)
+    while first > earliest and not reading.stops(first - 1):
+        if not _WORD_GAP.match(reading.gap(reading.words[first - 1], reading.words[first])):
+            break
+        first -= 1
+    return first
+
+
+def _is_place_or_word(reading: Reading, first: int, last: int) -> bool:
+    """Return whether words that look like a name are a place, or a word of the language."""
+    if _against(reading, _run_start(reading, first), last) >= _AGAINST:
+        return True
+    head, tail = reading.words[first], reading.words[last]
+    if first == last:
+        return reading.says(head.folded, "not_name", "word_and_name") and (
+            _cue_before(reading, first)[0] < _WEIGHTS_BEFORE["relation"]
+        )
+    sure = reading.kind(head) & NameKind.GIVEN and not reading.kind(head) & NameKind.WORD_TOO
+    languages = reading.languages | {"en"}
+    return not sure and reading.lexicon.says(tail.folded, "place_after", languages)

@@ -6,21 +6,45 @@ One file a language, ``data/persons/<language>.txt``: sections in brackets, entr
 script first needs them.
 """
 
+# ruff: noqa: RUF001 - letters of other scripts are meant
+
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator
-from enum import IntFlag
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from .word_lists import AMBIGUOUS_NAMES, FAMILY_NAMES, GIVEN_NAMES, ORDINARY, read_words
+from .word_lists import (
+    AMBIGUOUS_NAMES,
+    FAMILY_NAMES,
+    GIVEN_NAMES,
+    ORDINARY,
+    read_words,
+    split_words,
+)
 
 _DATA = files(__package__ or __name__).joinpath("data", "persons")
 SCRIPTS: dict[str, tuple[str, ...]] = {
-    "latin": tuple("en de fr es it pt nl pl cs sv da fi tr vi world".split()),
+    "latin": (
+        "en",
+        "de",
+        "fr",
+        "es",
+        "it",
+        "pt",
+        "nl",
+        "pl",
+        "cs",
+        "sv",
+        "da",
+        "fi",
+        "tr",
+        "vi",
+        "world",
+    ),
     "cyrillic": ("ru", "uk", "bg"),
     "greek": ("el",),
     "arabic": ("ar", "fa"),
@@ -47,22 +71,28 @@ UNCASED_WORD = re.compile(
 
 _LETTERS = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
-    | {"أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "ۀ": "ه"}
+    | {"أ": "ا", "إ": "ا", "آ": "ا", "ی": "ي", "ک": "ك", "ة": "ه", "ۀ": "ه"}
     | {"׳": "'", "״": '"', "\u2019": "'", "\u02bc": "'"}
     | {chr(code): None for code in (*range(0x064B, 0x0653), *range(0x0591, 0x05C8), 0x200C, 0x200D)}
 )
 _KEEPS_MARKS = re.compile(r"[\u0900-\u0eff\u3040-\ud7ff]")
 
 
-class NameKind(IntFlag):
-    """What a word is known to be."""
+class NameKind:
+    """
+    What a word is known to be: bits of a number, since an `enum.Flag` takes ten times as long.
+
+    Attributes:
+        GIVEN: A given name.
+        FAMILY: A family name.
+        WORD_TOO: It is also an ordinary word, a place or a product.
+        ENGLISH_WORD: It is also an English word: in English text, `WORD_TOO`.
+    """
 
     GIVEN = 1
     FAMILY = 2
     WORD_TOO = 4
-    """It is also an ordinary word, a place or a product."""
     ENGLISH_WORD = 8
-    """It is also an English word: in English text, `WORD_TOO`."""
 
 
 class Lexicon(NamedTuple):
@@ -79,8 +109,8 @@ class Lexicon(NamedTuple):
         longest_cue: Words of the longest cue.
     """
 
-    names: dict[str, NameKind]
-    local_names: dict[str, dict[str, NameKind]]
+    names: dict[str, int]
+    local_names: dict[str, dict[str, int]]
     cues: dict[str, dict[str, frozenset[str]]]
     languages: dict[str, frozenset[str]]
     endings: tuple[str, ...]
@@ -119,11 +149,19 @@ _NAME_SECTIONS = {
     "family": NameKind.FAMILY,
     "word_and_name": NameKind.GIVEN | NameKind.WORD_TOO,
 }
-_CUE_SECTIONS = frozenset(
-    "introduction introduction_weak label title title_after greeting closing relation verb_before"
-    " verb_after not_name not_name_ending place_before place_after particle clitic common".split()
-)
-_TELLING_SECTIONS = _CUE_SECTIONS - {"not_name_ending", "particle", "clitic", "place_before"}
+_UNCASED = frozenset({"arabic", "hebrew", "devanagari"})
+_CUE_SECTIONS = split_words("""
+    introduction introduction_weak label title title_after greeting closing relation verb_before
+    verb_after not_name word_and_name not_name_ending place_before place_after particle clitic
+    common
+""")
+_TELLING_SECTIONS = _CUE_SECTIONS - {
+    "not_name_ending",
+    "word_and_name",
+    "particle",
+    "clitic",
+    "place_before",
+}
 
 
 @cache
@@ -139,53 +177,74 @@ def read_sections(language: str) -> dict[str, tuple[str, ...]]:
     return {section: tuple(dict.fromkeys(found)) for section, found in sections.items()}
 
 
+class _Reader:
+    """Collects the sections of the languages of one script."""
+
+    def __init__(self, script: str) -> None:
+        self.script = script
+        self.names: dict[str, int] = {}
+        self.local: dict[str, dict[str, int]] = {}
+        self.cues: dict[str, dict[str, set[str]]] = {}
+        self.telling: dict[str, set[str]] = {}
+        self.endings: set[str] = set()
+        self.inflections: dict[str, tuple[tuple[str, str], ...]] = {}
+
+    def read(self, language: str) -> None:
+        for section, entries in read_sections(language).items():
+            if section == "name_ending":
+                self.endings.update(map(fold, entries))
+            elif section == "inflection":
+                self.inflections[language] = tuple(_inflections(entries))
+            elif section.startswith("local_"):
+                kind = _NAME_SECTIONS[section.removeprefix("local_")]
+                _add_names(self.local.setdefault(language, {}), entries, kind)
+            else:
+                self._read_words(language, section, entries)
+
+    def _read_words(self, language: str, section: str, entries: tuple[str, ...]) -> None:
+        # Where capitals tell names, a name that is a word too is listed as a name as well.
+        if section in _NAME_SECTIONS and (section != "word_and_name" or self.script in _UNCASED):
+            _add_names(self.names, entries, _NAME_SECTIONS[section])
+        if section not in _CUE_SECTIONS:
+            return
+        for key in map(phrase_key, entries):
+            self.cues.setdefault(key, {}).setdefault(section, set()).add(language)
+            if section in _TELLING_SECTIONS and " " not in key:
+                self.telling.setdefault(key, set()).add(language)
+
+
 @cache
 def read_lexicon(script: str) -> Lexicon:
     """Return what the languages of *script* say about people."""
-    names: dict[str, NameKind] = {}
-    local: dict[str, dict[str, NameKind]] = {}
-    cues: dict[str, dict[str, set[str]]] = {}
-    telling: dict[str, set[str]] = {}
-    endings: set[str] = set()
-    inflections: dict[str, tuple[tuple[str, str], ...]] = {}
+    reader = _Reader(script)
     for language in SCRIPTS[script]:
-        for section, entries in read_sections(language).items():
-            if section in _NAME_SECTIONS:
-                _add_names(names, entries, _NAME_SECTIONS[section])
-            elif section.startswith("local_"):
-                kind = _NAME_SECTIONS[section.removeprefix("local_")]
-                _add_names(local.setdefault(language, {}), entries, kind)
-            elif section == "name_ending":
-                endings.update(map(fold, entries))
-            elif section == "inflection":
-                inflections[language] = tuple(_inflections(entries))
-            for entry in entries if section in _CUE_SECTIONS else ():
-                key = phrase_key(entry)
-                cues.setdefault(key, {}).setdefault(section, set()).add(language)
-                if section in _TELLING_SECTIONS and " " not in key:
-                    telling.setdefault(key, set()).add(language)
+        reader.read(language)
     if script == "latin":
-        _add_names(names, tuple(GIVEN_NAMES), NameKind.GIVEN)
-        _add_names(names, tuple(FAMILY_NAMES), NameKind.FAMILY)
-        for word in (ORDINARY | AMBIGUOUS_NAMES) & names.keys():
-            names[word] |= NameKind.ENGLISH_WORD
-        for word in read_words("names_that_are_words"):
-            names[word] = names.get(word, NameKind(0)) | NameKind.ENGLISH_WORD
+        _add_english(reader.names)
     return Lexicon(
-        names,
-        local,
-        {key: {s: frozenset(found) for s, found in by.items()} for key, by in cues.items()},
-        {word: frozenset(found) for word, found in telling.items()},
-        tuple(sorted(endings, key=lambda ending: -len(ending))),
-        inflections,
-        max((key.count(" ") + 1 for key in cues), default=1),
+        reader.names,
+        reader.local,
+        {key: {s: frozenset(found) for s, found in by.items()} for key, by in reader.cues.items()},
+        {word: frozenset(found) for word, found in reader.telling.items()},
+        tuple(sorted(reader.endings, key=lambda ending: -len(ending))),
+        reader.inflections,
+        max((key.count(" ") + 1 for key in reader.cues), default=1),
     )
 
 
-def _add_names(names: dict[str, NameKind], entries: tuple[str, ...], kind: NameKind) -> None:
+def _add_english(names: dict[str, int]) -> None:
+    """Add the names of the older lists, and say which ones are English words too."""
+    _add_names(names, tuple(GIVEN_NAMES), NameKind.GIVEN)
+    _add_names(names, tuple(FAMILY_NAMES), NameKind.FAMILY)
+    words = (ORDINARY | AMBIGUOUS_NAMES) & names.keys()
+    for word in words.union(read_words("names_that_are_words")):
+        names[word] = names.get(word, 0) | NameKind.ENGLISH_WORD
+
+
+def _add_names(names: dict[str, int], entries: tuple[str, ...], kind: int) -> None:
     for entry in entries:
         key = fold(entry)
-        names[key] = names.get(key, NameKind(0)) | kind
+        names[key] = names.get(key, 0) | kind
 
 
 def _inflections(entries: tuple[str, ...]) -> Iterator[tuple[str, str]]:

@@ -34,7 +34,17 @@ _CUE_GAP = re.compile(r"[ \u00a0\"'\u201c\u00ab.]{0,3}\Z|[ ]?[,\u060c][ ]?\Z")
 _LABEL_GAP = re.compile(r"[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
 _CLOSING_GAP = re.compile(r"[ ]*[,\u060c.!]?[ ]*\n{1,2}[ ]*\Z|[ ]*[,\u060c][ ]\Z|[ ]\Z")
 _LETTERS = re.compile(r"[\u0591-\u05f4\u0620-\u06ff\u0900-\u097f]")
-_WORD_SECTIONS = ("common", "verb_after", "introduction", "relation", "title", "label", "greeting", "closing", "title_after")
+_WORD_SECTIONS = (
+    "common",
+    "verb_after",
+    "introduction",
+    "relation",
+    "title",
+    "label",
+    "greeting",
+    "closing",
+    "title_after",
+)
 
 
 class _Word(NamedTuple):
@@ -59,10 +69,10 @@ class _Reading:
         """Return what stands before a word."""
         return self.text[self.words[index - 1].end : self.words[index].start] if index else ""
 
-    def kind(self, index: int) -> NameKind:
+    def kind(self, index: int) -> int:
         word = self.words[index].folded
         two = f"{word} {self.words[index + 1].folded}" if index + 1 < len(self.words) else ""
-        return self.lexicon.names.get(word, self.lexicon.names.get(two, NameKind(0)))
+        return self.lexicon.names.get(word, self.lexicon.names.get(two, 0))
 
     def without_clitic(self, index: int) -> _Word | None:
         """Return a name behind a conjunction or preposition that is written as part of it."""
@@ -70,7 +80,7 @@ class _Reading:
         for length in (2, 1):
             stem = word.folded[length:]
             fits = self.says(word.folded[:length], "clitic") and len(stem) >= _SHORTEST_STEM
-            kind = self.lexicon.names.get(stem, NameKind(0))
+            kind = self.lexicon.names.get(stem, 0)
             if fits and kind and not kind & NameKind.WORD_TOO:
                 return _Word(word.start + length, word.end, stem)
         return None
@@ -121,13 +131,15 @@ def _read(reading: _Reading, first: int) -> tuple[Finding | None, int]:
         last = index if kind or not is_particle else last
         after_particle = is_particle
     weight += _SEVERAL if known > 1 else 0.0
-    if cue + weight + _after(reading, last) < _ENOUGH - 1e-9 or (not known and section not in _STRONG):
+    if cue + weight + _after(reading, last) < _ENOUGH - 1e-9 or (
+        not known and section not in _STRONG
+    ):
         return None, first
     why = section.replace("_", " ") or "a common name"
     return Finding(words[first].start, words[last].end, "PERSON", 0.7, why), last
 
 
-def _weight(kind: NameKind) -> float:
+def _weight(kind: int) -> float:
     if kind & NameKind.WORD_TOO:
         return _WORD_TOO
     return _GIVEN if kind & NameKind.GIVEN else _FAMILY

@@ -14,6 +14,7 @@ from functools import cache
 
 from .finding import Finding
 from .person_lexicon import read_sections
+from .word_lists import split_words
 
 _ENOUGH = 0.9
 _HAN = r"\u3005\u3400-\u9fff"
@@ -22,7 +23,7 @@ _LABEL_GAP = r"[ \t]*[:\uff1a|=\t][ \t\"\u300c]*"
 _FOREIGN_CHINESE = re.compile(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{{1,6}}){{1,3}}")
 _KOREAN_WORD = re.compile(r"[\uac00-\ud7a3]+")
 _THAI_RUN = re.compile(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
-_LONGEST_THAI = 14
+_LONGEST_THAI, _SHORT_THAI = 14, 4
 _NO_GIVEN = (
     "\u99c5\u5bb6\u533a\u753a\u5e02\u770c\u6751\u6e2f\u5e97\u57ce\u5c71\u5ddd\u5cf6\u5bfa\u9662\u6821\u69d8\u6c0f\u541b\u6bbf\u7dda"
     "\u6a4b\u75c5\u793e\u90e8\u8ab2\u5712\u7814\u96fb\u5668\u81ea\u52d5\u8eca\u88fd\u4f5c\u6240\u91cd\u5de5\u696d\u682a\u4f1a\u5148\u751f\u524d\u5f8c"
@@ -176,15 +177,25 @@ def find_japanese(text: str) -> Iterator[Finding]:
     words = _entries("ja", "not_name")
     for match in _pattern("ja titled").finditer(text):
         name, start = match["name"], match.start("name")
-        if name not in words and name + match["title"] not in words and not name.isdigit():
+        polite = text[start - 1 : start] in {"\u304a", "\u3054"}
+        if name not in words and name + match["title"] not in words and not polite:
             yield _person(start, match.end("name"), "an honorific")
     for pattern in ("ja introduced", "ja labelled"):
         for match in _pattern(pattern).finditer(text):
-            if match["name"] not in words:
+            weak = match.group().startswith(_PRONOUNS) and "\u30fb" not in match["name"]
+            weak = weak and _pattern("ja name").match(match["name"]) is None
+            if match["name"] not in words and not weak:
                 yield _person(*match.span("name"), "words that announce a name")
     for match in _pattern("ja name").finditer(text):
         if found := _japanese_name(text, match):
             yield found
+
+
+_PRONOUNS = (
+    *("\u79c1\u306f", "\u308f\u305f\u3057\u306f", "\u50d5\u306f", "\u307c\u304f\u306f"),
+    *("\u4ffa\u306f", "\u3053\u3061\u3089\u306f"),
+)
+"""I am and this is: they announce a name or anything else."""
 
 
 def _japanese_name(text: str, match: re.Match[str]) -> Finding | None:
@@ -192,6 +203,9 @@ def _japanese_name(text: str, match: re.Match[str]) -> Finding | None:
     cue = _before(text, match.start(), "ja cue")
     after = _pattern("ja after").match(text, end) is not None
     starts = match.start() == 0 or not re.match(rf"[{_HAN}]", text[match.start() - 1])
+    known = match["given"] in _entries("ja", "given")
+    if match["given"] and not known and len(match["family"]) == 1:
+        return None
     if match["given"] and (after or cue) and (starts or cue or len(match["family"]) > 1):
         return _person(match.start(), end, "a family and a given name")
     if cue and after and len(match["family"]) > 1:
@@ -245,7 +259,11 @@ def find_thai(text: str) -> Iterator[Finding]:
             continue
         if family := _pattern("th family").match(text, end):
             yield _person(start, family.end(), "a given and a family name")
-        elif not starts or (end - start > 4 and _thai_ends(text, end)):  # noqa: PLR2004 - short ones are words
+        elif not starts or (
+            match.group() not in _entries("th", "not_name")
+            and end - start > _SHORT_THAI
+            and _thai_ends(text, end)
+        ):
             yield _person(start, end, "a common name")
 
 
@@ -260,16 +278,16 @@ def _thai_name_end(text: str, start: int, *, sure: bool) -> int:
     if run is None:
         return 0
     given = _longest_given(text, start)
-    if given:
-        end = given
-    else:
-        stop = _pattern("th after").search(text, start + 3, run.end()) if not sure else None
-        end = run.end() if stop is None or sure else stop.start()
-        second = _THAI_RUN.match(text, run.end() + 1)
-        likely = sure or (end == run.end() and second is not None and end - start > 3)  # noqa: PLR2004
-        if end - start > _LONGEST_THAI or not likely or _pattern("th after").match(text, start):
-            return 0
+    end = given or run.end()
+    if not given and (not sure or end - start > _LONGEST_THAI):
+        return 0
+    if not given and _pattern("th after").match(text, start):
+        return 0
     return _with_thai_family(text, end, sure=sure)
+
+
+_SURE_THAI_TITLES = split_words("นางสาว น.ส. ด.ช. ด.ญ. ดร. นพ. พญ.")
+"""Titles that are no words: Miss, Dr."""
 
 
 def _longest_given(text: str, start: int) -> int:

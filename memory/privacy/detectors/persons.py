@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
-from .person_evidence import contradicted, find_by_evidence
+from .person_evidence import Reading, contradicted, find_by_evidence
 from .person_names import (
     FUNCTION_WORDS,
     ORGANIZATION_WORDS,
@@ -143,9 +143,10 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         *_in_name_lists(text, features),
         *_speakers(text),
         *_on_own_lines(text, features),
-        *find_by_evidence(text, "latin"),
     ]
-    found = list(contradicted(text, found))
+    if found or next(_unusual_capitals(text, features), None) is not None:
+        reading = Reading(text, "latin")
+        found = list(contradicted(reading, [*found, *find_by_evidence(reading)]))
     if not text.isascii():
         found += _in_other_scripts(text)
     if found:
@@ -156,8 +157,8 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
 
 _OTHER_LETTERS = compile_later(r"[\u0370-\u1cff\u3040-\ud7ff]")
 _SCRIPTS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Finding]]], ...] = (
-    (compile_later(r"[\u0370-\u03ff]"), lambda text: find_by_evidence(text, "greek")),
-    (compile_later(r"[\u0400-\u052f]"), lambda text: find_by_evidence(text, "cyrillic")),
+    (compile_later(r"[\u0370-\u03ff]"), lambda text: find_by_evidence(Reading(text, "greek"))),
+    (compile_later(r"[\u0400-\u052f]"), lambda text: find_by_evidence(Reading(text, "cyrillic"))),
     (compile_later(r"[\u0590-\u05ff]"), lambda text: find_uncased(text, "hebrew")),
     (compile_later(r"[\u0600-\u06ff]"), lambda text: find_uncased(text, "arabic")),
     (compile_later(r"[\u0900-\u097f]"), lambda text: find_uncased(text, "devanagari")),
@@ -226,7 +227,8 @@ def _capitalised(text: str, features: TextFeatures) -> Iterator[Finding]:
     for start in capitalised:
         yield from _with_cue(text, start)
         for pattern, why in shapes:
-            if shape := pattern.match(text, start):
+            shape = pattern.match(text, start)
+            if shape and _in_capitals(shape["name"]):
                 yield from read_name(text, start, why, limit=shape.end("name"))
         if endings:
             yield from _by_ending(text, start)
@@ -244,6 +246,8 @@ def _unusual_capitals(text: str, features: TextFeatures) -> Iterator[int]:
     """Yield the offsets of capitalised words that are not ordinary words."""
     titled = not features.words.isdisjoint(TITLES)
     for match in (_ASCII_CAPITALISED if text.isascii() else _CAPITALISED).finditer(text):
+        if not text[match.start()].isupper():
+            continue
         lower = match.group().lower()
         if lower not in ORDINARY or lower in AMBIGUOUS_NAMES or (titled and lower in SURNAMES_TOO):
             yield match.start()
@@ -253,6 +257,11 @@ def _by_ending(text: str, start: int) -> Iterator[Finding]:
     match = _TWO_WORDS.match(text, start)
     if match and match.group().endswith(_FAMILY_NAME_ENDINGS) and stands_alone(text, *match.span()):
         yield Finding(*match.span(), "PERSON", 0.6, "the ending of a family name")
+
+
+def _in_capitals(name: str) -> bool:
+    """Return whether no word of a name is one small letter."""
+    return all(word[0].isupper() for word in name.split() if len(word.rstrip(".")) == 1)
 
 
 _LONE_CAPITAL = compile_later(r"[ ][^\W\d_a-z]\.?[ ]")
@@ -376,13 +385,17 @@ def _on_own_lines(text: str, features: TextFeatures) -> Iterator[Finding]:
 _NOT_PARTS = ORDINARY | PARTICLES | SUFFIXES
 
 
+_UNCASED = "\u0590"
+"""The first letter of the scripts in which a word is not what `WORD` matches."""
+
+
 def find_repeated_names(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
     """Find parts of the names in *found* elsewhere in the text."""
     parts = {
         word
         for each in found
         for word in WORD.findall(text[each.start : each.end])
-        if len(word) > 2 and word.lower() not in _NOT_PARTS  # noqa: PLR2004 - initials
+        if len(word) > 2 and word.lower() not in _NOT_PARTS and word[0] < _UNCASED  # noqa: PLR2004
     }
     for match in WORD.finditer(text):
         if match.group() in parts and stands_alone(text, *match.span()):

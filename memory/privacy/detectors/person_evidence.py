@@ -102,10 +102,9 @@ class Reading:
     def _plausible_languages(self) -> frozenset[str]:
         """Return the languages of which the text has nearly the most telling words."""
         counts: dict[str, int] = {}
-        names = self.lexicon.names
-        told = {w.folded for w in self.words if w.text[0].islower() or w.folded not in names}
-        for word in told:
-            for language in self.lexicon.languages.get(word, ()):
+        languages = self.lexicon.languages
+        for word in languages.keys() & {word.folded for word in self.words}:
+            for language in languages[word]:
                 counts[language] = counts.get(language, 0) + 1
         if not counts:
             every = _all_languages(self.lexicon) - {"en"}

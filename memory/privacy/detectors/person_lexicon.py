@@ -225,11 +225,20 @@ def read_lexicon(script: str) -> Lexicon:
         reader.names,
         reader.local,
         {key: {s: frozenset(found) for s, found in by.items()} for key, by in reader.cues.items()},
-        {word: frozenset(found) for word, found in reader.telling.items()},
+        _telling(reader),
         tuple(sorted(reader.endings, key=lambda ending: -len(ending))),
         reader.inflections,
         max((key.count(" ") + 1 for key in reader.cues), default=1),
     )
+
+
+def _telling(reader: _Reader) -> dict[str, frozenset[str]]:
+    """Return the words that tell a language, without those that may be names instead."""
+    return {
+        word: frozenset(languages)
+        for word, languages in reader.telling.items()
+        if word not in reader.names or "common" in reader.cues[word]
+    }
 
 
 def _add_english(names: dict[str, int]) -> None:

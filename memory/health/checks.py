@@ -27,7 +27,7 @@ from ..journal.journal import JournalStats
 from ..limits.breaker import BreakerState
 from ..privacy.engine.redactor import RedactorHealth
 from ..privacy.key_use import KeyUse
-from ..privacy.models.name_model import ModelState, is_installed
+from ..privacy.models.name_model import ModelState, install_hint, is_installed
 from ..settings import Settings, unknown_settings
 from .model import Check, Health, Question, State, ask, failed
 
@@ -316,22 +316,36 @@ def vault_file(file: VaultFile | None) -> Check:
 
 
 def names(health: RedactorHealth) -> Check:
-    """Check the language model that finds names."""
+    """Check the language models that find names."""
+    checks = [_name_model(each) for each in (health, *health.others)]
+    if len(checks) == 1:
+        return checks[0]
+    worst = max((each.state for each in checks), key=_SERIOUS.index)
+    return Check(name="names", state=worst, detail="; ".join(each.detail for each in checks))
+
+
+_SERIOUS = (State.OFF, State.OK, State.WARNING, State.FAILED)
+
+
+def _name_model(health: RedactorHealth) -> Check:
+    of = f" in {health.language}" if health.language not in {None, "*"} else ""
     model = health.model or "the best model installed"
     if health.state is ModelState.OFF:
         return Check(
-            name="names", state=State.OFF, detail="no language model: context rules find names"
+            name="names",
+            state=State.OFF,
+            detail=f"no language model: context rules find names{of}",
         )
     if health.state is ModelState.READY:
-        return Check(name="names", state=State.OK, detail=f"found by {model}, loaded")
+        return Check(name="names", state=State.OK, detail=f"found by {model}{of}, loaded")
     if health.state is ModelState.IDLE and is_installed(health.model):
         return Check(
-            name="names", state=State.OK, detail=f"found by {model}, loaded when first needed"
+            name="names", state=State.OK, detail=f"found by {model}{of}, loaded when first needed"
         )
     state = State.FAILED if health.model or health.state is ModelState.FAILED else State.WARNING
     detail = (
         f"{health.model or 'no language model'}: {health.error or 'not installed'}; context rules "
-        "alone find names: install mnemoscope[ner], or set MNEMOSCOPE_PII_MODEL"
+        f"alone find names{of}: {install_hint(health.model)}, or set MNEMOSCOPE_PII_MODEL"
     )
     return Check(name="names", state=state, detail=detail)
 

@@ -23,7 +23,6 @@ ANY_TEXT = {
     "log_file": "a file of any name can be made",
     "vault": "a file of any name can be made",
     "journal": "a file of any name can be made",
-    "pii_model": "a model that is not installed is told by `health`: redaction goes on without",
 }
 """Settings that take every text, and why that is right."""
 

@@ -103,13 +103,6 @@ def exclude_spans(findings: Iterable[Finding], spans: list[tuple[int, int]]) -> 
             yield each._replace(start=start)
 
 
-def remaining_text(text: str, findings: list[Finding]) -> str:
-    """Return *text* without the ordered, disjoint *findings*."""
-    starts = [0, *(each.end for each in findings)]
-    ends = [*(each.start for each in findings), len(text)]
-    return " ".join(text[start:end] for start, end in zip(starts, ends, strict=True))
-
-
 def trim_finding(finding: Finding, text: str) -> Finding | None:
     """Return *finding* without surrounding white space; None if no letter or digit is in it."""
     found = text[finding.start : finding.end]

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from .word_lists import ORDINARY
-
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d")
 # For ASCII texts: less than half the time of _WORD.
@@ -58,19 +56,3 @@ def extract_features(text: str) -> TextFeatures:
     digits = has_digit and _DIGITS.search(text) is not None
     numbers = tuple(match.span() for match in _NUMBER.finditer(text)) if digits else ()
     return TextFeatures(words, digits, has_digit, _LONG_WORD.search(text) is not None, numbers)
-
-
-def may_hold_name(text: str, features: TextFeatures) -> bool:
-    """
-    Return whether a language model could find a person in *text*.
-
-    In a text with capitals, a name has one and is not an ordinary word. In a text without, any
-    word that is not ordinary may be a name.
-    """
-    if features.words <= ORDINARY:
-        return False
-    if text.islower():
-        return " " in text.strip()
-    if not text.isascii():
-        return True
-    return not ORDINARY.issuperset(w.lower() for w in _WORD.findall(text) if not w.islower())

@@ -32,17 +32,16 @@ from ..detectors.finding import (
     Finding,
     exclude_spans,
     merge_findings,
-    remaining_text,
     trim_finding,
 )
 from ..detectors.identifiers import machine_readable_zones, seed_phrases, wallets
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.normalized_text import decode_base64_parts, normalize_text
-from ..detectors.prefilter import TextFeatures, extract_features, may_hold_name
+from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..models.custom_recognizers import CustomRecognizers
-from ..models.presidio import MODEL_ENTITIES, Presidio
+from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
 from .pace import Pace
 
@@ -145,7 +144,7 @@ class Engine:
     Finder of personal data in one text. Thread-safe.
 
     Args:
-        presidio: Finds names.
+        models: Find names.
         custom: The user's recognizers.
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
@@ -157,7 +156,7 @@ class Engine:
 
     def __init__(
         self,
-        presidio: Presidio,
+        models: LanguageModels,
         custom: CustomRecognizers,
         *,
         is_replaced: Callable[[str], bool],
@@ -168,7 +167,7 @@ class Engine:
     ) -> None:
         self._search_s = search_s
         self._clock = clock
-        self.presidio = presidio
+        self.models = models
         self._custom = custom
         self._lists = lists
         self._is_replaced = is_replaced
@@ -329,8 +328,8 @@ class Engine:
         )
         found = [*known.find(text, features), *ours]
         yield from found
-        if self._needs_model(text, features, found):
-            yield from self.presidio.find_entities(text, self._model_entities, pace)
+        if self._model_entities and self.models.are_wanted:
+            yield from self.models.find(text, features, self._model_entities, found, pace)
         if self._custom:
             if pace is not None:
                 pace.before_slow_work()
@@ -372,17 +371,6 @@ class Engine:
     def _is_reported(self, found: Finding) -> bool:
         always = found.why in _ALWAYS or found.entity == UNSEARCHED
         return always or self._is_replaced(found.entity)
-
-    def _needs_model(self, text: str, features: TextFeatures, found: list[Finding]) -> bool:
-        """Return whether what no detector has found could hold a name."""
-        if not self._model_entities or not self.presidio.model.is_wanted:
-            return False
-        if self._model_entities != _PERSON_ONLY:
-            return True
-        if not found:
-            return may_hold_name(text, features)
-        rest = remaining_text(text, merge_findings(found))
-        return may_hold_name(rest, extract_features(rest))
 
     def _run_detectors(self, text: str, features: TextFeatures) -> Iterator[Finding]:
         for applies, detector in self._applicable_detectors(text, features):

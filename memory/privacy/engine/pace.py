@@ -18,7 +18,7 @@ class LongRedaction(BaseException):
 
 
 class SlowRedaction(LongRedaction):
-    """A language model, or Presidio, is needed, which may have to be loaded first."""
+    """A language model is needed, which may have to be loaded first."""
 
 
 class AbandonedError(RedactionError):

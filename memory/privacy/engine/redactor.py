@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +18,8 @@ from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
 from ..models.custom_recognizers import CustomRecognizers, Recognizer
-from ..models.name_model import ModelState, NameModel
-from ..models.presidio import Presidio
+from ..models.language_models import build_models
+from ..models.name_model import ModelState
 from .cache import RedactedText, RedactionCache
 from .engine import SEARCH_S, Engine
 from .mentioned_people import MentionedPeople
@@ -66,16 +67,21 @@ class RedactorHealth:
         model: The model of the settings. None: the best installed.
         state: State of the model.
         error: Type of the error that kept it from loading.
+        language: Language that it is for. None: the one that the model tells.
+        others: The models for other languages.
     """
 
     model: str | None
     state: ModelState
     error: str | None
+    language: str | None = None
+    others: tuple[RedactorHealth, ...] = ()
 
     @property
     def is_degraded(self) -> bool:
         """Whether a model is wanted and is not available."""
-        return self.state in {ModelState.MISSING, ModelState.FAILED}
+        missing = self.state in {ModelState.MISSING, ModelState.FAILED}
+        return missing or any(each.is_degraded for each in self.others)
 
 
 class Redactor:
@@ -128,20 +134,23 @@ class Redactor:
         return Redaction(self, tenant, self._known(identifiers), self._rebuild, vault)
 
     def health(self) -> RedactorHealth:
-        """Return the state of the language model."""
-        model = self._engine.presidio.model
-        return RedactorHealth(model=model.name, state=model.state, error=model.error)
+        """Return the state of the language models."""
+        first, *others = (
+            RedactorHealth(model=each.name, state=each.state, error=each.error, language=language)
+            for language, each in self._engine.models.by_language.items()
+        )
+        return dataclasses.replace(first, others=tuple(others))
 
     def prepare(self) -> None:
-        """Load the model, Presidio and the table of identifiers: no call waits for them."""
+        """Load models, names and the table of identifiers: no call waits for them."""
         identifiers.load()
-        self._engine.presidio.prepare()
+        self._engine.models.prepare()
         self.is_prepared = True
 
     @property
     def waits_for_model(self) -> bool:
         """Whether a language model is still to be loaded."""
-        return not self.is_prepared and self._engine.presidio.model.state is ModelState.IDLE
+        return not self.is_prepared and self._engine.models.are_to_be_loaded
 
     def redact(
         self,
@@ -303,7 +312,8 @@ def build_redactor(
     Build the redactor of a process. Cheap: models are loaded on first use.
 
     Args:
-        model: spaCy package or path; ``none``: patterns only; None: the best installed.
+        model: spaCy package or path, or such by language (``en=…,de=…``); ``none``: patterns only;
+            None: the best installed.
         keys: Derives the pseudonym keys of tenants.
         operators: Operator by entity, ``*`` for all that are replaced by default.
         recognizers: Further recognizers, Presidio's `EntityRecognizer`.
@@ -315,7 +325,7 @@ def build_redactor(
     custom = CustomRecognizers(tuple(recognizers), timeout_s=limits.recognizers_s)
     chosen = Operators(operators, keys=keys, entities=custom.entities)
     engine = Engine(
-        Presidio(NameModel(model), model_chars=limits.model_chars),
+        build_models(model, model_chars=limits.model_chars),
         custom,
         is_replaced=chosen.is_replaced,
         find_placeholders=chosen.find_placeholders,

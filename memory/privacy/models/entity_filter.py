@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from ..detectors.finding import Finding
 from ..detectors.person_cues import WORD
@@ -16,6 +17,7 @@ from ..detectors.word_lists import (
     ORDINARY,
     read_words,
 )
+from .english_words import is_english_word
 
 _MISTAKEN = frozenset(
     {"ORGANIZATION", "LOCATION", "NRP", "FAC", "PRODUCT", "WORK_OF_ART", "LAW", "EVENT"}
@@ -25,7 +27,17 @@ OTHER_ENTITIES = _MISTAKEN - {"ORGANIZATION", "LOCATION", "NRP"}
 
 _FAMILY_NAME_ENDINGS = read_words("family_name_endings_for_model")
 _PLACES_WITH_NAME_ENDINGS = frozenset(read_words("places_with_name_endings"))
-_CODE = re.compile(r"[\d_={}<>|\\/\[\]()#]")
+_CODE = re.compile(r"[\d_={}<>|\\/\[\]()#@&*%$:;\n]")
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{3})[.!?]\s")
+_BEFORE_CHARS = 16
+_BEGINS_SENTENCE = re.compile(r"(?:\A|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
+
+
+@cache
+def _known_things() -> frozenset[str]:
+    """Return products and places, in lower case; spaces within one are underlines."""
+    lines = read_words("products_and_places")
+    return frozenset(each for line in lines for each in line.split())
 
 
 def filter_entities(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -51,15 +63,40 @@ def truecase(text: str) -> str:
 def _as_person(text: str, found: Finding) -> Finding | None:
     """Return a model's person cut down to the name, or None if it is not a person."""
     span = text[found.start : found.end]
+    if cut := _CODE.search(span) or _SENTENCE_END.search(span):
+        span = span[: cut.start()]
     words = [word for word in WORD.finditer(span) if not _is_noise(word.group())]
-    if not words or _CODE.search(span) or not any(map(str.isupper, span)):
-        return None
-    if len(words) == 1 and (
-        is_camel_case(words[0].group()) or _is_constant(words[0].group(), text)
-    ):
+    while words and not words[-1].group()[0].isupper():
+        words.pop()
+    if not words or not any(map(str.isupper, span)):
         return None
     start, end = found.start + words[0].start(), found.start + words[-1].end()
-    return found._replace(start=start, end=end) if stands_alone(text, start, end) else None
+    if not stands_alone(text, start, end) or _is_thing(text, start, end):
+        return None
+    if len(words) == 1 and _is_no_lone_name(text, start, words[0].group()):
+        return None
+    return found._replace(start=start, end=end)
+
+
+def _is_no_lone_name(text: str, start: int, word: str) -> bool:
+    """Return whether a single *word* is an identifier, a constant or begins a sentence."""
+    if is_camel_case(word) or _is_constant(word, text):
+        return True
+    before = text[max(0, start - _BEFORE_CHARS) : start]
+    return is_english_word(word.lower()) and _BEGINS_SENTENCE.search(before) is not None
+
+
+def _is_thing(text: str, start: int, end: int) -> bool:
+    """Return whether all words are of products or places, or a place ends with the span."""
+    words = text[start:end].lower().split()
+    things = _known_things()
+    if all(word in things for word in words) or "_".join(words) in things:
+        return True
+    before = text[max(0, start - _BEFORE_CHARS) : start].lower().split(" ")
+    after = WORD.match(text, end + 1)
+    joined = [(before[-2], *words)] if len(before) > 1 and not before[-1] else []
+    joined += [(*words, after.group().lower())] if after else []
+    return any("_".join(each) in things for each in joined)
 
 
 def _is_noise(word: str) -> bool:

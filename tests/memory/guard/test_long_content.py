@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from contextlib import contextmanager
 
 import pytest
 from patience import GIVE_UP_S
@@ -63,12 +62,14 @@ def searches(monkeypatch):
 class FakePipeline:
     """A language model that finds nothing, and notes what it is shown."""
 
+    context_words = 10
+
     def __init__(self, searches):
         self.searches = searches
 
-    @contextmanager
-    def memory_zone(self):
-        yield
+    def find(self, texts):
+        self.searches.note("model", "".join(texts))
+        return [[] for _ in texts]
 
 
 @pytest.fixture
@@ -80,16 +81,11 @@ def fresh(subject_keys):
 
 
 @pytest.fixture
-def with_model(fresh, searches, monkeypatch):
+def with_model(fresh, searches):
     """Return a redactor whose language model notes what it is shown."""
-    redactor = fresh(model="made_up")
-    model = redactor._engine.presidio.model
+    redactor = fresh(model="en=made_up")
+    model = redactor._engine.models.by_language["en"]
     model._pipeline, model.state = FakePipeline(searches), ModelState.READY
-    monkeypatch.setattr(
-        redactor._engine.presidio,
-        "_analyzed",
-        lambda text, _pipeline: searches.note("model", text) or [],
-    )
     return redactor
 
 

@@ -5,7 +5,6 @@ from mnemoscope.memory.privacy.detectors.finding import (
     Finding,
     exclude_spans,
     merge_findings,
-    remaining_text,
     trim_finding,
 )
 
@@ -44,11 +43,6 @@ def test_white_space_is_trimmed_and_nothing_else_is_no_finding():
     """A span starts and ends with what it is about."""
     assert trim_finding(found(0, 7), "  Ada  ") == found(2, 5)
     assert trim_finding(found(0, 3), " - x") is None
-
-
-def test_what_remains_is_the_text_around():
-    """Whether a model is needed is asked of what is left."""
-    assert remaining_text("mail a@b.c now", [found(5, 10)]) == "mail   now"
 
 
 def test_pieces_cover_a_text_and_overlap():

@@ -1,0 +1,64 @@
+"""English words that are no names, and their inflections. Read on first use."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..detectors.word_lists import ALL_NAMES, ORDINARY, read_words
+
+_ENDINGS = (
+    ("ies", "y"),
+    ("ied", "y"),
+    ("ily", "y"),
+    ("iest", "y"),
+    ("ier", "y"),
+    ("es", ""),
+    ("s", ""),
+    ("ed", ""),
+    ("d", ""),
+    ("ing", ""),
+    ("ing", "e"),
+    ("in", "ing"),
+    ("ly", ""),
+    ("er", ""),
+    ("est", ""),
+    ("less", ""),
+    ("ness", ""),
+)
+"""Endings of inflected words, and what stands there in the plain ones."""
+
+_MIN_STEM_CHARS = 3
+_JOINTS = str.maketrans({"-": " ", "'": " ", "\u2019": " "})
+_SHORTENED = frozenset({"s", "t", "d", "m", "ll", "re", "ve", "don", "didn", "doesn", "isn", "o"})
+"""What an apostrophe leaves of words: ``don't``, ``we'll``."""
+
+
+@cache
+def english_words() -> frozenset[str]:
+    """Return the words, in lower case: none of them is a common name too."""
+    return frozenset(read_words("english_words")) - ALL_NAMES
+
+
+def is_english_word(word: str) -> bool:
+    """Return whether *word*, in lower case, is English and no common name."""
+    if word in ORDINARY or word in english_words():
+        return True
+    if not word.isalpha():
+        parts = word.translate(_JOINTS).split()
+        return all(part in _SHORTENED or is_english_word(part) for part in parts)
+    return word not in ALL_NAMES and any(map(_is_plain_word, _plain_forms(word)))
+
+
+def _plain_forms(word: str) -> list[str]:
+    found: list[str] = []
+    for ending, plain in _ENDINGS:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _MIN_STEM_CHARS:
+            found.append(stem + plain)
+            if stem[-1] == stem[-2] and not plain:
+                found.append(stem[:-1])
+    return found
+
+
+def _is_plain_word(word: str) -> bool:
+    return word in ORDINARY or word in english_words()

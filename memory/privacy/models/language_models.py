@@ -1,0 +1,292 @@
+"""
+The language models for names, each shown the parts of a text that are in its own language.
+
+Only windows around words that may be names are shown, in batches. What a model has no time for is
+not passed: every possible name in it counts as a person.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from ..detectors.chunks import split_into_chunks
+from ..detectors.finding import Finding
+from ..detectors.prefilter import TextFeatures
+from ..detectors.word_lists import ORDINARY
+from ..engine.pace import Pace
+from .english_words import english_words, is_english_word
+from .entity_filter import filter_entities, truecase
+from .language import identify_language
+from .model_setting import ANY_LANGUAGE, parse_models
+from .name_model import ModelState, NameModel
+from .windows import MOST_CHARS, Window, find_possible_names, widen
+
+MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
+"""Entities to find with a language model, each only if it is replaced."""
+
+MODEL_S = 0.08
+"""Processor seconds that the models may take for one text beyond its first characters."""
+
+_PERSON_ONLY = frozenset({"PERSON"})
+_ALWAYS_ANALYZED_CHARS = 4_096
+_MIN_LETTER_SHARE = 0.1
+_TOKEN = re.compile(r"\w+|[^\w ]")
+_CHARS_OF_TOKEN = 5
+"""In prose. The model's time grows with the tokens, not with the characters."""
+
+_SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n|[\u3002\uff01\uff1f]")
+_SENTENCE_CHARS, _SURROUNDING_CHARS = 200, 300
+_PIECE_CHARS = 2_000
+
+
+class LanguageModels:
+    """
+    The models by the languages that they read. Thread-safe.
+
+    Args:
+        models: Model by language; ``*`` for a model of every language. None as a language: what the
+            model itself tells.
+        model_chars: Maximum number of characters of one text that are shown to a model.
+        clock: Processor seconds of this thread.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str | None, NameModel],
+        *,
+        model_chars: int,
+        clock: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._models = models
+        self._model_chars = model_chars
+        self._clock = clock
+
+    @property
+    def by_language(self) -> Mapping[str | None, NameModel]:
+        """The models, by the languages that the settings say."""
+        return self._models
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether any model is wanted and may be available."""
+        return any(model.is_wanted for model in self._models.values())
+
+    @property
+    def are_to_be_loaded(self) -> bool:
+        """Whether any of them is not loaded yet."""
+        return any(model.state is ModelState.IDLE for model in self._models.values())
+
+    def prepare(self) -> None:
+        """Load them now, and the words that tell where they are needed."""
+        if not self.are_wanted:
+            return
+        english_words()
+        identify_language("the")
+        for model in self._models.values():
+            with model.pipeline():
+                pass
+
+    def find(
+        self,
+        text: str,
+        features: TextFeatures,
+        entities: frozenset[str],
+        found: Sequence[Finding],
+        pace: Pace | None = None,
+    ) -> Iterator[Finding]:
+        """
+        Find *entities* that are not *found* yet, in the parts that a model has the language of.
+
+        The models are shown a limited number of characters, and fewer of a text with many tokens.
+        Beyond the limit every possible name counts as a person.
+        """
+        only_persons = entities <= _PERSON_ONLY
+        if only_persons and _has_no_name(text, features):
+            return
+        # A lone surrogate cannot be encoded for a model; "?" is as long.
+        readable = truecase(text.encode("utf-8", "replace").decode())
+        places = (
+            list(find_possible_names(readable, found)) if only_persons else list(_pieces(readable))
+        )
+        if not places:
+            return
+        languages = _Languages(readable)
+        budget = _Budget(self._model_chars, self._clock)
+        for model, mine in self._by_model(languages, places):
+            if model is None:
+                yield from _possible_names(readable, mine)
+                continue
+            if pace is not None:
+                pace.before_slow_work()
+            for each in self._found_by(model, readable, mine, budget, pace, widened=only_persons):
+                if each.entity in entities:
+                    yield each
+
+    def _by_model(
+        self, languages: _Languages, places: Iterable[Window]
+    ) -> Iterator[tuple[NameModel | None, list[Window]]]:
+        """Yield each model with its places; None with those in what is no language at all."""
+        chosen: dict[NameModel | None, list[Window]] = {}
+        for place in places:
+            language = languages.of(place)
+            model = self._model_of(language)
+            if model is not None and model.is_wanted:
+                chosen.setdefault(model, []).append(place)
+            elif language is None and not languages.has_words(place):
+                chosen.setdefault(None, []).append(place)
+        yield from chosen.items()
+
+    def _model_of(self, language: str | None) -> NameModel | None:
+        for of, model in self._models.items():
+            if (of or model.language) in {language, ANY_LANGUAGE}:
+                return model
+        return None
+
+    def _found_by(
+        self,
+        model: NameModel,
+        text: str,
+        places: Sequence[Window],
+        budget: _Budget,
+        pace: Pace | None,
+        *,
+        widened: bool,
+    ) -> Iterator[Finding]:
+        with model.pipeline() as pipeline:
+            context_words = 0 if pipeline is None else pipeline.context_words
+        if pipeline is None:
+            return
+        windows = (
+            widen(text, places, context_words) if widened else ((each, [each]) for each in places)
+        )
+        for batch in _batches(windows):
+            if pace is not None:
+                pace.between_pieces()
+            shown = [each for each in batch if budget.allows(text[each[0].start : each[0].end])]
+            if shown:
+                yield from _found_in_batch(model, text, shown)
+            for _, missed in batch[len(shown) :]:
+                yield from _possible_names(text, missed)
+
+
+class _Budget:
+    """What a model may still be shown of one text. Once it is used up, nothing more fits in."""
+
+    def __init__(self, most_chars: int, clock: Callable[[], float]) -> None:
+        self._most_chars = most_chars
+        self._clock = clock
+        self._ends = clock() + MODEL_S
+        self._shown_chars = 0
+        self._is_used_up = False
+
+    def allows(self, text: str) -> bool:
+        """Count *text*, and return whether it may be shown."""
+        self._shown_chars += max(len(text), _CHARS_OF_TOKEN * len(_TOKEN.findall(text)))
+        in_time = self._shown_chars <= _ALWAYS_ANALYZED_CHARS or self._clock() <= self._ends
+        fits = self._shown_chars <= self._most_chars and in_time
+        self._is_used_up = self._is_used_up or not fits
+        return not self._is_used_up
+
+
+class _Languages:
+    """The languages of the places of one text: by sentence, else by line, else by what is near."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+        self._known: dict[tuple[int, int], str | None] = {}
+
+    def of(self, place: Window) -> str | None:
+        """Return the language of *place*. None: unsure."""
+        for start, end in self._parts(place):
+            if (language := self._identify(start, end)) is not None:
+                return language
+        return None
+
+    def has_words(self, place: Window) -> bool:
+        """Return whether there is language near *place*; brackets are each a token, and slow."""
+        near = self._text[max(0, place.start - _SURROUNDING_CHARS) : place.end + _SURROUNDING_CHARS]
+        return sum(map(str.isalpha, near)) >= len(near) * _MIN_LETTER_SHARE
+
+    def _parts(self, place: Window) -> Iterator[tuple[int, int]]:
+        start, end = self._sentence(place)
+        yield max(start, place.start - _SENTENCE_CHARS), min(end, place.end + _SENTENCE_CHARS)
+        yield (
+            max(0, start - _SURROUNDING_CHARS),
+            min(len(self._text), end + _SURROUNDING_CHARS, start + 2 * _SURROUNDING_CHARS),
+        )
+
+    def _sentence(self, place: Window) -> tuple[int, int]:
+        before = bisect_right(self._ends, place.start)
+        after = bisect_left(self._ends, place.end)
+        start = self._ends[before - 1] if before else 0
+        return start, self._ends[after] if after < len(self._ends) else len(self._text)
+
+    def _identify(self, start: int, end: int) -> str | None:
+        if (start, end) not in self._known:
+            self._known[start, end] = identify_language(self._text[start:end])
+        return self._known[start, end]
+
+
+def build_models(setting: str | None, *, model_chars: int) -> LanguageModels:
+    """Return the models of *setting*. Cheap: each is loaded on first use."""
+    models = {language: NameModel(name) for language, name in parse_models(setting).items()}
+    return LanguageModels(models, model_chars=model_chars)
+
+
+def _has_no_name(text: str, features: TextFeatures) -> bool:
+    """Return whether every word of *text* is ordinary, or no word of one in lower case a name."""
+    return features.words <= ORDINARY or (
+        text.islower() and (" " not in text.strip() or all(map(is_english_word, features.words)))
+    )
+
+
+def _pieces(text: str) -> Iterator[Window]:
+    """Yield all of *text*, line by line, and a long line in pieces that overlap."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        for offset, piece in split_into_chunks(line, size=_PIECE_CHARS):
+            if not piece.isspace():
+                yield Window(start + offset, start + offset + len(piece))
+        start += len(line)
+
+
+def _batches(
+    windows: Iterable[tuple[Window, list[Window]]],
+) -> Iterator[list[tuple[Window, list[Window]]]]:
+    """Yield *windows* in batches, each no longer than one: other threads wait for one batch."""
+    batch: list[tuple[Window, list[Window]]] = []
+    chars = 0
+    for window, places in windows:
+        length = window.end - window.start
+        if batch and chars + length > MOST_CHARS:
+            yield batch
+            batch, chars = [], 0
+        batch.append((window, places))
+        chars += length
+    if batch:
+        yield batch
+
+
+def _found_in_batch(
+    model: NameModel, text: str, batch: Sequence[tuple[Window, list[Window]]]
+) -> Iterator[Finding]:
+    """Yield what *model* finds in a batch of windows, if one of their places is in it."""
+    with model.pipeline() as pipeline:
+        answers = list(pipeline.find([text[window.start : window.end] for window, _ in batch]))
+    for (window, places), found in zip(batch, answers, strict=True):
+        moved = (
+            each._replace(start=each.start + window.start, end=each.end + window.start)
+            for each in found
+        )
+        for each in filter_entities(text, moved):
+            if any(place.start < each.end and each.start < place.end for place in places):
+                yield each
+
+
+def _possible_names(text: str, places: Iterable[Window]) -> Iterator[Finding]:
+    found = (Finding(*place, "PERSON", 0.5, "beyond what the model is shown") for place in places)
+    yield from filter_entities(text, found)

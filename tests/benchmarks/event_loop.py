@@ -2,7 +2,8 @@
 How long an event loop stands still while documents are written: bare and guarded.
 
 A coroutine that has nothing to do with the store sleeps a millisecond at a time, and notes how late
-it is woken. Meanwhile 100 documents of 2 kB go to Qdrant in memory in one call.
+it is woken. Meanwhile 100 documents of 2 kB go to Qdrant in memory in one call; one word in forty
+could be a name by its capital, so that a language model has to be asked all over a document.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from mnemoscope.memory import Mnemoscope, load_settings
 
 COLLECTION, DIMENSIONS, DOCUMENTS, CHARS = "notes", 64, 100, 2_000
 WORDS = ("the", "customer", "asked", "for", "invoice", "was", "told", "that", "it", "is", "late")
+WORDS_FOR_NAME = 40
 PAUSE_S = 0.001
 
 
@@ -28,10 +30,13 @@ def documents(seed: int) -> list[models.PointStruct]:
     """Return documents with a name and an address in each, all others than before."""
     chosen = random.Random(seed)  # noqa: S311 - the same texts in every run
 
+    def made_up() -> str:
+        return "".join(chosen.choices(string.ascii_lowercase, k=8)).capitalize()
+
     def text() -> str:
-        name = "".join(chosen.choices(string.ascii_lowercase, k=8)).capitalize()
-        words = " ".join(chosen.choices(WORDS, k=CHARS // 5))
-        return f"{name} Quimby {words} {name}@example.com"[-CHARS:]
+        words = chosen.choices(WORDS, k=CHARS // 5)
+        words[::WORDS_FOR_NAME] = [made_up() for _ in words[::WORDS_FOR_NAME]]
+        return f"{' '.join(words)} {made_up()}@example.com"[-CHARS:]
 
     vector = [0.5] * DIMENSIONS
     return [

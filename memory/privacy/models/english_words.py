@@ -1,4 +1,4 @@
-"""English words that are no names, and their inflections. Read on first use."""
+"""English words that are no names, with their inflections, and things: read on first use."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ _SHORTENED = frozenset({"s", "t", "d", "m", "ll", "re", "ve", "don", "didn", "do
 def english_words() -> frozenset[str]:
     """Return the words, in lower case: none of them is a common name too."""
     return frozenset(read_words("english_words")) - ALL_NAMES
+
+
+@cache
+def known_things() -> frozenset[str]:
+    """Return products and places, in lower case; spaces within one are underlines."""
+    lines = read_words("products_and_places")
+    return frozenset(each for line in lines for each in line.split())
 
 
 def is_english_word(word: str) -> bool:

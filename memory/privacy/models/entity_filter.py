@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 from ..detectors.finding import Finding
 from ..detectors.person_cues import WORD
@@ -17,7 +16,7 @@ from ..detectors.word_lists import (
     ORDINARY,
     read_words,
 )
-from .english_words import is_english_word
+from .english_words import is_english_word, known_things
 
 _MISTAKEN = frozenset(
     {"ORGANIZATION", "LOCATION", "NRP", "FAC", "PRODUCT", "WORK_OF_ART", "LAW", "EVENT"}
@@ -31,13 +30,6 @@ _CODE = re.compile(r"[\d_={}<>|\\/\[\]()#@&*%$:;\n]")
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{3})[.!?]\s")
 _BEFORE_CHARS = 16
 _BEGINS_SENTENCE = re.compile(r"(?:\A|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
-
-
-@cache
-def _known_things() -> frozenset[str]:
-    """Return products and places, in lower case; spaces within one are underlines."""
-    lines = read_words("products_and_places")
-    return frozenset(each for line in lines for each in line.split())
 
 
 def filter_entities(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -89,7 +81,7 @@ def _is_no_lone_name(text: str, start: int, word: str) -> bool:
 def _is_thing(text: str, start: int, end: int) -> bool:
     """Return whether all words are of products or places, or a place ends with the span."""
     words = text[start:end].lower().split()
-    things = _known_things()
+    things = known_things()
     if all(word in things for word in words) or "_".join(words) in things:
         return True
     before = text[max(0, start - _BEFORE_CHARS) : start].lower().split(" ")

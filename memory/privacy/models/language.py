@@ -52,7 +52,8 @@ _LEAD_OF_ENGLISH, _LEAD_OF_OTHERS = 1.4, 1.1
 
 _KNOWN_WORD = 0.35
 _MIN_KNOWN_SHARE = 0.5
-_MOST_SYMBOLS, _MIN_SMALL_WORDS = 0.025, 0.25
+_MOST_SYMBOLS = 0.025
+_MIN_SCORE_IN_SYMBOLS, _MIN_SHARE_IN_SYMBOLS = 1.5, 0.25
 _SYMBOL = re.compile(
     r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\":|(?<=\d)\.(?=\d)|[^\w\s.,;!?'\"()+:@\u2018-\u201f-]|_"
 )
@@ -115,7 +116,9 @@ def _best_of_latin(text: str) -> str | None:
         scores["vi"] += _MIN_SCORE
     # A log line, JSON, code, a table: its words are of no sentence.
     has_symbols = len(_SYMBOL.findall(text)) > _MOST_SYMBOLS * len(text)
-    least = max(_MIN_SCORE, _MIN_SMALL_WORDS * len(words.all)) if has_symbols else _MIN_SCORE
+    least = _MIN_SCORE
+    if has_symbols:
+        least = max(_MIN_SCORE_IN_SYMBOLS, _MIN_SHARE_IN_SYMBOLS * len(words.all))
     scores["en"] = _english_score(words, scores["en"], 0.0 if has_symbols else _KNOWN_WORD)
     (best, most), (_, next_best) = nlargest(2, scores.items(), key=itemgetter(1))
     lead = _LEAD_OF_ENGLISH if best == "en" else _LEAD_OF_OTHERS

@@ -133,16 +133,17 @@ class LanguageModels:
         for place in places:
             language = languages.of(place)
             model = self._model_of(language)
-            if model is not None and model.is_wanted:
+            if model is not None:
                 chosen.setdefault(model, []).append(place)
             elif language is None and not languages.has_words(place):
                 chosen.setdefault(None, []).append(place)
         yield from chosen.items()
 
     def _model_of(self, language: str | None) -> NameModel | None:
-        for of, model in self._models.items():
-            if (of or model.language) in {language, ANY_LANGUAGE}:
-                return model
+        for wanted in (language, ANY_LANGUAGE):
+            for of, model in self._models.items():
+                if model.is_wanted and (of or model.language) == wanted:
+                    return model
         return None
 
     def _found_by(

@@ -11,10 +11,10 @@ from ..detectors.finding import Finding
 from ..detectors.person_cues import WORD
 from ..detectors.person_names import fold_case, is_camel_case, stands_alone
 from ..detectors.word_lists import ALL_NAMES, ORDINARY
-from .english_words import is_english_word
+from .english_words import is_english_word, known_things
 
 _CAPITAL_WORD = re.compile(rf"(?<![^\W\d_])(?![a-z]){WORD.pattern}")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_TOKEN = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
 _CHARS_OF_WORD = 15
 """With the space behind it; a longer one counts for several."""
 
@@ -83,7 +83,7 @@ def _may_be_name(text: str, word: str, start: int, end: int) -> bool:
         return False
     if fold_case(word) in ALL_NAMES:
         return True
-    if is_camel_case(word):
+    if is_camel_case(word) or lower in known_things():
         return False
     if word.isupper() and (len(word) <= _SHORT_ACRONYM or is_english_word(lower)):
         return text.isupper()

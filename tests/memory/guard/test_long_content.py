@@ -154,7 +154,7 @@ async def test_the_model_is_never_asked_on_the_loops_thread(
     searches.note = lambda what, text: (
         searched.append((what, threading.current_thread())) or note(what, text)
     )
-    await guard.acall(writing(make_operation, ["Homero Portillo moved to Lisbon"]), store)
+    await guard.acall(writing(make_operation, ["Homero Portillo moved to Ruritania"]), store)
 
     asked = [thread for what, thread in searched if what == "model"]
     assert asked
@@ -174,7 +174,7 @@ async def test_loading_a_model_counts_against_no_deadline(
 
     redactor.prepare = load
     guard = make_guard(redactor=redactor, clock=clock)
-    search.arguments["query"] = "Homero Portillo moved to Lisbon"
+    search.arguments["query"] = "Homero Portillo moved to Ruritania"
 
     assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
     assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]

@@ -11,7 +11,7 @@ from mnemoscope.memory.errors import RedactionError
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.privacy.models.name_model import ModelState, NameModel, find_source
 
-NAME = "Homero Portillo moved to Lisbon with Maria"
+NAME = "Homero Portillo moved to Ruritania with Maria"
 
 
 def test_it_finds_names_that_no_rule_finds(with_model):

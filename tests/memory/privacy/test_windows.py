@@ -1,0 +1,94 @@
+"""The windows of a text that a language model is shown."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from mnemoscope.memory.privacy.detectors.finding import Finding
+from mnemoscope.memory.privacy.models.windows import (
+    MOST_CHARS,
+    Window,
+    find_possible_names,
+    widen,
+)
+
+_WORDS = (
+    "the a to of and was with they about before train garden letter quickly hopes later answer "
+    "Zorblax Quimby Wenlock Tharsis Okonkwo-Brandt O'Dell I, said. again! (again) 'yes'"
+)
+WORDS = _WORDS.split()
+BORDER_IN_WORD = re.compile(r"\w\w")
+TOKEN = re.compile(r"\w+(?:['-]\w+)*|[^\w\s]")
+
+
+@pytest.fixture(params=range(12))
+def text(request):
+    """A text of random words, names and punctuation."""
+    chosen = random.Random(request.param)  # noqa: S311 - the same in every run
+    return " ".join(chosen.choices(WORDS, k=chosen.randint(1, 300)))
+
+
+@pytest.mark.parametrize("context_words", [0, 4, 10, 40])
+def test_windows_hold_each_place_once_with_its_context(text, context_words):
+    """They are in order and end at the borders of words, and none grows without end."""
+    places = list(find_possible_names(text, []))
+    widened = list(widen(text, places, context_words))
+
+    assert [place for _, held in widened for place in held] == places
+    for window, held in widened:
+        assert window.start <= held[0].start
+        assert window.end >= held[-1].end
+        assert window.end - window.start <= MOST_CHARS or len(held) == 1
+        assert not BORDER_IN_WORD.fullmatch(text[max(0, window.start - 1) : window.start + 1])
+        assert not BORDER_IN_WORD.fullmatch(text[window.end - 1 : window.end + 1])
+        before = TOKEN.findall(text[window.start : held[0].start])
+        after = TOKEN.findall(text[held[-1].end : window.end])
+        assert len(before) >= context_words or not text[: window.start].strip()
+        assert len(after) >= context_words or not text[window.end :].strip()
+
+
+def test_every_name_is_a_place_or_in_what_was_found(text):
+    """What has been found already needs no model."""
+    everything = list(find_possible_names(text, []))
+    half = [Finding(*place, "PERSON", 0.7, "") for place in everything[::2]]
+
+    assert {text[a:b] for a, b in everything} >= set(re.findall("Zorblax|Wenlock|Tharsis", text))
+    assert list(find_possible_names(text, half)) == everything[1::2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hopes were high. Nobody came, though! Answers followed: Wow.",
+        "a NullPointerException in com.acme.Thing of user_Zorblax at /home/Zorblax",
+        "the HTTP API of an SDK, in JSON",
+        "nothing here has a capital",
+        "",
+    ],
+)
+def test_what_is_no_name_is_no_place(text):
+    """English words at the beginning of sentences, identifiers and abbreviations."""
+    assert list(find_possible_names(text, [])) == []
+
+
+def test_a_place_may_be_longer_than_a_window():
+    """It is shown as a whole."""
+    text = "they met " + "Zorblax-" * 200 + "Quimby again"
+    (window, held), *others = widen(text, list(find_possible_names(text, [])), 3)
+
+    assert others == []
+    assert held == [Window(9, len(text) - 6)]
+    assert text[window.start : window.end] == text
+
+
+@pytest.mark.parametrize(
+    "hostile", ["A" * 100_000, "Ab " * 33_000, "A-" * 50_000, "Ab." * 33_000], ids=range(4)
+)
+def test_hostile_text_is_cut_into_many_small_windows(hostile):
+    """The work for one place does not grow with the text."""
+    widened = list(widen(hostile, list(find_possible_names(hostile, [])), 10))
+
+    assert sum(window.end - window.start for window, _ in widened) <= 3 * len(hostile)

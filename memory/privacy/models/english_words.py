@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from ..detectors.word_lists import ALL_NAMES, ORDINARY, read_words
@@ -21,12 +22,16 @@ _ENDINGS = (
     ("in", "ing"),
     ("ly", ""),
     ("er", ""),
+    ("ers", ""),
+    ("or", "e"),
+    ("or", ""),
     ("est", ""),
     ("less", ""),
     ("ness", ""),
 )
 """Endings of inflected words, and what stands there in the plain ones."""
 
+_BEGINNINGS = re.compile("(?:re|un|pre|de|co|sub|super|over|non|auto|multi)-?(?=[a-z]{4})")
 _MIN_STEM_CHARS = 3
 _JOINTS = str.maketrans({"-": " ", "'": " ", "\u2019": " "})
 _SHORTENED = frozenset({"s", "t", "d", "m", "ll", "re", "ve", "don", "didn", "doesn", "isn", "o"})
@@ -50,14 +55,18 @@ def is_english_word(word: str) -> bool:
     """Return whether *word*, in lower case, is English and no common name."""
     if word in ORDINARY or word in english_words():
         return True
-    if not word.isalpha():
-        parts = word.translate(_JOINTS).split()
+    parts = word.translate(_JOINTS).split()
+    if len(parts) > 1:
         return all(part in _SHORTENED or is_english_word(part) for part in parts)
-    return word not in ALL_NAMES and any(map(_is_plain_word, _plain_forms(word)))
+    if word in ALL_NAMES:
+        return False
+    begun = _BEGINNINGS.match(word)
+    forms = [*_plain_forms(word), *(_plain_forms(word[begun.end() :]) if begun else ())]
+    return any(map(_is_plain_word, forms))
 
 
 def _plain_forms(word: str) -> list[str]:
-    found: list[str] = []
+    found = [word]
     for ending, plain in _ENDINGS:
         stem = word.removesuffix(ending)
         if stem != word and len(stem) >= _MIN_STEM_CHARS:

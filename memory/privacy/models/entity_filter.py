@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from ..detectors.finding import Finding
 from ..detectors.person_cues import WORD
-from ..detectors.person_names import ORGANIZATION_WORDS, fold_case, is_camel_case, stands_alone
+from ..detectors.person_names import (
+    ORGANIZATION_WORDS,
+    SURNAMES_TOO,
+    fold_case,
+    is_camel_case,
+    stands_alone,
+)
 from ..detectors.word_lists import (
     ALL_NAMES,
     AMBIGUOUS_NAMES,
@@ -29,7 +35,6 @@ _PLACES_WITH_NAME_ENDINGS = frozenset(read_words("places_with_name_endings"))
 _CODE = re.compile(r"[\d_={}<>|\\/\[\]()#@&*%$:;\n]")
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{3})[.!?]\s")
 _BEFORE_CHARS = 16
-_BEGINS_SENTENCE = re.compile(r"(?:\A|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
 
 
 def filter_entities(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -65,24 +70,25 @@ def _as_person(text: str, found: Finding) -> Finding | None:
     start, end = found.start + words[0].start(), found.start + words[-1].end()
     if not stands_alone(text, start, end) or _is_thing(text, start, end):
         return None
-    if len(words) == 1 and _is_no_lone_name(text, start, words[0].group()):
+    if len(words) == 1 and _is_no_lone_name(text, words[0].group()):
         return None
     return found._replace(start=start, end=end)
 
 
-def _is_no_lone_name(text: str, start: int, word: str) -> bool:
-    """Return whether a single *word* is an identifier, a constant or begins a sentence."""
-    if is_camel_case(word) or _is_constant(word, text):
-        return True
-    before = text[max(0, start - _BEFORE_CHARS) : start]
-    return is_english_word(word.lower()) and _BEGINS_SENTENCE.search(before) is not None
+def _is_no_lone_name(text: str, word: str) -> bool:
+    """Return whether a single *word* is an identifier or a constant."""
+    return is_camel_case(word) or _is_constant(word, text)
+
+
+def _is_never_name(word: str) -> bool:
+    return is_english_word(word) and word not in ALL_NAMES and word not in SURNAMES_TOO
 
 
 def _is_thing(text: str, start: int, end: int) -> bool:
-    """Return whether all words are of products or places, or a place ends with the span."""
+    """Return whether all words are English, products or places, or a place ends with the span."""
     words = text[start:end].lower().split()
     things = known_things()
-    if all(word in things for word in words) or "_".join(words) in things:
+    if all(word in things or _is_never_name(word) for word in words) or "_".join(words) in things:
         return True
     before = text[max(0, start - _BEFORE_CHARS) : start].lower().split(" ")
     after = WORD.match(text, end + 1)

@@ -38,8 +38,8 @@ class Limits:
 
     Attributes:
         max_chars: Characters of one text that are searched; the rest becomes ``<OVERSIZE>``.
-        model_chars: Characters of one text that the language model reads, at 11 ms for 1,000.
-            Beyond them every possible name is replaced.
+        model_chars: Characters of one text that a language model is shown, which are those around
+            possible names. Beyond them every possible name is replaced.
         search_s: Processor seconds that our own detectors may take for one text of more than
             4,096 characters. The part not searched by then is replaced.
         recognizers_s: Seconds that the user's recognizers may take for one text.

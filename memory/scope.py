@@ -14,6 +14,8 @@ from ..telemetry.delivery.sink import EXIT_S, Sink
 from .health.model import Health
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
     from ..adapters.langgraph.redacted_stream.stream import RedactionFactory
     from ..adapters.langgraph.runs.stream import UsageFactory
     from ..audit.log import AuditLog
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
     from .build import Parts
     from .guard.guard import Guard
+    from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .privacy.vault.guarded_vault import GuardedVault
     from .settings import Settings
@@ -271,6 +274,31 @@ class Mnemoscope:
             return RedactionFactory()
         return RedactionFactory(self._parts.guards.redactor, self._parts.faults)
 
+    def redacting_exporter(self, exporter: SpanExporter) -> SpanExporter:
+        """
+        Return an exporter that redacts the spans of all libraries and hands them to *exporter*.
+
+        For your own OpenTelemetry provider. Names of spans and events, attributes, status and
+        exceptions are redacted in copies; trace state and the resource stay as they are. What
+        cannot be redacted becomes ``[REDACTED:error]``, a span that cannot be rebuilt is dropped.
+
+        Example:
+            >>> exporter = scope.redacting_exporter(OTLPSpanExporter())
+            >>> provider.add_span_processor(BatchSpanProcessor(exporter))
+        """
+        parts = self._parts
+        if parts is None:
+            return exporter
+        from ..telemetry.otlp.redacting_exporter import RedactingExporter  # noqa: PLC0415 - the SDK
+        from .context import current  # noqa: PLC0415
+
+        redactor = parts.guards.redactor
+
+        def begin(people: Sequence[str]) -> Redaction:
+            return redactor.begin_span((*current().identifiers, *people))
+
+        return RedactingExporter(exporter, begin, parts.faults, parts.spans)
+
     def observe(
         self,
         *,
@@ -413,7 +441,13 @@ class Mnemoscope:
         use = parts.services.key_use
         file = None if parts.vault is None else parts.vault.file
         return checks.examine(
-            self._settings, parts.guards, limits, timeout_s, key_use=use, vault=file
+            self._settings,
+            parts.guards,
+            limits,
+            timeout_s,
+            key_use=use,
+            vault=file,
+            spans=parts.spans,
         )
 
     def flush(self, timeout_s: float = 5.0) -> bool:

@@ -16,6 +16,7 @@ from ...telemetry.delivery.sink import Checkable, DeliveryError, Sink
 from ...telemetry.event.budget_event import Level
 from ...telemetry.event.format import in_unit
 from ...telemetry.files.permissions import permission_problem
+from ...telemetry.otlp.span_counts import SpanCounts, SpanOutcome
 from ...telemetry.pricing.prices import PriceFileError, Prices
 from ...telemetry.process.faults import Faults
 from ..budgets.budgets import Budgets, BudgetStatus
@@ -59,6 +60,7 @@ def examine(
     *,
     key_use: KeyUse | None = None,
     vault: VaultFile | None = None,
+    spans: SpanCounts | None = None,
 ) -> Health:
     """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
     questions: dict[str, Question] = {
@@ -73,6 +75,8 @@ def examine(
         "budgets": lambda: budgets(limits),
         "self-defence": lambda: own_errors(guards.faults),
     }
+    if spans is not None and spans.exporters:
+        questions["spans"] = lambda: redacted_spans(spans)
     return ask(questions, timeout_s)
 
 
@@ -391,6 +395,16 @@ def _of_budget(status: BudgetStatus, calls: int) -> tuple[State, str]:
         return State.FAILED, f"{said}, {status.refused_calls:,} calls refused"
     alarming = status.unpriced_calls or status.level in {Level.ALERT, Level.EXCEEDED}
     return (State.WARNING if alarming else State.OK), said
+
+
+def redacted_spans(spans: SpanCounts) -> Check:
+    """Check what became of the spans that redacting exporters saw."""
+    found = spans.by_outcome()
+    said = f"{spans.seen:,} seen, {spans.masked:,} masked, {spans.refused:,} refused"
+    if failed_spans := found[SpanOutcome.FAILED]:
+        said += f"; of {failed_spans:,} a part could not be redacted and was replaced"
+    troubled = failed_spans or spans.refused
+    return Check(name="spans", state=State.WARNING if troubled else State.OK, detail=said)
 
 
 def own_errors(faults: Faults) -> Check:

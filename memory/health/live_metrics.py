@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from ...telemetry.otlp.span_counts import SpanCounts
 from ...telemetry.prometheus.live import LiveMetric, Sample, counter, latest
 from ..budgets.budgets import Budgets, BudgetStatus
 from ..guard.factory import GuardFactory
@@ -90,6 +91,11 @@ _CONFLICTS = counter(
     "Threads that somebody else changed while writes to them waited in this process",
 )
 
+_REDACTED_SPANS = counter(
+    "mnemoscope_redacted_spans_total",
+    "Spans of the application's own exporters, by what redaction made of them",
+)
+
 
 class LiveMetrics:
     """
@@ -98,11 +104,15 @@ class LiveMetrics:
     Args:
         guards: Its guards are read one by one, and its drain and journal.
         budgets: What may be spent, and what was.
+        spans: Counts of the spans that redacting exporters saw.
     """
 
-    def __init__(self, guards: GuardFactory, budgets: Budgets) -> None:
+    def __init__(
+        self, guards: GuardFactory, budgets: Budgets, spans: SpanCounts | None = None
+    ) -> None:
         self._guards = guards
         self._budgets = budgets
+        self._spans = spans
 
     def read(self) -> Iterator[Sample]:
         """Yield all samples of the scope."""
@@ -116,6 +126,9 @@ class LiveMetrics:
             yield from _of_budget(status)
         for site, count in list(self._guards.faults.counts.items()):
             yield _INTERNAL_ERRORS.sample(count, site=site)
+        if self._spans is not None and self._spans.exporters:
+            for outcome, count in self._spans.by_outcome().items():
+                yield _REDACTED_SPANS.sample(count, outcome=outcome.value)
 
     def _of_lanes(self) -> Iterator[Sample]:
         for lane in self._guards.drain.stats():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..context import Scope
@@ -44,3 +45,14 @@ class ScopedRedactor:
     def begin_labels(self, scope: Scope) -> Redaction:
         """Return the redaction of names that stand beside a call: nothing goes to the vault."""
         return self.redactor.begin(tenant=scope.tenant, known=scope.identifiers)
+
+    def begin_span(self, known: Sequence[str]) -> Redaction:
+        """
+        Return the redaction of a span of anybody's, of whoever and for whatever tenant.
+
+        Args:
+            known: Identifiers of the people that it is about.
+        """
+        redaction = self.redactor.begin(known=known)
+        redaction.keep_within(CallBound(self.bound.most_characters, cuts=True))
+        return redaction

@@ -70,12 +70,14 @@ def redact_span(
     span: ReadableSpan, begin: BeginSpan, note_failure: NoteFailure
 ) -> tuple[ReadableSpan, SpanOutcome]:
     """Return a redacted copy of *span*, and whether anything was replaced."""
-    redactor = _SpanRedactor(span, begin(_people(span.attributes or {})), note_failure)
+    redactor = _SpanRedactor(span, begin(_people(span)), note_failure)
     return redactor.copy_of(span), redactor.outcome
 
 
-def _people(attributes: Mapping[str, Any]) -> list[str]:
-    found = (attributes.get(key) for key in PEOPLE)
+def _people(span: ReadableSpan) -> list[str]:
+    """Return the identifiers of whom *span* is about, sorted: the cache has them in one order."""
+    held = [each or {} for each in (span.attributes, *(event.attributes for event in span.events))]
+    found = {each.get(key) for each in held for key in PEOPLE.intersection(each)}
     return sorted(each for each in found if isinstance(each, str) and each)
 
 

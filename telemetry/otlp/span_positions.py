@@ -45,9 +45,10 @@ PEOPLE: Final = _words("""
 """Who the span is about: replaced wherever it stands in the span, whatever its form."""
 
 SECRETS: Final = _words("""
-    access_token api_key apikey authorization client_secret cookie passphrase password passwd
-    private_key proxy-authorization proxy_authorization pwd refresh_token secret set-cookie
-    set_cookie x-api-key x_api_key
+    access_token api-key api_key apikey auth_token authorization bearer_token client_secret cookie
+    credentials id_token passphrase passwd password private_key proxy-authorization
+    proxy_authorization pwd refresh_token secret session_token set-cookie set_cookie
+    x-amz-security-token x-api-key x-auth-token x-goog-api-key x_api_key x_auth_token
 """)
 """Last words of keys, of headers above all, whose values are secrets whatever their form."""
 

@@ -218,6 +218,13 @@ def test_who_a_span_is_about_is_replaced_everywhere_in_it(pipeline):
     assert set(sent.attributes) == set(attributes)
 
 
+def test_whom_an_event_is_about_is_replaced_everywhere_in_its_span(pipeline):
+    """Feedback is an event, and names who gave it."""
+    sent = pipeline.span("load kestrel-77", event=("feedback", {"user.id": "kestrel-77"}))
+
+    assert "kestrel" not in told(sent)
+
+
 def test_our_own_spans_are_not_redacted_twice(pipeline, scope):
     """Their attributes are made of redacted parts; exported again, nothing changes."""
     attributes = {

@@ -77,8 +77,8 @@ def redact_span(
 def _people(span: ReadableSpan) -> list[str]:
     """Return the identifiers of whom *span* is about, sorted: the cache has them in one order."""
     held = [each or {} for each in (span.attributes, *(event.attributes for event in span.events))]
-    found = {each.get(key) for each in held for key in PEOPLE.intersection(each)}
-    return sorted(each for each in found if isinstance(each, str) and each)
+    found = (each[key] for each in held for key in PEOPLE.intersection(each))
+    return sorted({each for each in found if isinstance(each, str) and each})
 
 
 class _SpanRedactor:
@@ -196,6 +196,6 @@ class _SpanRedactor:
 
 def _listed(items: Iterable[T], dropped: int) -> Sequence[T]:
     held = tuple(items)
-    result: BoundedList[T] = BoundedList.from_seq(len(held), held)
+    result = cast("Any", BoundedList).from_seq(len(held), held)
     result.dropped = dropped
-    return result
+    return cast("Sequence[T]", result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Thread
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import (
@@ -102,6 +103,7 @@ PLACES = {
     "place of a name": {"attributes": {"gen_ai.request.model": CANARY}},
     "place of an id": {"attributes": {"gen_ai.conversation.id": CANARY}},
     "place of a person": {"attributes": {"enduser.id": CANARY}},
+    "place of a person, nested": {"attributes": {"user.id": {"mail": CANARY}}},
     "url": {"attributes": {"url.full": f"https://api.example.com/v1?user={CANARY}"}},
     "header": {"attributes": {"http.request.header.x-user": [CANARY]}},
     "event's name": {"event": (f"mail to {CANARY}",)},
@@ -355,6 +357,16 @@ def test_a_span_that_cannot_be_rebuilt_is_dropped(pipeline, scope, monkeypatch):
     assert [each.name for each in pipeline.sent.get_finished_spans()] == ["chat"]
     assert pipeline.exporter.counts.by_outcome() == outcomes(clean=1, refused=2)
     assert scope.health().checks[-1].state is State.WARNING
+
+
+def test_what_is_sent_can_be_encoded(pipeline):
+    """By OTLP's own encoder, and nothing raw is in its bytes."""
+    for place in PLACES.values():
+        pipeline.span(**place)
+    encoded = encode_spans(pipeline.sent.get_finished_spans()).SerializeToString()
+
+    assert encoded.count(b"EMAIL_ADDRESS") >= len(PLACES) - 1
+    assert b"greta" not in encoded
 
 
 class Other(SpanExporter):

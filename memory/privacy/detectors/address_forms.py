@@ -22,6 +22,7 @@ from .word_lists import alternatives, read_words
 _WORD = r"[^\s\d,\u060c;\u061b:()\[\]{}\"\u00ab\u00bb|/#*=<>.!?\u0964]++"
 _COMMA = r"[,\u060c]"
 _NUMBER = r"\d{1,5}(?:[/-]\d{1,4}){0,2}(?:[ ]?[^\W\d_](?![^\W\d_]))?(?!\d|[.:]\d|[ ]?%)"
+_IN_LATIN = ("tr", "vi")
 _CASED = frozenset({"ru", "uk", "el", "tr", "vi"})
 _STARTS = {
     "he": r"(?:(?<!\w)|(?<=(?<!\w)[בלהשמוכ]))",
@@ -156,9 +157,11 @@ def find_forms(text: str, features: TextFeatures) -> Iterator[tuple[int, int, fl
     if text.isascii() or not features.has_digit:
         return
     lower = text.lower()
-    for language, triggers in _triggers().items():
-        if language != "tr" and any(map(lower.__contains__, triggers)):
+    for language in _roles() if features.has_other_script else _IN_LATIN:
+        if language != "tr" and any(map(lower.__contains__, _triggers()[language])):
             yield from _spaced(text, language)
+    if not features.has_other_script:
+        return
     is_japanese = _KANA.search(text) is not None
     for pattern in (_JAPANESE, _THAI) if is_japanese else (_KOREAN, _THAI):
         for match in pattern.finditer(text):

@@ -152,8 +152,9 @@ _ANNOUNCEMENT = compile_later(
     r"[\"']?[ ]?:?[ ]?(?:it[ ]is|it's|they[ ]are|here[ ]they[ ]are:)?[\s\"':]{0,6}",
     re.IGNORECASE,
 )
-_FOREIGN_ANNOUNCEMENTS = frozenset(read_words("address_words"))
-_FOREIGN_ANNOUNCEMENT = compile_later(rf"\b(?:{alternatives('address_words')})\b", re.IGNORECASE)
+_FOREIGN_ANNOUNCEMENTS = {
+    word: compile_later(rf"\b{word}\b", re.IGNORECASE) for word in read_words("address_words")
+}
 _AFTER_ANNOUNCEMENT = compile_later(
     rf"(?<![\w.])(?!{_CAPITALISED}[ ]in[ ]){_NAMED_STREET}(?!(?:19|20)\d\d\b){_NUMBER}"
     r"(?=[ ]?[,.;:!?)\n]|[ ]?\Z|[ ][^\W\d_a-z]|[ ](?:og|och|und|y|e|et|i|a|ja|en|tak|tack|svp"
@@ -228,6 +229,12 @@ _CORES = (
     (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
     (_UNIT_FIRST, _UNITS_BEFORE_STREET, 0.85, "flat number before a street"),
 )
+_LETTERS = split_words("c d h r")
+"""Those of the words above that are one letter, as parts of ids are too."""
+
+_ABBREVIATED = compile_later(
+    r"[cdhr](?<!\w.)(?:(?<=c)(?:/|\.p\.)|(?<=r)\.|(?<=[dh])\.?[ ])", re.IGNORECASE
+)
 _STREET_WORDS = split_words("main high park oak maple church king queen").union(
     read_words("street_types"), read_words("street_prefixes")
 )
@@ -251,8 +258,11 @@ def _without_full_stop(text: str, end: int) -> int:
 
 
 def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
+    present = features.words
+    if not present.isdisjoint(_LETTERS) and _ABBREVIATED.search(text) is None:
+        present -= _LETTERS
     for pattern, words, score, why in _CORES:
-        if words.isdisjoint(features.words):
+        if words.isdisjoint(present):
             continue
         for match in pattern.finditer(text):
             if _is_believed(text, match, pattern):
@@ -304,8 +314,8 @@ def _is_named(text: str, match: re.Match[str]) -> bool:
 
 
 def _announced(text: str, features: TextFeatures) -> Iterator[_Core]:
-    if not _FOREIGN_ANNOUNCEMENTS.isdisjoint(features.words):
-        for announcement in _FOREIGN_ANNOUNCEMENT.finditer(text):
+    for word in _FOREIGN_ANNOUNCEMENTS.keys() & features.words:
+        for announcement in _FOREIGN_ANNOUNCEMENTS[word].finditer(text):
             end = announcement.end()
             if core := _AFTER_ANNOUNCEMENT.search(text, end, end + _ANNOUNCED_CHARS):
                 yield *core.span(), 0.7, "after words that announce an address"

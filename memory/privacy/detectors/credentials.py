@@ -23,7 +23,7 @@ _USER_WORDS = split_words("username login handle user screen")
 CREDENTIAL_WORDS = NAMING_WORDS | PLACE_WORDS | _USER_WORDS
 """Words beside credentials in a text of ASCII letters."""
 
-_BLOCKS = ("-----BEGIN ", "---- BEGIN ", "PuTTY-User-Key-File-")
+_BLOCKS = ("-BEGIN ", "- BEGIN ", "PuTTY-User-Key-File-")
 _PEM = compile_later(
     r"-----?[ ]?BEGIN [A-Z0-9 ]{0,40}(?:PRIVATE KEY|PGP MESSAGE)[A-Z ]{0,12}-----?"
     r"(?:(?:[^-]|-(?!---)){0,20000}-----?[ ]?END [A-Z0-9 ]{0,60}-----?"
@@ -53,7 +53,7 @@ def find_tokens(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find keys and tokens by their shape."""
     if has_shape(text, features):
         yield from find_shapes(text, features)
-    for match in _PEM.finditer(text):
+    for match in _PEM.finditer(text) if any(map(text.__contains__, _BLOCKS)) else ():
         yield Finding(*match.span(), "SECRET", 1.0, "secret.private-key: private key block")
     if "eyJ" in text:
         for match in _JWT.finditer(text):

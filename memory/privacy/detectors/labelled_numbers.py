@@ -48,7 +48,17 @@ _VIN_VALUES = dict(
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _LEAST_DIGITS = 4
 
-LABEL_WORDS = frozenset(read_words("labelled_number_words"))
+_LABEL_WORDS = frozenset(read_words("labelled_number_words"))
+
+
+def may_label_number(text: str, features: TextFeatures) -> bool:
+    """Return whether *text* has a digit and may call a number what it is."""
+    if not features.has_digit:
+        return False
+    # Most digests have the letter of "a/c" too.
+    return not features.words.isdisjoint(_LABEL_WORDS) or (
+        "c" in features.words and "a/c" in text.lower()
+    )
 
 
 def find_labelled_numbers(text: str, _features: TextFeatures) -> Iterator[Finding]:

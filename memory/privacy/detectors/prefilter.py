@@ -18,6 +18,7 @@ _ASCII_DIGIT = re.compile(r"[0-9]")
 _LONG_WORD = re.compile(r"[A-Za-z0-9+/_-]{16}")
 _DIGITS = re.compile(r"\d(?:[\s().,/x-]{0,3}\d){4}")
 _NUMBER = re.compile(r"\d[\d ().\-/\u00a0]{5,}+")
+_BEYOND_LATIN = re.compile(r"[\u0370-\u1dff\u2e80-\uffff]")
 
 
 class TextFeatures(NamedTuple):
@@ -32,6 +33,7 @@ class TextFeatures(NamedTuple):
             base64 have.
         digit_runs: Spans of digits and the characters that group them, if `has_digit_run`. To
             search these alone is faster than to search at every digit of the text.
+        has_other_script: Whether it may have letters that are not Latin.
     """
 
     words: frozenset[str]
@@ -39,6 +41,7 @@ class TextFeatures(NamedTuple):
     has_digit: bool
     has_long_word: bool
     digit_runs: tuple[tuple[int, int], ...] = ()
+    has_other_script: bool = False
 
     def __repr__(self) -> str:
         """Show the count only: the words may be personal data."""
@@ -47,12 +50,20 @@ class TextFeatures(NamedTuple):
 
 def extract_features(text: str) -> TextFeatures:
     """Return the features of *text*."""
-    if text.isascii():
-        words = frozenset(text.translate(_FOLDED).split())
-        has_digit = _ASCII_DIGIT.search(text) is not None
-    else:
-        words = frozenset(_WORD.findall(text.lower()))
-        has_digit = _DIGIT.search(text) is not None
+    is_ascii = text.isascii()
+    has_digit = (_ASCII_DIGIT if is_ascii else _DIGIT).search(text) is not None
     digits = has_digit and _DIGITS.search(text) is not None
     numbers = tuple(match.span() for match in _NUMBER.finditer(text)) if digits else ()
-    return TextFeatures(words, digits, has_digit, _LONG_WORD.search(text) is not None, numbers)
+    return TextFeatures(
+        frozenset(read_words_of(text)),
+        digits,
+        has_digit,
+        _LONG_WORD.search(text) is not None,
+        numbers,
+        not is_ascii and _BEYOND_LATIN.search(text) is not None,
+    )
+
+
+def read_words_of(text: str) -> list[str]:
+    """Return the words of *text* in order, in lower case."""
+    return text.translate(_FOLDED).split() if text.isascii() else _WORD.findall(text.lower())

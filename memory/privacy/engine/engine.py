@@ -61,10 +61,6 @@ def _has_digit(_text: str, features: TextFeatures) -> bool:
     return features.has_digit
 
 
-def _has_word_and_digit(wanted: frozenset[str]) -> Precondition:
-    return lambda _text, features: features.has_digit and not features.words.isdisjoint(wanted)
-
-
 DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (lambda text, _: "@" in text, contacts.find_emails),
     (_has_digit_run, phone_numbers.find_phones),
@@ -81,7 +77,7 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
     (credentials.may_say_secret, credentials.find_assigned_secrets),
     (secret_shapes.names_vendor, secret_shapes.find_vendor_keys),
-    (_has_word_and_digit(labelled_numbers.LABEL_WORDS), labelled_numbers.find_labelled_numbers),
+    (labelled_numbers.may_label_number, labelled_numbers.find_labelled_numbers),
     (
         lambda _, features: features.has_digit or "corner" in features.words,
         addresses.find_addresses,

@@ -9,7 +9,7 @@ from functools import cache
 
 from ..finding import Finding
 from ..lazy_pattern import compile_later
-from ..prefilter import TextFeatures
+from ..prefilter import TextFeatures, read_words_of
 from ..word_lists import read_words
 
 _LENGTHS = (24, 21, 18, 15, 12)
@@ -24,6 +24,7 @@ _ANNOUNCED = compile_later(
     r"frase semilla|semilla|мнемони\w*|сид-?фраз\w*)",
     re.IGNORECASE,
 )
+_SHORTEST_RUN = bytes([True]) * _LENGTHS[-1]
 _CHARS_BEFORE = 100
 _MOST_BETWEEN = 16
 _LONGEST_RUN = 40
@@ -39,6 +40,9 @@ def may_hold_seed_phrase(_text: str, features: TextFeatures) -> bool:
 
 def find_seed_phrases(text: str, _features: TextFeatures) -> Iterator[Finding]:
     """Find seed phrases: by their check sum, or where a word says so."""
+    are_known = bytes(map(_positions().__contains__, read_words_of(text)))
+    if _SHORTEST_RUN not in are_known:
+        return
     for run in _runs(text):
         phrases = list(_phrases(run)) if len(run) <= _LONGEST_RUN else []
         for phrase in phrases:

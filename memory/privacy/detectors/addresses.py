@@ -74,7 +74,7 @@ _NO_STREETS = split_words("""
     """)
 _MEASURE_AFTER = compile_later(rf"[ ]?(?:{alternatives('measures')})", re.IGNORECASE)
 _BEFORE_NUMBER = compile_later(
-    rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}})\.?[ ]{_NUMBER}\b\.?"
+    rf"(?P<street>[^\W\d_](?<![\w\-].)[\w\-]{{3,60}}+)\.?[ ]{_NUMBER}\b\.?"
 )
 _LEADING = compile_later(
     rf"(?:(?<!\w){_HOUSE})?(?:(?<!\w)[^\W\d_a-z][\w'\u2019\-]*\.?[ ]){{0,3}}\Z"
@@ -283,10 +283,19 @@ def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:
     for match in _BEFORE_NUMBER.finditer(text):
         if not match["street"].lower().endswith(_ENDINGS):
             continue
-        leading = _LEADING.search(text, max(0, match.start() - 60), match.start())
-        start = leading.start() if leading else match.start()
+        start = _leading_start(text, match.start())
         if _is_street(text[start : match.end()]):
             yield start, match.end(), 0.8, "street name and house number"
+
+
+def _leading_start(text: str, end: int) -> int:
+    """Return where the number and the capitalised words that end at *end* start."""
+    before = text[max(0, end - 60) : end]
+    last = before.rstrip(" ").rpartition(" ")[2]
+    if last.isascii() and last.isalpha() and last.islower() and last not in {"bis", "ter"}:
+        return end
+    leading = _LEADING.search(text, max(0, end - 60), end)
+    return leading.start() if leading else end
 
 
 def _is_believed(text: str, match: re.Match[str], pattern: re.Pattern[str]) -> bool:

@@ -107,6 +107,8 @@ def trim_finding(finding: Finding, text: str) -> Finding | None:
     """Return *finding* without surrounding white space; None if no letter or digit is in it."""
     found = text[finding.start : finding.end]
     bare = found.strip()
+    if bare == found and found.isalpha():
+        return finding
     if not any(map(str.isalnum, bare)):
         return None
     start = finding.start + len(found) - len(found.lstrip())
@@ -115,4 +117,5 @@ def trim_finding(finding: Finding, text: str) -> Finding | None:
 
 def _union(a: Finding, b: Finding) -> Finding:
     best = min((a, b), key=lambda each: (-each.score, _RANK.get(each.entity, len(_RANK))))
-    return best._replace(start=min(a.start, b.start), end=max(a.end, b.end))
+    start, end = min(a.start, b.start), max(a.end, b.end)
+    return best if best[:2] == (start, end) else best._replace(start=start, end=end)

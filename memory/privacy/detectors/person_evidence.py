@@ -81,11 +81,18 @@ def _not_persons() -> frozenset[str]:
     return frozenset(read_words("not_persons"))
 
 
+def load() -> None:
+    """Read the words of the Latin script now, so that no search waits for them."""
+    read_lexicon("latin")
+    _not_persons()
+
+
 class Reading:
     """One text, its words and the languages it may be in."""
 
     def __init__(self, text: str, script: str) -> None:
         self.text = text
+        self.script = script
         self.lexicon = read_lexicon(script)
         self.words = [
             Word(
@@ -94,10 +101,13 @@ class Reading:
             for match in CASED_WORD.finditer(text)
         ]
         self.languages = self._plausible_languages()
+        self.languages_and_english = self.languages | _ENGLISH
         # Code and logs have too few words to tell that they are no English.
         self.may_be_english = "en" in self.languages or (len(self.languages) > 1 and text.isascii())
         self.is_upper = text.isupper()
         self._kinds: dict[str, int] = {}
+        self._sections: dict[str, frozenset[str]] = {}
+        self._stops: dict[int, bool] = {}
 
     def _plausible_languages(self) -> frozenset[str]:
         """Return the languages of which the text has nearly the most telling words."""
@@ -107,14 +117,14 @@ class Reading:
             for language in languages[word]:
                 counts[language] = counts.get(language, 0) + 1
         if not counts:
-            every = _all_languages(self.lexicon) - {"en"}
-            return frozenset({"en"}) if self.text.isascii() else every
+            return _ENGLISH if self.text.isascii() else _all_languages(self.script) - _ENGLISH
         most = max(counts.values())
         return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
 
     def kind(self, word: Word) -> int:
         """Return what is known of a word: all parts of a compound must be known for it to count."""
-        if word.folded not in self._kinds:
+        known = self._kinds.get(word.folded)
+        if known is None:
             found = self._kind(word.folded)
             if not found and "-" in word.folded:
                 kinds = [self._kind(part) for part in word.folded.split("-")]
@@ -122,8 +132,8 @@ class Reading:
             is_word = found & NameKind.ENGLISH_WORD and self.may_be_english
             if is_word or (found and self.says(word.folded, "not_name", "word_and_name")):
                 found |= NameKind.WORD_TOO
-            self._kinds[word.folded] = found
-        return self._kinds[word.folded]
+            known = self._kinds[word.folded] = found
+        return known
 
     def _kind(self, folded: str) -> int:
         found = self.lexicon.names.get(folded, 0)
@@ -145,10 +155,17 @@ class Reading:
 
     def says(self, phrase: str, *sections: str) -> bool:
         """Return whether a plausible language has *phrase* in one of *sections*."""
-        by_section = self.lexicon.cues.get(phrase)
-        return by_section is not None and any(
-            not self.languages.isdisjoint(by_section.get(section, ())) for section in sections
-        )
+        return not self.sections_of(phrase).isdisjoint(sections)
+
+    def sections_of(self, phrase: str) -> frozenset[str]:
+        """Return the sections in which a plausible language has *phrase*."""
+        found = self._sections.get(phrase)
+        if found is None:
+            by_section = self.lexicon.cues.get(phrase, {})
+            found = self._sections[phrase] = frozenset(
+                [each for each, by in by_section.items() if not self.languages.isdisjoint(by)]
+            )
+        return found
 
     def gap(self, left: Word, right: Word) -> str:
         """Return what stands between two words."""
@@ -156,6 +173,11 @@ class Reading:
 
     def stops(self, index: int) -> bool:
         """Return whether a word cannot be part of a name."""
+        if index not in self._stops:
+            self._stops[index] = self._cannot_be_in_name(index)
+        return self._stops[index]
+
+    def _cannot_be_in_name(self, index: int) -> bool:
         word = self.words[index]
         if not word.text[0].isupper() or not stands_alone(self.text, word.start, word.end):
             return True
@@ -199,12 +221,10 @@ class Reading:
         )
 
     def _has_noun_ending(self, word: Word) -> bool:
-        return any(
-            word.folded.endswith(ending) and len(word.folded) > len(ending) + _SHORT
-            for ending in _noun_endings(self.languages)
-        )
+        return word.folded[_SHORT + 1 :].endswith(_noun_endings(self.languages))
 
 
+_ENGLISH = frozenset({"en"})
 _STOPPING = (
     *("title", "greeting", "relation", "label", "closing", "place_before", "place_after"),
     *("introduction", "introduction_weak", "verb_before", "verb_after", "title_after"),
@@ -218,8 +238,10 @@ def _noun_endings(languages: frozenset[str]) -> tuple[str, ...]:
     return tuple(key for key, by in cues.items() if languages & by.get("not_name_ending", frozenset[str]()))
 
 
-def _all_languages(lexicon: Lexicon) -> frozenset[str]:
-    return frozenset(language for found in lexicon.languages.values() for language in found)
+@cache
+def _all_languages(script: str) -> frozenset[str]:
+    by_word = read_lexicon(script).languages
+    return frozenset(language for found in by_word.values() for language in found)
 
 
 @cache
@@ -285,7 +307,7 @@ def _first_known(reading: Reading, first: int, last: int) -> int:
 
 def _is_known_otherwise(words: list[Word]) -> bool:
     folded = [word.folded for word in words]
-    if any(word in ORGANIZATION_WORDS for word in folded):
+    if not ORGANIZATION_WORDS.isdisjoint(folded):
         return True
     known = _not_persons()
     return " ".join(folded) in known or any(
@@ -331,6 +353,8 @@ def _own_weight(reading: Reading, words: list[Word], *, inside: bool) -> float:
 
 
 def _ending(lexicon: Lexicon, word: Word) -> float:
+    if not word.folded[_SHORT:].endswith(lexicon.endings):
+        return 0.0
     for ending in lexicon.endings:
         if word.folded.endswith(ending) and len(word.folded) > len(ending) + 1:
             return _LONG_ENDING if len(ending) >= _LONG else _SHORT_ENDING
@@ -341,19 +365,23 @@ def _cue_before(reading: Reading, first: int) -> tuple[float, str]:
     """Return the weight of the strongest cue that ends before a word, and its name."""
     if first == 0:
         return 0.0, ""
-    start = reading.words[first].start
-    gap = reading.text[reading.words[first - 1].end : start]
-    fits = _fitting_sections(gap)
+    lengths = reading.lexicon.cue_lengths.get(reading.words[first - 1].folded, ())
+    if not lengths:
+        return 0.0, ""
+    gap = reading.gap(reading.words[first - 1], reading.words[first])
+    fits = _BEHIND_SPACE if gap == " " else _fitting_sections(gap)
     best, why = 0.0, ""
     multi = (*fits, "closing") if gap == " " else fits
-    for length in range(min(reading.lexicon.longest_cue, first), 0, -1):
+    for length in lengths:
+        if length > first:
+            continue
         part = reading.words[first - length : first]
         if "\n" in reading.text[part[0].start : part[-1].end]:
             continue
-        phrase = " ".join(word.folded for word in part)
-        for section in multi if length > 1 else fits:
+        sections = reading.sections_of(" ".join([word.folded for word in part]))
+        for section in (multi if length > 1 else fits) if sections else ():
             weight = _WEIGHTS_BEFORE[section]
-            if weight > best and reading.says(phrase, section):
+            if weight > best and section in sections:
                 best, why = weight, _REASONS[section]
     return best, why
 
@@ -383,6 +411,9 @@ def _fitting_sections(gap: str) -> tuple[str, ...]:
     return tuple(fits)
 
 
+_BEHIND_SPACE = _fitting_sections(" ")
+
+
 def _after(reading: Reading, last: int) -> float:
     """Return the weight of what follows a run."""
     word = reading.words[last]
@@ -404,7 +435,7 @@ def _against(reading: Reading, first: int, last: int) -> float:
     against = 0.0
     direct = False
     before = reading.words[first - 1]
-    languages = reading.languages | {"en"}
+    languages = reading.languages_and_english
     says = reading.lexicon.says
     if first:
         gap = reading.gap(before, reading.words[first])
@@ -443,21 +474,24 @@ _SURE = frozenset({"a title", "a label for a person", "words that announce a nam
 def contradicted(reading: Reading, found: list[Finding]) -> Iterator[Finding]:
     """Yield *found* without what is a known work, product, team or place, or a word here."""
     starts = {word.start: index for index, word in enumerate(reading.words)}
+    refused: dict[tuple[int, int, bool], bool] = {}
     for each in found:
-        first = starts.get(each.start)
-        if first is None:
+        case = each.start, each.end, each.why in _SURE
+        if case not in refused:
+            first = starts.get(each.start)
+            refused[case] = first is not None and _is_refused(reading, first, each)
+        if not refused[case]:
             yield each
-            continue
-        last = first
-        while last + 1 < len(reading.words) and reading.words[last + 1].end <= each.end:
-            last += 1
-        words = reading.words[first : last + 1]
-        if _is_known_otherwise(words) or (words[0].folded in _not_persons() and first == last):
-            continue
-        if _opens_phrase(reading, first):
-            continue
-        if each.why in _SURE or not _is_place_or_word(reading, first, last):
-            yield each
+
+
+def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
+    last = first
+    while last + 1 < len(reading.words) and reading.words[last + 1].end <= found.end:
+        last += 1
+    words = reading.words[first : last + 1]
+    if _is_known_otherwise(words) or _opens_phrase(reading, first):
+        return True
+    return found.why not in _SURE and _is_place_or_word(reading, first, last)
 
 
 def _run_start(reading: Reading, first: int) -> int:
@@ -480,5 +514,5 @@ def _is_place_or_word(reading: Reading, first: int, last: int) -> bool:
             _cue_before(reading, first)[0] < _WEIGHTS_BEFORE["relation"]
         )
     sure = reading.kind(head) & NameKind.GIVEN and not reading.kind(head) & NameKind.WORD_TOO
-    languages = reading.languages | {"en"}
+    languages = reading.languages_and_english
     return not sure and reading.lexicon.says(tail.folded, "place_after", languages)

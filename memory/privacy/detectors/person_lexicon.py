@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
@@ -106,7 +106,7 @@ class Lexicon(NamedTuple):
         languages: Words that tell the languages of a text.
         endings: Endings of family names, longest first.
         inflections: By language, endings that a name's form may have, and what they stand for.
-        longest_cue: Words of the longest cue.
+        cue_lengths: By the last word of a cue, how many words such cues have, most first.
     """
 
     names: dict[str, int]
@@ -115,7 +115,7 @@ class Lexicon(NamedTuple):
     languages: dict[str, frozenset[str]]
     endings: tuple[str, ...]
     inflections: dict[str, tuple[tuple[str, str], ...]]
-    longest_cue: int
+    cue_lengths: dict[str, tuple[int, ...]]
 
     def __repr__(self) -> str:
         """Show the size only."""
@@ -228,8 +228,15 @@ def read_lexicon(script: str) -> Lexicon:
         _telling(reader),
         tuple(sorted(reader.endings, key=lambda ending: -len(ending))),
         reader.inflections,
-        max((key.count(" ") + 1 for key in reader.cues), default=1),
+        _cue_lengths(reader.cues),
     )
+
+
+def _cue_lengths(cues: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    lengths: dict[str, set[int]] = {}
+    for *others, last in map(str.split, filter(None, cues)):
+        lengths.setdefault(last, set()).add(len(others) + 1)
+    return {last: tuple(sorted(found, reverse=True)) for last, found in lengths.items()}
 
 
 def _telling(reader: _Reader) -> dict[str, frozenset[str]]:

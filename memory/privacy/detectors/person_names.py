@@ -111,6 +111,8 @@ def _cannot_start_name(word: str, *, reject_adjectives: bool) -> bool:
 
 def is_camel_case(word: str) -> bool:
     """Return whether *word* is like ``TypeError``; not ``McCoy``, ``O'Brien`` or ``ADA``."""
+    if word[1:].islower():
+        return False
     inner = any(char.isupper() for part in re.split(r"['\u2019-]", word) for char in part[1:])
     return inner and not word.isupper() and not word.startswith(_INNER_CAPITALS)
 

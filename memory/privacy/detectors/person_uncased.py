@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from .finding import Finding
@@ -86,11 +87,15 @@ class _Reading:
         return None
 
 
+@cache
+def _languages(script: str) -> frozenset[str]:
+    cues = read_lexicon(script).cues.values()
+    return frozenset(each for by in cues for each in by.get("label", ()))
+
+
 def find_uncased(text: str, script: str) -> Iterator[Finding]:
     """Find names in a text of a *script* whose words stand apart and have no capitals."""
-    lexicon = read_lexicon(script)
-    languages = frozenset(each for by in lexicon.cues.values() for each in by.get("label", ()))
-    reading = _Reading(text, lexicon, languages)
+    reading = _Reading(text, read_lexicon(script), _languages(script))
     index = 0
     while index < len(reading.words):
         last = index
@@ -171,7 +176,10 @@ def _cue_before(reading: _Reading, first: int) -> tuple[float, str]:
     if _CLOSING_GAP.match(gap):
         fits.append("closing")
     best, why = 0.0, ""
-    for length in range(1, min(reading.lexicon.longest_cue, first) + 1):
+    last = reading.words[first - 1].folded if first else ""
+    for length in reversed(reading.lexicon.cue_lengths.get(last, ())):
+        if length > first:
+            break
         phrase = " ".join(word.folded for word in reading.words[first - length : first])
         for section in fits:
             if _WEIGHTS[section] > best and reading.says(phrase, section):

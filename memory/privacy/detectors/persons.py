@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 
 from .finding import Finding
 from .lazy_pattern import compile_later
@@ -135,19 +136,20 @@ def may_hold_person(_text: str, features: TextFeatures) -> bool:
 
 def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find names of people by the words around them, and common names by themselves."""
-    if _has_no_evidence(text, features):
+    capitals = list(_unusual_capitals(text, features))
+    if not capitals and _has_no_evidence(text, features):
         return
     found = [
         *_announced(text, features),
-        *_capitalised(text, features),
+        *_capitalised(text, features, capitals),
         *_in_name_lists(text, features),
         *_speakers(text),
         *_on_own_lines(text, features),
     ]
-    if found or next(_unusual_capitals(text, features), None) is not None:
+    if found or capitals:
         reading = Reading(text, "latin")
         found = list(contradicted(reading, [*found, *find_by_evidence(reading)]))
-    if not text.isascii():
+    if features.has_other_script:
         found += _in_other_scripts(text)
     if found:
         found += find_repeated_names(text, found)
@@ -155,7 +157,6 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         yield from _in_lists_with_names(text, found)
 
 
-_OTHER_LETTERS = compile_later(r"[\u0370-\u1cff\u3040-\ud7ff]")
 _SCRIPTS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Finding]]], ...] = (
     (compile_later(r"[\u0370-\u03ff]"), lambda text: find_by_evidence(Reading(text, "greek"))),
     (compile_later(r"[\u0400-\u052f]"), lambda text: find_by_evidence(Reading(text, "cyrillic"))),
@@ -171,8 +172,6 @@ _HAN = compile_later(r"[\u3400-\u9fff]")
 
 def _in_other_scripts(text: str) -> Iterator[Finding]:
     """Find names in the scripts of the text that are not Latin."""
-    if _OTHER_LETTERS.search(text) is None:
-        return
     for letters, find in _SCRIPTS:
         if letters.search(text):
             yield from find(text)
@@ -184,15 +183,13 @@ def _in_other_scripts(text: str) -> Iterator[Finding]:
 
 
 def _has_no_evidence(text: str, features: TextFeatures) -> bool:
-    """Return whether no rule below can match, as in most texts."""
-    if (
-        ":" in text
-        or "=" in text
-        or not text.isascii()
-        or not features.words.isdisjoint(_EVIDENCE_WORDS)
-    ):
-        return False
-    return next(_unusual_capitals(text, features), None) is None
+    """Return whether no rule below can match a text without capitals, as in most texts."""
+    return (
+        ":" not in text
+        and "=" not in text
+        and text.isascii()
+        and features.words.isdisjoint(_EVIDENCE_WORDS)
+    )
 
 
 def _announced(text: str, features: TextFeatures) -> Iterator[Finding]:
@@ -217,9 +214,8 @@ def _labelled(text: str, match: re.Match[str]) -> Iterator[Finding]:
             yield found
 
 
-def _capitalised(text: str, features: TextFeatures) -> Iterator[Finding]:
-    """Find names among the capitalised words, by the words before and after them."""
-    capitalised = list(_unusual_capitals(text, features))
+def _capitalised(text: str, features: TextFeatures, capitalised: list[int]) -> Iterator[Finding]:
+    """Find names among the *capitalised* words, by the words before and after them."""
     if not capitalised:
         return
     shapes = [(pattern, why) for pattern, why, may_be in _SHAPES if may_be(text, features)]
@@ -357,6 +353,8 @@ _NOT_LISTED = (ORDINARY | FUNCTION_WORDS) - SURNAMES_TOO
 
 def _in_lists_with_names(text: str, found: list[Finding]) -> Iterator[Finding]:
     """Find the other names of a list that holds a found one: ``Ada, Bo and Cy``."""
+    if not any(map(text.__contains__, (" and ", " & ", " or "))):
+        return
     lower = text.islower()
     starts = sorted(each.start for each in found)
     for match in (*_LISTED.finditer(text), *_PAIRED.finditer(text)):
@@ -385,11 +383,12 @@ def _on_own_lines(text: str, features: TextFeatures) -> Iterator[Finding]:
 _NOT_PARTS = ORDINARY | PARTICLES | SUFFIXES
 
 
+_MANY = 20
 _UNCASED = "\u0590"
 """The first letter of the scripts in which a word is not what `WORD` matches."""
 
 
-def find_repeated_names(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
+def find_repeated_names(text: str, found: Collection[Finding]) -> Iterator[Finding]:
     """Find parts of the names in *found* elsewhere in the text."""
     parts = {
         word
@@ -397,6 +396,9 @@ def find_repeated_names(text: str, found: Iterable[Finding]) -> Iterator[Finding
         for word in WORD.findall(text[each.start : each.end])
         if len(word) > 2 and word.lower() not in _NOT_PARTS and word[0] < _UNCASED  # noqa: PLR2004
     }
-    for match in WORD.finditer(text):
+    # Most names stand in a text once: then there is nowhere else to look.
+    is_once = len(parts) < _MANY and all(text.count(part) == 1 for part in parts)
+    spans = {each[:2] for each in found} if is_once else {(0, len(text))}
+    for match in chain.from_iterable(WORD.finditer(text, *span) for span in spans):
         if match.group() in parts and stands_alone(text, *match.span()):
             yield Finding(*match.span(), "PERSON", 0.6, "a name found elsewhere in the text")

@@ -293,10 +293,11 @@ class Engine:
                 allowed += (
                     _moved(each, *normalized.original_span(each.start, each.end)) for each in kept
                 )
-        mapped = (
-            _moved(each, *normalized.original_span(each.start, each.end)) for each in replaced
-        )
-        visible = exclude_spans(merge_findings(mapped), self._find_placeholders(text))
+        if normalized.starts is not None:
+            replaced = [
+                _moved(each, *normalized.original_span(each.start, each.end)) for each in replaced
+            ]
+        visible = exclude_spans(merge_findings(replaced), self._find_placeholders(text))
         trimmed = (each for found in visible if (each := trim_finding(found, text)))
         return [name for each in trimmed for name in clean_names(each, text)]
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
+from ..detectors import person_evidence
 from ..detectors.finding import Finding, merge_findings
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
@@ -144,6 +145,7 @@ class Redactor:
     def prepare(self) -> None:
         """Load models, names and the table of identifiers: no call waits for them."""
         identifiers.load()
+        person_evidence.load()
         self._engine.models.prepare()
         self.is_prepared = True
 

@@ -243,7 +243,12 @@ _STREET_WORDS = split_words("main high park oak maple church king queen").union(
 def find_addresses(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find postal addresses."""
     lower = text.islower()
-    cores = (*_streets(text, features), *_compounds(text, features), *_announced(text, features))
+    cores = (
+        *_streets(text, features),
+        *_with_postcode(text),
+        *_compounds(text, features),
+        *_announced(text, features),
+    )
     for start, end, score, why in cores:
         whole = _without_full_stop(text, _tail(text, end, lower=lower))
         yield Finding(start, whole, "STREET_ADDRESS", score, why)
@@ -267,13 +272,16 @@ def _streets(text: str, features: TextFeatures) -> Iterator[_Core]:
         for match in pattern.finditer(text):
             if _is_believed(text, match, pattern):
                 yield *match.span(), score, why
+    if "corner" in features.words:
+        for match in _CORNER.finditer(text):
+            yield match.start(), match.end("core"), 0.75, "a corner of two streets"
+
+
+def _with_postcode(text: str) -> Iterator[_Core]:
     if _HOUSE_THEN_CODE.search(text):
         for match in _WITH_POSTCODE.finditer(text):
             if match.group().partition(" ")[0].lower() not in _NO_STREETS:
                 yield *match.span(), 0.85, "street, house number and postcode"
-    if "corner" in features.words:
-        for match in _CORNER.finditer(text):
-            yield match.start(), match.end("core"), 0.75, "a corner of two streets"
 
 
 def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from .word_lists import read_words, split_words
 
-WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['\u2019\-](?=[^\W\d_]))*")
+WORD = re.compile(r"[^\W\d_]+(?:['\u2019\-][^\W\d_]+)*")
 """A word, or words that a hyphen or apostrophe joins."""
 
 

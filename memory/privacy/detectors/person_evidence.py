@@ -94,12 +94,7 @@ class Reading:
         self.text = text
         self.script = script
         self.lexicon = read_lexicon(script)
-        self.words = [
-            Word(
-                *match.span(), word := match.group(), word.lower() if word.isascii() else fold(word)
-            )
-            for match in CASED_WORD.finditer(text)
-        ]
+        self.words = list(_words(text))
         self.languages = self._plausible_languages()
         self.languages_and_english = self.languages | _ENGLISH
         # Code and logs have too few words to tell that they are no English.
@@ -222,6 +217,18 @@ class Reading:
 
     def _has_noun_ending(self, word: Word) -> bool:
         return word.folded[_SHORT + 1 :].endswith(_noun_endings(self.languages))
+
+
+def _words(text: str) -> Iterator[Word]:
+    if text.isascii():
+        lower = text.lower()
+        for match in CASED_WORD.finditer(text):
+            start, end = match.span()
+            yield Word(start, end, text[start:end], lower[start:end])
+        return
+    for match in CASED_WORD.finditer(text):
+        word = match.group()
+        yield Word(*match.span(), word, word.lower() if word.isascii() else fold(word))
 
 
 _ENGLISH = frozenset({"en"})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
 from .finding import Finding
 from .person_cues import WORD
+from .person_lexicon import without_accents
 from .word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, read_words, split_words
 
 ORGANIZATION_WORDS = frozenset(read_words("organization_words"))
@@ -131,5 +131,4 @@ def fold_case(word: str) -> str:
     """Return *word* in lower case and without accents."""
     if word.isascii():
         return word.lower()
-    parts = unicodedata.normalize("NFD", word.lower())
-    return "".join(char for char in parts if not unicodedata.combining(char))
+    return without_accents(word.lower())

@@ -50,7 +50,7 @@ _ASCII_CAPITALISED = compile_later(r"[A-Z](?<![\w'@/$#\-].)[^\W_]*")
 """For ASCII texts: half the time."""
 
 _CAPITAL_WORD = compile_later(
-    r"[^\W\d_a-z](?<![^\W\d_].)(?<![^\W\d_]['\u2019\-].)(?:[^\W\d_]|['\u2019\-](?=[^\W\d_]))*"
+    r"[^\W\d_a-z](?<![^\W\d_].)(?<![^\W\d_]['\u2019\-].)[^\W\d_]*(?:['\u2019\-][^\W\d_]+)*"
 )
 _NAME = r"(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ -][^\W\d_a-z][^\W\d_]*\.?){0,3})"
 _INITIAL = compile_later(
@@ -137,7 +137,7 @@ def may_hold_person(_text: str, features: TextFeatures) -> bool:
 def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find names of people by the words around them, and common names by themselves."""
     capitals = list(_unusual_capitals(text, features))
-    if not capitals and _has_no_evidence(text, features):
+    if _has_no_evidence(text, features, capitals):
         return
     found = [
         *_announced(text, features),
@@ -182,10 +182,11 @@ def _in_other_scripts(text: str) -> Iterator[Finding]:
             yield from find_chinese(text)
 
 
-def _has_no_evidence(text: str, features: TextFeatures) -> bool:
-    """Return whether no rule below can match a text without capitals, as in most texts."""
+def _has_no_evidence(text: str, features: TextFeatures, capitals: list[int]) -> bool:
+    """Return whether no rule below can match, as in most texts."""
     return (
-        ":" not in text
+        not capitals
+        and ":" not in text
         and "=" not in text
         and text.isascii()
         and features.words.isdisjoint(_EVIDENCE_WORDS)
@@ -307,9 +308,12 @@ def _speakers(text: str) -> Iterator[Finding]:
 
 
 def _in_name_lists(text: str, features: TextFeatures) -> Iterator[Finding]:
-    if features.words.isdisjoint(ALL_NAMES) and all(map(str.isascii, features.words)):
+    names = features.words & ALL_NAMES
+    if not names and all(map(str.isascii, features.words)):
         return
     lower = text.islower()
+    if text.isascii() and not lower and not any(_has_capital(text, name) for name in names):
+        return
     for match in (WORD if lower else _CAPITAL_WORD).finditer(text):
         word, plain = match.group(), fold_case(match.group())
         if plain not in ALL_NAMES or not (word[0].isupper() or (lower and plain in GIVEN_NAMES)):
@@ -321,6 +325,15 @@ def _in_name_lists(text: str, features: TextFeatures) -> Iterator[Finding]:
             continue
         if found and (plain not in AMBIGUOUS_NAMES or _has_family_name(text, found, match)):
             yield found
+
+
+def _has_capital(text: str, name: str) -> bool:
+    """Return whether an ASCII text has *name* with a capital somewhere."""
+    lower = text.lower()
+    at = lower.find(name)
+    while at != -1 and not text[at].isupper():
+        at = lower.find(name, at + 1)
+    return at != -1
 
 
 _LONGEST_ACRONYM = 4

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from mnemoscope.memory.privacy.detectors import disguises, persons
 from mnemoscope.memory.privacy.detectors.credentials import CREDENTIAL_WORDS
+from mnemoscope.memory.privacy.detectors.known_identifiers import KnownIdentifiers
+from mnemoscope.memory.privacy.detectors.person_lexicon import read_lexicon
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 from mnemoscope.memory.privacy.engine.engine import _WORDS_ONLY, DETECTORS
 
@@ -57,11 +59,12 @@ def test_a_word_for_a_secret_is_a_clue(redactor, text):
 def test_a_text_that_says_no_name_has_none(text):
     """Every rule for names, asked by itself, agrees."""
     features = extract_features(text)
-    if not persons._has_no_evidence(text, features):
+    capitals = list(persons._unusual_capitals(text, features))
+    if not persons._has_no_evidence(text, features, capitals):
         return
     found = [
         *persons._announced(text, features),
-        *persons._capitalised(text, features),
+        *persons._capitalised(text, features, capitals),
         *persons._in_name_lists(text, features),
         *persons._speakers(text),
         *persons._on_own_lines(text, features),
@@ -74,7 +77,46 @@ def test_an_ordinary_text_says_no_name():
     """Else the shortcut would be none."""
     text = "She likes green tea with milk"
 
-    assert persons._has_no_evidence(text, extract_features(text))
+    features = extract_features(text)
+    capitals = list(persons._unusual_capitals(text, features))
+
+    assert persons._has_no_evidence(text, features, capitals)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("vive en c/ Mayor 12 desde 2020", "c/ Mayor 12"),
+        ("casa na r. das Flores 12", "r. das Flores 12"),
+        ("h no 12, Rajpur Road, Dehradun 248001", "h no 12, Rajpur Road, Dehradun 248001"),
+        ("please pay to A/C 1234567890", "1234567890"),
+    ],
+)
+def test_a_letter_counts_where_it_stands_as_an_abbreviation_does(redactor, text, found):
+    """Though most digests hold the same letter."""
+    spans = redactor._engine.find(text, KnownIdentifiers(()))
+
+    assert [text[each.start : each.end] for each in spans] == [found]
+
+
+@pytest.mark.parametrize("end", ["", " Melanie called."])
+def test_a_name_that_stands_once_is_found_as_one_that_is_repeated(redactor, end):
+    """Where it need not be looked for again, nothing else changes."""
+    text = "Dear Melanie Quxley, the invoice is paid." + end
+    spans = redactor._engine.find(text, KnownIdentifiers(()))
+
+    assert {text[each.start : each.end] for each in spans} == {"Melanie Quxley"} | set(
+        end.split()[:1]
+    )
+
+
+def test_preparing_reads_the_words_around_names(redactor):
+    """No text with a name waits for them."""
+    read_lexicon.cache_clear()
+
+    redactor.prepare()
+
+    assert read_lexicon.cache_info().currsize == 1
 
 
 PIECES = (

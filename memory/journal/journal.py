@@ -24,7 +24,7 @@ from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
 from . import MAX_BYTES
-from .journal_file import JournalFile, looking, number
+from .journal_file import JournalFile, is_blank, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
 from .records import Apart, Sealer, Write, read_touches
@@ -276,12 +276,19 @@ class Journal:
             OSError: That cannot be told.
         """
         if not self.is_open():
-            return False  # and nothing is kept
+            return queue.address in self._seen_from_outside()
         with self._file.reading() as connection:
             version = number(connection, "data_version")
             if version != self._seen[0]:
                 self._seen = version, frozenset(_waiting_addresses(connection))
         return queue.address in self._seen[1]
+
+    def _seen_from_outside(self) -> frozenset[str]:
+        """Return whom writes wait for in a file that this process cannot open, but others may."""
+        if is_blank(self._path):
+            return frozenset()
+        with looking(self._path) as connection:
+            return frozenset(_waiting_addresses(connection))
 
     # -- order ----------------------------------------------------------------------------------
 

@@ -303,15 +303,27 @@ def looking(path: Path) -> Generator[sqlite3.Connection]:
     Raises:
         OSError: It cannot be read, or is none.
     """
-    address = f"file:{quote(str(path.absolute()))}?mode=ro"
-    with (
-        _explained(path),
-        closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection,
-    ):
+    with _explained(path), closing(_looker(path)) as connection:
         if number(connection, "application_id") != _APPLICATION_ID:
             raise JournalError(path, "SQLITE_NOTADB")
         connection.execute("BEGIN")
         yield connection
+
+
+def is_blank(path: Path) -> bool:
+    """
+    Tell whether nobody has kept anything at *path* yet: there is no file, or one without tables.
+
+    Raises:
+        OSError: That cannot be told.
+    """
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    with _explained(path), closing(_looker(path)) as connection:
+        pragmas = "application_id", "user_version", "schema_version"
+        return not any(number(connection, each) for each in pragmas)
 
 
 @contextmanager
@@ -331,6 +343,11 @@ def _close(connections: list[sqlite3.Connection]) -> None:
 
 def _connected(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+
+
+def _looker(path: Path) -> sqlite3.Connection:
+    address = f"file:{quote(str(path.absolute()))}?mode=ro"
+    return sqlite3.connect(address, uri=True, isolation_level=None)
 
 
 def number(connection: sqlite3.Connection, pragma: str) -> int:

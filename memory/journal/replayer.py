@@ -75,9 +75,16 @@ class Replayer:
     def round(self) -> bool:
         """Ask every guard once. Returns whether anything still waits."""
         for guard in list(self._guards):
-            if guard.replay() and guard not in self._always:
+            if self._is_done(guard) and guard not in self._always:
                 self._guards.discard(guard)
         return bool(self._guards)
+
+    def _is_done(self, guard: Replaying) -> bool:
+        try:
+            return guard.replay()
+        except OSError as exc:
+            self._faults.note("journal.look", exc)  # whether anything waits cannot be told
+            return False
 
     def close(self, timeout_s: float) -> None:
         """End the thread, when it has finished what it is at; what waits stays in the journal."""

@@ -337,6 +337,42 @@ def test_a_full_journal_takes_nothing_more_until_there_is_room(open_journal):
     assert waiting(journal) == ["c"]
 
 
+def test_a_journal_that_cannot_be_opened_says_what_waits_in_it(
+    journal, open_journal, path, faults, monkeypatch
+):
+    """Another process may be at it: a later write must not come before."""
+    keep(journal, "a")
+    monkeypatch.setattr(JournalFile, "open", _failing)
+    late = Journal(path, key=bytes(32), faults=faults)
+
+    assert late.waits(queue_of(late))
+    assert not late.waits(queue_of(late, OTHER))
+    late.close()
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["no file", "empty file"])
+def test_nothing_waits_in_a_journal_that_nobody_could_begin(path, faults, monkeypatch, is_there):
+    """A full disk leaves it without a table; a healthy store has nothing to wait for."""
+    if is_there:
+        create_private(path)
+    monkeypatch.setattr(JournalFile, "open", _failing)
+    journal = Journal(path, key=bytes(32), faults=faults)
+
+    assert not journal.waits(queue_of(journal))
+    journal.close()
+
+
+def test_what_waits_in_a_file_that_can_neither_be_opened_nor_read_is_not_guessed(path, faults):
+    """Nobody knows whether a later write would come before."""
+    path.write_bytes(b"damaged" * 1000)
+    path.chmod(0o600)
+    journal = Journal(path, key=bytes(32), faults=faults)
+
+    with pytest.raises(JournalError):
+        journal.waits(queue_of(journal))
+    journal.close()
+
+
 @pytest.fixture
 def full_disk(monkeypatch, path) -> Callable[[], None]:
     """Return what fills the disk: nothing is written while the reserve takes the last room."""

@@ -176,7 +176,8 @@ class Disk:
     """
     The disk under the journal: it may be full.
 
-    A process may die at any of its writes, and as it asks a store.
+    A process may die at any of its writes, and as it asks a store. While the disk is full and
+    nothing can be erased, nobody can open the journal either.
     """
 
     is_full: bool = False
@@ -189,6 +190,11 @@ class Disk:
             raise JournalError(file.path, "SQLITE_BUSY")
         self.step()
         erasing(file)
+
+    def open(self, opening: Any, file: JournalFile) -> None:
+        if self.is_full and self.fails_to_erase:
+            raise JournalError(file.path, "SQLITE_BUSY")
+        opening(file)
 
     def _check_room(self, file: JournalFile) -> None:
         if self.is_full and file._reserve.exists():
@@ -351,7 +357,7 @@ class Journalling(RuleBasedStateMachine):
     def _patch(self) -> None:
         writing, lay_reserve, lease = JournalFile.writing, JournalFile.lay_reserve, Journal.lease
         disk, held, sealed, seal = self.disk, self.leases, self.sealed, Sealer.sealed
-        erase = JournalFile.erase
+        erase, opening = JournalFile.erase, JournalFile.open
 
         def leased(journal: Journal, queue: Queue) -> FileLock | None:
             lock = lease(journal, queue)
@@ -368,6 +374,7 @@ class Journalling(RuleBasedStateMachine):
         self.patch.setattr(journal_file, "_PRAGMAS", fast)
         self.patch.setattr(journal_file, "RESERVE_BYTES", 16)
         self.patch.setattr(JournalFile, "writing", lambda file: disk.under(writing, file))
+        self.patch.setattr(JournalFile, "open", lambda file: disk.open(opening, file))
         self.patch.setattr(JournalFile, "erase", lambda file: disk.erase(erase, file))
         self.patch.setattr(Journal, "lease", leased)
         self.patch.setattr(
@@ -708,6 +715,22 @@ class Journalling(RuleBasedStateMachine):
         for file in Path(self.folder.name).iterdir():
             content = file.read_bytes()
             assert not any(sealed[:32] in content for sealed in self.sealed.values()), file.name
+
+
+@pytest.mark.parametrize("is_locked", [False, True], ids=["full disk", "locked too"])
+def test_who_cannot_open_the_journal_does_not_overtake_what_another_process_makes(is_locked):
+    """The older write, with which a store hangs, would land after the later one."""
+    machine = Journalling()
+    put = partial(machine.call, name="north", place=0, wrapper=0, method="put", which=0)
+    machine.weather("north", "before", 1.0)
+    put()
+    machine.weather("north", "hangs", 1.0)
+    machine.replay(1, "north")
+    machine.kill(0)
+    machine.fill(is_full=True, fails_to_erase=is_locked)
+    machine.weather("north", "", 1.0)
+    put()
+    machine.teardown()
 
 
 @pytest.mark.parametrize("block", range(HISTORIES // BLOCK))

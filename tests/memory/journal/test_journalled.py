@@ -969,6 +969,20 @@ def test_a_thread_makes_writes_again(watched, eventually):
     assert eventually(lambda: rig.store.items == {"k": 1})
 
 
+def test_the_thread_outlives_a_journal_that_it_cannot_read(watched, eventually, monkeypatch):
+    """What waits is made again as soon as it can be read."""
+    rig = watched(is_async=False)
+    rig.store.down = ConnectionError()
+    asyncio.run(rig.do("put", key="k", value=1))
+    unread = _raising(JournalError(Path("journal"), "SQLITE_IOERR"))
+    with monkeypatch.context() as broken:
+        broken.setattr(Journal, "waits", unread)
+        assert eventually(lambda: rig.guard._faults.counts["journal.look"] > 0)
+    rig.store.down = None
+
+    assert eventually(lambda: rig.store.items == {"k": 1})
+
+
 async def test_writes_are_made_again_on_the_clients_loop(watched):
     """The client may be bound to it; no other call has to come."""
     rig = watched(is_async=True)

@@ -234,7 +234,7 @@ class Journal:
                 if self._latest is None:
                     latest = self._path.with_name(f"{self._path.name}.latest")
                     self._latest = LatestWrites(latest, self._key)
-                self._file.open()
+                self._file.with_room(self._file.open)
                 self._take_over()
                 self._is_open = True
 

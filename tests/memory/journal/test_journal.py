@@ -404,6 +404,16 @@ def test_a_full_disk_is_drained(journal, path, full_disk):
     assert journal.stats().waiting == {}
 
 
+def test_on_a_full_disk_a_journal_is_opened(journal, open_journal, full_disk):
+    """In the room of the reserve: who begins then sees what waits, and may forget it."""
+    keep(journal, "a")
+    full_disk()
+    late = open_journal()
+
+    assert late.waits(queue_of(late))
+    assert [each.id for each in late.forget(queue_of(late), record("a")).writes] == ["a"]
+
+
 def test_a_full_disk_forgets(journal, full_disk):
     """A deletion is noted in the room of the reserve."""
     keep(journal, "a")

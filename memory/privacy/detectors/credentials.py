@@ -1,11 +1,10 @@
-"""Credentials: keys, tokens, passwords, and the user names beside them."""
+"""Credentials: keys, tokens and passwords."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-import re
 from collections.abc import Iterator
 
 from .finding import Finding
@@ -17,10 +16,8 @@ from .secret_shapes import find_shapes, has_shape
 from .secret_values import is_placeholder
 from .secret_words import CLUES as NAMING_WORDS
 from .secret_words import find_named_secrets, says_secret
-from .word_lists import ORDINARY, split_words
 
-_USER_WORDS = split_words("username login handle user screen")
-CREDENTIAL_WORDS = NAMING_WORDS | PLACE_WORDS | _USER_WORDS
+CREDENTIAL_WORDS = NAMING_WORDS | PLACE_WORDS
 """Words beside credentials in a text of ASCII letters."""
 
 _BLOCKS = ("-BEGIN ", "- BEGIN ", "PuTTY-User-Key-File-")
@@ -35,12 +32,6 @@ _JWT = compile_later(r"(?<![A-Za-z0-9])(eyJ[\w-]{8,4096})\.[\w-]{2,8192}(?:\.[\w
 _URL_LOGIN = compile_later(
     r"(?<=://)[^\s/@:?#\"'<>]{0,128}:(?!\d{1,5}[/?#])(?P<value>[^\s\"'<>]{1,256})"
     r"(?=@[\w.\[\]:-]{1,255}(?:[/?#\s\"'<>,;)\]]|$))"
-)
-_USERNAME = compile_later(
-    r"\b(?:user[ _-]?name|login|screen[ _]name|handle)[\"']?(?:[ ]{0,2}[:=][ ]{0,2}|[ ](?:is"
-    r"|was)[ ])"
-    r"[\"'`]?(?P<value>[A-Za-z][\w.-]{2,40}\w)(?![\w(\[])",
-    re.IGNORECASE,
 )
 
 
@@ -80,25 +71,13 @@ def find_url_logins(text: str, _features: TextFeatures) -> Iterator[Finding]:
 
 
 def may_say_secret(text: str, features: TextFeatures) -> bool:
-    """Return whether *text* may call something a secret or a user name."""
+    """Return whether *text* may call something a secret."""
     return not features.words.isdisjoint(CREDENTIAL_WORDS) or says_secret(text, features)
 
 
 def find_assigned_secrets(text: str, features: TextFeatures) -> Iterator[Finding]:
-    """Find values that the text labels as a password, key, token or user name."""
+    """Find values that the text labels as a password, key or token."""
     if says_secret(text, features):
         yield from find_named_secrets(text, features)
     if names_place(text, features):
         yield from find_placed_secrets(text, features)
-    if not features.words.isdisjoint(_USER_WORDS):
-        yield from _find_user_names(text)
-
-
-def _find_user_names(text: str) -> Iterator[Finding]:
-    for match in _USERNAME.finditer(text):
-        if re.search(r"[\d_]", match["value"]) and match["value"].lower() not in ORDINARY:
-            start, end = match.span("value")
-            value = match["value"].rstrip(".")
-            yield Finding(
-                start, min(end, start + len(value)), "USERNAME", 0.7, "value of a user name"
-            )

@@ -19,7 +19,7 @@ from .word_lists import split_words
 _ENOUGH = 0.9
 _HAN = r"\u3005\u3400-\u9fff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
-_LABEL_GAP = r"[ \t]*[:\uff1a|=\t][ \t\"\u300c]*"
+_LABEL_GAP = r"[\"']?[ \t]*[:\uff1a|=\t][ \t\"\u300c]*"
 _FOREIGN_CHINESE = re.compile(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{{1,6}}){{1,3}}")
 _KOREAN_WORD = re.compile(r"[\uac00-\ud7a3]+")
 _THAI_RUN = re.compile(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
@@ -83,10 +83,10 @@ _PATTERNS = {
         r"(?=\u3067\u3059|\u3068\u7533|\u3068\u8a00|\u3068\u3044|\u3060|\u300d)"
     ),
     "ja labelled": lambda: (
-        rf"(?:\A|[\n\s,\u3001\u3010|\u300c(\uff08])(?:{_either('ja', 'label')}){_LABEL_GAP}"
+        rf"(?:\A|[\n\s,\u3001\u3010|\u300c(\uff08\"'])(?:{_either('ja', 'label')}){_LABEL_GAP}"
         rf"(?P<name>[{_HAN}\u3041-\u3096]{{1,5}}[ \u3000]?[{_HAN}\u3041-\u3096]{{0,5}}"
         rf"|[{_KATAKANA}]{{2,10}}(?:[\u30fb \u3000][{_KATAKANA}]{{2,10}}){{0,2}})"
-        r"(?=[\s,\u3001\u3002|)\uff09/]|\Z|\u69d8|\u3055\u3093)"
+        r"(?=[\s,\u3001\u3002|)\uff09/\"']|\Z|\u69d8|\u3055\u3093)"
     ),
     "ja after": lambda: rf"\s|\Z|{_either('ja', 'verb_after', 'title_after')}",
     "ko word": lambda: (
@@ -104,7 +104,7 @@ _PATTERNS = {
     ),
     "th cue": lambda: rf"(?:{_either('th', 'introduction')})[ ]?(?:\u0e04\u0e37\u0e2d[ ])?\Z",
     "th label": lambda: (
-        rf"(?:\A|[\n,|(\s])(?:{_either('th', 'label')}){_LABEL_GAP}"
+        rf"(?:\A|[\n,|(\s\"'])(?:{_either('th', 'label')}){_LABEL_GAP}"
         rf"(?:(?:{_either('th', 'title')})[ ]?)?"
     ),
     "th title": lambda: rf"(?:{_either('th', 'title')})[ ]?\Z",

@@ -19,12 +19,14 @@ from ..detectors import (
     credentials,
     financial_numbers,
     labelled_numbers,
+    mailbox_names,
     national_ids,
     network_addresses,
     persons,
     phone_numbers,
     quasi_identifiers,
     secret_shapes,
+    user_names,
 )
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import (
@@ -63,6 +65,7 @@ def _has_digit(_text: str, features: TextFeatures) -> bool:
 
 DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (lambda text, _: "@" in text, contacts.find_emails),
+    (lambda text, _: "@" in text and "<" in text, mailbox_names.find_mailbox_names),
     (_has_digit_run, phone_numbers.find_phones),
     (_has_digit_run, financial_numbers.find_cards),
     (_has_digit_run, financial_numbers.find_ibans),
@@ -76,6 +79,7 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (credentials.has_token_prefix, credentials.find_tokens),
     (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
     (credentials.may_say_secret, credentials.find_assigned_secrets),
+    (user_names.may_hold_user_name, user_names.find_user_names),
     (secret_shapes.names_vendor, secret_shapes.find_vendor_keys),
     (labelled_numbers.may_label_number, labelled_numbers.find_labelled_numbers),
     (
@@ -92,11 +96,13 @@ _WORDS_ONLY: tuple[tuple[Precondition, Detector], ...] = (
     (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
     (credentials.has_token_prefix, credentials.find_tokens),
     (credentials.may_say_secret, credentials.find_assigned_secrets),
+    (user_names.may_hold_user_name, user_names.find_user_names),
+    (user_names.may_hold_user_name, user_names.find_user_names),
     (persons.may_hold_person, persons.find_persons),
 )
 """Detectors for a text without digits, ``@`` or long words."""
 
-_TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}
+_TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | user_names.FIRST_WORDS | {"corner"}
 """Words that the other detectors for texts without digits wait for."""
 
 OPT_IN: tuple[tuple[str, Precondition, Detector], ...] = (

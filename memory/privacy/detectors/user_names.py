@@ -1,0 +1,68 @@
+"""Names that people log in with, beside the words for them in any language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .finding import Finding
+from .lazy_pattern import compile_later
+from .prefilter import TextFeatures
+from .word_lists import read_words
+
+_VALUE = compile_later(
+    r"(?<![A-Za-z0-9_.\-/])[A-Za-z][A-Za-z.-]{0,40}[0-9_](?:[A-Za-z0-9_.-]{0,40}[A-Za-z0-9])?"
+    r"(?![A-Za-z0-9_(\[/@]|[.:-][A-Za-z0-9/])"
+)
+_MARK = compile_later(r"[A-Za-z][0-9_]")
+_JOINTS = " \"'`\u201c\u201d\u201e\u00ab\u300c@:=\uff1a"
+_LINKS = (
+    *("は", "이", "가", "은", "는", "是", "为", "為", "คือ", "הוא", "है", "هو", "is", "was"),
+    *("ist", "lautet", "est", "es", "era", "é", "è", "jest", "to", "je", "är", "er", "on", "là"),
+)
+_VERBS_TOO = ("login", "log-in", "handle")
+_SHORTEST = 4
+_WINDOW_CHARS = 48
+_WORDS = tuple(read_words("user_name_words"))
+_SPACED = compile_later(r"[a-z\u00c0-\u052f]")
+FIRST_WORDS = frozenset(re.split(r"[^\w]|_", words)[0] for words in _WORDS if words.isascii())
+"""Words without one of which a text of ASCII letters names no user."""
+
+
+def may_hold_user_name(text: str, features: TextFeatures) -> bool:
+    """Return whether *text* may call a word with a digit or an underscore somebody's user name."""
+    if text.isascii() and features.words.isdisjoint(FIRST_WORDS):
+        return False
+    return (features.has_digit or "_" in text) and _MARK.search(text) is not None
+
+
+def find_user_names(text: str, _features: TextFeatures) -> Iterator[Finding]:
+    """Find what follows a word for user names, with a digit or an underscore in it."""
+    for match in _VALUE.finditer(text):
+        before = text[max(0, match.start() - _WINDOW_CHARS) : match.start()]
+        if len(match.group()) >= _SHORTEST and _announces(before) and not _is_code(match.group()):
+            yield Finding(*match.span(), "USERNAME", 0.7, "value of a user name")
+
+
+def _announces(before: str) -> bool:
+    """Return whether *before* ends with a word for user names, and what may link a name to it."""
+    stripped = before.lower().rstrip(_JOINTS)
+    is_joined = before[len(stripped) :].strip() != ""
+    if _ends_with_word(stripped):
+        return is_joined or not stripped.endswith(_VERBS_TOO)
+    before = stripped
+    link = next((each for each in _LINKS if before.endswith(each)), "")
+    return link != "" and _ends_with_word(before.removesuffix(link).rstrip(_JOINTS))
+
+
+def _ends_with_word(before: str) -> bool:
+    if not before.endswith(_WORDS):
+        return False
+    word = max((each for each in _WORDS if before.endswith(each)), key=len)
+    preceding = before[: -len(word)][-1:]
+    return _SPACED.match(word) is None or not (preceding.isalnum() or preceding in {"-", "/", "."})
+
+
+def _is_code(value: str) -> bool:
+    """Return whether *value* rather names a thing in code: ``USER_ID``, ``user_name``."""
+    return value.isupper() or value.lower() in _WORDS or value.lower().startswith("user_")

@@ -1,0 +1,40 @@
+"""Tests of the names that people log in with."""
+
+# ruff: noqa: RUF001 - words in the letters of their languages
+
+import pytest
+
+_ANNOUNCED = [
+    "Username {}, last seen today",
+    '{{"username": "{}", "active": true}}',
+    "der Benutzername ist {}.",
+    "mon identifiant : {}",
+    "Логин {}, вход не работает",
+    "ユーザー名は{}です",
+    "用户名{}，无法登录",
+    "아이디 {} 로그인 안 됨",
+    "ชื่อผู้ใช้ {} เข้าไม่ได้",
+    "اسم المستخدم {} لا يعمل",
+    "kullanıcı adı: @{}",
+]
+
+
+@pytest.mark.parametrize("template", _ANNOUNCED)
+def test_user_name_is_found_beside_the_word_for_it(redaction, template):
+    """A name with a digit or an underscore is replaced beside its word in any language."""
+    assert "quill_moss7" not in redaction.text(template.format("quill_moss7"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "user_id = user_42",
+        "USER_NAME: USER_NAME_1",
+        "user login v2 failed",
+        "username = get_user1()",
+        "the superuser node_7 restarted",
+    ],
+)
+def test_names_in_code_are_no_user_names(redaction, text):
+    """What code calls its variables and versions stays."""
+    assert redaction.text(text) == text

@@ -32,7 +32,7 @@ _GIVEN, _FAMILY, _WORD_TOO, _UNKNOWN, _SEVERAL = 1.0, 0.6, 0.3, 0.1, 0.3
 _STRONG = frozenset({"introduction", "label", "title"})
 _GAP = re.compile(r"[ \u00a0.]{1,2}\Z")
 _CUE_GAP = re.compile(r"[ \u00a0\"'\u201c\u00ab.]{0,3}\Z|[ ]?[,\u060c][ ]?\Z")
-_LABEL_GAP = re.compile(r"[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
+_LABEL_GAP = re.compile(r"[\"']?[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
 _CLOSING_GAP = re.compile(r"[ ]*[,\u060c.!]?[ ]*\n{1,2}[ ]*\Z|[ ]*[,\u060c][ ]\Z|[ ]\Z")
 _LETTERS = re.compile(r"[\u0591-\u05f4\u0620-\u06ff\u0900-\u097f]")
 _WORD_SECTIONS = (

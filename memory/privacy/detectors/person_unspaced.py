@@ -113,7 +113,12 @@ _PATTERNS = {
         rf"|(?:(?<![\u0e01-\u0e4e])|(?<={_TH_BEFORE}))(?:{_either('th', 'title')}))[ ]?"
     ),
     "th given": lambda: _either("th", "given"),
-    "th family": lambda: rf"[ ]+(?:{_either('th', 'family')})",
+    "th family": lambda: (
+        rf"[ ]+(?:(?:{_either('th', 'family_part')})[\u0e01-\u0e4e]{{2,12}}(?![\u0e01-\u0e4e])"
+        rf"|[\u0e01-\u0e4e]{{2,10}}(?:{_either('th', 'family_part')})(?![\u0e01-\u0e4e])"
+        rf"|(?:{_either('th', 'family')}))"
+    ),
+    "th no name": lambda: _either("th", "verb_after", "greeting"),
     "th after": lambda: rf"{_either('th', 'verb_after')}",
 }
 """The patterns of each language, made from its file when a text in it first comes."""
@@ -278,7 +283,7 @@ def _thai_name_end(text: str, start: int, *, sure: bool) -> int:
     end = given or run.end()
     if not given and (not sure or end - start > _LONGEST_THAI):
         return 0
-    if not given and _pattern("th after").match(text, start):
+    if not given and _pattern("th no name").match(text, start):
         return 0
     return _with_thai_family(text, end, sure=sure)
 

@@ -168,6 +168,10 @@ _SCRIPTS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Finding]]], ...]
 )
 _KANA = compile_later(r"[\u3041-\u30ff]")
 _HAN = compile_later(r"[\u3400-\u9fff]")
+_CHINESE = compile_later(
+    "[的是我你您他她们們这這吗嗎呢给給请請叫说說谢謝电话电邮邮单单从从还还过过对对发发经经联联户张陈刘杨赵吴孙马]"
+)
+"""Letters of Chinese that Japanese does not write, or not without kana beside them."""
 
 
 def _in_other_scripts(text: str) -> Iterator[Finding]:
@@ -175,11 +179,11 @@ def _in_other_scripts(text: str) -> Iterator[Finding]:
     for letters, find in _SCRIPTS:
         if letters.search(text):
             yield from find(text)
-    if _HAN.search(text) or _KANA.search(text):
-        japanese = list(find_japanese(text))
-        yield from japanese
-        if not japanese and _KANA.search(text) is None:
-            yield from find_chinese(text)
+    if _KANA.search(text):
+        yield from find_japanese(text)
+    elif _HAN.search(text):
+        japanese = [] if _CHINESE.search(text) else list(find_japanese(text))
+        yield from japanese or find_chinese(text)
 
 
 def _has_no_evidence(text: str, features: TextFeatures, capitals: list[int]) -> bool:

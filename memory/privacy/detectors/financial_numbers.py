@@ -15,7 +15,12 @@ from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
 from .word_lists import split_words
 
-_CARD = compile_later(r"\d(?<![\w.,+-].)(?:[ -]?\d){11,18}(?![\w]|[.,]\d|-\w)")
+_SPACED = r"\d_A-Za-z\u00aa-\u058f"
+"""Of scripts with spaces between words: a number does not touch them."""
+
+_CARD = compile_later(
+    rf"\d(?<![{_SPACED}.,+-].)(?:[ -]?\d){{11,18}}(?![{_SPACED}]|[.,]\d|-[{_SPACED}])"
+)
 _CARD_WORDS = compile_later(
     r"\b(?:card|cards|credit|debit|visa|mastercard|maestro|amex|american express|discover|diners"
     r"|jcb"

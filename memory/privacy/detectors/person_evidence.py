@@ -78,7 +78,7 @@ class Word(NamedTuple):
 @cache
 def _not_persons() -> frozenset[str]:
     """Return works, products, teams and places that look like names."""
-    return frozenset(read_words("not_persons"))
+    return frozenset(map(fold, read_words("not_persons")))
 
 
 def load() -> None:
@@ -293,7 +293,7 @@ def _judged(reading: Reading, first: int, last: int) -> Finding | None:
         first = _first_known(reading, first, last)
     words = reading.words[first : last + 1]
     if (
-        _is_known_otherwise(words)
+        _is_known_otherwise(reading, first, last)
         or _opens_phrase(reading, first)
         or len(words[0].text) == len(words) == 1
     ):
@@ -303,7 +303,9 @@ def _judged(reading: Reading, first: int, last: int) -> Finding | None:
     weight = own + cue + _after(reading, last) - _against(reading, first, last)
     if weight < _ENOUGH - 1e-9 or (not own and not cue):
         return None
-    return Finding(words[0].start, words[-1].end, "PERSON", 0.7, why or "a common name")
+    is_initial = len(words[-1].text) == 1 and reading.text.startswith(".", words[-1].end)
+    end = words[-1].end + is_initial
+    return Finding(words[0].start, end, "PERSON", 0.7, why or "a common name")
 
 
 def _first_known(reading: Reading, first: int, last: int) -> int:
@@ -312,12 +314,15 @@ def _first_known(reading: Reading, first: int, last: int) -> int:
     return first + 1 if is_given and not reading.kind(reading.words[first]) else first
 
 
-def _is_known_otherwise(words: list[Word]) -> bool:
-    folded = [word.folded for word in words]
+def _is_known_otherwise(reading: Reading, first: int, last: int) -> bool:
+    """Return whether words, or the first or last of them with its neighbour, are no person."""
+    folded = [word.folded for word in reading.words[first : last + 1]]
     if not ORGANIZATION_WORDS.isdisjoint(folded):
         return True
     known = _not_persons()
-    return " ".join(folded) in known or any(
+    if first and _WORD_GAP.match(reading.gap(reading.words[first - 1], reading.words[first])):
+        folded.insert(0, reading.words[first - 1].folded)
+    return " ".join(folded[-(last - first + 1) :]) in known or any(
         " ".join(folded[at : at + 2]) in known for at in range(len(folded) - 1)
     )
 
@@ -495,8 +500,9 @@ def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
     last = first
     while last + 1 < len(reading.words) and reading.words[last + 1].end <= found.end:
         last += 1
-    words = reading.words[first : last + 1]
-    if _is_known_otherwise(words) or _opens_phrase(reading, first):
+    if _is_known_otherwise(reading, first, last) or _opens_phrase(reading, first):
+        return True
+    if first == last and reading.words[first].folded in _not_persons():
         return True
     return found.why not in _SURE and _is_place_or_word(reading, first, last)
 

@@ -16,6 +16,7 @@ from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
 from .person_evidence import Reading, contradicted, find_by_evidence
+from .person_lexicon import NameKind, fold, read_lexicon
 from .person_names import (
     FUNCTION_WORDS,
     ORGANIZATION_WORDS,
@@ -95,6 +96,11 @@ _SPEAKER = compile_later(
     r"^[ >]{0,3}(?P<name>[^\W\d_a-z][^\W\d_]+(?:[ ][^\W\d_a-z][^\W\d_]+){0,2}):(?=[ \"“])",
     re.MULTILINE,
 )
+_SMALL_SPEAKER = compile_later(
+    r"^(?P<name>[a-z\u00df-\u052f]{2,20}(?:[ ][a-z\u00df-\u052f'\u2019]{2,20}){1,3}):(?= )",
+    re.MULTILINE,
+)
+_WORDS_TOO = NameKind.WORD_TOO | NameKind.ENGLISH_WORD
 _ANNOUNCED = compile_later(
     r"\b(?:(?:(?:first|last|full|maiden|middle|given|family|sur|nick|real|legal|birth)[ -]?)?"
     r"name(?:(?:'s|\u2019s|[ ]is|[ ]was)(?:[ ](?:now|actually|also))?|\?)|calls?[ ](?:me|him|her"
@@ -309,6 +315,20 @@ def _speakers(text: str) -> Iterator[Finding]:
             yield from read_name(
                 text, match.start("name"), "a speaker's name", limit=match.end("name")
             )
+    yield from _small_speakers(text)
+
+
+def _small_speakers(text: str) -> Iterator[Finding]:
+    """Find speakers of a chat who write their full name small: ``ada lovelace: hi``."""
+    for match in _SMALL_SPEAKER.finditer(text):
+        first = match["name"][0]
+        script = "latin" if first < "\u0370" else "greek" if first < "\u0400" else "cyrillic"
+        names = read_lexicon(script).names
+        words = match["name"].split()
+        kinds = [names.get(fold(word), 0) for word in words]
+        given = any(kind & NameKind.GIVEN and not kind & _WORDS_TOO for kind in kinds)
+        if given and ORDINARY.isdisjoint(words):
+            yield Finding(*match.span("name"), "PERSON", 0.7, "a speaker's name")
 
 
 def _in_name_lists(text: str, features: TextFeatures) -> Iterator[Finding]:

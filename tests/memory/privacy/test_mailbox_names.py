@@ -32,3 +32,9 @@ def test_label_in_quotes_is_a_label(redaction, text):
     """JSON quotes the labels of scripts without spaces too."""
     name = text.split('"')[3]
     assert not any(word in redaction.text(text) for word in name.split())
+
+
+@pytest.mark.parametrize("text", ["менеджер: Бондарь Л. Ц.", "Regards, Quentin B."])
+def test_dot_of_a_last_initial_is_part_of_the_name(redaction, text):
+    """Nothing of an initial stays."""
+    assert not redaction.text(text).endswith(".")

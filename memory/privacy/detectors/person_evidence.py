@@ -504,6 +504,9 @@ def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
         return True
     if first == last and reading.words[first].folded in _not_persons():
         return True
+    is_table = "   " in reading.text[found.start : found.end]
+    if is_table or is_camel_case(reading.words[last].text):
+        return True
     return found.why not in _SURE and _is_place_or_word(reading, first, last)
 
 

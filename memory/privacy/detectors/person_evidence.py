@@ -242,7 +242,9 @@ _INNER_WORDS = PARTICLES | split_words("delle degli dei dal dalla dello los las 
 @cache
 def _noun_endings(languages: frozenset[str]) -> tuple[str, ...]:
     cues = read_lexicon("latin").cues
-    return tuple(key for key, by in cues.items() if languages & by.get("not_name_ending", frozenset[str]()))
+    return tuple(
+        key for key, by in cues.items() if languages & by.get("not_name_ending", frozenset[str]())
+    )
 
 
 @cache

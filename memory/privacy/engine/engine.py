@@ -154,6 +154,10 @@ class Engine:
         search_s: Processor seconds that our own detectors may take for one long text, or each
             65,536 characters of it.
         clock: Processor seconds of this thread.
+
+    Attributes:
+        models: As given.
+        knows_ordinary: Whether an ordinary word is never personal data: the user denies no term.
     """
 
     def __init__(
@@ -183,11 +187,7 @@ class Engine:
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not custom and not lists.denied
-
-    @property
-    def knows_ordinary(self) -> bool:
-        """Whether an ordinary word is never personal data: none is in the user's list."""
-        return not self._lists.denied
+        self.knows_ordinary = not lists.denied
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
         """

@@ -53,6 +53,7 @@ class BrokenRedactor:
 
     def __init__(self, redactor, place):
         self.redactor, self.place = redactor, place
+        self.text_to_embed = redactor.text_to_embed
 
     def begin(self, **given):
         if self.place == "begin":

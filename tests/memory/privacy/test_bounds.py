@@ -55,14 +55,14 @@ HOSTILE = {
 @pytest.mark.fault(65, "ReDoS inputs", expected="bounded time, nothing raw")
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_ends_soon_and_leaks_nothing(make, text):
-    """No pattern backtracks: the goal is 200 ms, the test allows for a busy machine."""
+    """No pattern backtracks: the goal is 200 ms, and one that does takes minutes."""
     redactor = make()
     redactor.begin().text("warm 12 High Street 0171 3456789 grace@example.com")
-    started = time.perf_counter()
+    started = time.thread_time()
     redacted = redactor.begin().text(text + PLANTED)
-    seconds = time.perf_counter() - started
+    seconds = time.thread_time() - started
 
-    assert seconds < 2
+    assert seconds < 10
     assert "grace@example.com" not in redacted
 
 

@@ -12,6 +12,8 @@ import pytest
 from made_up_keys import ALNUM, BARE, HEX, NAMED, make_key
 
 from mnemoscope.memory.privacy.detectors.secret_shapes import read_shapes
+from mnemoscope.memory.privacy.engine.redactor import build_redactor
+from mnemoscope.telemetry.event.subject import SubjectKeys
 
 OF_EACH = 20
 SENTENCES = (
@@ -311,3 +313,13 @@ def test_hostile_text_takes_time_in_proportion(make, text):
     redactor.begin().text(text)
 
     assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize(
+    "text", ["QUEUE_TOKEN=\nDATA_DIR=changeme-see-vault", "api_key:\nregion: eu-west-1a"]
+)
+def test_the_next_line_of_an_empty_setting_is_another_one(text):
+    """It is no value of the one before."""
+    redactor = build_redactor(model="none", keys=SubjectKeys(bytes(32)))
+
+    assert [each.why for each in redactor.explain(text)] == []

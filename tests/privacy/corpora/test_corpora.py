@@ -5,12 +5,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 import pytest
-
 from corpora.document import Document, Half
 from corpora.languages import LANGUAGES, documents
 from corpora.languages.inflection import inflect
 from corpora.languages.language_data import GENRES, language_data
 from corpora.languages.slots import half_of
+
 from mnemoscope.memory.privacy.detectors.finding import DIRECT, QUASI
 
 _NAMES = ("given_f", "given_m")

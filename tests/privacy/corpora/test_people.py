@@ -1,7 +1,6 @@
 """What the conversations promise to those who measure identity on them."""
 
 import pytest
-
 from corpora.document import Half
 from corpora.languages import LANGUAGES as ALL_LANGUAGES
 from corpora.languages.language_data import language_data

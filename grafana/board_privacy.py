@@ -69,6 +69,22 @@ def _redaction() -> tuple[AnyPanel, ...]:
                 legend="{{store}}",
             ),
         ),
+        lines(
+            About(
+                title="Spans of other libraries",
+                shows="Spans that went through `scope.redacting_exporter`, per second: clean, "
+                "masked, with a value that could not be redacted, or refused.",
+                act="failed and refused spans are those that the redactor could not read: nothing "
+                "of them left. The log line has the error's type.",
+                unit="ops",
+            ),
+            Query(
+                expr="sum by (outcome) "
+                f"(rate(mnemoscope_redacted_spans_total{{{JOB}}}[$__rate_interval]))",
+                legend="{{outcome}}",
+            ),
+            stacked=True,
+        ),
     )
 
 

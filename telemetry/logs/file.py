@@ -107,9 +107,8 @@ class LogFile:
 
     def _open(self) -> int:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        readable = not self._path.exists() or self._path.is_file()
-        flags = os.O_RDWR if readable else os.O_WRONLY
-        return os.open(self._path, flags | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        return os.open(self._path, flags, _MODE)
 
     def _is_there(self, fd: int) -> bool:
         try:

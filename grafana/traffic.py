@@ -25,6 +25,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.trace import Tracer
+
 from mnemoscope.demo.conversation import load_conversation
 from mnemoscope.demo.environment import environment, quiet
 from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
@@ -121,6 +123,7 @@ def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, fault: 
     from mnemoscope.demo.replay import plain_langchain
 
     incidents = _incidents(scope, stores) if options.incidents else None
+    library = _library(scope)
     started, is_slow = time.monotonic(), False
     with plain_langchain():
         for answer in _messages(scope, stores, _models(options)):
@@ -132,9 +135,24 @@ def _answer(options: argparse.Namespace, scope: Mnemoscope, stores: Any, fault: 
                 is_slow = True
             with contextlib.suppress(Exception):  # a failed request of a customer
                 answer()
+            library.start_span("GET /customers", attributes={"user.name": "Ada"}).end()
             if incidents:
                 incidents.happen()
             time.sleep(options.pause)
+
+
+def _library(scope: Mnemoscope) -> Tracer:
+    """Return the tracer of another library, whose spans are redacted and go nowhere."""
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
+
+    class Nowhere(SpanExporter):
+        def export(self, spans: Any) -> SpanExportResult:  # noqa: ARG002 - they go nowhere
+            return SpanExportResult.SUCCESS
+
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(scope.redacting_exporter(Nowhere())))
+    return provider.get_tracer("traffic")
 
 
 def _incidents(scope: Mnemoscope, stores: Any) -> Incidents:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 _DATA = files(__package__ or __name__).joinpath("data")
 
@@ -16,7 +17,12 @@ _DATA = files(__package__ or __name__).joinpath("data")
 @cache
 def read_words(name: str) -> tuple[str, ...]:
     """Return the entries of ``data/<name>.txt``, in the file's order."""
-    lines = _DATA.joinpath(f"{name}.txt").read_text("utf-8").splitlines()
+    return read_lines(_DATA.joinpath(f"{name}.txt"))
+
+
+def read_lines(file: Traversable) -> tuple[str, ...]:
+    """Return the lines of *file* that are neither empty nor comments."""
+    lines = file.read_text("utf-8").splitlines()
     return tuple(line for line in lines if line and not line.startswith("#"))
 
 

@@ -27,8 +27,7 @@ from .english_words import is_english_word, known_things
 _MISTAKEN = frozenset(
     {"ORGANIZATION", "LOCATION", "NRP", "FAC", "PRODUCT", "WORK_OF_ART", "LAW", "EVENT"}
 )
-OTHER_ENTITIES = _MISTAKEN - {"ORGANIZATION", "LOCATION", "NRP"}
-"""Entities of a model that are never replaced, but under which it files rare names."""
+"""Entities under which a model files rare names."""
 
 _FAMILY_NAME_ENDINGS = read_words("family_name_endings_for_model")
 _PLACES_WITH_NAME_ENDINGS = frozenset(read_words("places_with_name_endings"))

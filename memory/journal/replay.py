@@ -14,7 +14,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator
-from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -34,6 +33,7 @@ from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
 from ..guard.steps.deadline import Deadline
 from ..guard.steps.report import Report
+from ..limits.loop_task import LoopTask
 from ..limits.workers import Expired, Workers
 from .journal import Entry, Journal, Parked, Queue
 from .records import Kept, Write
@@ -144,7 +144,7 @@ class Replay:
         self._odd = 0
         self._tries = 0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: Future[bool] | None = None
+        self._task = LoopTask()
 
     @property
     def waits_none(self) -> bool:
@@ -218,17 +218,10 @@ class Replay:
         self.journal.tidy()
         loop = self._loop
         if loop is not None and loop.is_running():
-            if self.is_time and (self._task is None or self._task.done()):
-                self._begin_task(loop)
+            if self.is_time:
+                self._task.begin(loop, self.adrain)
             return self.waits_none
         return self.waits_none if self._is_async else self.drain()
-
-    def _begin_task(self, loop: asyncio.AbstractEventLoop) -> None:
-        replaying = self.adrain()
-        try:
-            self._task = asyncio.run_coroutine_threadsafe(replaying, loop)
-        except RuntimeError:  # it was closed just now
-            replaying.close()
 
     def tell(self, write: Write, journal: Journalled) -> None:
         """Report what became of a write that had waited."""

@@ -29,6 +29,7 @@ from ....memory.guard.operation import Arguments, Method, Operation
 from ....memory.guard.outages import is_of_the_deployment, is_outage
 from ....memory.guard.step import Faces, Invoke
 from ....memory.journal.replayer import Replayer
+from ....memory.limits.loop_task import LoopTask
 from ....memory.limits.workers import Workers
 from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
@@ -113,7 +114,7 @@ class DegradedCheckpoints:
         self._clock = clock
         self._guard: Callable[[], Guard | None] = lambda: None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._task = LoopTask()
         self._not_before = 0.0
         self._failures = 0
         overlay.members.add(self)
@@ -222,9 +223,8 @@ class DegradedCheckpoints:
         """Write what waits, or have it written. Return whether nothing waits any more."""
         loop = self._loop_in_use()
         if loop is not None:
-            with suppress(RuntimeError):  # it was closed just now
-                if loop.is_running():
-                    loop.call_soon_threadsafe(self._begin_task, context=Context())
+            if loop.is_running() and self._is_time:
+                self._task.begin(loop, self.areplay)
         elif _is_synchronous(self._saver):
             self._replay_here()
         return not self._overlay.waits
@@ -234,12 +234,6 @@ class DegradedCheckpoints:
         if (own := loop_of(self._saver)) is not None:
             return own
         return self._loop if self._loop is not None and self._loop.is_running() else None
-
-    def _begin_task(self) -> None:
-        task, loop = self._task, asyncio.get_running_loop()
-        if task is None or task.done() or task.get_loop() is not loop:
-            # A context of its own: none of this is part of the call that happens to come first.
-            self._task = loop.create_task(self.areplay(), context=Context())
 
     def _replay_here(self) -> None:
         for thread in self._due():
@@ -263,7 +257,11 @@ class DegradedCheckpoints:
                 thread.busy.release()
 
     def _due(self) -> Any:
-        return self._overlay.dirty() if self._clock() >= self._not_before else ()
+        return self._overlay.dirty() if self._is_time else ()
+
+    @property
+    def _is_time(self) -> bool:
+        return self._clock() >= self._not_before
 
     def _written(self, thread: FollowedThread) -> bool:
         """Write what waits of one thread. False: the saver is still down."""
@@ -372,7 +370,7 @@ class DegradedCheckpoints:
             if loop is None:
                 self._workers.run(self._replay_here, timeout_s, _nothing)
             elif loop.is_running() and loop is not _running_loop():
-                asyncio.run_coroutine_threadsafe(self.areplay(), loop).result(timeout_s)
+                self._task.run(loop, self.areplay, timeout_s)
 
     def give_up(self) -> None:
         """Tell of what still waits as lost."""

@@ -112,13 +112,14 @@ class _Binder:
 
     __slots__ = (
         "_cached",
+        "_choose",
         "_described",
         "_is_plain",
         "_keywords",
+        "_method",
         "_name",
         "_parameters",
         "_prepare",
-        "_row",
         "_unknown",
     )
 
@@ -133,7 +134,9 @@ class _Binder:
         self._name = name
         self._cached = f"{name} parameters"  # no attribute can be called that
         self._described = described
-        self._row: Row = unknown_method(name, methods.table) if row is None else row
+        of_row: Row = unknown_method(name, methods.table) if row is None else row
+        self._method = of_row if isinstance(of_row, Method) else None
+        self._choose = _always(of_row) if isinstance(of_row, Method) else of_row
         self._unknown = row is None
         self._keywords = row.keywords if isinstance(row, Method) else frozenset[str]()
         self._prepare = methods.prepare.get(name)
@@ -147,24 +150,23 @@ class _Binder:
         self, held: dict[str, Any], args: tuple[Any, ...], kwargs: Arguments
     ) -> tuple[Operation, Invoke]:
         """Return what a call asks of the client in *held*, and what asks it."""
-        inner, name = held[INNER], self._name
-        target, parameters = getattr(inner, name), self._parameters
+        inner, name, parameters = held[INNER], self._name, self._parameters
+        target = getattr(inner, name)
         if parameters is None or name in getattr(inner, "__dict__", ()):
             latest, parameters = held.get(self._cached, _NOTHING)
             if latest is not target:
                 parameters = self._of_object(held, target)
-        if args:
-            arguments = dict(zip(parameters.names, args, strict=False))
-            arguments.update(kwargs)
-            is_named = len(arguments) == len(args) + len(kwargs)
-        else:
-            arguments, is_named = kwargs, True
-        known = is_named and self._is_plain and parameters.known.issuperset(kwargs)
-        if not known or parameters.renamed:
+        if not self._is_plain or parameters.renamed or not parameters.known.issuperset(kwargs):
             return self._bind_any(held, parameters, target, args, kwargs)
-        row: Any = self._row
-        operation = Operation(row if row.__class__ is Method else row(arguments), arguments)
-        if parameters.by_name or not args:
+        if not args:
+            operation = Operation(self._method or self._choose(kwargs), kwargs)
+            return operation, lambda given: target(**given)
+        arguments = dict(zip(parameters.names, args, strict=False))
+        arguments.update(kwargs)
+        if len(arguments) != len(args) + len(kwargs):
+            return self._bind_any(held, parameters, target, args, kwargs)
+        operation = Operation(self._method or self._choose(arguments), arguments)
+        if parameters.by_name:
             return operation, lambda given: target(**given)
         return operation, rebuild(target, parameters.names[: len(args)])
 
@@ -182,8 +184,7 @@ class _Binder:
         arguments = bound.arguments
         if self._prepare is not None:
             arguments = self._prepare(arguments)
-        row = self._row
-        method = row if isinstance(row, Method) else row(arguments)
+        method = self._method or self._choose(arguments)
         if not self._unknown and not parameters.known.issuperset(arguments):
             method = guess(method, parameters.known, is_understood=bound.is_understood)
         return Operation(method, arguments), bound.invoke(target)
@@ -195,18 +196,29 @@ class _Binder:
         return parameters
 
 
-def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable[..., Any]:
-    bind, may_stay = binder.bind, inline is not never_inline
+def _always(method: Method) -> Callable[[Arguments], Method]:
+    return lambda _given: method
 
-    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+
+def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable[..., Any]:
+    bind = binder.bind
+    if make is None and inline is never_inline:
+
+        def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+            held = self.__dict__
+            operation, invoke = bind(held, args, kwargs)
+            return call_or_await(held[GUARD], operation, invoke)
+
+        return called
+
+    def made(self: Any, *args: Any, **kwargs: Any) -> Any:
         held = self.__dict__
         operation, invoke = bind(held, args, kwargs)
         if make is not None:
             return make(held[GUARD], operation, invoke)
-        stays = may_stay and inline(held[INNER])
-        return call_or_await(held[GUARD], operation, invoke, inline=stays)
+        return call_or_await(held[GUARD], operation, invoke, inline=inline(held[INNER]))
 
-    return called
+    return made
 
 
 def _asynchronous(binder: _Binder) -> Callable[..., Any]:

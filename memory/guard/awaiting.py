@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from functools import lru_cache
 from typing import Any
 
 from ..limits.workers import Expired
@@ -44,9 +45,23 @@ def call_or_await(
         except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
             call.error = exc
         else:
-            if hasattr(call.result.__class__, "__await__"):
+            if is_awaitable(call.result.__class__):
                 return _awaited(guard, call, call.result)
     return guard.end(call)
+
+
+def is_awaitable(kind: type) -> bool:
+    """Tell whether instances of *kind* can be awaited."""
+    try:
+        return _has_await(kind)
+    except TypeError:  # a class that has no hash
+        return hasattr(kind, "__await__")
+
+
+@lru_cache(maxsize=256)
+def _has_await(kind: type) -> bool:
+    # Classes of pydantic take microseconds to say that they lack an attribute.
+    return hasattr(kind, "__await__")
 
 
 async def _awaited(guard: Guard, call: Call, answer: Awaitable[Any]) -> Any:

@@ -104,16 +104,18 @@ class Admit:
 
     def settle(self, call: Call) -> None:
         """Report to the breaker how the call ended, if it was admitted."""
-        limits, admission, failed = call.limits, call.admission, call.failed
+        admission = call.admission
         if admission is None:
             return
-        if call.error is not None and (not failed or _was_hurried(call)):
+        limits, failed, now = call.limits, call.failed, self._clock()
+        if call.error is None:
+            took_s = now - (call.reached_store_at or call.started)
+            slow = 0 < limits.slow_s <= took_s and not (failed or call.method.inline)
+            limits.breaker.settle(admission, failed=failed, slow=slow, now=now)
+        elif failed and not _was_hurried(call):
+            limits.breaker.settle(admission, failed=True, slow=False, now=now)
+        else:
             limits.breaker.release(admission)
-            return
-        now = self._clock()
-        took_s = now - (call.reached_store_at or call.started)
-        slow = not (failed or call.method.inline) and 0 < limits.slow_s <= took_s
-        limits.breaker.settle(admission, failed=failed, slow=slow, now=now)
 
 
 def _was_hurried(call: Call) -> bool:

@@ -249,6 +249,8 @@ class Redaction:
         self._left -= len(text) + TEXT_CHARS
         if self._left < 0:
             return self._redact_excess(text, role)
+        if text in self._known.clean:
+            return text
         result = self._redactor.redact(
             text,
             known=self._known,

@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sqlite3
 import threading
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, cast
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
 _LOOPS = ("loop", "_loop")
+
+
+def stays(base: type, *, thread_bound: bool) -> Callable[[Any], bool]:
+    """
+    Return what tells of a store or saver whether its synchronous calls stay on their thread.
+
+    Those of a `thread_bound` one must. Those of dictionaries in this process may: nothing in them
+    waits for anything, and two hand-overs between threads cost more than they do.
+
+    Args:
+        base: Its class.
+        thread_bound: See `is_thread_bound`.
+    """
+    if thread_bound:
+        return lambda _inner: True
+    if base is InMemoryStore:
+        return _embeds_nothing
+    return _is_of_dictionaries if base is InMemorySaver else in_own_loop
+
+
+def _embeds_nothing(inner: Any) -> bool:
+    return inner.index_config is None
+
+
+def _is_of_dictionaries(inner: Any) -> bool:
+    own = cast("dict[str, Any]", inner.__dict__)
+    return own["storage"].__class__ is defaultdict and _SAVER_METHODS.isdisjoint(own)
+
+
+_SAVER_METHODS = frozenset(
+    name for name in dir(InMemorySaver) if inspect.isfunction(getattr(InMemorySaver, name))
+)
 
 
 def in_own_loop(inner: Any) -> bool:

@@ -42,7 +42,7 @@ from ...toolkit.proxy import (
     guarded_class,
     wrap,
 )
-from ..backends import in_own_loop, is_shared, is_thread_bound
+from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import SAVER_MISTAKES
 from .arguments import channels, configurable, redact, redact_put, scope, verbatim
@@ -213,7 +213,7 @@ def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa:
         table=table,
         client_types=(_Base,),
         not_guarded=frozenset(NOT_GUARDED),
-        inline=lambda inner: thread_bound or in_own_loop(inner),
+        inline=stays(base, thread_bound=thread_bound),
         make={"list": iterate, "alist": aiterate},
     )
     forwarding: Any = guarded_class(base, methods)

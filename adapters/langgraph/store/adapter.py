@@ -33,7 +33,7 @@ from ....memory.api import (
     remember,
 )
 from ...toolkit.proxy import GuardedMethods, guarded_class
-from ..backends import in_own_loop, is_shared, is_thread_bound
+from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import STORE_MISTAKES
 from .addresses import Addresses, is_labels
@@ -169,7 +169,7 @@ def _guarded_class(base: Any, addresses: Addresses, thread_bound: bool) -> Any: 
         table=rows | {f"a{name}": row for name, row in rows.items()},
         client_types=(BaseStore,),
         not_guarded=frozenset(NOT_GUARDED),
-        inline=lambda inner: thread_bound or in_own_loop(inner),
+        inline=stays(base, thread_bound=thread_bound),
         prepare={"batch": _read_once, "abatch": _read_once},
     )
     return guarded_class(base, methods)

@@ -34,7 +34,10 @@ SLOW_AFTER_S = SECONDS // 3
 VARIABLES = {
     "$__rate_interval": "10s",
     "$__range": f"{SECONDS}s",
+    "$environment": ".*",
+    "$service": ".*",
     "$job": ".*",
+    "$instance": ".*",
     "$store": ".*",
     "$feature": ".*",
 }

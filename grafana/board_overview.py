@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from boards import JOB, MEMORY, STORE, Board, Row
+from boards import JOB, MEMORY, RECORDED, STORE, Board, Row
 from panels import BAD, GOOD, ODD, About, AnyPanel, Query, figure, heat, lines, timeline
 
 _BUCKET = "mnemoscope_operation_duration_seconds_bucket"
+_BURN = "store:mnemoscope_slow_operations:burn"
 _COUNT = "mnemoscope_operation_duration_seconds_count"
 BREAKER = {0: ("closed", GOOD), 1: ("half open", ODD), 2: ("open", BAD)}
 
@@ -158,6 +159,23 @@ def _answers() -> tuple[AnyPanel, ...]:
             act="the log line of each has the error's type and the trace. Denied: an agent asks "
             "for another customer's data.",
         ),
+        lines(
+            About(
+                title="Why they were not answered",
+                shows="Operations per second that were not answered, by store and kind of error: "
+                "timeout, unreachable, overloaded, credentials, answer, database, value, "
+                "not_called, not_redacted, out_of_scope, other.",
+                act="unreachable, overloaded, timeout: the store. credentials, answer: the "
+                "deployment. value: the code of a call, or a record that the store chokes on. The "
+                "log line has the exception's type.",
+                unit="ops",
+            ),
+            Query(
+                expr="sum by (store, error) "
+                f"(rate(mnemoscope_errors_total{{{STORE}}}[$__rate_interval]))",
+                legend="{{store}} {{error}}",
+            ),
+        ),
         timeline(
             About(
                 title="Circuit breakers",
@@ -202,19 +220,17 @@ def _answers() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
-                title="Burn of the latency objective",
-                shows="Rate at which the 30-day budget of slow or failed reads is used, over 5 "
-                "minutes and an hour. At 1 it lasts exactly 30 days.",
+                title="Burn of the latency objectives",
+                shows="Rate at which the 30-day budget of slow or failed operations is used, by "
+                "store and class, over 5 minutes and an hour. At 1 it lasts exactly 30 days.",
                 act="above 14 for an hour the alert pages. The culprit panel names the store, "
                 "the runbook says what to do.",
                 unit="none",
                 span=24,
                 steps={1: ODD, 14.4: BAD},
             ),
-            Query(
-                expr=f"store:mnemoscope_slow_reads:burn5m{{{STORE}}}", legend="{{store}} 5 minutes"
-            ),
-            Query(expr=f"store:mnemoscope_slow_reads:burn1h{{{STORE}}}", legend="{{store}} 1 hour"),
+            Query(expr=f"{_BURN}5m{{{RECORDED}}}", legend="{{store}} {{class}} 5 minutes"),
+            Query(expr=f"{_BURN}1h{{{RECORDED}}}", legend="{{store}} {{class}} 1 hour"),
         ),
     )
 

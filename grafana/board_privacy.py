@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from boards import JOB, STORE, Board, Row
 from panels import BAD, GOOD, ODD, About, AnyPanel, Query, figure, lines, timeline
-from promql import counted
+
+from mnemoscope.alerting.promql import counted
 
 
 def privacy() -> Board:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from boards import JOB, STORE, Board, Row
 from panels import BAD, GOOD, ODD, About, AnyPanel, Query, lines, timeline
-from promql import counted
+
+from mnemoscope.alerting.promql import counted
 
 _DELIVERED = f"sum by (sink) (rate(mnemoscope_sink_events_total{{{JOB}}}[$__rate_interval]))"
 

@@ -111,13 +111,18 @@ def _budgets() -> tuple[AnyPanel, ...]:
             About(
                 title="Budgets used",
                 shows="Share of each budget that is spent in the period that ends now. Budgets "
-                "count per process: this is the process that spent most.",
+                "count per process: this is the process that spent most. And the "
+                "share from which on each needs attention, its `alert_at`.",
                 act="above 1 the budget's `on_exceeded` applies: the runbook says how to raise it, "
                 "the features above show what used it up.",
                 unit="percentunit",
                 steps={0.75: ODD, 1: BAD},
             ),
             Query(expr=used, legend="{{budget}}"),
+            Query(
+                expr=f"max by (budget) (mnemoscope_budget_alert_ratio{{{JOB}}})",
+                legend="{{budget}} alerts at",
+            ),
         ),
         *(_amounts(unit) for unit in _UNITS),
         _calls(

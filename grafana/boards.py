@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -14,7 +14,15 @@ from panels import SOURCE, AnyPanel
 
 TAG = "mnemoscope"
 
-JOB = 'job=~"$job"'
+_TARGETS = ("environment", "service", "job", "instance")
+"""Labels that Prometheus gives a target. Where it gives none, all there is to pick is `All`."""
+
+RECORDED = ",".join(f'{name}=~"${name}"' for name in (*_TARGETS[:-1], "store"))
+"""Selects series that rules record, which are those of all instances, by target and store."""
+
+JOB = ",".join(f'{name}=~"${name}"' for name in _TARGETS)
+"""Selects the targets that are picked."""
+
 STORE = f'{JOB},store=~"$store"'
 MEMORY = f'{STORE},store!~"langgraph.(graph|node|tool|model)|budget"'
 """Stores only: graphs, nodes, tools, models and budgets have events but no memory."""
@@ -71,10 +79,18 @@ def _variables() -> Sequence[build.DatasourceVariable | build.QueryVariable]:
     duration = "mnemoscope_operation_duration_seconds_count"
     return (
         build.DatasourceVariable("datasource").label("Prometheus").type("prometheus"),
-        _values_of("job", duration),
+        *_targets(duration),
         _values_of("store", f"{duration}{{{JOB}}}"),
         _values_of("feature", f"mnemoscope_tokens_total{{{JOB}}}"),
     )
+
+
+def _targets(series: str) -> Iterator[build.QueryVariable]:
+    """Yield a variable for each label of a target, each within what the ones before select."""
+    before: list[str] = []
+    for label in _TARGETS:
+        yield _values_of(label, f"{series}{{{','.join(before)}}}")
+        before.append(f'{label}=~"${label}"')
 
 
 def _values_of(label: str, series: str) -> build.QueryVariable:

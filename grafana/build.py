@@ -14,10 +14,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-HERE = Path(__file__).parent
+from mnemoscope.alerting.rules import RUNBOOKS
 
-RUNBOOKS = "http://localhost:8088/runbooks.md"
-"""Where the stack beside this script serves them."""
+HERE = Path(__file__).parent
 
 
 def _stale(folder: Path, wanted: Mapping[str, str]) -> list[str]:

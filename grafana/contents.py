@@ -5,50 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import yaml
-from alerting import managed
 from board_overview import overview
 from board_privacy import privacy as privacy_board
 from board_self import itself
 from board_spend import spend as spend_board
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from promql import Pace
-from rules_latency import latency
-from rules_memory import memory
-from rules_privacy import privacy
-from rules_sinks import sinks
-from rules_spend import spend
 
-NOTE = "# Built by grafana/build.py from grafana/rules_*.py: change those.\n"
+from mnemoscope.alerting.kubernetes import config_map, prometheus_rule
+from mnemoscope.alerting.objectives import Objectives
+from mnemoscope.alerting.promql import Pace
+from mnemoscope.alerting.rule import managed
+from mnemoscope.alerting.rules import groups, rule_file
+from mnemoscope.alerting.yaml_text import yaml_text
+
+NOTE = "# Built by grafana/build.py from {source}: change those.\n"
+RULES, BOARDS = "grafana/alerting/rules_*.py", "grafana/board_*.py"
 
 
 def files(runbooks: str, speed: int) -> Iterator[tuple[str, str]]:
     """Yield each file's path in this folder, and its content."""
-    pace = Pace(speed)
+    maps: list[str] = []
     for board in (overview(), spend_board(), privacy_board(), itself()):
         text = JSONEncoder(sort_keys=True, indent=2).encode(board.build(runbooks))
         yield f"dashboards/{board.name}.json", f"{text}\n"
-    groups = [make(pace) for make in (latency, memory, spend, privacy, sinks)]
-    for group in groups:
-        yield f"alerts/{group.name}.yaml", _yaml(group.document(runbooks, pace))
-    yield "provisioning/alerting/rules.yaml", _yaml(managed(groups, runbooks))
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks."""
-
-
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
-    untyped: Any = dumper
-    node: yaml.ScalarNode = untyped.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-    return node
-
-
-_Dumper.add_representer(str, _text)
+        maps.append(yaml_text(config_map(board.name, f"{text}\n")))
+    yield "kubernetes/dashboards.yaml", NOTE.format(source=BOARDS) + "---\n".join(maps)
+    pace = Pace(speed)
+    every = groups(Objectives(), pace)
+    for group in every:
+        yield f"alerts/{group.name}.yaml", _yaml(rule_file([group], runbooks, pace))
+    yield "kubernetes/rules.yaml", _yaml(prometheus_rule(rule_file(every, runbooks, pace)))
+    yield "provisioning/alerting/rules.yaml", _yaml(managed(every, runbooks))
 
 
 def _yaml(document: Mapping[str, Any]) -> str:
-    return NOTE + yaml.dump(
-        document, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True
-    )
+    return NOTE.format(source=RULES) + yaml_text(document)

@@ -15,13 +15,18 @@ from patience import GIVE_UP_S
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("memory", "telemetry", "adapters", "audit")
-INSTALLED = (*PACKAGES, "examples/demo", "examples/hybrid_search")
-"""The folders that are installed below ``mnemoscope``, examples without their folder's name."""
+INSTALLED = (
+    *PACKAGES,
+    *("examples/demo", "examples/hybrid_search", "grafana/alerting", "grafana/dashboards"),
+)
+"""The folders that are installed below ``mnemoscope``, by the last part of their name."""
 ARROWS = {
     "telemetry": set(),
     "memory": {"telemetry"},
     "audit": {"telemetry"},
-    "adapters": {"memory", "telemetry", "audit"},
+    "adapters": {"memory", "telemetry", "audit", "alerting", "dashboards"},
+    "alerting": {"telemetry"},
+    "dashboards": set(),
     "demo": set(),
     "hybrid_search": set(),
 }
@@ -50,7 +55,7 @@ def name_of(path: Path) -> str:
 def installed_parts(path: Path) -> tuple[str, ...]:
     """Return where *path* is below ``mnemoscope``."""
     parts = path.relative_to(ROOT).parts
-    return parts[1:] if parts[0] == "examples" else parts
+    return parts[1:] if parts[0] in {"examples", "grafana"} else parts
 
 
 def imports(tree: ast.AST, path: Path) -> Iterator[tuple[ast.stmt, str, int]]:

@@ -48,6 +48,9 @@ _BUDGET_AMOUNTS = {
     )
     for unit in ("usd", "tokens")
 }
+_BUDGET_ALERT_RATIO = latest(
+    "mnemoscope_budget_alert_ratio", "Share of the budget that needs attention"
+)
 _BUDGET_REFUSED_CALLS = counter(
     "mnemoscope_budget_refused_calls_total",
     "Model calls that were not made because the budget was spent",
@@ -148,6 +151,7 @@ def _of_budget(status: BudgetStatus) -> Iterator[Sample]:
     yield spent.sample(status.spent, **labels)
     yield limit.sample(budget.limit, **labels)
     yield burn.sample(status.burn_per_hour, **labels)
+    yield _BUDGET_ALERT_RATIO.sample(budget.alert_at, **labels)
     yield _BUDGET_REFUSED_CALLS.sample(status.refused_calls, **labels)
     yield _BUDGET_UNPRICED_CALLS.sample(status.unpriced_calls, **labels)
     for level, count in status.crossings.items():

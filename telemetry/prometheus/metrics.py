@@ -12,18 +12,15 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from ..event.kinds import OperationClass
 from ..event.text import clean_text
 from ..process.fork_lock import ForkLock
+from .durations import RUN_BUCKETS_S, STORE_BUCKETS_S, ByClass, buckets_s
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Histogram
     from prometheus_client.metrics import MetricWrapperBase
 
-BUCKETS_S = (
-    *(50e-6, 100e-6, 250e-6, 500e-6),
-    *(1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3),
-    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
-)
 RESULT_BUCKETS = (0.0, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0)
 ITERATION_BUCKETS = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0)
 COST_BUCKETS_USD = (*(1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3), 1.0, 3.0, 10.0, 100.0)
@@ -115,11 +112,11 @@ class Metrics:
         del self._registry  # the map below must not keep its own keys alive
 
     def _register_operations(self) -> None:
-        self.duration = self._histogram(
-            "operation_duration_seconds",
-            "Seconds the caller waited for a memory store or model",
-            ("store", "operation", "status"),
-            BUCKETS_S,
+        self.duration = self._durations(("store", "class", "operation", "status"))
+        self.errors = self._counter(
+            "errors_total",
+            "Operations that were not answered, by why: a closed set",
+            ("store", "operation", "error"),
         )
         self.nested_seconds = self._counter(
             "nested_seconds_total",
@@ -135,7 +132,7 @@ class Metrics:
             "operation_waited_seconds",
             "Seconds before the store was called: tenancy, redaction, queueing",
             ("store",),
-            BUCKETS_S,
+            STORE_BUCKETS_S,
         )
         self.results = self._histogram(
             "recall_results", "Results of an answered recall", ("store",), RESULT_BUCKETS
@@ -182,7 +179,10 @@ class Metrics:
             "unreported_calls_total", "Model calls whose provider kept their usage", ("model",)
         )
         self.first_token = self._histogram(
-            "time_to_first_token_seconds", "Seconds to a model's first chunk", ("model",), BUCKETS_S
+            "time_to_first_token_seconds",
+            "Seconds to a model's first chunk",
+            ("model",),
+            RUN_BUCKETS_S,
         )
         self.iterations = self._histogram(
             "loop_iterations",
@@ -197,8 +197,30 @@ class Metrics:
             COST_BUCKETS_USD,
         )
         self.node = self._histogram(
-            "node_duration_seconds", "Seconds one run of a graph's node took", ("node",), BUCKETS_S
+            "node_duration_seconds",
+            "Seconds one run of a graph's node took",
+            ("node",),
+            RUN_BUCKETS_S,
         )
+
+    def _durations(self, labels: tuple[str, ...]) -> dict[OperationClass, Family[Histogram]]:
+        from prometheus_client import Histogram  # noqa: PLC0415 - a disabled library imports nothing
+
+        def histogram(buckets: Sequence[float]) -> Histogram:
+            return Histogram(
+                "mnemoscope_operation_duration_seconds",
+                "Seconds the caller waited for a memory store or model",
+                labels,
+                registry=None,
+                buckets=buckets,
+            )
+
+        of = {buckets: histogram(buckets) for buckets in (STORE_BUCKETS_S, RUN_BUCKETS_S)}
+        histograms = {each: of[buckets_s(each)] for each in OperationClass}
+        ByClass(histograms, self._registry)
+        caps = [self.caps.get(label) for label in labels]
+        families = {each: Family(each, caps) for each in of.values()}
+        return {each: families[histogram] for each, histogram in histograms.items()}
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> Family[Counter]:
         from prometheus_client import Counter  # noqa: PLC0415 - a disabled library imports nothing

@@ -17,12 +17,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..delivery.sink import SinkOutput
+from ..event.error_kinds import error_kind
 from ..event.event import Event, Journalled, OperationClass, Status
 from ..event.self_time import SelfTime
 from ..event.trace_ref import TraceRef
 from ..event.usage import Usage
+from .durations import buckets_s
 from .live import LiveCollector, Read
-from .metrics import BUCKETS_S, Metrics, metrics_of
+from .metrics import Metrics, metrics_of
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -124,7 +126,7 @@ def _shown(batch: Sequence[Event]) -> set[int]:
     A bucket shows one, that of its last observation, and to set it takes as long as to count.
     """
     last = {
-        (_series(each), bisect_left(BUCKETS_S, each.duration_s)): each
+        (_series(each), bisect_left(buckets_s(each.op_class), each.duration_s)): each
         for each in batch
         if each.trace.sampled and not (each.journal.is_afterwards or each.is_notice)
     }
@@ -133,7 +135,7 @@ def _shown(batch: Sequence[Event]) -> set[int]:
 
 def _series(event: Event) -> tuple[object, ...]:
     """Return the fields that select the series of an exemplar."""
-    return event.store, event.operation, event.method, event.status, event.is_frame
+    return event.store, event.op_class, event.operation, event.method, event.status, event.is_frame
 
 
 def _exemplar(trace: TraceRef) -> Exemplar:
@@ -157,7 +159,11 @@ def _count(metrics: Metrics, event: Event, own_s: float, exemplar: Exemplar | No
 
 def _count_time(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> None:
     seconds = _seconds(event)
-    metrics.duration.series(event.store, event.operation, event.status).observe(seconds, exemplar)
+    metrics.duration[event.op_class].series(
+        event.store, event.op_class, event.operation, event.status
+    ).observe(seconds, exemplar)
+    if (kind := error_kind(event)) is not None:
+        metrics.errors.series(event.store, event.operation, kind).inc()
     if event.nested or event.is_frame:  # what a frame waited for is counted inside it
         metrics.nested_seconds.series(event.store).inc(seconds)
     if event.op_class is not OperationClass.MODEL and event.waited_s >= 0:

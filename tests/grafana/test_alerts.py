@@ -72,14 +72,14 @@ def quiet(alert, story, series, step=60):
 
 def reads(every, good):
     """Return the series of Qdrant's reads: all of them, and those within a second."""
-    labels = 'job="app",store="qdrant",operation="search_memory",status="ok"'
+    labels = 'job="app",store="qdrant",class="recall",operation="search_memory",status="ok"'
     name = "mnemoscope_operation_duration_seconds"
     return {f"{name}_count{{{labels}}}": every, f'{name}_bucket{{{labels},le="1.0"}}': good}
 
 
 def answers(good, unanswered):
     """Return the series of operations that a store answered, and that it did not."""
-    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",operation="add"'
+    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",class="remember"'
     return {f'{name},status="ok"}}': good, f'{name},status="degraded"}}': unanswered}
 
 
@@ -94,7 +94,7 @@ def recalls(every, empty):
 
 def errors(good, raised):
     """Return the series of operations that a store answered, and that raised."""
-    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",operation="add"'
+    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",class="remember"'
     return {f'{name},status="ok"}}': good, f'{name},status="error"}}': raised}
 
 
@@ -108,12 +108,13 @@ def cost(values):
     return {'mnemoscope_cost_usd_total{job="app",model="m",feature="reply"}': values}
 
 
-def budget(spent, limit="100"):
+def budget(spent, limit="100", alert_at="0.75"):
     """Return a budget's series."""
     steps = len(spent.split())
     return {
         'mnemoscope_budget_spent_usd{job="app",budget="day"}': spent,
         'mnemoscope_budget_limit_usd{job="app",budget="day"}': " ".join([limit] * steps),
+        'mnemoscope_budget_alert_ratio{job="app",budget="day"}': " ".join([alert_at] * steps),
     }
 
 
@@ -385,8 +386,10 @@ STORIES = [
         cost(counter((8 * 96, 0.5), (8, GAP), (20, 0.5))),
         QUARTER,
     ),
-    fires("BudgetNearlySpent", "85 of 100", budget(gauge((10, 50), (10, 85)))),
-    quiet("BudgetNearlySpent", "79 of 100", budget(gauge((20, 79)))),
+    fires("BudgetNearlySpent", "75 of 100", budget(gauge((10, 50), (10, 75)))),
+    quiet("BudgetNearlySpent", "74 of 100", budget(gauge((20, 74)))),
+    fires("BudgetNearlySpent", "55, told at half", budget(gauge((20, 55)), alert_at="0.5")),
+    quiet("BudgetNearlySpent", "85, told at 90", budget(gauge((20, 85)), alert_at="0.9")),
     quiet("BudgetNearlySpent", "spent already: the other alert tells", budget(gauge((20, 120)))),
     fires("BudgetSpent", "100 of 100", budget(gauge((10, 90), (10, 100)))),
     quiet("BudgetSpent", "85 of 100", budget(gauge((20, 85)))),

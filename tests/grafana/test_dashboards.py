@@ -22,6 +22,8 @@ BOARDS = sorted((ROOT / "grafana" / "dashboards").glob("*.json"))
 RULES = sorted((ROOT / "grafana" / "alerts").glob("*.yaml"))
 METRIC = re.compile(r"\bmnemoscope_[a-z0-9_]*[a-z0-9]")
 UNIT = "unit0"
+TARGETS = ("environment", "service", "job")
+"""Labels of a target that rules keep."""
 SUFFIX = re.compile(r"_(bucket|count|sum)$")
 
 
@@ -169,18 +171,24 @@ def test_a_panel_has_a_unit_that_fits(panel):
 
 @pytest.mark.parametrize("panel", panels())
 def test_queries_of_a_panel_heed_the_variables(panel):
-    """Whoever picks a job sees that job's figures alone."""
+    """
+    Whoever picks an environment, a service, a job or an instance sees its figures alone.
+
+    What rules record is of all instances: there, nobody can pick one.
+    """
     for target in panel["targets"]:
-        assert 'job=~"$job"' in target["expr"]
+        is_recorded = any(name in target["expr"] for name in recorded())
+        for name in (*TARGETS, *([] if is_recorded else ["instance"])):
+            assert f'{name}=~"${name}"' in target["expr"]
 
 
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)
 def test_a_dashboard_leads_on(path):
-    """To the other dashboards, to traces, logs and runbooks; by job, store and feature."""
+    """To the other dashboards, to traces, logs and runbooks; by target, store and feature."""
     board = json.loads(path.read_text())
 
     names = [variable["name"] for variable in board["templating"]["list"]]
-    assert names == ["datasource", "job", "store", "feature"]
+    assert names == ["datasource", *TARGETS, "instance", "store", "feature"]
     links = {link["title"]: link for link in board["links"]}
     assert set(links) == {"Dashboards", "Traces", "Logs", "Runbooks"}
     assert links["Dashboards"]["includeVars"]

@@ -1,7 +1,8 @@
 """The pieces that rules and panels share."""
 
 import pytest
-from promql import Pace, counted
+
+from mnemoscope.alerting.promql import Pace, counted
 
 
 def test_a_counter_that_is_born_counts():

@@ -29,7 +29,10 @@ SLOW_AFTER_S, WATCHED_S = 8, 40
 VARIABLES = {
     "$__rate_interval": "6s",
     "$__range": f"{WATCHED_S}s",
+    "$environment": ".*",
+    "$service": ".*",
     "$job": ".*",
+    "$instance": ".*",
     "$store": ".*",
     "$feature": ".*",
 }

@@ -370,7 +370,7 @@ class TestTelling:
         assert bench.faults.counts["budgets.add"] == 1
 
     def test_figures_are_live(self, make_bench):
-        """Spent, limit, pace, refusals and crossings, by the budget's name alone."""
+        """Spent, limit, alert level, pace, refusals and crossings, by the budget's name alone."""
         bench = make_bench(
             budgets=Budgets([Budget(usd=4, customer=PERSON), Budget(tokens=9, feature="x")])
         )
@@ -384,6 +384,7 @@ class TestTelling:
         assert samples["mnemoscope_budget_spent_usd", "customer per hour"] == 3
         assert samples["mnemoscope_budget_limit_usd", "customer per hour"] == 4
         assert samples["mnemoscope_budget_limit_tokens", "x per hour"] == 9
+        assert samples["mnemoscope_budget_alert_ratio", "x per hour"] == 0.75
         assert samples["mnemoscope_budget_crossings_total", "alert", "customer per hour"] == 1
         assert samples["mnemoscope_budget_crossings_total", "customer per hour", "exceeded"] == 0
         assert PERSON not in repr(samples)

@@ -18,6 +18,7 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
+from mnemoscope.telemetry.event.error_kinds import ErrorKind
 from mnemoscope.telemetry.event.event import Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
@@ -60,7 +61,7 @@ def test_duration_is_observed_by_store_operation_and_status(registry, sink, even
     """Every operation is one observation under its own store, operation and status."""
     sink.write([event_factory(duration_s=0.0125), event_factory(status=Status.EMPTY)])
 
-    labels = {"store": "mem0", "operation": "search_memory"}
+    labels = {"store": "mem0", "class": "recall", "operation": "search_memory"}
     assert value(registry, "operation_duration_seconds_count", **labels, status="ok") == 1
     assert value(registry, "operation_duration_seconds_sum", **labels, status="ok") == 0.0125
     assert value(registry, "operation_duration_seconds_count", **labels, status="empty") == 1
@@ -76,17 +77,63 @@ def test_a_notice_is_no_operation(registry, sink, notices):
     assert scraped(registry) == before
 
 
-def test_buckets_reach_from_fifty_microseconds_to_thirty_seconds(registry, sink, event_factory):
-    """A cache hit and a hang fall into buckets of their own."""
-    sink.write([event_factory(duration_s=40e-6), event_factory(duration_s=29.0)])
+@pytest.mark.parametrize(
+    ("op_class", "least", "most"), [("recall", 50e-6, 30.0), ("model", 5e-3, 1_800.0)]
+)
+def test_buckets_are_those_of_the_class(registry, sink, event_factory, op_class, least, most):
+    """A store answers in microseconds or in seconds, a graph may take minutes."""
+    sink.write(
+        [
+            event_factory(op_class=OperationClass(each), duration_s=seconds)
+            for each in OperationClass
+            for seconds in (least * 0.8, most * 0.9)
+        ]
+    )
 
     buckets = {
         float(labels["le"]): value(registry, "operation_duration_seconds_bucket", **labels)
         for labels in series(registry, "operation_duration_seconds_bucket")
+        if labels["class"] == op_class
     }
-    assert min(buckets) == 50e-6
-    assert sorted(buckets)[-2] == 30.0
-    assert (buckets[50e-6], buckets[10.0], buckets[30.0]) == (1, 1, 2)
+    assert (min(buckets), sorted(buckets)[-2]) == (least, most)
+    assert (buckets[least], buckets[most / 3], buckets[most]) == (1, 1, 2)
+
+
+def test_durations_of_all_classes_are_one_metric(registry, sink, event_factory):
+    """It is announced once, whatever its buckets, and every class has its series in it."""
+    sink.write([event_factory(op_class=each) for each in OperationClass])
+
+    text = openmetrics.generate_latest(registry).decode()
+    assert text.count("# TYPE mnemoscope_operation_duration_seconds histogram\n") == 1
+    counted = series(registry, "operation_duration_seconds_count")
+    assert {labels["class"] for labels in counted} == {each.value for each in OperationClass}
+
+
+def test_errors_are_counted_by_store_operation_and_kind(registry, sink, event_factory):
+    """A recall that an exception made neutral is one too; one that found nothing is not."""
+    sink.write(
+        [
+            event_factory(status=Status.ERROR, error="ValueError"),
+            event_factory(status=Status.DEGRADED, neutral=True, error="psycopg.OperationalError"),
+            event_factory(status=Status.REJECTED, neutral=True),
+            event_factory(status=Status.EMPTY),
+        ]
+    )
+
+    labels = {"store": "mem0", "operation": "search_memory"}
+    counted = {each["error"] for each in series(registry, "errors_total")}
+    assert counted == {"value", "database", "not_called"}
+    assert value(registry, "errors_total", **labels, error="value") == 1
+
+
+@given(names=st.lists(st.text(max_size=40), max_size=20))
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_set_of_errors_is_closed(registry, event_factory, names):
+    """Whatever exceptions are called, their names are no labels."""
+    sink = PrometheusSink(registry=registry)
+    sink.write([event_factory(status=Status.ERROR, error=name) for name in names])
+
+    assert {each["error"] for each in series(registry, "errors_total")} <= set(ErrorKind)
 
 
 def test_exemplars_carry_the_trace(registry, sink, event_factory):
@@ -179,7 +226,7 @@ def test_nested_operations_blame_their_own_store_and_can_be_subtracted(
     inner = event_factory(store="qdrant", duration_s=1.5, nested=True)
     sink.write([outer, inner])
 
-    common = {"operation": "search_memory", "status": "ok"}
+    common = {"class": "recall", "operation": "search_memory", "status": "ok"}
     waited = sum(
         value(registry, "operation_duration_seconds_sum", store=store, **common)
         for store in ("mem0", "qdrant")
@@ -209,7 +256,7 @@ def test_odd_numbers_cannot_spoil_a_sum(registry, sink, event_factory):
     sink.write([event_factory(duration_s=seconds) for seconds in (float("nan"), -5.0, 1.0)])
     sink.write([event_factory(duration_s=0.0, top_score=score) for score in (float("inf"), 0.5)])
 
-    labels = {"store": "mem0", "operation": "search_memory", "status": "ok"}
+    labels = {"store": "mem0", "class": "recall", "operation": "search_memory", "status": "ok"}
     assert value(registry, "operation_duration_seconds_sum", **labels) == 1.0
     assert value(registry, "operation_duration_seconds_count", **labels) == 5
     assert value(registry, "recall_top_score_sum", store="mem0") == 0.5
@@ -249,7 +296,7 @@ def test_the_journals_writes_are_counted_and_nobody_waited_for_their_replay(
 
     for outcome in ("appended", "replayed"):
         assert value(registry, "journal_writes_total", store="mem0", outcome=outcome) == 1
-    labels = {"store": "mem0", "operation": "search_memory", "status": "ok"}
+    labels = {"store": "mem0", "operation": "search_memory", "status": "ok"} | {"class": "remember"}
     assert value(registry, "operation_duration_seconds_count", **labels) == 1
 
 
@@ -390,7 +437,7 @@ def test_two_sinks_on_one_registry_share_their_metrics(registry, sink, event_fac
     sink.write([event_factory()])
     second.write([event_factory()])
 
-    labels = {"store": "mem0", "operation": "search_memory", "status": "ok"}
+    labels = {"store": "mem0", "class": "recall", "operation": "search_memory", "status": "ok"}
     assert value(registry, "operation_duration_seconds_count", **labels) == 2
 
 
@@ -423,7 +470,7 @@ def test_writing_from_two_threads_loses_nothing(registry, sink, event_factory):
     for thread in threads:
         thread.join()
 
-    labels = {"store": "mem0", "operation": "search_memory", "status": "ok"}
+    labels = {"store": "mem0", "class": "recall", "operation": "search_memory", "status": "ok"}
     assert value(registry, "operation_duration_seconds_count", **labels) == 2_000
 
 

@@ -40,7 +40,7 @@ class TestServer:
         with urllib.request.urlopen(f"http://127.0.0.1:{served.port}/metrics") as answer:
             text = answer.read().decode()
 
-        assert 'mnemoscope_operation_duration_seconds_count{operation="search_memory"' in text
+        assert 'mnemoscope_operation_duration_seconds_count{class="recall",operation=' in text
 
     def test_nothing_listens_without_a_port(self, registry):
         """A library opens no port that nobody asked for."""

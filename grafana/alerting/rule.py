@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from promql import Pace
+from .promql import Pace
 
 Severity = Literal["critical", "warning"]
 """critical: page. warning: look at it today."""
@@ -21,14 +21,17 @@ class Record:
     Attributes:
         name: The name of the series.
         expr: The query.
+        labels: Labels that it is given.
     """
 
     name: str
     expr: str
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def document(self, _runbooks: str) -> dict[str, Any]:
         """Return it in Prometheus' format."""
-        return {"record": self.name, "expr": self.expr}
+        labels = {"labels": dict(self.labels)} if self.labels else {}
+        return {"record": self.name, "expr": self.expr, **labels}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +107,7 @@ class Group:
         """Return it in Prometheus' format."""
         rules = [rule.document(runbooks) for rule in self.rules]
         name = f"mnemoscope-{self.name}"
-        return {"groups": [{"name": name, "interval": pace("30s"), "rules": rules}]}
+        return {"name": name, "interval": pace("30s"), "rules": rules}
 
 
 def managed(groups: Sequence[Group], runbooks: str) -> dict[str, Any]:

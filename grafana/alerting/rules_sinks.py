@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from alerting import Alert, Group
-from promql import WHOLE, Pace, counted
+from .promql import ORIGIN, WHOLE, Pace, counted
+from .rule import Alert, Group
 
 
 def sinks(pace: Pace) -> Group:
@@ -14,12 +14,13 @@ def sinks(pace: Pace) -> Group:
 def _down(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeSinkDown",
-        expr=f"max by (job, sink) (avg_over_time(mnemoscope_sink_down[{pace('10m')}])) > 0.5\n",
+        expr=f"100 * max by ({ORIGIN}, sink) "
+        f"(avg_over_time(mnemoscope_sink_down[{pace('10m')}])) > 50\n",
         wait=pace("5m"),
         hold=pace("5m"),
         severity="warning",
         summary="The {{ $labels.sink }} sink's back end takes no events",
-        description="The {{ $labels.sink }} sink was down for {{ $value | humanizePercentage }} "
+        description="The {{ $labels.sink }} sink was down for " + WHOLE + " % "
         "of the last 10 minutes. Agents are not affected; events wait, and the oldest are dropped.",
         board="self",
     )
@@ -28,7 +29,7 @@ def _down(pace: Pace) -> Alert:
 def _dropped(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeEventsDropped",
-        expr=counted("mnemoscope_sink_dropped_total", pace("10m"), by="job, sink, reason")
+        expr=counted("mnemoscope_sink_dropped_total", pace("10m"), by=f"{ORIGIN}, sink, reason")
         + " > 0\n",
         severity="warning",
         summary="Events do not reach the {{ $labels.sink }} sink ({{ $labels.reason }})",
@@ -41,7 +42,8 @@ def _dropped(pace: Pace) -> Alert:
 def _errors(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeInternalErrors",
-        expr=counted("mnemoscope_internal_errors_total", pace("15m"), by="job, site") + " > 0\n",
+        expr=counted("mnemoscope_internal_errors_total", pace("15m"), by=f"{ORIGIN}, site")
+        + " > 0\n",
         severity="warning",
         summary="mnemoscope's own code fails at {{ $labels.site }}",
         description=WHOLE + " errors of mnemoscope's own at {{ $labels.site }} in "

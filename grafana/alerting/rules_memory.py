@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from alerting import Alert, Group, Record
-from promql import WHOLE, Pace, counted
+from .promql import ORIGIN, WHOLE, Pace, counted
+from .rule import Alert, Group, Record
 
 _COUNT = "mnemoscope_operation_duration_seconds_count"
 _RESULTS = "mnemoscope_recall_results"
-_NO_MEMORY = "langgraph.(graph|node|tool|model)|budget"
+_MEMORY = 'class!="model"'
 _UNANSWERED = 'status=~"degraded|timeout|rejected"'
 
 
@@ -29,37 +29,37 @@ def memory(pace: Pace) -> Group:
 
 
 def _records(pace: Pace) -> tuple[Record, ...]:
-    every = f'{_COUNT}{{store!~"{_NO_MEMORY}"}}[{pace("10m")}]'
-    unanswered = f'{_COUNT}{{store!~"{_NO_MEMORY}",{_UNANSWERED}}}[{pace("10m")}]'
-    raised = f'{_COUNT}{{store!~"{_NO_MEMORY}",status="error"}}[{pace("10m")}]'
+    every = f"{_COUNT}{{{_MEMORY}}}[{pace('10m')}]"
+    unanswered = f"{_COUNT}{{{_MEMORY},{_UNANSWERED}}}[{pace('10m')}]"
+    raised = f'{_COUNT}{{{_MEMORY},status="error"}}[{pace("10m")}]'
     half_hour = pace("30m")
     return (
         Record(
             name="store:mnemoscope_unanswered:ratio10m",
-            expr=f"sum by (job, store) (rate({unanswered}))\n"
-            f"/ (sum by (job, store) (rate({every})) > 0)\n",
+            expr=f"sum by ({ORIGIN}, store) (rate({unanswered}))\n"
+            f"/ (sum by ({ORIGIN}, store) (rate({every})) > 0)\n",
         ),
         Record(
             name="store:mnemoscope_unanswered:increase10m",
-            expr=f"sum by (job, store) (increase({unanswered}))\n",
+            expr=f"sum by ({ORIGIN}, store) (increase({unanswered}))\n",
         ),
         Record(
             name="store:mnemoscope_errors:ratio10m",
-            expr=f"sum by (job, store) (rate({raised}))\n"
-            f"/ (sum by (job, store) (rate({every})) > 0)\n",
+            expr=f"sum by ({ORIGIN}, store) (rate({raised}))\n"
+            f"/ (sum by ({ORIGIN}, store) (rate({every})) > 0)\n",
         ),
         Record(
             name="store:mnemoscope_errors:increase10m",
-            expr=f"sum by (job, store) (increase({raised}))\n",
+            expr=f"sum by ({ORIGIN}, store) (increase({raised}))\n",
         ),
         Record(
             name="store:mnemoscope_empty_recalls:ratio30m",
-            expr=f'sum by (job, store) (rate({_RESULTS}_bucket{{le="0.0"}}[{half_hour}]))\n'
-            f"/ (sum by (job, store) (rate({_RESULTS}_count[{half_hour}])) > 0)\n",
+            expr=f'sum by ({ORIGIN}, store) (rate({_RESULTS}_bucket{{le="0.0"}}[{half_hour}]))\n'
+            f"/ (sum by ({ORIGIN}, store) (rate({_RESULTS}_count[{half_hour}])) > 0)\n",
         ),
         Record(
             name="store:mnemoscope_recalls:increase30m",
-            expr=f"sum by (job, store) (increase({_RESULTS}_count[{half_hour}]))\n",
+            expr=f"sum by ({ORIGIN}, store) (increase({_RESULTS}_count[{half_hour}]))\n",
         ),
     )
 
@@ -89,14 +89,13 @@ def _share_of_operations(pace: Pace, recorded: str, *, name: str, summary: str, 
     """Return an alert on more than 5 % of a store's operations, and not on a handful of them."""
     return Alert(
         name=name,
-        expr=f"store:mnemoscope_{recorded}:ratio10m > 0.05\n"
+        expr=f"100 * store:mnemoscope_{recorded}:ratio10m > 5\n"
         f"and store:mnemoscope_{recorded}:increase10m >= 10\n",
         wait=pace("2m"),
         hold=pace("5m"),
         severity="warning",
         summary=summary,
-        description="{{ $value | humanizePercentage }} of the operations of {{ $labels.store }} "
-        + what,
+        description=WHOLE + " % of the operations of {{ $labels.store }} " + what,
         board="overview",
     )
 
@@ -105,7 +104,7 @@ def _breaker(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeBreakerOpen",
         # The mean, because an open breaker lets a trial call through now and then.
-        expr="max by (job, store, class) "
+        expr=f"max by ({ORIGIN}, store, class) "
         f"(avg_over_time(mnemoscope_breaker_state[{pace('5m')}])) > 1.2\n",
         wait=pace("2m"),
         hold=pace("5m"),
@@ -122,12 +121,13 @@ def _empty(pace: Pace) -> Alert:
     ratio = "store:mnemoscope_empty_recalls:ratio30m"
     return Alert(
         name="MnemoscopeEmptyRecallsJump",
-        expr=f"{ratio}\n> avg_over_time({ratio}[{pace('1d')}] offset {pace('30m')}) + 0.25\n"
+        expr=f"100 * {ratio}\n"
+        f"> 100 * avg_over_time({ratio}[{pace('1d')}] offset {pace('30m')}) + 25\n"
         "and store:mnemoscope_recalls:increase30m >= 50\n",
         wait=pace("10m"),
         severity="warning",
         summary="Recalls of {{ $labels.store }} find nothing more often than they used to",
-        description="{{ $value | humanizePercentage }} of the recalls of {{ $labels.store }} in "
+        description=WHOLE + " % of the recalls of {{ $labels.store }} in "
         "the last 30 minutes found nothing, a quarter more than over the day before.",
         board="overview",
     )
@@ -136,7 +136,7 @@ def _empty(pace: Pace) -> Alert:
 def _lost(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeWritesLost",
-        expr=counted("mnemoscope_writes_lost_total", pace("15m"), by="job, store") + " > 0\n",
+        expr=counted("mnemoscope_writes_lost_total", pace("15m"), by=f"{ORIGIN}, store") + " > 0\n",
         severity="warning",
         summary="Memories written to {{ $labels.store }} are lost",
         description=WHOLE + " writes in the last 15 minutes did not reach "
@@ -148,7 +148,7 @@ def _lost(pace: Pace) -> Alert:
 def _stuck(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeJournalStuck",
-        expr="max by (job) (mnemoscope_journal_oldest_seconds) > 900\n",
+        expr=f"max by ({ORIGIN}) (mnemoscope_journal_oldest_seconds) > 900\n",
         wait=pace("5m"),
         severity="warning",
         summary="Writes have waited in the journal for a quarter of an hour",
@@ -162,7 +162,7 @@ def _parked(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeJournalParked",
         # All processes of a machine share a journal, and each tells the same of it.
-        expr="max by (job, store) (mnemoscope_journal_parked) > 0\n",
+        expr=f"max by ({ORIGIN}, store) (mnemoscope_journal_parked) > 0\n",
         wait=pace("1m"),
         severity="warning",
         summary="Memories for {{ $labels.store }} wait for somebody to decide",

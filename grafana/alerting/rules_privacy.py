@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from alerting import Alert, Group
-from promql import WHOLE, Pace, counted
+from .promql import ORIGIN, WHOLE, Pace, counted
+from .rule import Alert, Group
 
 
 def privacy(pace: Pace) -> Group:
@@ -24,7 +24,8 @@ def privacy(pace: Pace) -> Group:
 def _refused(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeWritesRefused",
-        expr=counted("mnemoscope_writes_refused_total", pace("15m"), by="job, store") + " > 0\n",
+        expr=counted("mnemoscope_writes_refused_total", pace("15m"), by=f"{ORIGIN}, store")
+        + " > 0\n",
         severity="warning",
         summary="Writes to {{ $labels.store }} are refused: they could not be redacted",
         description=WHOLE + " writes in the last 15 minutes were not made because "
@@ -36,7 +37,8 @@ def _refused(pace: Pace) -> Alert:
 def _tripwire(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeTenantTripwire",
-        expr=counted("mnemoscope_tenant_tripwire_total", pace("15m"), by="job, store") + " > 0\n",
+        expr=counted("mnemoscope_tenant_tripwire_total", pace("15m"), by=f"{ORIGIN}, store")
+        + " > 0\n",
         severity="critical",
         summary="{{ $labels.store }} returned another customer's memories",
         description=WHOLE + " results in the last 15 minutes belong to another "
@@ -48,7 +50,7 @@ def _tripwire(pace: Pace) -> Alert:
 def _lag(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeAuditLag",
-        expr="max by (job) (mnemoscope_audit_lag_seconds) > 60\n",
+        expr=f"max by ({ORIGIN}) (mnemoscope_audit_lag_seconds) > 60\n",
         wait=pace("5m"),
         severity="warning",
         summary="The audit trail is behind",
@@ -61,7 +63,7 @@ def _lag(pace: Pace) -> Alert:
 def _gap(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeAuditGap",
-        expr=counted("mnemoscope_audit_gap_events_total", pace("1h"), by="job") + " > 0\n",
+        expr=counted("mnemoscope_audit_gap_events_total", pace("1h"), by=ORIGIN) + " > 0\n",
         severity="critical",
         summary="Events are missing from the audit trail",
         description=WHOLE + " events of the last hour are declared missing.",
@@ -73,7 +75,8 @@ def _stale(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeAuditCheckpointStale",
         # 0 is a trail that was never sealed, which is not an age.
-        expr="time() - max by (job) (mnemoscope_audit_checkpoint_timestamp_seconds > 0) > 900\n",
+        expr=f"time() - max by ({ORIGIN}) "
+        "(mnemoscope_audit_checkpoint_timestamp_seconds > 0) > 900\n",
         wait=pace("5m"),
         severity="warning",
         summary="The audit trail is not being sealed",
@@ -86,7 +89,7 @@ def _stale(pace: Pace) -> Alert:
 def _key(pace: Pace) -> Alert:
     return Alert(
         name="MnemoscopeAuditKeyMissing",
-        expr='max by (job) (mnemoscope_audit_key_state{state="missing"}) == 1\n',
+        expr=f'max by ({ORIGIN}) (mnemoscope_audit_key_state{{state="missing"}}) == 1\n',
         wait=pace("2m"),
         severity="critical",
         summary="An audit key is missing",

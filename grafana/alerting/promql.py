@@ -10,7 +10,11 @@ _DURATION = re.compile(r"(\d+)([smhd])")
 
 
 WHOLE = '{{ printf "%.0f" $value }}'
-"""The value of an alert about a count: Prometheus extrapolates it to fractions."""
+"""The value of an alert: Prometheus extrapolates counts to fractions, and shares are per cent."""
+
+
+ORIGIN = "job, service, environment"
+"""The labels of a target that alerts keep: one for each service of each environment."""
 
 
 def counted(series: str, window: str, *, by: str) -> str:

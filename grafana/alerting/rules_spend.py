@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from alerting import Alert, Group, Record, Severity
-from promql import Pace
+from .promql import ORIGIN, WHOLE, Pace
+from .rule import Alert, Group, Record, Severity
 
 TIMES = 3
 LEAST_USD = 1
@@ -11,6 +11,9 @@ LEAST_USD = 1
 
 _HOUR = "feature:mnemoscope_cost_usd:increase1h"
 _SHARE = "budget:mnemoscope_budget_used:ratio"
+_BY = f"{ORIGIN}, budget"
+_ALERT_AT = f"min by ({_BY}) (mnemoscope_budget_alert_ratio)"
+"""Each budget's own `alert_at`, so that the alert tells what the process itself tells."""
 
 
 def spend(pace: Pace) -> Group:
@@ -20,20 +23,26 @@ def spend(pace: Pace) -> Group:
         rules=[
             Record(
                 name=_HOUR,
-                expr=f"sum by (job, feature) (increase(mnemoscope_cost_usd_total[{pace('1h')}]))\n",
+                expr=f"sum by ({ORIGIN}, feature) "
+                f"(increase(mnemoscope_cost_usd_total[{pace('1h')}]))\n",
             ),
             Record(
                 name=_SHARE,
                 # Each process counts for itself: the one that spent most is reported.
                 expr="\nor\n".join(
-                    f"max by (job, budget) (mnemoscope_budget_spent_{unit})\n"
-                    f"/ (max by (job, budget) (mnemoscope_budget_limit_{unit}) > 0)"
+                    f"max by ({ORIGIN}, budget) (mnemoscope_budget_spent_{unit})\n"
+                    f"/ (max by ({ORIGIN}, budget) (mnemoscope_budget_limit_{unit}) > 0)"
                     for unit in ("usd", "tokens")
                 )
                 + "\n",
             ),
             _jump(pace),
-            _budget("MnemoscopeBudgetNearlySpent", ">= 0.8 < 1", "warning", "is nearly spent"),
+            _budget(
+                "MnemoscopeBudgetNearlySpent",
+                f">= on ({_BY}) ({_ALERT_AT}) < 1",
+                "warning",
+                "is nearly spent",
+            ),
             _budget("MnemoscopeBudgetSpent", ">= 1", "critical", "is spent"),
         ],
     )
@@ -61,10 +70,10 @@ def _jump(pace: Pace) -> Alert:
 def _budget(name: str, condition: str, severity: Severity, state: str) -> Alert:
     return Alert(
         name=name,
-        expr=f"{_SHARE} {condition}\n",
+        expr=f"100 * ({_SHARE} {condition})\n",
         severity=severity,
         summary=f"The budget {{{{ $labels.budget }}}} {state}",
-        description="{{ $value | humanizePercentage }} of the budget {{ $labels.budget }} is "
+        description=f"{WHOLE} % of the budget {{{{ $labels.budget }}}} is "
         "used in its current period.",
         board="spend",
     )

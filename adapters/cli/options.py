@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,3 +23,13 @@ AuditUrl = Annotated[
     typer.Option(metavar="URL", help="The audit trail. Default: MNEMOSCOPE_AUDIT_URL."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where to write them.")]
+Kubernetes = Annotated[
+    bool, typer.Option("--kubernetes", help="As objects of Kubernetes, for kubectl apply.")
+]
+Runbooks = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Where your people read docs/runbooks.md, for the links to it."
+    ),
+]

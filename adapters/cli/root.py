@@ -26,6 +26,7 @@ from .audit.erase import erase
 from .audit.export import export
 from .audit.show import show
 from .audit.verify import verify
+from .dashboards import dashboards
 from .demo import demo
 from .doctor import doctor
 from .exit_codes import (
@@ -40,6 +41,7 @@ from .exit_codes import (
 )
 from .journal import journal
 from .redact import redact
+from .rules import rules
 from .spend import spend
 from .vault import rotate
 from .whose import ambiguous_lines, unknown_lines
@@ -80,6 +82,8 @@ for _audit_command in (export, verify, show, erase):
     audit.command()(_audit_command)
 app.add_typer(audit, name="audit")
 app.add_typer(journal, name="journal")
+app.add_typer(rules, name="rules")
+app.add_typer(dashboards, name="dashboards")
 vault = typer.Typer(help="Look after the originals of pseudonyms.", no_args_is_help=True)
 vault.command()(rotate)
 app.add_typer(vault, name="vault")

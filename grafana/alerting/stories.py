@@ -16,7 +16,7 @@ from .rule import Alert
 from .rules_latency import latency
 
 _A_MINUTE: Final = 10_000
-_LASTS_MIN: Final = 30
+_LASTS_MIN: Final = 20
 _TOLD_AFTER_MIN: Final = 2
 """When all is slow: two scrapes, and the group's next evaluation."""
 

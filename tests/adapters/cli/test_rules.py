@@ -1,0 +1,198 @@
+"""``mnemoscope rules`` and ``mnemoscope dashboards``: from what is installed, wherever that is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from patience import GIVE_UP_S
+
+from mnemoscope.adapters.cli.root import run
+
+yaml = pytest.importorskip("yaml", reason="extra rules")
+
+OBJECTIVES = """
+stores:
+  qdrant:
+    recall: {target: 99.9%, within: 100ms}
+    write: none
+"""
+WIKI = "https://wiki.example/runbooks.md"
+
+
+@pytest.fixture
+def objectives(tmp_path):
+    """Return an objectives file."""
+    path = tmp_path / "objectives.yaml"
+    path.write_text(OBJECTIVES)
+    return path
+
+
+def alerts(document):
+    """Return the alerts of a rule file."""
+    return [rule for group in document["groups"] for rule in group["rules"] if "alert" in rule]
+
+
+def passes(*command):
+    """Run Prometheus' tool, or skip the test."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed: apt-get install prometheus")
+    ended = subprocess.run([promtool, *command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_rules_are_installed_with_their_tests(tmp_path, objectives, capfd):
+    """Prometheus takes the rules, and every story of the objectives comes true."""
+    folder = tmp_path / "rules"
+
+    code = run(["rules", "install", str(folder), "--objectives", str(objectives)])
+
+    assert code == 0
+    assert capfd.readouterr().out == (
+        f"wrote {folder}/mnemoscope.yaml\nwrote {folder}/tests/mnemoscope.yaml\n"
+    )
+    told = [
+        each["name"]
+        for each in yaml.safe_load((folder / "tests/mnemoscope.yaml").read_text())["tests"]
+    ]
+    assert "qdrant: 20 % slower than 100 ms" in told
+    passes("check", "rules", str(folder / "mnemoscope.yaml"))
+    passes("test", "rules", str(folder / "tests/mnemoscope.yaml"))
+
+
+def test_rules_are_printed(objectives, capfd):
+    """With the objectives in them, and the address of the runbooks in every alert."""
+    code = run(["rules", "render", "--objectives", str(objectives), "--runbooks", WIKI])
+
+    found = yaml.safe_load(capfd.readouterr().out)
+    assert code == 0
+    assert len(alerts(found)) > 20
+    for alert in alerts(found):
+        assert alert["annotations"]["runbook_url"] == f"{WIKI}#{alert['alert'].lower()}"
+    text = json.dumps(found)
+    assert 'store=\\"qdrant\\",status=~\\"ok|empty\\",le=\\"0.1\\"' in text
+    assert 'class=~\\"recall\\",store!=\\"qdrant\\"' in text
+
+
+def test_stories_are_printed(capfd):
+    """For whoever renders the rules to a file of another name."""
+    code = run(["rules", "render", "--stories"])
+
+    found = yaml.safe_load(capfd.readouterr().out)
+    assert code == 0
+    assert found["rule_files"] == ["mnemoscope.yaml"]
+    assert len(found["tests"]) == 8
+
+
+def test_rules_for_kubernetes_are_one_object(tmp_path, capfd):
+    """Of the Prometheus operator's kind, with the rules as they are."""
+    run(["rules", "render"])
+    plain = yaml.safe_load(capfd.readouterr().out)
+
+    code = run(["rules", "install", str(tmp_path), "--kubernetes"])
+
+    found = yaml.safe_load((tmp_path / "mnemoscope.yaml").read_text())
+    assert code == 0
+    assert (found["kind"], found["spec"]) == ("PrometheusRule", plain)
+    assert [path.name for path in tmp_path.iterdir()] == ["mnemoscope.yaml"]
+
+
+def test_the_objectives_in_force_are_printed_to_begin_with(tmp_path, capfd):
+    """Rules that are made from them are those without a file."""
+    run(["rules", "objectives"])
+    file = tmp_path / "objectives.yaml"
+    file.write_text(capfd.readouterr().out)
+    run(["rules", "render"])
+    without = capfd.readouterr().out
+
+    assert run(["rules", "render", "--objectives", str(file)]) == 0
+    assert capfd.readouterr().out == without
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (
+            "stores: {qdrant: {read: {target: 99%, within: 120ms}}}",
+            2,
+            "must be the bound of a bucket",
+        ),
+        ("stores: [qdrant]", 2, "stores must have lines such as"),
+        (None, 2, "No such file"),
+    ],
+)
+def test_objectives_that_make_no_sense_end_in_one_line(tmp_path, capfd, text, code, said):
+    """It names the file and what is wrong; nothing is written."""
+    path, folder = tmp_path / "objectives.yaml", tmp_path / "rules"
+    if text is not None:
+        path.write_text(text)
+
+    ended = run(["rules", "install", str(folder), "--objectives", str(path)])
+
+    error = capfd.readouterr().err
+    assert (ended, error.count("\n")) == (code, 1)
+    assert error.startswith(f"mnemoscope: {path}: ")
+    assert said in error
+    assert not folder.exists()
+
+
+def test_without_pyyaml_the_rules_are_installed_all_the_same(tmp_path, objectives):
+    """Objectives alone need it, and say in one line what to install."""
+    script = (
+        "import sys; sys.modules['yaml'] = None\n"
+        "from mnemoscope.adapters.cli.root import run\n"
+        f"print(run(['rules', 'install', {str(tmp_path)!r}]),"
+        f" run(['rules', 'render', '--objectives', {str(objectives)!r}]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
+    )
+
+    assert done.stdout.splitlines()[-1] == "0 2"
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'mnemoscope[rules]'" in done.stderr
+
+
+def test_dashboards_are_installed(tmp_path, capfd):
+    """All of them, for any Prometheus that Grafana knows, with links to the runbooks."""
+    code = run(["dashboards", "install", str(tmp_path), "--runbooks", WIKI])
+
+    boards = {path.name: json.loads(path.read_text()) for path in tmp_path.iterdir()}
+    assert (code, len(capfd.readouterr().out.splitlines())) == (0, len(boards))
+    assert sorted(boards) == [
+        f"mnemoscope-{name}.json" for name in ("overview", "privacy", "self", "spend")
+    ]
+    for board in boards.values():
+        assert {link["title"]: link.get("url") for link in board["links"]}["Runbooks"] == WIKI
+        sources = {panel["datasource"]["uid"] for panel in board["panels"] if "datasource" in panel}
+        assert sources == {"${datasource}"}
+
+
+def test_dashboards_for_kubernetes_are_config_maps(tmp_path):
+    """Grafana's sidecar finds each by its label, and none is too large for one."""
+    code = run(["dashboards", "install", str(tmp_path), "--kubernetes"])
+
+    maps = list(yaml.safe_load_all((tmp_path / "mnemoscope-dashboards.yaml").read_text()))
+    assert (code, len(maps)) == (0, 4)
+    for each in maps:
+        assert each["metadata"]["labels"]["grafana_dashboard"] == "1"
+        ((name, text),) = each["data"].items()
+        assert json.loads(text)["uid"] == name.removesuffix(".json")
+        assert len(text.encode()) < 2**20
+
+
+def test_a_folder_that_cannot_be_written_ends_in_one_line(tmp_path, capfd):
+    """With the exit code for a file that cannot be used."""
+    taken = tmp_path / "taken"
+    taken.write_text("")
+
+    assert run(["dashboards", "install", str(taken)]) == 2
+    assert capfd.readouterr().err.count("\n") == 1

@@ -145,7 +145,7 @@ class Rehearsal:
         *,
         rules: Path = HERE / "alerts",
         history: str | None = None,
-        scrape_s: int = 1,
+        scrape_s: float = 1.0,
     ) -> None:
         self._folder, self._targets, self._rules = folder, targets, rules
         self._history, self._scrape_s = history, scrape_s
@@ -200,7 +200,7 @@ class Rehearsal:
 
     def _configuration(self) -> dict[str, Any]:
         # JSON is YAML.
-        every = f"{self._scrape_s}s"
+        every = f"{round(self._scrape_s * 1_000)}ms"
         return {
             "global": {"scrape_interval": every, "evaluation_interval": every},
             "rule_files": [str(self._rules / "*.yaml")],

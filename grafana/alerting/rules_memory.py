@@ -8,6 +8,9 @@ from .rule import Alert, Group, Record
 _COUNT = "mnemoscope_operation_duration_seconds_count"
 _RESULTS = "mnemoscope_recall_results"
 _MEMORY = 'class!="model"'
+_CALLED = 'status!~"rejected|refused|denied"'
+"""Of a store that raises, the breaker soon lets few calls through: the others say nothing of it."""
+
 _UNANSWERED = 'status=~"degraded|timeout|rejected"'
 
 
@@ -31,6 +34,7 @@ def memory(pace: Pace) -> Group:
 def _records(pace: Pace) -> tuple[Record, ...]:
     every = f"{_COUNT}{{{_MEMORY}}}[{pace('10m')}]"
     unanswered = f"{_COUNT}{{{_MEMORY},{_UNANSWERED}}}[{pace('10m')}]"
+    called = f"{_COUNT}{{{_MEMORY},{_CALLED}}}[{pace('10m')}]"
     raised = f'{_COUNT}{{{_MEMORY},status="error"}}[{pace("10m")}]'
     half_hour = pace("30m")
     return (
@@ -46,7 +50,7 @@ def _records(pace: Pace) -> tuple[Record, ...]:
         Record(
             name="store:mnemoscope_errors:ratio10m",
             expr=f"sum by ({ORIGIN}, store) (rate({raised}))\n"
-            f"/ (sum by ({ORIGIN}, store) (rate({every})) > 0)\n",
+            f"/ (sum by ({ORIGIN}, store) (rate({called})) > 0)\n",
         ),
         Record(
             name="store:mnemoscope_errors:increase10m",
@@ -70,7 +74,8 @@ def _degraded(pace: Pace) -> Alert:
         "unanswered",
         name="MnemoscopeDegradedAnswers",
         summary="Agents work without {{ $labels.store }}",
-        what="were not answered by it in the last 10 minutes: degraded, timed out or rejected.",
+        what=" % of the operations of {{ $labels.store }} were not answered by it in the last 10 "
+        "minutes: degraded, timed out or rejected.",
     )
 
 
@@ -80,8 +85,8 @@ def _errors(pace: Pace) -> Alert:
         "errors",
         name="MnemoscopeErrorsRaised",
         summary="Calls of {{ $labels.store }} raise errors in the agent",
-        what="raised an error in the last 10 minutes: deletions and checkpoints of a store that "
-        "fails, or calls that make no sense to it.",
+        what=" % of the operations that reached {{ $labels.store }} raised an error in the last 10 "
+        "minutes: its own, or of calls that make no sense to it.",
     )
 
 
@@ -95,7 +100,7 @@ def _share_of_operations(pace: Pace, recorded: str, *, name: str, summary: str, 
         hold=pace("5m"),
         severity="warning",
         summary=summary,
-        description=WHOLE + " % of the operations of {{ $labels.store }} " + what,
+        description=WHOLE + what,
         board="overview",
     )
 

@@ -77,10 +77,15 @@ def reads(every, good):
     return {f"{name}_count{{{labels}}}": every, f'{name}_bucket{{{labels},le="1.0"}}': good}
 
 
+def operations(**by_status):
+    """Return the series of a store's operations, by their status."""
+    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",class="remember"'
+    return {f'{name},status="{status}"}}': values for status, values in by_status.items()}
+
+
 def answers(good, unanswered):
     """Return the series of operations that a store answered, and that it did not."""
-    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",class="remember"'
-    return {f'{name},status="ok"}}': good, f'{name},status="degraded"}}': unanswered}
+    return operations(ok=good, degraded=unanswered)
 
 
 def recalls(every, empty):
@@ -94,8 +99,7 @@ def recalls(every, empty):
 
 def errors(good, raised):
     """Return the series of operations that a store answered, and that raised."""
-    name = 'mnemoscope_operation_duration_seconds_count{job="app",store="mem0",class="remember"'
-    return {f'{name},status="ok"}}': good, f'{name},status="error"}}': raised}
+    return operations(ok=good, error=raised)
 
 
 def breaker(values):
@@ -245,6 +249,12 @@ STORIES = [
         "ErrorsRaised",
         "every call makes no sense since a deployment",
         errors(counter((HOUR, 60), (20, 0)), counter((HOUR, 0), (20, 60))),
+    ),
+    fires(
+        "ErrorsRaised",
+        "its breaker opens: a probe every five seconds raises, all else is refused",
+        errors(counter((30, 600), (30, 0)), counter((30, 0), (30, 12)))
+        | operations(rejected=counter((30, 0), (30, 588))),
     ),
     quiet(
         "ErrorsRaised",

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
+from mnemoscope.alerting.promql import ORIGIN
 from mnemoscope.telemetry.prometheus.metrics import metrics_of
 
 yaml = pytest.importorskip("yaml", reason="dependency group grafana")
@@ -221,6 +222,14 @@ def test_every_section_of_the_runbooks_is_an_alerts():
     for name, section in sections.items():
         for part in ("**What it means.**", "**What to look at.**", "**What to do.**"):
             assert part in section, name
+
+
+@pytest.mark.parametrize("rule", [pytest.param(each, id=str(n)) for n, each in enumerate(rules())])
+def test_a_rule_keeps_services_and_environments_apart(rule):
+    """Staging never hides in the mean of production, and every alert says whose it is."""
+    grouped = re.findall(r"\b(?:by|on) \(([^)]*)\)", rule["expr"])
+
+    assert [each for each in grouped if not each.startswith(ORIGIN)] == []
 
 
 def test_grafana_has_the_same_alerts():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from mnemoscope.alerting.objectives import CLASSES, Objective, Objectives, ObjectivesError
 from mnemoscope.alerting.objectives_file import read_objectives, template
+from mnemoscope.telemetry.event.error_kinds import ErrorKind
 from mnemoscope.telemetry.event.kinds import OperationClass
 
 
@@ -34,6 +38,22 @@ def of(objectives, store, op_class):
 def test_what_is_not_stated_is_as_without_a_file(read):
     """An empty list of stores changes nothing, and neither does what the command prints."""
     assert read("stores: {}") == read(template()) == Objectives()
+
+
+def test_the_file_in_the_documentation_is_one(read):
+    """Whoever copies it has objectives."""
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text()
+    (block,) = re.findall(r"```yaml\n(default:.*?)```", page, re.DOTALL)
+
+    assert of(read(block), "qdrant", "recall") == [Objective(target=0.999, within_s=0.1)]
+    assert of(read(block), "archive", "remember") == []
+
+
+def test_the_documentation_tells_every_kind_of_error():
+    """The set is closed, and people read what is in it."""
+    page = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
+
+    assert [each for each in ErrorKind if f"\n| `{each.value}` |" not in page] == []
 
 
 @pytest.mark.parametrize("op_class", CLASSES)

@@ -105,7 +105,8 @@ def _latency() -> tuple[AnyPanel, ...]:
                 span=24,
             ),
             Query(
-                expr=f"sum by (le) (rate({_BUCKET}{{{STORE}}}[$__rate_interval]))",
+                # Model calls have other buckets: over both the sums would be of nothing.
+                expr=f'sum by (le) (rate({_BUCKET}{{{STORE},class!="model"}}[$__rate_interval]))',
                 legend="{{le}}",
             ),
         )

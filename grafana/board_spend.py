@@ -289,6 +289,23 @@ def _times() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
+                title="Model calls, tools, nodes and graphs, p95",
+                shows="Seconds that each takes, by operation: chat is a model call, invoke_agent a "
+                "graph, with all that they wait for.",
+                act="if invoke_agent rises and chat does not, it is a store: see Memory overview.",
+                unit="s",
+                span=24,
+            ),
+            Query(
+                expr="histogram_quantile(0.95, sum by (operation, le) (rate("
+                f'mnemoscope_operation_duration_seconds_bucket{{{JOB},class="model"}}'
+                "[$__rate_interval])))",
+                legend="{{operation}}",
+                exemplars=True,
+            ),
+        ),
+        lines(
+            About(
                 title="Loops: runs of a node within one run of its graph, p95",
                 shows="Number of the node's run within its graph's run, 95th percentile.",
                 act="a rise is an endless loop: give the graph a recursion limit and look at one "

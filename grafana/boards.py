@@ -80,7 +80,7 @@ def _variables() -> Sequence[build.DatasourceVariable | build.QueryVariable]:
     return (
         build.DatasourceVariable("datasource").label("Prometheus").type("prometheus"),
         *_targets(duration),
-        _values_of("store", f"{duration}{{{JOB}}}"),
+        _values_of("store", f'{duration}{{{JOB},class!="model"}}'),
         _values_of("feature", f"mnemoscope_tokens_total{{{JOB}}}"),
     )
 

@@ -23,9 +23,9 @@ def install(folder: Folder, runbooks: Runbooks = None, kubernetes: Kubernetes = 
     Made for Grafana 11: they can be imported as well. Files of other names are left alone. Exits
     with 2 if the folder cannot be written.
     """
-    from ...alerting.kubernetes import config_map
-    from ...alerting.yaml_text import yaml_text
-    from ...dashboards.files import dashboards
+    from mnemoscope.alerting.kubernetes import config_map
+    from mnemoscope.alerting.yaml_text import yaml_text
+    from mnemoscope.dashboards.files import dashboards
 
     texts = dashboards(runbooks)
     if kubernetes:

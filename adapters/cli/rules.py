@@ -13,7 +13,7 @@ from .options import Folder, Kubernetes, Runbooks
 from .written import write_files
 
 if TYPE_CHECKING:
-    from ...alerting.objectives import Objectives
+    from mnemoscope.alerting.objectives import Objectives
 
 ObjectivesFile = Annotated[
     Path | None,
@@ -37,7 +37,7 @@ def objectives_() -> None:
     `read` is recall and resume, `write` is remember, checkpoint and forget; a class may also be
     named by itself, and `none` switches one off.
     """
-    from ...alerting.objectives_file import template
+    from mnemoscope.alerting.objectives_file import template
 
     typer.echo(template(), nl=False)
 
@@ -62,7 +62,7 @@ def render(
     """
     if stories and kubernetes:
         raise CommandError("pass one of --stories and --kubernetes, not both", USAGE)
-    from ...alerting.yaml_text import yaml_text
+    from mnemoscope.alerting.yaml_text import yaml_text
 
     of = _objectives(objectives)
     if stories:
@@ -84,7 +84,7 @@ def install(
     And tests of the latency rules into DIR/tests, for promtool test rules. Files of other names are
     left alone. Exits with 2 if the objectives make no sense or the folder cannot be written.
     """
-    from ...alerting.yaml_text import yaml_text
+    from mnemoscope.alerting.yaml_text import yaml_text
 
     of, name = _objectives(objectives), "mnemoscope.yaml"
     documents = {name: _rules(of, runbooks, kubernetes=kubernetes)}
@@ -94,11 +94,11 @@ def install(
 
 
 def _objectives(path: Path | None) -> Objectives:
-    from ...alerting.objectives import Objectives, ObjectivesError
+    from mnemoscope.alerting.objectives import Objectives, ObjectivesError
 
     if path is None:
         return Objectives()
-    from ...alerting.objectives_file import read_objectives
+    from mnemoscope.alerting.objectives_file import read_objectives
 
     try:
         return read_objectives(path)
@@ -109,15 +109,15 @@ def _objectives(path: Path | None) -> Objectives:
 
 
 def _rules(of: Objectives, runbooks: str | None, *, kubernetes: bool) -> Mapping[str, Any]:
-    from ...alerting.kubernetes import prometheus_rule
-    from ...alerting.rules import RUNBOOKS, groups, rule_file
+    from mnemoscope.alerting.kubernetes import prometheus_rule
+    from mnemoscope.alerting.rules import RUNBOOKS, groups, rule_file
 
     document = rule_file(groups(of), runbooks or RUNBOOKS)
     return prometheus_rule(document) if kubernetes else document
 
 
 def _stories(of: Objectives, runbooks: str | None, rule_files: list[str]) -> Mapping[str, Any]:
-    from ...alerting.rules import RUNBOOKS
-    from ...alerting.stories import stories
+    from mnemoscope.alerting.rules import RUNBOOKS
+    from mnemoscope.alerting.stories import stories
 
     return stories(of, runbooks or RUNBOOKS, rule_files)

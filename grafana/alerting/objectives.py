@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
-from ..telemetry.event.kinds import OperationClass
-from ..telemetry.prometheus.durations import buckets_s
+from mnemoscope.telemetry.event.kinds import OperationClass
+from mnemoscope.telemetry.prometheus.durations import buckets_s
 
-READ = (OperationClass.RECALL, OperationClass.RESUME)
-WRITE = (OperationClass.REMEMBER, OperationClass.CHECKPOINT, OperationClass.FORGET)
-CLASSES = (*READ, *WRITE)
+READ: Final[tuple[OperationClass, ...]] = (OperationClass.RECALL, OperationClass.RESUME)
+WRITE: Final[tuple[OperationClass, ...]] = (
+    OperationClass.REMEMBER,
+    OperationClass.CHECKPOINT,
+    OperationClass.FORGET,
+)
+CLASSES: Final[tuple[OperationClass, ...]] = (*READ, *WRITE)
 
 LEAST_TARGET, MOST_TARGET = 0.95, 0.9999
 """Below, no failure is fast enough for the page: all of it burns 20 times too fast at 95 %."""
@@ -103,7 +108,7 @@ Given = Mapping[OperationClass, Objective | None]
 _USUAL_READ = Objective(target=0.99, within_s=1.0)
 _USUAL_WRITE = Objective(target=0.99, within_s=10.0)
 _USUAL: Given = MappingProxyType(
-    dict.fromkeys(READ, _USUAL_READ) | dict.fromkeys(WRITE, _USUAL_WRITE)
+    {each: _USUAL_READ if each in READ else _USUAL_WRITE for each in CLASSES}
 )
 
 

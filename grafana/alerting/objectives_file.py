@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from ..telemetry.event.kinds import OperationClass
+from mnemoscope.telemetry.event.kinds import OperationClass
+
 from .objectives import CLASSES, READ, WRITE, Given, Objective, Objectives, ObjectivesError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _strict_loader() -> type[yaml.SafeLoader]:
                 raise yaml.constructor.ConstructorError(
                     None, None, "a name is there twice", node.start_mark
                 )
-            return cast("dict[Any, Any]", super().construct_mapping(node, deep))
+            return super().construct_mapping(node, deep)
 
     return Strict
 
@@ -88,12 +89,11 @@ def _strict_loader() -> type[yaml.SafeLoader]:
 def _mapping(found: Any, where: str, known: set[str] | None = None) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise ObjectivesError(f"{where} must have lines such as name: value")
-    names = cast("dict[Any, Any]", found)
-    for name in names:
+    for name in cast("dict[object, Any]", found):
         if not isinstance(name, str) or (known is not None and name not in known):
             expected = "text" if known is None else " or ".join(sorted(known))
             raise ObjectivesError(f"{where}: a name is not known; it must be {expected}")
-    return names
+    return cast("dict[str, Any]", found)
 
 
 def _store(name: str) -> str:

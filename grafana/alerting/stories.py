@@ -41,13 +41,12 @@ def stories(objectives: Objectives, runbooks: str, rule_files: Sequence[str]) ->
 def _of(promise: Promise, alert: Alert, runbooks: str) -> Iterator[dict[str, Any]]:
     objective, store = promise.objective, promise.example_store
     lasts = (1 - objective.target) / 2
-    told = {
-        "within": f"{_TOLD_AFTER_MIN}m",
-        "is_told": _told(promise, alert, runbooks),
-    }
+    told = _told(promise, alert, runbooks)
     slow = f"20 % slower than {objective.within_text}"
-    yield _story(promise, f"{store}: {slow}", in_time=0, **told)
-    yield _story(promise, f"{store}: it does not answer", in_time=0, status="degraded", **told)
+    yield _story(promise, f"{store}: {slow}", in_time=0, is_told=told)
+    yield _story(
+        promise, f"{store}: it does not answer", in_time=0, status="degraded", is_told=told
+    )
     yield _story(promise, f"{store}: in time", in_time=_A_MINUTE)
     yield _story(
         promise,
@@ -79,7 +78,6 @@ def _story(
     *,
     in_time: int,
     status: str = "ok",
-    within: str | None = None,
     is_told: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a test in which so many of 10,000 operations a minute are in time."""
@@ -92,7 +90,7 @@ def _story(
     }
     selector = ",".join(f'{key}="{value}"' for key, value in labels.items())
     bucket = f'{_NAME}_bucket{{{selector},le="{promise.objective.within_s}"}}'
-    when = within or f"{_LASTS_MIN}m"
+    after_min = _TOLD_AFTER_MIN if is_told else _LASTS_MIN
     alerts = [_FAST] if is_told else [_FAST, _SLOWLY]
     return {
         "name": name,
@@ -104,7 +102,7 @@ def _story(
         "alert_rule_test": [
             {
                 "alertname": each,
-                "eval_time": when,
+                "eval_time": f"{after_min}m",
                 "exp_alerts": [is_told] if is_told else [],
             }
             for each in alerts

@@ -34,7 +34,7 @@ def _entry(start: str, value: Any) -> Iterator[str]:
     if isinstance(value, str) and _is_block(value):
         yield f"{start} {'|' if value.endswith(chr(10)) else '|-'}"
         yield from (f"  {line}" if line else "" for line in value.removesuffix("\n").split("\n"))
-    elif isinstance(value, (Mapping, list, tuple)) and value:
+    elif _is_nested(value):
         yield start
         yield from (f"  {line}" for line in _lines(value))
     else:
@@ -42,10 +42,13 @@ def _entry(start: str, value: Any) -> Iterator[str]:
 
 
 def _item(value: Any) -> Iterator[str]:
-    nested = isinstance(value, (Mapping, list, tuple)) and value
-    inner = list(_lines(value)) if nested else [_scalar(value)]
+    inner = list(_lines(value)) if _is_nested(value) else [_scalar(value)]
     yield f"- {inner[0]}"
     yield from (f"  {line}" if line else "" for line in inner[1:])
+
+
+def _is_nested(value: Any) -> bool:
+    return bool(value) and isinstance(value, (Mapping, list, tuple))
 
 
 def _is_block(text: str) -> bool:

@@ -8,7 +8,7 @@ show either badly.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..event.kinds import OperationClass
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Histogram
     from prometheus_client.core import Metric
 
-STORE_BUCKETS_S = (
+STORE_BUCKETS_S: Final[tuple[float, ...]] = (
     *(50e-6, 100e-6, 250e-6, 500e-6),
     *(1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3),
     *(0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0, 10.0, 30.0),
 )
-RUN_BUCKETS_S = (
+RUN_BUCKETS_S: Final[tuple[float, ...]] = (
     *(5e-3, 10e-3, 25e-3, 50e-3, 0.1, 0.25, 0.5),
     *(1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0),
 )

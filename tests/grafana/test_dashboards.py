@@ -171,6 +171,15 @@ def test_a_panel_has_a_unit_that_fits(panel):
 
 
 @pytest.mark.parametrize("panel", panels())
+def test_no_panel_adds_up_buckets_of_two_kinds(panel):
+    """Those of stores and of model calls have other bounds: a sum over both is of nothing."""
+    for target in panel["targets"]:
+        if "operation_duration_seconds_bucket" in target["expr"]:
+            by_store = re.search(r"by \([^)]*store", target["expr"])
+            assert by_store or re.search('class!?="model"', target["expr"])
+
+
+@pytest.mark.parametrize("panel", panels())
 def test_queries_of_a_panel_heed_the_variables(panel):
     """
     Whoever picks an environment, a service, a job or an instance sees its figures alone.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from dataclasses import dataclass, field
 
@@ -601,16 +602,40 @@ def test_every_alert_has_a_story_in_which_it_fires_and_one_in_which_it_does_not(
     assert {case.alert for case in STORIES if not case.fires} == alerts
 
 
-def test_what_is_counted_is_told_in_whole_numbers(grafana):
-    """Prometheus extrapolates: nobody lost 13.17 writes."""
-    counting = [
-        rule["annotations"]["description"]
+def shipped(grafana):
+    """Return every alert that is shipped."""
+    return [
+        rule
         for path in (grafana / "alerts").glob("*.yaml")
         for group in yaml.safe_load(path.read_text())["groups"]
         for rule in group["rules"]
-        if "increase(" in rule["expr"] and rule.get("annotations")
+        if "alert" in rule
     ]
-    shown = [each for each in counting if each.startswith("{{")]
 
-    assert shown
-    assert [each for each in shown if not each.startswith('{{ printf "%.0f" $value }} ')] == []
+
+def test_values_are_told_as_people_say_them(grafana):
+    """Counts and shares as whole numbers, times and dollars as such: nobody lost 13.17 writes."""
+    told = {
+        value
+        for alert in shipped(grafana)
+        for text in alert["annotations"].values()
+        for value in re.findall(r"\$?{{[^}]*\$value[^}]*}}", text)
+    }
+
+    assert told == {
+        '{{ printf "%.0f" $value }}',
+        "{{ $value | humanizeDuration }}",
+        "${{ $value | humanize }}",
+    }
+
+
+def test_an_alert_about_a_store_names_it(grafana):
+    """In its first line, which is all that a telephone shows."""
+    about = [each for each in shipped(grafana) if "$labels.store" in str(each["annotations"])]
+
+    assert len(about) > 8
+    assert [
+        each["alert"]
+        for each in about
+        if "{{ $labels.store }}" not in each["annotations"]["summary"]
+    ] == []

@@ -47,7 +47,7 @@ PANELS: Mapping[str, Sequence[str]] = {
         "Seconds waited, by store",
         "p95 by store and operation",
         "Durations, $store",
-        "Why they were not answered",
+        "Degraded answers",
         "Circuit breakers",
     ),
     "spend": (

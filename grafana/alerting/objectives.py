@@ -10,6 +10,8 @@ from typing import Final
 from mnemoscope.telemetry.event.kinds import OperationClass
 from mnemoscope.telemetry.prometheus.durations import buckets_s
 
+from .promql import quoted
+
 READ: Final[tuple[OperationClass, ...]] = (OperationClass.RECALL, OperationClass.RESUME)
 WRITE: Final[tuple[OperationClass, ...]] = (
     OperationClass.REMEMBER,
@@ -84,8 +86,8 @@ class Promise:
     @property
     def matchers(self) -> str:
         """The labels of its operations, as PromQL selects them."""
-        but = [f"store!={_quoted(each)}" for each in self.except_stores]
-        named = [f"store={_quoted(self.store)}"] if self.store else but
+        but = [f"store!={quoted(each)}" for each in self.except_stores]
+        named = [f"store={quoted(self.store)}"] if self.store else but
         return ",".join([f'class=~"{"|".join(self.classes)}"', *named])
 
     @property
@@ -95,11 +97,6 @@ class Promise:
         while name in self.except_stores:
             name += "-2"
         return name
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 Given = Mapping[OperationClass, Objective | None]

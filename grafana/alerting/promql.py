@@ -17,6 +17,12 @@ ORIGIN = "job, service, environment"
 """The labels of a target that alerts keep: one for each service of each environment."""
 
 
+def quoted(value: str) -> str:
+    """Return *value* as a string of PromQL's."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
 def counted(series: str, window: str, *, by: str) -> str:
     """
     Return the increase of the counters of *series* in *window*.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .objectives import Objectives, Promise
-from .promql import WHOLE, Pace
+from .promql import WHOLE, Pace, quoted
 from .rule import Alert
 from .rules_latency import latency
 
@@ -88,7 +88,7 @@ def _story(
         "operation": "an_operation",
         "status": status,
     }
-    selector = ",".join(f'{key}="{value}"' for key, value in labels.items())
+    selector = ",".join(f"{key}={quoted(value)}" for key, value in labels.items())
     bucket = f'{_NAME}_bucket{{{selector},le="{promise.objective.within_s}"}}'
     after_min = _TOLD_AFTER_MIN if is_told else _LASTS_MIN
     alerts = [_FAST] if is_told else [_FAST, _SLOWLY]

@@ -9,6 +9,7 @@ import pytest
 
 from mnemoscope.alerting.objectives import CLASSES, Objective, Objectives, ObjectivesError
 from mnemoscope.alerting.objectives_file import read_objectives, template
+from mnemoscope.alerting.stories import stories
 from mnemoscope.telemetry.event.error_kinds import ErrorKind
 from mnemoscope.telemetry.event.kinds import OperationClass
 
@@ -126,3 +127,11 @@ def test_a_store_may_have_any_name(read):
 
     own = next(each for each in objectives.promises() if each.store)
     assert own.matchers.endswith('store="a\\"b\\\\c"')
+    series = [
+        each["series"]
+        for test in stories(objectives, "", ["rules.yaml"])["tests"]
+        for each in test["input_series"]
+        if "any-other" not in each["series"]
+    ]
+    assert series
+    assert all('store="a\\"b\\\\c",' in each for each in series)

@@ -119,8 +119,9 @@ class TestFork:
 
     def test_a_fork_in_the_middle_of_a_commit(self, log, event_factory, monkeypatch):
         """Children forked while a thread commits can write at once, and nothing is lost."""
-        # Who asks for a turn on a busy machine may have to ask for long.
+        # Who asks for a turn on a busy machine may have to ask for long, and so does a fork.
         monkeypatch.setattr("mnemoscope.audit.database.sqlite.BUSY_S", GIVE_UP_S)
+        monkeypatch.setattr("mnemoscope.telemetry.process.fork_lock.PATIENCE_S", GIVE_UP_S)
         stop = threading.Event()
         appended = []
 

@@ -2,8 +2,8 @@
 What a guarded call costs, counted and not timed: noise cannot break it, a regression does.
 
 Counted are the Python functions that a call enters and the instructions that they run, on the
-caller's thread, once all caches are warm. Budgets are what was seen on Python 3.13, and a fiftieth; a
-change that needs more says why it is worth it. `make bench` has the microseconds.
+caller's thread, once all caches are warm. Budgets are what was seen on Python 3.13, and a fiftieth;
+a change that needs more says why it is worth it. `make bench` has the microseconds.
 """
 
 from __future__ import annotations

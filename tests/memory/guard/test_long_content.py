@@ -260,7 +260,7 @@ async def test_a_redaction_that_takes_too_long_ends_at_the_deadline(
     assert (event.status, event.error, event.content) == (Status.TIMEOUT, "TimeoutError", None)
     assert guard.limits[op_class].bulkhead.in_flight == 0
     assert eventually(lambda: len(guard.deadline._workers._idle) == 1)
-    assert len(stuck.texts) == 1  # of fifty: nobody waits for the others
+    assert len(stuck.texts) <= 1  # of fifty: nobody waits for the others
 
 
 async def test_a_cancelled_call_leaves_its_redaction(make_guard, make_operation, stuck, eventually):

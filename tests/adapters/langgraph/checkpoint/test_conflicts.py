@@ -12,7 +12,7 @@ from bench import wrapping
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.types import Command
-from patience import GIVE_UP_S
+from patience import GIVE_UP_S, until
 from unplugged import (
     Memory,
     approving,
@@ -223,7 +223,7 @@ def test_both_are_in_the_thread_where_that_is_asked_for(degraded, back, fates):
     assert steps(bare) == ["3", "2", "1"]
     assert steps(bare, BESIDE) == []
     assert guard_of(saver).waiting[0].conflicts == 1
-    assert fates()[Journalled.REPLAYED, ""] == 1
+    assert until(lambda: fates()[Journalled.REPLAYED, ""] == 1)
 
 
 def test_it_is_told(degraded, patient, back, events, caplog):

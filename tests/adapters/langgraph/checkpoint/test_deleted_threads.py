@@ -10,7 +10,7 @@ import pytest
 from bench import wrapping
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-from patience import GIVE_UP_S
+from patience import GIVE_UP_S, until
 from unplugged import Memory, checkpoint, pluggable, put, somebody_else, steps, thread
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
@@ -59,7 +59,7 @@ def test_what_waits_is_dropped_though_the_database_is_away(degraded, back, fates
     assert waits == 0
     assert before == ["1"]
     assert steps(bare) == []
-    assert fates()[DELETED] == 2
+    assert until(lambda: fates()[DELETED] == 2)
 
 
 @pytest.mark.usefixtures("one_database")
@@ -88,7 +88,7 @@ def test_a_thread_that_was_deleted_elsewhere_is_not_written_back(degraded, back,
 
     assert steps(bare) == []
     assert somebody_else(bare).writes == {}
-    assert fates()[DELETED] == 2
+    assert until(lambda: fates()[DELETED] == 2)
 
 
 def test_nor_if_somebody_began_it_anew(degraded, back, fates):
@@ -101,7 +101,7 @@ def test_nor_if_somebody_began_it_anew(degraded, back, fates):
 
     assert steps(bare) == ["3"]
     assert list(bare.storage) == ["t-1"]
-    assert fates()[DELETED] == 2
+    assert until(lambda: fates()[DELETED] == 2)
 
 
 def test_by_another_scope_on_a_file(patient, bench, tmp_path, back):
@@ -136,7 +136,7 @@ async def test_in_a_loop(degraded, tmp_path, fates):
     assert waits == 1
     assert left == []
     assert guard_of(saver).waits == 0
-    assert fates()[DELETED] == 1
+    assert until(lambda: fates()[DELETED] == 1)
 
 
 def test_what_is_kept_beside_it_is_deleted_with_it(degraded, back):

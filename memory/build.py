@@ -375,7 +375,7 @@ def _secret(settings: Settings) -> bytes:
     except ValueError as exc:
         raise ValueError(f"{variable}: {exc}") from exc
     if not (_makes_keys.get() or settings.key_file.exists()):
-        raise ValueError(_no_key(settings))
+        open_audit_log(settings)  # it says which of the two is missing
     return load_secret(settings.key_file)
 
 

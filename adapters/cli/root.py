@@ -21,7 +21,7 @@ from ...audit.database.errors import (
     DatabaseMissingError,
     UnknownSubjectError,
 )
-from ...memory.errors import ConfigurationError, MnemoscopeError
+from ...memory.errors import ConfigurationError, MnemoscopeError, ScopeError
 from .audit.erase import erase
 from .audit.export import export
 from .audit.show import show
@@ -133,6 +133,7 @@ def _code(exc: Exception) -> int:
 
 _CODES: dict[type[Exception], int] = {
     ConfigurationError: USAGE,
+    ScopeError: USAGE,
     AmbiguousSubjectError: SEVERAL_PEOPLE,
     DatabaseMissingError: INCOMPLETE,
     UnknownSubjectError: NOBODY_KNOWN,

@@ -12,6 +12,7 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from ...audit.database.errors import AuditError
 from ...memory.build import making_no_keys
 from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
@@ -120,6 +121,8 @@ def _module(name: str) -> Any:
         if exc.name and (name == exc.name or name.startswith(f"{exc.name}.")):
             raise ConfigurationError(f"there is no module {exc.name}") from exc
         raise _failure(f"importing {name}", exc) from exc
+    except (ConfigurationError, AuditError):
+        raise
     except (Exception, SystemExit) as exc:
         raise _failure(f"importing {name}", exc) from exc
 
@@ -139,7 +142,7 @@ def _call(function: Callable[[], Any], address: str) -> Any:
         raise ConfigurationError(f"{address} is a coroutine function: use a plain function")
     try:
         return function()
-    except ConfigurationError:
+    except (ConfigurationError, AuditError):
         raise
     except (Exception, SystemExit) as exc:
         raise _failure(f"calling {address}", exc) from exc

@@ -31,6 +31,10 @@ Exact = Annotated[
     bool,
     typer.Option("--exact", help="Leave them out: the person has no other ids than those given."),
 ]
+OwnStores = Annotated[
+    bool,
+    typer.Option("--own-stores", help="The scope's stores have this tenant's customers alone."),
+]
 
 NO_TENANT = "no tenant"
 _MOST = 20
@@ -45,6 +49,7 @@ def asked_of(
     all_tenants: bool,
     any_spelling: bool,
     exact: bool,
+    own_stores: bool = False,
 ) -> Asked:
     """
     Return the question for a person that these options ask.
@@ -71,6 +76,7 @@ def asked_of(
         also=tuple(also or ()),
         all_tenants=all_tenants,
         spellings=spellings,
+        own_stores=own_stores,
     )
 
 
@@ -83,11 +89,6 @@ def _told(asked: Asked, person: Person) -> Iterator[str]:
     for each in person.identities:
         if each.customer not in asked.names:
             yield f"another spelling is included: {each.customer!r}"
-    if person.shared_with:
-        yield (
-            "live stores tell no tenants apart: what they hold of an id that is known under "
-            f"{_listed(person.shared_with)} too is answered as a whole"
-        )
     yield from person.doubts
 
 
@@ -95,6 +96,15 @@ def say_who(asked: Asked, person: Person) -> None:
     """Say who was found, a line each."""
     for line in _told(asked, person):
         say(line)
+
+
+def shared_line(person: Person) -> str:
+    """Return what is said where stores hold what may be another tenant's customer's."""
+    return (
+        f"this id is known under {_listed(person.shared_with)} too, and stores tell no tenants "
+        "apart: pass --own-stores if those of this scope have this tenant's customers alone, or "
+        "--all-tenants if they are one person"
+    )
 
 
 def as_document(asked: Asked, person: Person) -> dict[str, Any]:

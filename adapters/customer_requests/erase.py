@@ -13,6 +13,7 @@ from ...audit.erasure.run import ErasureRun
 from ...audit.store.whose import Person
 from ...memory.scope import Mnemoscope
 from .joined import JoinedData
+from .whose import SHARED
 
 
 def erase(
@@ -36,11 +37,14 @@ def erase(
     Raises:
         ConfigurationError: The scope has no audit trail.
         ScopeError: An id is empty or a wildcard.
-        AuditError: There may be more of them than is known, so that nothing was erased; or the
-            trail cannot be read or written: then the next run goes on from there.
+        AuditError: There may be more of them than is known, or stores hold what another tenant's
+            customer of this id may have, so that nothing was erased; or the trail cannot be read or
+            written: then the next run goes on from there.
     """
     if person.doubts:
         raise AuditError(f"nothing was erased, because {person.doubts[0]}")
+    if person.shared_with:
+        raise AuditError(f"nothing was erased: {SHARED}")
     log = scope.audit
     first, *others = person.identities
     whose = first.tenant if person.is_logged else tenant

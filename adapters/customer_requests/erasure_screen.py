@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ...audit.bundle.sentences import counted
 from ...audit.erasure.report import Erasure, PlaceSearch, StoreErasure
 from ...audit.erasure.run import TRAIL
 
@@ -106,7 +107,8 @@ def _notes(erasure: Erasure) -> Iterator[str]:
 
 
 def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - private
-    words = f"Files were searched for {erasure.searched_texts:,} texts that were theirs"
+    texts = counted(erasure.searched_texts, "text that was", "texts that were")
+    words = f"Files were searched for {texts} theirs"
     proof = f"Proof: event {erasure.seq:,} of the audit trail."
     if erasure.complete and not is_known:
         verdict = f"Cannot tell: nobody of this name is known. The stores were swept. {proof}"

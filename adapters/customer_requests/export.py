@@ -22,9 +22,9 @@ from ...audit.erasure.customer_ids import data_subject
 from ...audit.log import AuditLog
 from ...audit.store.whose import Person
 from ...memory.scope import Mnemoscope
-from ...memory.subject_data.records import Erased, StoreData, SubjectRecord
+from ...memory.subject_data.records import DataSubject, Erased, StoreData, SubjectRecord
 from .joined import JoinedData
-from .whose import FLUSH_S
+from .whose import FLUSH_S, SHARED, holds
 
 TRAIL = "audit trail"
 """How the trail itself is named among the stores, where its answer leaves a doubt."""
@@ -100,7 +100,14 @@ def export_from_scope(
         joined = JoinedData(data, dict.fromkeys(others, data))
 
         def stores() -> Iterator[StoreData]:
-            yield from joined.stores(data_subject(log, first.customer, first.tenant, others=others))
+            subject = data_subject(log, first.customer, first.tenant, others=others)
+            if not person.shared_with:
+                yield from joined.stores(subject)
+                return
+            by_id = joined.stores(DataSubject(customer=first.customer, tenant=first.tenant))
+            for store, whole in zip(joined.stores(subject), by_id, strict=True):
+                # Told apart by what the trail knows to be theirs: where the id finds nothing.
+                yield _NotAsked(store, SHARED) if holds(whole, {}) else store
 
         return export_from_log(
             log,
@@ -148,26 +155,35 @@ def export_from_log(
                 found.evidence,
                 subject=found.subject,
                 history=found.history,
-                stores=chain(map(_Doubt, person.doubts), stores),
+                stores=chain(_doubts(person), stores),
                 progress=advance,
             )
         _record(log, "privacy.export.completed", _outcome(request, bundle), tell)
     return bundle
 
 
-class _Doubt:
+def _doubts(person: Person) -> Iterator[StoreData]:
+    """Yield the doubts about the trail's own answer, told like stores that were not asked."""
+    for doubt in person.doubts:
+        yield _NotAsked(None, doubt)
+
+
+class _NotAsked:
     """
-    A doubt about the trail's own answer, told like a store that was not asked.
+    A store that is not asked.
 
     Attributes:
-        unavailable: The doubt, in a line.
+        name: See `StoreData.name`.
+        store: See `StoreData.store`.
+        title: See `StoreData.title`.
+        unavailable: Why, in a line.
     """
 
-    name = store = TRAIL
-    title = ""
-
-    def __init__(self, doubt: str) -> None:
-        self.unavailable = doubt
+    def __init__(self, store: StoreData | None, reason: str) -> None:
+        self.name = store.name if store else TRAIL
+        self.store = store.store if store else TRAIL
+        self.title = store.title if store else ""
+        self.unavailable = reason
 
     def records(self) -> Iterator[SubjectRecord]:
         """Yield none."""

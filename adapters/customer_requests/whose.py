@@ -2,7 +2,8 @@
 Whose request it is: the person is looked up in the trail and in live stores before it is answered.
 
 Who is not in the trail and whose id a store holds is known, by that store alone. Stores know no
-tenants, so of an id that the trail knows in one tenant a store's records are that tenant's.
+tenants, so of an id that the trail knows in one tenant a store's records are that tenant's; of one
+that it knows in several they are nobody's, until whoever asks says whose.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from ...telemetry.event.spelling import Identity, usual_spellings
 
 FLUSH_S = 5.0
 """Seconds that queued events are given to reach the trail before it is read."""
+
+SHARED = "another tenant has a customer of this id, and stores tell no tenants apart"
+"""Why what a store holds is nobody's in particular."""
 
 
 def person_in_log(log: AuditLog, asked: Asked) -> Person:
@@ -62,12 +66,13 @@ def _in_stores(scope: Mnemoscope, asked: Asked) -> InStores:
     with scope.customer_data(asked.customer, tenant=asked.tenant) as data:
         for name in (spelling for each in subjects for spelling in usual_spellings(each.customer)):
             for store in data.stores(DataSubject(customer=name, tenant=asked.tenant)):
-                if store.name not in silent and _holds(store, silent):
+                if store.name not in silent and holds(store, silent):
                     found.add(name)
     return InStores(frozenset(found), tuple(silent.values()))
 
 
-def _holds(store: StoreData, silent: dict[str, str]) -> bool:
+def holds(store: StoreData, silent: dict[str, str]) -> bool:
+    """Tell whether *store* holds anything; one that could not be asked is noted in *silent*."""
     reason = store.unavailable
     if reason is None:
         try:

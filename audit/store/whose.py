@@ -71,6 +71,8 @@ class Asked:
         also: Further ids of the same person.
         all_tenants: People of that id in several tenants are one.
         spellings: What is done with other spellings.
+        own_stores: The live stores have customers of that tenant alone. Else what they hold of an
+            id that another tenant has too is nobody's in particular.
     """
 
     customer: str = field(repr=False)
@@ -78,6 +80,7 @@ class Asked:
     also: tuple[str, ...] = field(default=(), repr=False)
     all_tenants: bool = False
     spellings: OtherSpellings = OtherSpellings.ASK
+    own_stores: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +98,8 @@ class Person:
         uids: The subjects of the log that they are; empty where a store alone knows them.
         doubts: What of theirs there may be besides: a line each, about nobody.
         is_logged: The log knows them. Else live stores alone do, or nobody.
-        shared_with: Tenants that have another customer of one of these ids. Stores cannot tell.
+        shared_with: Tenants that have another customer of one of these ids. Live stores, which know
+            no tenants, hold something of it, or were not asked: whose it is cannot be told.
     """
 
     identities: tuple[Identity, ...]
@@ -163,7 +167,7 @@ def whose(snapshot: Snapshot, asked: Asked, stores: InStores | None = None) -> P
         uids=uids,
         doubts=tuple(doubts),
         is_logged=any(each.in_log for each in chosen),
-        shared_with=tuple(_shared_with(lookup, identities, uids)),
+        shared_with=tuple(_shared_with(lookup, asked, stores, identities, uids)),
     )
 
 
@@ -182,12 +186,25 @@ def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) ->
 
 
 def _shared_with(
-    lookup: _Lookup, identities: tuple[Identity, ...], uids: tuple[str, ...]
+    lookup: _Lookup,
+    asked: Asked,
+    stores: InStores | None,
+    identities: tuple[Identity, ...],
+    uids: tuple[str, ...],
 ) -> list[str]:
-    names = {each.customer for each in identities}
+    if asked.own_stores:
+        return []
+    names = {each.customer for each in identities if _may_be_held(each.customer, asked, stores)}
     same = {each for name in names for each in lookup.matches(name)}
     strangers = (each for each in same if each.identity.customer in names and each.uid not in uids)
     return sorted({each.identity.tenant for each in strangers if each.identity not in identities})
+
+
+def _may_be_held(name: str, asked: Asked, stores: InStores | None) -> bool:
+    """Tell whether a live store holds something of *name*, or was not asked for it."""
+    if stores is None or stores.silent or name in stores.spellings:
+        return True
+    return not any(name in usual_spellings(each) for each in asked.names)
 
 
 def _chosen(lookup: _Lookup, name: str, asked: Asked, stores: InStores | None) -> list[_Match]:

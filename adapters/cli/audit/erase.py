@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, USAGE, CommandError, say
+from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, SEVERAL_PEOPLE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
+from ..whose import AllTenants, Also, AnySpelling, Exact, OwnStores, asked_of, say_who, shared_line
 from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def erase(
     all_tenants: AllTenants = False,
     any_spelling: AnySpelling = False,
     exact: Exact = False,
+    own_stores: OwnStores = False,
     even_if_unknown: Annotated[
         bool,
         typer.Option("--even-if-unknown", help="Sweep the stores for an id that nobody knows."),
@@ -69,6 +70,7 @@ def erase(
         all_tenants=all_tenants,
         any_spelling=any_spelling,
         exact=exact,
+        own_stores=own_stores,
     )
     if not (yes or sys.stdin.isatty()):
         raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
@@ -128,6 +130,8 @@ def _tell(asked: Asked, person: Person, *, is_known: bool) -> None:
             "all that they have. Nothing was changed.",
             INCOMPLETE,
         )
+    if person.shared_with:
+        raise CommandError(f"{shared_line(person)}. Nothing was changed.", SEVERAL_PEOPLE)
 
 
 def _confirm(*, yes: bool) -> None:

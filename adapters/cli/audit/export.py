@@ -14,7 +14,7 @@ from ....audit.bundle.contract import RequestType, StoreStatus
 from ....audit.bundle.notice import Notice, parse_notice
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
+from ..whose import AllTenants, Also, AnySpelling, Exact, OwnStores, asked_of, say_who, shared_line
 from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def export(
     all_tenants: AllTenants = False,
     any_spelling: AnySpelling = False,
     exact: Exact = False,
+    own_stores: OwnStores = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Write to this file or folder. Default: this folder."),
@@ -76,6 +77,7 @@ def export(
         all_tenants=all_tenants,
         any_spelling=any_spelling,
         exact=exact,
+        own_stores=own_stores,
     )
     request = new_request(
         RequestType.PORTABILITY if portability else RequestType.ACCESS,
@@ -115,6 +117,8 @@ def _from_scope(scope: Mnemoscope, asked: Asked, how: dict[str, Any]) -> tuple[P
 
     person = person_in_scope(scope, asked)
     say_who(asked, person)
+    if person.shared_with:
+        say(shared_line(person))
     return person, export_from_scope(scope, person, **how)
 
 

@@ -286,9 +286,29 @@ class TestAsking:
         """A store takes a star for all its customers."""
         code, _out, err = erase("--yes", customer=customer)
 
-        assert code == 2
+        assert code == 4
         assert "Traceback" not in err
         assert found_in([tmp_path / "application"], *WORDS.values()) == set(WORDS.values())
+
+    def test_an_id_of_two_tenants_is_nobodys_to_erase(self, remembered, erase, module, tmp_path):
+        """Exit code 5, nothing is changed, until somebody says whose the stores are."""
+        made = module.Application()
+        with context(tenant="globex", customer=ADA):
+            made.store.put(("profiles", ADA), "other", {"text": "rides a gravel bike"})
+        made.scope.flush(GIVE_UP_S)
+        made.close()
+        everything = {*WORDS.values(), "rides a gravel bike"}
+
+        code, _out, err = erase("--yes")
+        assert code == 5
+        assert "known under tenant globex too" in err
+        assert "Nothing was changed" in err
+        assert found_in([tmp_path / "application"], *everything) == everything
+        module.made.pop().close()
+
+        code, _out, _err = erase("--yes", "--own-stores")
+        assert code == 0
+        assert found_in([tmp_path / "application"], *everything) == {WORDS[BOB]}
 
     def test_a_store_that_fails_is_named(self, remembered, erase, module, monkeypatch):
         """With exit code 3, and what to do; running it again ends it."""

@@ -38,6 +38,15 @@ APPLICATION = """
         return scope
 
 
+    def with_two_tenants():
+        scope = Mnemoscope(load_settings(sinks="audit"))
+        store = scope.store(InMemoryStore(), customer_at=1)
+        for tenant, words in ("acme", "likes oolong"), ("globex", "rides a gravel bike"):
+            with context(tenant=tenant, customer="grace"):
+                store.put(("notes", "grace"), f"of-{tenant}", {"text": words})
+        return scope
+
+
     class Broken:
         store = "crm"
         title = "Contacts"
@@ -152,6 +161,47 @@ def test_a_store_that_fails_is_named_and_its_message_is_not(application, tmp_pat
     assert code == 3
     assert "crm: failed (RuntimeError)" in said
     assert "swordfish" not in said
+
+
+class TestAnIdInTwoTenants:
+    """A store knows no tenants, so that whose its records of that id are cannot be told."""
+
+    def test_what_may_be_somebody_elses_is_in_no_bundle(self, application, tmp_path, capfd):
+        """What the log knows to be theirs is; the answer is incomplete, and says why."""
+        code = run([*EXPORT, "grace", "--scope", f"{application}:with_two_tenants"])
+
+        said, path = capfd.readouterr().err, the_bundle(tmp_path)
+        with zipfile.ZipFile(path) as archive:
+            whole = b"".join(map(archive.read, archive.namelist()))
+            memories = [json.loads(line) for line in archive.read("memories.jsonl").splitlines()]
+            incomplete = json.loads(archive.read("manifest.json"))["incomplete"]
+        assert code == 3
+        assert b"gravel bike" not in whole
+        assert b"globex" not in whole
+        assert [(each["source"], each["id"]) for each in memories] == [
+            ("log", "of-acme"),
+            ("log", "m-1"),
+        ]
+        assert "known under tenant globex too" in said
+        assert "stores tell no tenants apart" in incomplete[0]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            [*EXPORT, "grace", "--own-stores"],
+            ["audit", "export", "--customer", "grace", "--all-tenants"],
+        ],
+        ids=["the stores are this tenant's", "both are one person"],
+    )
+    def test_whoever_asks_may_say_whose_it_is(self, arguments, application, tmp_path, capfd):
+        """Then the stores answer in full."""
+        run([*arguments, "--scope", f"{application}:with_two_tenants"])
+
+        with zipfile.ZipFile(the_bundle(tmp_path)) as archive:
+            memories = [json.loads(line) for line in archive.read("memories.jsonl").splitlines()]
+        stored = [each["id"] for each in memories if each["source"] == "store"]
+        assert sorted(stored) == ["of-acme", "of-globex"]
+        assert "tell no tenants apart" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("out", ["grace.zip", "."])

@@ -37,6 +37,11 @@ APPLICATION = """
     def elsewhere():
         return Mnemoscope(load_settings(sinks="audit", audit_url="sqlite:///elsewhere.db"))
 """
+AT_IMPORT = """
+    from mnemoscope.memory import configure
+
+    scope = configure()
+"""
 EMBEDDED = """
     from qdrant_client import QdrantClient, models
 
@@ -339,6 +344,27 @@ class TestTheTrail:
         assert f"there is no audit database at {tmp_path}/audit.db" in err
         assert not (tmp_path / "audit.db").exists()
         assert not (tmp_path / "data" / "mnemoscope" / "subject.key").exists()
+
+    @pytest.mark.parametrize(
+        ("is_there", "code", "missing"), [(False, 3, "audit database"), (True, 4, "pseudonym key")]
+    )
+    @pytest.mark.parametrize("command", [["export"], ["erase", "--yes"]], ids=["export", "erase"])
+    def test_an_application_that_configures_as_it_is_imported_is_told_what_is_missing(
+        self, mnemoscope, monkeypatch, tmp_path, request, command, is_there, code, missing
+    ):
+        """As others are, and not where in its code that was found."""
+        name = f"at_import_{tmp_path.name}"
+        (tmp_path / f"{name}.py").write_text(dedent(AT_IMPORT))
+        monkeypatch.syspath_prepend(str(tmp_path))
+        if is_there:
+            request.getfixturevalue("trail")
+        monkeypatch.delenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
+        ended, _out, err = mnemoscope(
+            "audit", *command, "--customer", "c-42", "--scope", f"{name}:scope"
+        )
+
+        assert ended == code
+        assert err.startswith(f"mnemoscope: there is no {missing} at")
 
     @pytest.mark.parametrize(
         ("arguments", "code"),

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing
-from itertools import count
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from unicodedata import normalize
+from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
-from mnemoscope.adapters.customer_requests.whose import person_in_scope
 from mnemoscope.audit import (
     AmbiguousSubjectError,
     AuditError,
@@ -24,16 +17,10 @@ from mnemoscope.audit import (
 from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.spool import Spool
-from mnemoscope.audit.store.whose import Asked
-from mnemoscope.memory import Mnemoscope, load_settings
-from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
-from mnemoscope.telemetry.event.event import Event, OperationClass, Status
-from mnemoscope.telemetry.event.spelling import folded
-from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.audit.store.whose import Asked, InStores, whose
+from mnemoscope.telemetry.event.subject import Subject
 
 ADA, UPPER = "ada@example.com", "ADA@example.com"
-SECRET = bytes(range(32))
 
 
 def forget_spellings(log):
@@ -102,6 +89,33 @@ class TestTenants:
         log.append([event_factory(), event_factory(tenant="globex")])
 
         assert log.person(ADA, "acme").shared_with == ("globex",)
+
+    @pytest.mark.parametrize(
+        ("held", "shared"),
+        [
+            (InStores(), ()),
+            (InStores(frozenset({ADA})), ("globex",)),
+            (InStores(silent=("notes could not be asked",)), ("globex",)),
+        ],
+        ids=["nothing", "something", "not known"],
+    )
+    def test_what_no_store_holds_is_shared_with_nobody(self, log, event_factory, held, shared):
+        """A store that holds something of that id, or says nothing, cannot tell whose it is."""
+        log.append([event_factory(), event_factory(tenant="globex")])
+        asked = Asked(customer=ADA, tenant="acme")
+
+        with log.reading() as snapshot:
+            assert whose(snapshot, asked, held).shared_with == shared
+            assert whose(snapshot, replace(asked, own_stores=True), held).shared_with == ()
+
+    def test_a_spelling_that_no_store_was_asked_for_may_be_held(self, log, event_factory):
+        """It is theirs by the log, and none of the usual ones."""
+        odd = f" {ADA}"
+        log.append([event_factory(customer=odd), event_factory(customer=odd, tenant="globex")])
+        asked = Asked(customer=ADA, tenant="acme", spellings=OtherSpellings.INCLUDE)
+
+        with log.reading() as snapshot:
+            assert whose(snapshot, asked, InStores()).shared_with == ("globex",)
 
 
 class TestSpellings:
@@ -320,127 +334,3 @@ def test_an_erasure_that_is_under_way_is_known_by_its_id(log, event_factory):
     assert (ended.resumed, ended.complete) == (True, True)
     with pytest.raises(UnknownSubjectError):
         log.person(ADA)
-
-
-# -- a sweep of everything -------------------------------------------------------------------------
-
-TENANTS = ("", "acme", "globex")
-IDS = ("c-42", "zoë")
-USUAL = (str, str.upper, str.capitalize, lambda text: normalize("NFD", text))
-ODD = (*USUAL, lambda text: f" {text}", lambda text: text.replace("c", "Ｃ").replace("z", "Ｚ"))  # noqa: RUF001
-KEYS = SubjectKeys(SECRET)
-
-logged = st.builds(
-    lambda tenant, name, spell, old: (tenant, spell(name), old),
-    st.sampled_from(TENANTS),
-    st.sampled_from(IDS),
-    st.sampled_from(ODD),
-    st.booleans(),
-)
-stored = st.builds(lambda name, spell: spell(name), st.sampled_from(IDS), st.sampled_from(USUAL))
-questions = st.builds(
-    Asked,
-    customer=st.builds(
-        lambda name, spell: spell(name), st.sampled_from(IDS), st.sampled_from(USUAL)
-    ),
-    tenant=st.sampled_from((None, None, *TENANTS)),
-    all_tenants=st.booleans(),
-    spellings=st.sampled_from(OtherSpellings),
-)
-
-
-class Notes:
-    """A store of one note for each id."""
-
-    store = "notes"
-    title = "Notes"
-    unavailable = None
-
-    def __init__(self, ids):
-        self.ids = set(ids)
-
-    async def page(self, subject, _after=None):
-        found = self.ids & {subject.customer}
-        return Page(tuple(SubjectRecord(kind="item", id=each, content="x") for each in found))
-
-    async def erase(self, subject):
-        return Erased(len(self.ids & {subject.customer}))
-
-    async def files(self):
-        return ()
-
-
-def written(log, events):
-    """Append an event for each; those that are old get what an earlier release would have kept."""
-    numbers = count(1)
-    for old in (True, False):
-        batch = [each for each in events if each[2] is old]
-        log.append(
-            [
-                Event(
-                    writer_id="00000000000000aa",
-                    writer_seq=next(numbers),
-                    started_ns=1_700_000_000 * 10**9,
-                    duration_s=0.01,
-                    operation="search_memory",
-                    op_class=OperationClass.RECALL,
-                    store="notes",
-                    method="get",
-                    status=Status.OK,
-                    trace=TraceRef(1, 2),
-                    subject=Subject(customer, tenant=tenant, keys=KEYS),
-                    tenant=tenant or None,
-                )
-                for tenant, customer, _old in batch
-            ]
-        )
-        if old:
-            forget_spellings(log)
-            log.close()  # what it remembers of them is not the next release's
-
-
-def swept(events, ids, asked):
-    """Return how many events and notes are the person's, by looking at all there are."""
-
-    def is_theirs(name):
-        if asked.spellings is OtherSpellings.LEAVE_OUT:
-            return name == asked.customer
-        return folded(name) == folded(asked.customer)
-
-    theirs = [
-        name for tenant, name, _old in events if is_theirs(name) and asked.tenant in {None, tenant}
-    ]
-    elsewhere = {name for tenant, name, _old in events if asked.tenant not in {None, tenant}}
-    notes = {name for name in ids if is_theirs(name)}
-    return len(theirs), len(notes - (elsewhere - set(theirs)))
-
-
-@settings(max_examples=60, deadline=None)
-@given(events=st.lists(logged, max_size=6), ids=st.sets(stored, max_size=4), asked=questions)
-def test_an_answer_is_complete_only_if_a_sweep_finds_nothing_else(events, ids, asked):
-    """Of any tenants, ids, spellings, releases and stores; nobody known is nobody there."""
-    with TemporaryDirectory() as folder:
-        url = f"sqlite:///{folder}/audit.db"
-        with closing(AuditLog(url, KEYS)) as log:
-            log.append([])
-        with closing(AuditLog(url, KEYS)) as log:
-            written(log, events)
-        given = {"audit_url": url, "audit_pseudonym_key": SECRET.hex(), "pii_model": "none"}
-        with closing(Mnemoscope(load_settings(sinks="audit", **given))) as scope:
-            scope.subject_data.add(Notes(ids))
-            n_events, n_notes = swept(events, ids, asked)
-            exact = [each for each in events if each[1] == asked.customer]
-            try:
-                person = person_in_scope(scope, asked)
-            except UnknownSubjectError:
-                here = [each for each in exact if asked.tenant in {None, each[0]}]
-                assert not here
-                assert exact or asked.customer not in ids
-                return
-            except AmbiguousSubjectError:
-                assert n_events + n_notes > 1
-                return
-            path = Path(folder) / "export.zip"
-            bundle = export_from_scope(scope, person, request=new_request(), path=path)
-        if bundle.complete:
-            assert (bundle.events, bundle.memories) == (n_events, n_notes)

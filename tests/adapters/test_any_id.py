@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+import asyncio
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 
 import pytest
 from any_id import (
     IDS,
+    ClientLoop,
+    async_postgres_pool_at,
+    async_sqlite_at,
     postgres_pool_at,
     put_item,
     put_memory,
     put_point,
     put_thread,
+    rows_in,
     sqlite_at,
 )
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,8 +24,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
+from mem0 import AsyncMemory
 from mem0.utils import spacy_models
-from qdrant_client import QdrantClient, models
+from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from remains import found_in
 
 from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubjectData
@@ -41,8 +47,18 @@ NEIGHBOURS = (
 WORDS, OTHERS = "her grandmother's marzipan recipe", "somebody else's liquorice, which stays"
 
 
-def _pool(request, exits):
-    return exits.enter_context(postgres_pool_at(request.getfixturevalue("postgres_url")))
+@pytest.fixture
+def pool(request):
+    """Return a function that returns a pool of connections, to a server that starts for it."""
+    with ExitStack() as exits:
+
+        def made(*, is_async=False):
+            url = request.getfixturevalue("postgres_url")
+            if is_async:
+                return async_postgres_pool_at(url)
+            return exits.enter_context(postgres_pool_at(url))
+
+        yield made
 
 
 @contextmanager
@@ -105,6 +121,84 @@ def mem0(folder, _pool):
     memory.vector_store.client.close()
 
 
+@contextmanager
+def async_sqlite_store(folder, _pool):
+    from langgraph.store.sqlite.aio import AsyncSqliteStore
+
+    with ClientLoop() as loop:
+
+        async def made():
+            store = AsyncSqliteStore(await exits.enter_async_context(async_sqlite_at(path)))
+            await store.setup()
+            return store
+
+        exits, path = AsyncExitStack(), folder / "store.db"
+        yield StoreSubjectData(loop.run(made()), 1)
+        loop.run(exits.aclose())
+
+
+@contextmanager
+def async_sqlite_saver(folder, _pool):
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    with ClientLoop() as loop:
+
+        async def made():
+            return AsyncSqliteSaver(await exits.enter_async_context(async_sqlite_at(path)))
+
+        exits, path = AsyncExitStack(), folder / "threads.db"
+        yield CheckpointSubjectData(loop.run(made()))
+        loop.run(exits.aclose())
+
+
+@contextmanager
+def in_postgres(kind, pool):
+    """Return a client of an asynchronous pool, in a loop that runs."""
+    with ClientLoop() as loop:
+
+        async def made():
+            client = kind(await exits.enter_async_context(pool))
+            await client.setup()
+            return client
+
+        exits = AsyncExitStack()
+        yield loop.run(made())
+        loop.run(exits.aclose())
+
+
+@contextmanager
+def async_postgres_store(_folder, pool):
+    from langgraph.store.postgres.aio import AsyncPostgresStore
+
+    with in_postgres(AsyncPostgresStore, pool(is_async=True)) as store:
+        yield StoreSubjectData(store, 1)
+
+
+@contextmanager
+def async_postgres_saver(_folder, pool):
+    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+
+    with in_postgres(AsyncPostgresSaver, pool(is_async=True)) as saver:
+        yield CheckpointSubjectData(saver)
+
+
+@contextmanager
+def async_qdrant(folder, _pool):
+    client = AsyncQdrantClient(path=str(folder / "qdrant"))
+    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    asyncio.run(client.create_collection("notes", vectors_config=size))
+    yield QdrantSubjectData(client, {"user_id"})
+    asyncio.run(client.close())
+
+
+@contextmanager
+def async_mem0(folder, _pool):
+    with mem0(folder, _pool) as provider:
+        memory = AsyncMemory.__new__(AsyncMemory)
+        memory.__dict__.update(provider._memory.__dict__)  # it has the same stores
+        yield MemorySubjectData(memory)
+
+
 PUT = {
     memory_store: put_item,
     sqlite_store: put_item,
@@ -114,6 +208,12 @@ PUT = {
     postgres_saver: put_thread,
     qdrant: put_point,
     mem0: put_memory,
+    async_sqlite_store: put_item,
+    async_postgres_store: put_item,
+    async_sqlite_saver: put_thread,
+    async_postgres_saver: put_thread,
+    async_qdrant: put_point,
+    async_mem0: put_memory,
 }
 
 
@@ -130,17 +230,9 @@ def records_of(provider, customer, runner):
 
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize("place", PUT, ids=lambda each: each.__name__)
-def test_any_id_is_found_and_erased(place, tmp_path, request):
-    """All of theirs and nothing of anybody's, however similar their id; no byte is left."""
-    with ExitStack() as exits, SubjectDataRunner() as runner:
-        provider = exits.enter_context(
-            place(
-                tmp_path,
-                lambda: exits.enter_context(
-                    postgres_pool_at(request.getfixturevalue("postgres_url"))
-                ),
-            )
-        )
+def test_any_id_is_found_and_erased(place, tmp_path, pool, request):
+    """All of theirs and nothing of anybody's, however similar their id; no byte or row is left."""
+    with place(tmp_path, pool) as provider, SubjectDataRunner() as runner:
         everybody = IDS | {f"neighbour {each}": name for each, name in enumerate(NEIGHBOURS)}
         for number, (name, customer) in enumerate(everybody.items(), 1):
             PUT[place](provider, customer, f"{WORDS}, {number:02d} of {name}", number)
@@ -156,6 +248,15 @@ def test_any_id_is_found_and_erased(place, tmp_path, request):
         for number, customer in enumerate(NEIGHBOURS):
             left = [each.content for each in records_of(provider, customer, runner)]
             assert f"of neighbour {number}" in str(left), customer
+        if "postgres" in place.__name__:
+            with postgres_pool_at(request.getfixturevalue("postgres_url")) as connections:
+                rows = {name: _rows(connections, name) for name in (*IDS, "neighbour 0")}
+            assert {name for name, count in rows.items() if count} == {"neighbour 0"}
+
+
+def _rows(connections, name):
+    with connections.connection() as connection:
+        return rows_in(connection, f" of {name}")
 
 
 ERASED = {"before": True, "removed": True, "again": 0, "after": 0, "bytes": 0}
@@ -175,19 +276,15 @@ def _erased(provider, customer, words, files, runner):
 
 
 @pytest.mark.xdist_group("postgres")
-@pytest.mark.parametrize("place", [sqlite_store, postgres_store], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "place",
+    [sqlite_store, postgres_store, async_sqlite_store, async_postgres_store],
+    ids=lambda each: each.__name__,
+)
 @pytest.mark.parametrize("known", [{"c"}, set()], ids=["by the trail", "by the store"])
-def test_a_namespace_that_may_be_two_customers_is_nobodys(place, known, tmp_path, request):
+def test_a_namespace_that_may_be_two_customers_is_nobodys(place, known, tmp_path, pool):
     """``c.42`` and the ``42`` of ``c`` are one in a store of text: none is taken for the other."""
-    with ExitStack() as exits, SubjectDataRunner() as runner:
-        provider = exits.enter_context(
-            place(
-                tmp_path,
-                lambda: exits.enter_context(
-                    postgres_pool_at(request.getfixturevalue("postgres_url"))
-                ),
-            )
-        )
+    with place(tmp_path, pool) as provider, SubjectDataRunner() as runner:
         put_item(provider, "c.42", WORDS, 1)
         if not known:
             put_item(provider, "c", OTHERS, 2)

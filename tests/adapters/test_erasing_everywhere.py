@@ -19,6 +19,7 @@ from any_id import (
     put_memory,
     put_point,
     put_thread,
+    rows_in,
     sqlite_at,
 )
 from langgraph.checkpoint.memory import InMemorySaver
@@ -142,16 +143,7 @@ class Application:
     def in_postgres(self, words: str) -> int:
         """Return how many rows have *words*, in any column of any table."""
         with self.pool.connection() as connection:
-            found = connection.execute(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
-            ).fetchall()
-            statement = "SELECT count(*) AS n FROM {} t WHERE strpos(t::text, %s) > 0"
-            counts = [
-                connection.execute(statement.format(row["table_name"]), (form,)).fetchone()["n"]
-                for row in found
-                for form in (words, words.encode().hex())
-            ]
-        return sum(counts)
+            return rows_in(connection, words)
 
 
 @pytest.fixture

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, Self
 
 import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.store.base import PutOp
 from qdrant_client import models
+
+from mnemoscope.adapters.toolkit.sync_async import loop_of
 
 IDS = {
     "plain": "customer-ada",
@@ -55,6 +60,75 @@ def postgres_pool_at(url: str) -> Any:
     return ConnectionPool(url, min_size=1, max_size=2, kwargs=settings)
 
 
+class ClientLoop:
+    """The event loop of an application, in a thread, with the clients that were made in it."""
+
+    def __enter__(self) -> Self:
+        """Start it."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Stop it, with what its clients have begun."""
+        self.run(_end_all())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, awaitable: Any) -> Any:
+        """Return the result of a coroutine in it."""
+        return asyncio.run_coroutine_threadsafe(awaitable, self._loop).result()
+
+
+async def _end_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for each in others:
+        each.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+@asynccontextmanager
+async def async_sqlite_at(path: Path) -> AsyncIterator[Any]:
+    """Return the like of `sqlite_at` for asynchronous clients."""
+    import aiosqlite
+
+    async with aiosqlite.connect(path, isolation_level=None) as connection:
+        await connection.execute("PRAGMA secure_delete = OFF")
+        yield connection
+
+
+def async_postgres_pool_at(url: str) -> Any:
+    """Return the like of `postgres_pool_at` for asynchronous clients."""
+    from psycopg.rows import dict_row
+    from psycopg_pool import AsyncConnectionPool
+
+    settings = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
+    return AsyncConnectionPool(url, min_size=1, max_size=2, kwargs=settings, open=False)
+
+
+def rows_in(connection: Any, words: str) -> int:
+    """Return how many rows of a PostgreSQL have *words*, in any column of any table."""
+    found = connection.execute(
+        "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"
+    ).fetchall()
+    statement = "SELECT count(*) AS n FROM {} t WHERE strpos(t::text, %s) > 0"
+    return sum(
+        connection.execute(statement.format(row["name"]), (form,)).fetchone()["n"]
+        for row in found
+        for form in (words, words.encode().hex())
+    )
+
+
+def run_for(client: Any, work: Any) -> Any:
+    """Return the result of a coroutine in the loop of *client*, or in one of its own."""
+    loop = loop_of(client)
+    if loop is None:
+        return asyncio.run(work)
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
 @contextmanager
 def older_release() -> Iterator[None]:
     """Have stores of text take periods in labels, as they did in ``batch`` before they checked."""
@@ -66,9 +140,14 @@ def older_release() -> Iterator[None]:
 
 def put_item(provider: Any, customer: str, words: str, number: int) -> None:
     """Store items of *customer* in the store of *provider*."""
+    client = provider._client
     with older_release():
         for namespace in ("notes", customer), ("notes", customer, "deep"):
-            provider._client.batch([PutOp(namespace, f"k{number}", {"text": words})])
+            ops = [PutOp(namespace, f"k{number}", {"text": words})]
+            if loop_of(client) is None:
+                client.batch(ops)
+            else:
+                run_for(client, client.abatch(ops))
 
 
 def put_point(provider: Any, customer: str, words: str, number: int) -> None:
@@ -76,7 +155,10 @@ def put_point(provider: Any, customer: str, words: str, number: int) -> None:
     point = models.PointStruct(
         id=number, vector=[1.0, 0.0], payload={"user_id": customer, "text": words}
     )
-    provider._points._client.upsert("notes", [point])
+    client = provider._points._client
+    upserted = client.upsert("notes", [point])
+    if inspect.isawaitable(upserted):
+        run_for(client, upserted)
 
 
 def put_thread(provider: Any, customer: str, words: str, number: int) -> None:
@@ -85,16 +167,21 @@ def put_thread(provider: Any, customer: str, words: str, number: int) -> None:
     builder.add_node("say", lambda state: state)
     builder.add_edge(START, "say")
     config = {"configurable": {"thread_id": f"{customer}:{number}", "user_id": customer}}
-    builder.compile(checkpointer=provider._client).invoke({"said": words}, config)
+    graph = builder.compile(checkpointer=provider._client)
+    if loop_of(provider._client) is None:
+        graph.invoke({"said": words}, config)
+    else:
+        run_for(provider._client, graph.ainvoke({"said": words}, config))
 
 
 def put_memory(provider: Any, customer: str, words: str, _number: int) -> None:
     """Store a memory of *customer* in the store of *provider*."""
     memory = provider._memory
     if customer.split() == [customer]:
-        memory.add(words, user_id=customer, infer=False)
-        return
-    # mem0 itself takes no spaces; what shares its collection may.
-    memory._create_memory(
-        words, {words: memory.embedding_model.embed(words, "add")}, {"user_id": customer}
-    )
+        added = memory.add(words, user_id=customer, infer=False)
+    else:
+        # mem0 itself takes no spaces; what shares its collection may.
+        embedded = {words: memory.embedding_model.embed(words, "add")}
+        added = memory._create_memory(words, embedded, {"user_id": customer})
+    if inspect.isawaitable(added):
+        run_for(memory, added)

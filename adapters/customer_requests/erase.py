@@ -13,7 +13,6 @@ from ...audit.erasure.run import ErasureRun
 from ...audit.store.whose import Person
 from ...memory.scope import Mnemoscope
 from .joined import JoinedData
-from .whose import SHARED
 
 
 def erase(
@@ -44,7 +43,10 @@ def erase(
     if person.doubts:
         raise AuditError(f"nothing was erased, because {person.doubts[0]}")
     if person.shared_with:
-        raise AuditError(f"nothing was erased: {SHARED}")
+        raise AuditError(
+            "nothing was erased, because another tenant has a customer of this id, and stores tell "
+            "no tenants apart"
+        )
     log = scope.audit
     first, *others = person.identities
     whose = first.tenant if person.is_logged else tenant

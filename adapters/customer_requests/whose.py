@@ -17,8 +17,8 @@ from ...telemetry.event.spelling import Identity, usual_spellings
 FLUSH_S = 5.0
 """Seconds that queued events are given to reach the trail before it is read."""
 
-SHARED = "another tenant has a customer of this id, and stores tell no tenants apart"
-"""Why what a store holds is nobody's in particular."""
+SHARED = "it cannot tell whose the records are that it has under this id"
+"""Why a store is not asked that another tenant may have a customer of this id in. Names nobody."""
 
 
 def person_in_log(log: AuditLog, asked: Asked) -> Person:

@@ -161,8 +161,10 @@ _WHY = {
 
 
 def why(report: StoreReport) -> str:
-    """Return why a store is not complete."""
-    return _WHY[report.status] + (f" ({report.error})" if report.error else "")
+    """Return why a store is not complete, for the customer; the manifest has the error."""
+    if report.status is StoreStatus.NOT_ASKED and report.error:
+        return "cannot tell which of its records are yours"
+    return _WHY[report.status]
 
 
 def day_of(moment: str | None) -> str:

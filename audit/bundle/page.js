@@ -1,4 +1,4 @@
-// Filters the entries of conversations. Without it, the page shows everything.
+// Filters the entries of conversations, and opens all. Without it, the page has everything.
 (function () {
   "use strict";
   var box = document.getElementById("filter");
@@ -6,6 +6,8 @@
   box.hidden = false;
   var words = box.querySelector("input"), kind = box.querySelector("select");
   var said = box.querySelector("output");
+  var button = box.querySelector("button"), folds = document.querySelectorAll("details");
+  var conversations = document.querySelectorAll(".conversation");
   var items = Array.prototype.slice.call(document.querySelectorAll(".timeline > li"));
   function show() {
     var wanted = words.value.trim().toLowerCase(), shown = 0;
@@ -16,12 +18,19 @@
       shown += fits ? 1 : 0;
     });
     var all = !wanted && !kind.value;
-    document.querySelectorAll("section.conversation").forEach(function (each) {
-      each.hidden = !all && !each.querySelector(".timeline > li:not([hidden])");
+    conversations.forEach(function (each) {
+      var fits = each.querySelector(".timeline > li:not([hidden])");
+      each.hidden = !all && !fits;
+      if (!all && fits) each.open = true;
     });
     said.textContent = shown + " of " + items.length;
   }
   words.addEventListener("input", show);
   kind.addEventListener("change", show);
+  button.addEventListener("click", function () {
+    var opens = button.textContent === "Open all";
+    folds.forEach(function (each) { each.open = opens; });
+    button.textContent = opens ? "Close all" : "Open all";
+  });
   show();
 })();

@@ -16,7 +16,10 @@ from .sentences import KINDS, counted, often, sentence, story, totals
 from .statements import utc
 
 _SEEN, _SHORT, _LONG = 3, 160, 1_200
-"""Entries that are shown of what was seen, and letters of each; letters of a memory."""
+"""Entries that are shown of what was seen, and letters of each; letters of a memory or a quote."""
+
+_MEMORIES_OPEN, _CONVERSATIONS_OPEN = 12, 3
+"""What is not folded: of each store, and of all conversations."""
 
 
 def remembered(facts: Facts) -> str:
@@ -37,14 +40,27 @@ def _legend(facts: Facts) -> str:
 
 def _store(report: StoreReport, facts: Facts) -> str:
     shown = facts.latest.memories.get(report.name, [])
-    listed = "".join(map(_memory, shown))
     parts = [
         f"<h3>{facts.named(report.name)}: {_held(report)}</h3>",
         f"<p class=soft>{_state(report)}</p>",
-        f"<ul class=memories>{listed}</ul>" if listed else "",
+        *_listed(shown),
         *_more(report.n_memories - len(shown), report.n_beside),
     ]
     return "".join(parts)
+
+
+def _listed(shown: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the first ones, and the others folded."""
+    listed = [*map(_memory, shown)]
+    first, others = listed[:_MEMORIES_OPEN], listed[_MEMORIES_OPEN:]
+    if first:
+        yield f"<ul class=memories>{''.join(first)}</ul>"
+    if others:
+        folded = counted(len(others), "more entry", "more entries")
+        yield (
+            f"<details><summary>{folded}</summary><ul class=memories>{''.join(others)}</ul>"
+            "</details>"
+        )
 
 
 def _held(report: StoreReport) -> str:
@@ -61,13 +77,20 @@ def _state(report: StoreReport) -> str:
 
 
 def _memory(record: dict[str, Any]) -> str:
-    read = dialogue if record["kind"] == THREAD else readable
-    content = read(record["content"])
-    told, more = marked(story(record)), ""
-    if len(content) > _LONG:
-        content, more = f"{content[:_LONG]}…", " It goes on in <code>memories.jsonl</code>."
-    shown = marked(content) or "<span class=soft>no text</span>"
+    told = marked(story(record))
+    if record["kind"] == THREAD:
+        shown, more = _cut(dialogue(record["content"]), "memories.jsonl")
+        said = f"<div class=text>{shown}</div><div class=soft>{more}</div>"
+        return f"<li><details><summary>{told}</summary>{said}</details></li>\n"
+    shown, more = _cut(readable(record["content"]), "memories.jsonl")
     return f"<li><div class=text>{shown}</div><div class=soft>{told}{more}</div></li>\n"
+
+
+def _cut(text: str, file: str) -> tuple[str, str]:
+    """Return *text* as HTML, not too long, and where the rest of it is."""
+    if len(text) <= _LONG:
+        return marked(text) or "<span class=soft>no text</span>", ""
+    return marked(f"{text[:_LONG]}…"), f" It goes on in <code>{file}</code>."
 
 
 def _more(hidden: int, beside: int) -> Iterator[str]:
@@ -85,7 +108,8 @@ _OPTIONS = "".join(f"<option value={kind}>{name}</option>" for kind, name in KIN
 _FILTER = (
     "<div class=filter id=filter hidden><input type=search placeholder='Filter by any word' "
     "aria-label='Filter by any word'><select aria-label='Filter by kind'>"
-    f"<option value=''>Everything</option>{_OPTIONS}</select><output class=soft></output></div>"
+    f"<option value=''>Everything</option>{_OPTIONS}</select><button type=button>Open all</button>"
+    "<output class=soft></output></div>"
 )
 
 
@@ -103,9 +127,12 @@ def used(facts: Facts) -> str:
         f"<p>{counted(counts.events, 'event is', 'events are')} recorded about you: agents looked "
         f"up what is remembered {often(counts.accesses)}{of_these}, were given something to "
         f"remember {often(counts.written)} and deleted something {often(counts.deleted)}. The "
-        "newest conversation is the first.</p>"
+        "newest conversation is the first; choose one to see what was done in it.</p>"
     )
-    listed = "".join(_conversation(each, facts) for each in latest)
+    listed = "".join(
+        _conversation(each, facts, is_open=number < _CONVERSATIONS_OPEN)
+        for number, each in enumerate(latest)
+    )
     return f"{heading}{intro}{_note(facts)}{_FILTER}{listed}"
 
 
@@ -123,18 +150,22 @@ def _note(facts: Facts) -> str:
     return f"<p class=soft>{' '.join(notes)} All events are in <code>events.jsonl</code>.</p>"
 
 
-def _conversation(conversation: Conversation, facts: Facts) -> str:
+def _conversation(conversation: Conversation, facts: Facts, *, is_open: bool) -> str:
     kind = "Conversation" if conversation.is_named else "Outside of conversations"
     hidden = conversation.n_entries - len(conversation.entries)
     more = f"<p class=soft>{hidden:,} earlier ones are not on this page.</p>" if hidden else ""
     is_long = day_of(conversation.first) != day_of(conversation.last)
     entries = "".join(_entry(each, facts, with_day=is_long) for each in conversation.entries)
     listed = f"<ol class=timeline>{entries}</ol>" if entries else ""
-    return (
-        f"<section class=conversation><h3>{kind}, {period(conversation.first, conversation.last)}"
-        f"</h3><p>{_participants(conversation)}{escape(totals(conversation.counts))}"
-        f"{_models(conversation)}</p>{more}{listed}</section>\n"
+    told = (
+        f"<h3>{kind}, {period(conversation.first, conversation.last)}</h3>"
+        f"<span class=told>{_participants(conversation)}{escape(totals(conversation.counts))}"
+        f"{_models(conversation)}</span>"
     )
+    if not listed:
+        return f"<section class=conversation>{told}</section>\n"
+    shown = " open" if is_open else ""
+    return f"<details class=conversation{shown}><summary>{told}</summary>{more}{listed}</details>\n"
 
 
 def _participants(conversation: Conversation) -> str:
@@ -147,16 +178,14 @@ def _participants(conversation: Conversation) -> str:
 
 def _models(conversation: Conversation) -> str:
     models = [escape(each) for each in conversation.models]
-    return f" Model: {joined(models)}." if models else ""
+    return f" Model{'s' if len(models) > 1 else ''}: {joined(models)}." if models else ""
 
 
 def _entry(document: dict[str, Any], facts: Facts, *, with_day: bool) -> str:
     kind, said = sentence(document)
     moment = document["occurred_at"]
     time = f"{short_day_of(moment)} {time_of(moment)}" if with_day else time_of(moment)
-    content = marked(readable(_quoted(document)))
-    asked = "<div class=seen>It asked for:</div>" if kind == "read" else ""
-    quote = f"{asked}<blockquote>{content}</blockquote>" if content else ""
+    quote = _quote(readable(_quoted(document)), is_asked=kind == "read")
     store = facts.named(document["store"])
     place = "" if kind == "model" else f"<div class=soft>Store: {store}</div>"
     return (
@@ -164,6 +193,15 @@ def _entry(document: dict[str, Any], facts: Facts, *, with_day: bool) -> str:
         f"</span><span class='badge {kind}'>{KINDS[kind]}</span><div class=what>{marked(said)}"
         f"{quote}{_seen(document, facts.latest.texts)}{place}</div></li>\n"
     )
+
+
+def _quote(content: str, *, is_asked: bool) -> str:
+    if not content:
+        return ""
+    asked = "<div class=seen>It asked for:</div>" if is_asked else ""
+    shown, more = _cut(content, "events.jsonl")
+    rest = f"<div class=soft>{more}</div>" if more else ""
+    return f"{asked}<blockquote>{shown}</blockquote>{rest}"
 
 
 _ADDRESSES = frozenset({"key", "namespace", "collection", "collection_name", "channels"})

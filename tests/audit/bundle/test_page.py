@@ -121,7 +121,7 @@ def test_events_are_grouped_by_conversation(log, read, event_factory):
         log.append([event_factory(started_ns=number * day_ns, run=run, agent=f"a{number}")])
     page = read().page
 
-    shown = re.findall(r"<section class=conversation><h3>(.*?)</h3>", page)
+    shown = re.findall(r"<details class=conversation.*?><h3>(.*?)</h3>", page)
     titles = [re.sub("<.*?>", "", each) for each in shown]
     assert titles == [
         "Conversation, 2 January 1970 to 6 January 1970",
@@ -129,8 +129,44 @@ def test_events_are_grouped_by_conversation(log, read, event_factory):
         "Outside of conversations, 4 January 1970, 00:00",
         "Conversation, 1 January 1970 to 3 January 1970",
     ]
-    first = page.index("<section")
+    first = page.index("<details class=conversation")
     assert page.index("“a1” looked", first) < page.index("“a5” looked", first)
+
+
+def test_all_but_the_newest_conversations_are_folded(log, read, event_factory):
+    """A page is not two hundred screens of a telephone; what is folded is there all the same."""
+    log.append([event_factory(run=f"{n}", agent=f"a{n}") for n in range(5)])
+    page = read().page
+
+    assert page.count("<details class=conversation open>") == 3
+    assert page.count("<details class=conversation>") == 2
+    assert all(f"The agent “a{n}” looked up" in page for n in range(5))
+
+
+def test_what_a_store_holds_is_folded_behind_the_first_few(log, read, things, event_factory):
+    """Of all kinds; a conversation is folded in any case, under what is said of it."""
+    log.append([event_factory()])
+    store, thing = things
+    facts = [thing(f"m{n}", f"fact {n:02d}") for n in range(20)]
+    said = {"messages": [{"type": "human", "content": "is it ready?"}]}
+    page = read(store("mem0", *facts), store("threads", thing("t", said, kind="thread"))).page
+
+    opened, _, folded = page.partition("<summary>8 more entries</summary>")
+    assert "fact 11" in opened
+    assert "fact 12" not in opened
+    assert "fact 19" in folded
+    assert "<summary>A conversation, as it was last saved." in page
+    assert "You: is it ready?" in page
+
+
+def test_a_long_text_goes_on_in_a_file(log, read, event_factory):
+    """Of what was written as of what is remembered."""
+    words = Redacted({"messages": [{"role": "user", "content": "x" * 3_000}]})
+    log.append([event_factory(op_class=OperationClass.REMEMBER, content=words)])
+    page = read().page
+
+    assert "x" * 1_200 + "…" in page
+    assert "It goes on in <code>events.jsonl</code>" in page
 
 
 def test_a_long_history_is_bounded_and_says_so(log, read, event_factory):
@@ -140,7 +176,7 @@ def test_a_long_history_is_bounded_and_says_so(log, read, event_factory):
     log.append([event_factory(run="0", hits=n) for n in range(ENTRIES_SHOWN)])
     page = read().page
 
-    assert page.count("<section class=conversation>") == CONVERSATIONS_SHOWN
+    assert page.count("<details class=conversation") == CONVERSATIONS_SHOWN
     assert "5 earlier conversations are not on this page" in page
     assert f"{ENTRIES_SHOWN + 20:,} earlier ones are not on this page" in page
     assert f"Looked up {2 * ENTRIES_SHOWN + 20} times." in page
@@ -196,7 +232,8 @@ def test_incomplete_is_the_first_thing_that_is_said(log, read, things, event_fac
     page = read(store("mem0", fails=TimeoutError("secret"))).page
 
     assert page.index("Incomplete:") < page.index("remembered now")
-    assert "the store could not be read (TimeoutError)." in page
+    assert "the store could not be read." in page
+    assert "TimeoutError" not in page
     assert "(<code>mem0</code>): not known</h3>" in page
     assert "secret" not in page
 

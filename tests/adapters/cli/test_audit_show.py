@@ -7,6 +7,7 @@ import os
 import time
 
 import pytest
+from bundle_schema import wrong_by
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.audit.log import AuditLog
@@ -183,6 +184,22 @@ def test_a_question_that_makes_no_sense_is_refused(show, arguments, said):
     assert (code, out) == (4, "")
     assert said in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (WHO, "shown_operations"),
+        ((*WHO, "--as-of", "1s"), "shown_memories"),
+        (("--run", "r-1"), "shown_recalls"),
+    ],
+)
+def test_what_a_program_reads_is_as_the_schema_says(answer, arguments, name):
+    """The one that is shipped."""
+    document = answer(*arguments)
+
+    assert document
+    assert wrong_by(name)(document) == []
 
 
 def test_a_lost_key_is_no_empty_answer(show, monkeypatch):

@@ -1,0 +1,120 @@
+"""The JSON Schema that is shipped, against the files of real exports and the events in them."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+from bundle_schema import schema, wrong_by
+
+from mnemoscope.audit.bundle.contract import RequestType
+from mnemoscope.audit.bundle.notice import Notice
+from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.usage import Usage
+
+USAGE = Usage(model="gpt-5", provider="openai", input_tokens=7, output_tokens=2)
+SAID = {"messages": [{"role": "user", "content": "likes <FOOD>"}]}
+SINKS = {
+    "name": "otlp",
+    "output": {"kind": "collector", "content": False, "subject": "keyed hash", "part": "all"},
+    "ranges": [[1, 3, 3], [4, 9, 2]],
+}
+
+
+@pytest.fixture
+def history(log, event_factory):
+    """Have events of all kinds recorded, as many as have a field that others have not."""
+    every = [
+        event_factory(op_class=each, status=status) for each in OperationClass for status in Status
+    ]
+    log.append(
+        [
+            *every,
+            event_factory(hits=2, memory_ids=("m-1", "m-2"), scores=(0.9, 0.1), top_score=0.9),
+            event_factory(
+                op_class=OperationClass.REMEMBER,
+                memory_ids=("m-1",),
+                content=Redacted(SAID),
+                redactions={"FOOD": 1},
+                collection="facts",
+                journal=Journalled.REPLAYED,
+                agent="sales",
+                purpose="reply",
+                run="t-1",
+                feature="draft",
+            ),
+            event_factory(op_class=OperationClass.FORGET, deletes=Deletes.SCOPE),
+            event_factory(op_class=OperationClass.MODEL, usage=USAGE),
+            event_factory(foreign_hits=1, content=Redacted("hers")),
+            event_factory(nested=True, neutral=True, late=True, error="ConnectionError"),
+        ]
+    )
+    log.append_log_event("recipients.delivered", {"writer": "00000000000000aa", "sinks": [SINKS]})
+    gap = {"writer": "00000000000000ab", "from_wseq": 3, "to_wseq": 5, "count": 3}
+    log.append_log_event("audit.gap", {**gap, "reason": "killed"})
+
+
+def wrong_in(read):
+    """Return what is wrong in each file of a bundle, and in each header that is proved."""
+    found = {f"{name}.json": wrong_by(name)(read.json(f"{name}.json")) for name in WHOLE}
+    for file, name in {"events": "event", "memories": "memory", "proofs": "proof"}.items():
+        wrong = wrong_by(name)
+        found[file] = [each for line in read.lines(f"{file}.jsonl") for each in wrong(line)]
+    wrong = wrong_by("header")
+    headers = [json.loads(base64.b64decode(each["header"])) for each in read.lines("proofs.jsonl")]
+    return found | {"headers": [each for header in headers for each in wrong(header)]}
+
+
+WHOLE = ("manifest", "recipients", "redactions")
+
+
+def test_it_is_a_schema():
+    """Of the draft that it names, and every definition is used or is a file's."""
+    jsonschema = pytest.importorskip("jsonschema", reason="dependency group grafana")
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+    text = json.dumps(schema())
+    unused = {name for name in schema()["$defs"] if f'#/$defs/{name}"' not in text}
+    shown = {"shown_operations", "shown_memories", "shown_recalls"}
+    assert unused == {"event", "header", "memory", "proof", "recipients", "redactions", *shown}
+
+
+@pytest.mark.parametrize("kind", RequestType)
+def test_every_file_of_an_export_is_as_it_says(history, read, things, kind, log):
+    """Of complete stores, one that failed, one that was not asked; stated, and not."""
+    store, thing = things
+    stores = (
+        store("mem0", thing("m-1"), thing("h-1", kind="history"), thing("x", {"a": [1, None]})),
+        store("crm", thing("c-1"), fails=TimeoutError()),
+    )
+    bundles = [read(*stores, kind=kind, notice=each) for each in (Notice(), Notice({"name": "N"}))]
+
+    assert [
+        {name: found for name, found in wrong_in(each).items() if found} for each in bundles
+    ] == [{}, {}]
+
+
+def test_what_is_erased_and_what_the_log_notes_is_as_it_says(history, read, log):
+    """A detail that is gone, and the events about the log itself."""
+    log.subjects.erase(log.subjects.resolve("ada@example.com"), "acme")
+    with log.reading() as snapshot:
+        headers = [
+            json.loads(bytes(each))
+            for (each,) in snapshot.execute("SELECT header FROM audit_event")
+        ]
+    wrong = wrong_by("header")
+
+    assert {each["kind"] for each in headers} == {"operation", "log"}
+    assert [each for header in headers for each in wrong(header)] == []
+
+
+def test_what_it_does_not_know_is_wrong(history, read):
+    """A field that is missing, one that is new, and a value that no version writes."""
+    event = read().lines("events.jsonl")[0]
+    wrong = wrong_by("event")
+
+    assert wrong(event) == []
+    assert wrong({name: each for name, each in event.items() if name != "origin"})
+    assert wrong({**event, "mood": "good"})
+    assert wrong({**event, "status": "fine"})

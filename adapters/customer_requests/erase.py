@@ -105,7 +105,7 @@ def leave_receipt(
     given = out or Path()
     path = given / receipt_name(erasure) if given.is_dir() else given
     ids = list(dict.fromkeys(each.customer for each in person.identities))
-    tenant = person.identities[0].tenant or None
+    tenant = " and ".join(filter(None, person.tenants)) or None
     try:
         write_receipt(path, scope.audit, erasure, identities=ids, tenant=tenant)
     except OSError as exc:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import groupby
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -11,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ....audit.bundle.sentences import counted
 from ....audit.queries.memory_model import Memory
 from ....audit.queries.provenance import Recall, RecalledMemory
 from ....audit.queries.text_extraction import text_of
@@ -25,6 +27,9 @@ _VERBS = {
     OperationClass.CHECKPOINT: "saved",
     OperationClass.MODEL: "ran",
 }
+_CONVERSATION = frozenset({OperationClass.RESUME, OperationClass.CHECKPOINT})
+"""Of these the trail has the machinery's own fields, which say nothing to a person."""
+
 _NO_OPERATION = "No operation is recorded for that."
 _NO_RECALL = (
     "No recall is recorded for that run. If its name contains its customer's id, pass --customer "
@@ -34,31 +39,48 @@ _MOST_CHANGES = 5
 
 
 def operations_screen(rows: Collection[AuditRow]) -> RenderableType:
-    """Return a table of operations, oldest first."""
+    """Return a table of operations by day, oldest first; saves of one conversation are one line."""
     if not rows:
         return Padding(Text(_NO_OPERATION), (1, 1))
-    table = _table("time", "action", "store", "hits", "feature", "content, as stored")
-    clock = _time_format(each.occurred_us for each in rows)
-    for row in rows:
-        table.add_row(
-            clock(row.occurred_us),
-            _operation(row),
-            _short(row.store),
-            "" if row.hits is None else f"{row.hits}",
-            row.feature or row.agent or "",
-            _content(row),
-        )
+    table = _table("time (UTC)", "action", "store", "hits", "feature", "content, as stored")
+    for day, of_day in groupby(rows, lambda each: _time(each.occurred_us).date()):
+        table.add_row(Text(f"{day}", style="bold"))
+        for row, times in _folded(of_day):
+            table.add_row(
+                f"{_time(row.occurred_us):%H:%M:%S}",
+                _operation(row, times),
+                _short(row.store),
+                "" if row.hits is None else f"{row.hits}",
+                row.feature or row.agent or "",
+                _content(row),
+            )
     return Padding(table, (0, 1))
 
 
-def _operation(row: AuditRow) -> Text:
-    verb = _VERBS[row.op_class]
+def _folded(rows: Iterable[AuditRow]) -> Iterator[tuple[AuditRow, int]]:
+    """Yield the last of each row of saves, and how many they were; all else as it is."""
+    for key, found in groupby(rows, _conversation):
+        same = [*found]
+        yield from [(same[-1], len(same))] if key else [(each, 1) for each in same]
+
+
+def _conversation(row: AuditRow) -> tuple[str | None, ...] | None:
+    """Return what saves have in common that are one line. None: it is told on its own."""
+    if row.op_class is not OperationClass.CHECKPOINT or row.detail is None:
+        return None
+    return row.store, row.run, row.status, row.feature, row.agent
+
+
+def _operation(row: AuditRow, times: int) -> Text:
+    verb = _VERBS[row.op_class] + (f" {times:,} times" if times > 1 else "")
     return Text(verb) if row.status.is_normal else Text(f"{verb}: {row.status}", style="red")
 
 
 def _content(row: AuditRow) -> str:
     if row.detail is None:
         return "(erased, or no customer)"
+    if row.op_class in _CONVERSATION:
+        return f"conversation {row.run}" if row.run else ""
     return text_of(row.content) or ", ".join(each.memory_id for each in row.memories)
 
 
@@ -74,7 +96,7 @@ def memories_screen(found: Collection[Memory], at_us: int) -> RenderableType:
         doubt = "may be deleted: " if each.in_doubt else ""
         text = doubt + (text_of(each.content) or each.memory_id)
         table.add_row(clock(each.written_us), changed, _short(each.store), text)
-    total = Text(f"→ {len(found)} memories at {at}.", style="bold")
+    total = Text(f"→ {counted(len(found), 'memory', 'memories')} at {at}.", style="bold")
     return Padding(Group(table, total), (0, 1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import closing
 
 import pytest
 from bundle_schema import wrong_by
@@ -118,6 +119,34 @@ class TestBrowsing:
         assert "wrote" in out
         assert "likes coffee" in out
 
+    def test_a_person_reads_which_day_it_was(self, show, answer):
+        """Once for each day, with its year: a trail goes back further than one."""
+        lines = [line.strip() for line in show(*WHO)[1].splitlines()]
+
+        days = dict.fromkeys(each["time"][:10] for each in answer(*WHO))
+        assert len(days) > 1
+        assert [line for line in lines if line in days] == [*days]
+
+    def test_saves_of_one_conversation_are_one_line(self, show, trail, tmp_path, event_factory):
+        """Half of a trail is what a graph saves of its steps; a program is told each."""
+        subject = Subject(ADA, tenant=TENANT, keys=SubjectKeys(SECRET))
+        saved = {"op_class": OperationClass.CHECKPOINT, "store": "langgraph.checkpoint"}
+        now_ns = time.time_ns()
+        with closing(AuditLog(f"sqlite:///{tmp_path}/audit.db", SubjectKeys(SECRET))) as log:
+            log.append(
+                [
+                    event_factory(subject=subject, run=run, started_ns=now_ns + n, **saved)
+                    for n, run in enumerate(["t-1"] * 306 + ["t-2"])
+                ]
+            )
+        _code, out, _err = show(*WHO, "--limit", "400")
+
+        (first, second) = (line for line in out.splitlines() if "saved" in line)
+        assert "saved 306 times" in first
+        assert "conversation t-1" in first
+        assert "conversation t-2" in second
+        assert len(json.loads(show(*WHO, "--limit", "400", "--json")[1])) == 4 + 307
+
     def test_nothing_found_is_said(self, show):
         """An empty table would be a riddle."""
         code, out, _err = show(*WHO, "--since", "0s")
@@ -141,7 +170,7 @@ class TestAsOf:
         assert code == 0
         assert "likes tea" in out
         assert "dog" not in out
-        assert "→ 1 memories at" in out
+        assert "→ 1 memory at" in out
 
 
 class TestRun:

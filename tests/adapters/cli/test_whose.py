@@ -159,6 +159,23 @@ class TestWithoutATenant:
 
         assert ask("c-42", *resolved)[0] == 0
 
+    def test_a_receipt_names_all_tenants_that_were_erased(
+        self, trail, mnemoscope, application, tmp_path
+    ):
+        """Not the first of them alone."""
+        trail(store="langgraph.store")
+        trail(tenant="globex", store="langgraph.store")
+        mnemoscope(
+            "audit", "erase", "--customer", "c-42", "--all-tenants", *options("erase", application)
+        )
+
+        (receipt,) = tmp_path.glob("mnemoscope-receipt-*.zip")
+        with zipfile.ZipFile(receipt) as archive:
+            told = json.loads(archive.read("manifest.json"))["subject"]["tenant"]
+            page = archive.read("RECEIPT.txt").decode()
+        assert told == "acme and globex"
+        assert "acme and globex" in page
+
     def test_found_nowhere_it_cannot_tell(self, trail, ask, tmp_path):
         """Exit code 6: never an empty bundle, never an erasure."""
         code, out, err = ask("c-43")

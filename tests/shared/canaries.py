@@ -18,6 +18,8 @@ from functools import cache
 from typing import Any
 from urllib.parse import quote
 
+import numpy as np
+
 SUBJECT = "subject-7712-quimby"
 """An id that only whoever supplies it can know to be one: tests name it in their context."""
 
@@ -186,17 +188,41 @@ def leaks(held: bytes, *, keys: bool = False) -> list[str]:
         held: All bytes of a place.
         keys: Look for keys as well.
     """
-    found = [f"canary from {place}" for place in sorted(set(_places(held, b"zqxcanary")))]
-    if keys:
-        found += [f"key from {place}" for place in sorted(set(_places(held, b"zqkhandle")))]
     lowered = held.lower()
+    found = [f"canary from {place}" for place in sorted(set(_places(lowered, b"zqxcanary")))]
+    if keys:
+        found += [f"key from {place}" for place in sorted(set(_places(lowered, b"zqkhandle")))]
+    if not _holds_a_needle(lowered):
+        return found
     found += [what for what, needle in _needles() if needle in held]
     return found + [what for what, needle in _folded_needles() if needle in lowered]
 
 
-def _places(held: bytes, mark: bytes) -> Iterator[str]:
-    for match in re.finditer(mark + rb"([a-z]+)", held, re.IGNORECASE):
-        yield match[1].decode().lower()
+def _places(lowered: bytes, mark: bytes) -> Iterator[str]:
+    for match in re.finditer(mark + rb"([a-z]+)", lowered):
+        yield match[1].decode()
+
+
+def _holds_a_needle(lowered: bytes) -> bool:
+    """Return whether any needle is in *lowered*: a pass for each takes twenty times as long."""
+    first, *others, needles = _sieve()
+    octets = np.frombuffer(lowered, np.uint8)
+    pairs = octets[:-1].astype(np.uint16) << 8 | octets[1:]
+    places = np.flatnonzero(first[pairs[: -2 * len(others)]])
+    for number, table in enumerate(others, start=1):
+        places = places[table[pairs[places + 2 * number]]]
+    return any(lowered.startswith(needles, each) for each in places.tolist())
+
+
+@cache
+def _sieve() -> tuple[Any, ...]:
+    """Return which pairs of bytes are a needle's first, second and third, and all needles."""
+    needles = tuple({each.lower() for _what, each in (*_needles(), *_folded_needles())})
+    tables = np.zeros((3, 1 << 16), bool)
+    for each in needles:
+        for table, high, low in zip(tables, each[:6:2], each[1:6:2], strict=True):
+            table[high << 8 | low] = True
+    return *tables, needles
 
 
 @cache

@@ -93,19 +93,26 @@ def test_no_sink_is_a_name():
     assert load_settings(sinks="none").sinks == ()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_misspelt_variable_is_told_with_the_nearest_name(monkeypatch, name, caplog):
-    """Once in the log, and in `health`, whichever letter is missing; it is never an error."""
-    right = variable_of(name)
-    wrong = right[:-2] + right[-1] if len(name) > 5 else f"{right}S"
-    monkeypatch.setenv(wrong, "1")
+def test_a_misspelt_variable_has_a_nearest_name():
+    """Of each setting, whichever letter is missing."""
+    right = {name: variable_of(name) for name in NAMES}
+    wrong = {n: each[:-2] + each[-1] if len(n) > 5 else f"{each}S" for n, each in right.items()}
+
+    nearest = unknown_variables(dict.fromkeys(wrong.values(), "1"), NAMES)
+
+    assert nearest == {wrong[name]: right[name] for name in NAMES}
+
+
+def test_a_misspelt_variable_is_told_with_the_nearest_name(monkeypatch, caplog):
+    """Once in the log, and in `health`; it is never an error."""
+    monkeypatch.setenv("MNEMOSCOPE_SINK", "1")
 
     with caplog.at_level(logging.WARNING, "mnemoscope"):
         for _ in range(2):
             with scope_for_tests() as (scope, _sink):
                 (check,) = (each for each in scope.health().checks if each.name == "settings")
 
-    told = f"{wrong} is not a setting, nothing reads it: did you mean {right}?"
+    told = "MNEMOSCOPE_SINK is not a setting, nothing reads it: did you mean MNEMOSCOPE_SINKS?"
     assert [each.message for each in caplog.records] == [told]
     assert (check.state, check.detail) == ("warning", told)
 

@@ -14,6 +14,7 @@ from own_process import leaving, run_code
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry.langsmith import sink as langsmith_sink
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink, capture_parent
 
 USAGE = Usage(
@@ -324,6 +325,7 @@ class TestWhenTheBackEndIsBroken:
         self, broken_url, make_event, monkeypatch, caplog, no_new_threads
     ):
         """Whatever LangSmith does instead of answering, the write raises within its bound."""
+        monkeypatch.setattr(langsmith_sink, "TIMEOUT_S", 0.2)
         monkeypatch.setenv("LANGSMITH_ENDPOINT", broken_url)
         monkeypatch.setenv("LANGSMITH_API_KEY", "k")
         sink = LangSmithSink()

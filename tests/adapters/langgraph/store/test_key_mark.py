@@ -26,93 +26,120 @@ PERSON = "ada@example.com"
 HERE = ("people", PERSON)
 KEYS = ("1a" * 16, "2b" * 16)
 
-PROCESS = """
+CONTAINERS = """
 import json, logging, os, sys
 from mnemoscope.memory import KeyMismatchError, configure
 
-logging.basicConfig()
-kind, url, job = sys.argv[1:]
-scope = configure(sinks="logs", pii_model="none")
+kind, homes, *jobs = json.load(sys.stdin)
 if kind == "sqlite":
     from langgraph.store.sqlite import SqliteStore as Store
 else:
     from langgraph.store.postgres import PostgresStore as Store
-with Store.from_conn_string(url) as bare:
-    bare.setup()
-    store = scope.store(bare)
-    said = {"health": [c.state for c in scope.health().checks if c.name == "key"][0]}
-    try:
-        if job == "write":
-            store.put(("people", "ada@example.com"), "tea", {"likes": "tea"})
-        found = store.get(("people", "ada@example.com"), "tea")
-        said["found"] = found and found.value
-    except KeyMismatchError as exc:
-        said["error"] = str(exc)
-    said["health after"] = [c.state for c in scope.health().checks if c.name == "key"][0]
-    print(json.dumps(said))
-scope.close()
+
+
+def done_in_a_container(url, home, job, variables):
+    os.environ |= {"HOME": os.path.join(homes, home), **variables}
+    logging.basicConfig(filename=os.path.join(homes, "log"), filemode="w", force=True)
+    scope = configure(sinks="logs", pii_model="none")
+    with Store.from_conn_string(url) as bare:
+        bare.setup()
+        store = scope.store(bare)
+        said = {"health": [c.state for c in scope.health().checks if c.name == "key"][0]}
+        try:
+            if job == "write":
+                store.put(("people", "ada@example.com"), "tea", {"likes": "tea"})
+            found = store.get(("people", "ada@example.com"), "tea")
+            said["found"] = found and found.value
+        except KeyMismatchError as exc:
+            said["error"] = str(exc)
+        said["health after"] = [c.state for c in scope.health().checks if c.name == "key"][0]
+    scope.close()
+    with open(os.path.join(homes, "log")) as log, open(os.path.join(homes, "said"), "w") as file:
+        json.dump({**said, "told": log.read()}, file)
+
+
+for job in jobs:  # what is imported is imported once: it is most of what a process takes
+    child = os.fork()
+    if child == 0:
+        done_in_a_container(*job)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    with open(os.path.join(homes, "said")) as file:
+        print(file.read())
 """
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request, tmp_path):
-    """Return kind and address of a database that two containers share."""
-    if request.param == "sqlite":
-        return "sqlite", str(tmp_path / "shared.db")
-    return "postgres", request.getfixturevalue("postgres_url")
+@pytest.fixture(
+    scope="module",
+    params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))],
+)
+def kind(request):
+    """Return the kind of a database that containers share."""
+    return request.param
 
 
-@pytest.fixture
-def container(tmp_path, database):
-    """Return what runs a job in a container: a process with a HOME of its own."""
+@pytest.fixture(scope="module")
+def done(kind, request, tmp_path_factory):
+    """
+    Return what containers said that did jobs on two databases, in this order.
 
-    def run(home, job, **variables):
-        (tmp_path / home).mkdir(exist_ok=True)
-        ours = ("MNEMOSCOPE_", "OTEL_", "LANGSMITH_", "XDG_")
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROCESS, *database, job],
-            env={**inherited, "HOME": str(tmp_path / home), **variables},
-            capture_output=True,
-            text=True,
-            timeout=GIVE_UP_S,
-            check=True,
-        )
-        return json.loads(done.stdout), done.stderr
-
-    return run
+    Each is a process with a HOME of its own. What is in the databases is said in the same words.
+    """
+    homes = tmp_path_factory.mktemp("homes")
+    for each in ("one", "two"):
+        (homes / each).mkdir()
+    (homes / "key").write_text(KEYS[0])
+    if kind == "sqlite":
+        urls = [str(homes / f"{each}.db") for each in ("its own", "given")]
+    else:
+        server = request.getfixturevalue("postgres_server")
+        urls = [server.new_database(), server.new_database()]
+    by_file = {"MNEMOSCOPE_AUDIT_PSEUDONYM_KEY_FILE": str(homes / "key")}
+    jobs = {
+        "first": (urls[0], "one", "write", {}),
+        "second": (urls[0], "two", "read", {}),
+        "again": (urls[0], "one", "read", {}),
+        "with a key": (urls[1], "one", "write", {"MNEMOSCOPE_AUDIT_PSEUDONYM_KEY": KEYS[0]}),
+        "with its file": (urls[1], "two", "read", by_file),
+    }
+    ours = ("MNEMOSCOPE_", "OTEL_", "LANGSMITH_", "XDG_")
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", CONTAINERS],
+        input=json.dumps([kind, str(homes), *jobs.values()]),
+        env={k: v for k, v in os.environ.items() if not k.startswith(ours)},
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
+    )
+    return dict(zip(jobs, map(json.loads, ended.stdout.splitlines()), strict=True))
 
 
 class TestContainers:
-    def test_the_second_is_refused_and_says_why(self, container):
+    def test_the_second_is_refused_and_says_why(self, done):
         """Each made a key of its own: it would find nothing, so it does not start to look."""
-        first, _ = container("one", "write")
-        second, _ = container("two", "read")
-        again, _ = container("one", "read")
+        second = done["second"]
 
-        assert first["found"] == again["found"] == {"likes": "tea"}
+        assert done["first"]["found"] == done["again"]["found"] == {"likes": "tea"}
         assert "found" not in second
         assert "was written under key" in second["error"]
         assert "MNEMOSCOPE_AUDIT_PSEUDONYM_KEY" in second["error"]
         assert second["health after"] == "failed"
 
-    def test_with_one_key_the_second_finds_what_the_first_wrote(self, container, tmp_path):
+    def test_with_one_key_the_second_finds_what_the_first_wrote(self, done):
         """Named by its value in one, and by a file in the other."""
-        (tmp_path / "key").write_text(KEYS[0])
-        container("one", "write", MNEMOSCOPE_AUDIT_PSEUDONYM_KEY=KEYS[0])
-        file = str(tmp_path / "key")
-        second, told = container("two", "read", MNEMOSCOPE_AUDIT_PSEUDONYM_KEY_FILE=file)
+        second = done["with its file"]
 
         assert second["found"] == {"likes": "tea"}
-        assert "was made on this machine" not in told
+        assert "was made on this machine" not in second["told"]
 
-    def test_a_key_that_was_made_is_told_where_the_store_is_shared(self, container, database):
+    def test_a_key_that_was_made_is_told_where_the_store_is_shared(self, done, kind):
         """When the client is wrapped, before anything is written; a file here is not shared."""
-        said, told = container("one", "write")
+        said, is_shared = done["first"], kind == "postgres"
 
-        is_shared = database[0] == "postgres"
         assert said["health"] == ("warning" if is_shared else "ok")
-        assert told.count("was made on this machine, and other machines may share") == is_shared
+        told = said["told"].count("was made on this machine, and other machines may share")
+        assert told == is_shared
 
 
 VERBS = {

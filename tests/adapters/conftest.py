@@ -54,6 +54,19 @@ def redactor() -> Redactor:
     return build_redactor(model="none", keys=SubjectKeys(b"sixteen bytes or more"))
 
 
+@pytest.fixture(scope="session")
+def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which there are no authorities."""
+    return tmp_path_factory.mktemp("no certificates")
+
+
+@pytest.fixture(autouse=True)
+def trust_nobody(no_certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have HTTP clients, of which mem0 makes two, read no authorities: it takes longest of all."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(no_certificates))
+
+
 @pytest.fixture
 def collector() -> Collector:
     """Return the one sink of `bench`."""

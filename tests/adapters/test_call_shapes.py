@@ -6,6 +6,7 @@ import pytest
 from adapter_cases import hosted_account
 from call_shapes import CELLS, KINDS, SHAPES, TENANCIES, WAYS, breaches, methods_of
 from mem0 import AsyncMemoryClient
+from patience import UNHURRIED
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as checkpoint
 from mnemoscope.adapters.langgraph.store import adapter as store
@@ -23,6 +24,8 @@ TABLES = {"mem0": MEM0, "mem0-hosted": HOSTED_METHODS, "qdrant": QDRANT,
 def test_no_shape_goes_past_the_guard(name, shape, monkeypatch):
     """Content is redacted, one event is told, and what is another customer's is refused."""
     monkeypatch.setattr(AsyncMemoryClient, "_validate_api_key", hosted_account)
+    for variable, seconds in UNHURRIED.items():
+        monkeypatch.setenv(variable, seconds)
 
     found = [
         breach

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         AuditError,
         KeyMissingError,
         UnknownSubjectError,
+        UnknownTenantError,
     )
     from .log import AuditLog
     from .store.whose import OtherSpellings, Person
@@ -29,6 +30,7 @@ __all__ = [
     "OtherSpellings",
     "Person",
     "UnknownSubjectError",
+    "UnknownTenantError",
 ]
 
 _MODULES = {
@@ -40,6 +42,7 @@ _MODULES = {
     "OtherSpellings": ".store.whose",
     "Person": ".store.whose",
     "UnknownSubjectError": ".database.errors",
+    "UnknownTenantError": ".database.errors",
 }
 
 

@@ -20,6 +20,7 @@ from ...audit.database.errors import (
     AuditError,
     DatabaseMissingError,
     UnknownSubjectError,
+    UnknownTenantError,
 )
 from ...memory.errors import ConfigurationError, MnemoscopeError, ScopeError
 from .audit.erase import erase
@@ -137,6 +138,7 @@ _CODES: dict[type[Exception], int] = {
     AmbiguousSubjectError: SEVERAL_PEOPLE,
     DatabaseMissingError: INCOMPLETE,
     UnknownSubjectError: NOBODY_KNOWN,
+    UnknownTenantError: NOBODY_KNOWN,
 }
 
 
@@ -144,5 +146,7 @@ def _more(exc: Exception) -> Iterator[str]:
     """Yield who is known instead of the person that was asked for."""
     if isinstance(exc, UnknownSubjectError):
         yield from unknown_lines(exc)
+    elif isinstance(exc, UnknownTenantError):
+        yield from (f"known under another spelling: {each!r}" for each in exc.others)
     elif isinstance(exc, AmbiguousSubjectError):
         yield from ambiguous_lines(exc)

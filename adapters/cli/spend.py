@@ -39,7 +39,8 @@ def spend(
     Show what model calls cost, and which feature's spend changed most.
 
     Compares with the period of equal length before. Reads the audit trail and changes nothing.
-    Exits with 0, also where no call was recorded, and with 3 if there is no audit trail.
+    Exits with 0, also where no call was recorded, with 3 if there is no audit trail, and with 6 if
+    it knows no such tenant.
     """
     if json and csv:
         raise ConfigurationError("pass one of --json and --csv, not both")
@@ -76,14 +77,18 @@ def read_spend(
 
     Raises:
         ConfigurationError: The URL or a setting makes no sense.
+        UnknownTenantError: Nothing was ever recorded for *tenant*.
         AuditError: The trail cannot be read.
     """
     from ...audit.queries.spending import spending
     from ...audit.queries.top_mover import PARTS
+    from ...audit.store.tenants import check_tenant
     from .scope import open_trail
 
     trail = open_trail(audit_url)
     with trail.reading() as snapshot:
+        if tenant is not None:
+            check_tenant(snapshot, tenant)
         return Spend(
             lines=spending(snapshot, by, period, tenant=tenant),
             parts=spending(snapshot, PARTS, period, tenant=tenant),

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from ...memory.context import EMPTY_SCOPE, Scope
 from ...memory.errors import ScopeError
 from ...memory.guard.operation import Arguments
+from ...telemetry.event.spelling import id_text
 from ..toolkit.type_guards import is_dict, is_list
 
 ENTITIES = ("user_id", "agent_id", "run_id", "app_id")
@@ -186,6 +187,7 @@ def _refuse_everybody(where: Any) -> None:
 
 
 def _refuse_wildcard(key: str, value: Any) -> None:
+    value = id_text(value)  # as mem0 does
     if isinstance(value, str):
         if value.strip() == "*":
             raise ScopeError(f"{key} must name one, not everybody: the store takes '*' for any")
@@ -234,6 +236,7 @@ def _actors(filters: Any) -> frozenset[str]:
 
 
 def _values(condition: Any) -> frozenset[str]:
+    condition = id_text(condition)
     if isinstance(condition, str):
         return frozenset({condition.strip()} - {""})
     if condition is None:

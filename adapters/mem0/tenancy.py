@@ -17,6 +17,7 @@ from ...memory.errors import ScopeError
 from ...memory.guard.answers import achecked, checked
 from ...memory.guard.call import Call
 from ...memory.guard.operation import Arguments
+from ...telemetry.event.spelling import id_text
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import users_of, with_options
 
@@ -47,7 +48,7 @@ def require_customer(arguments: Arguments, customer: str) -> Arguments:
 
 def require_own_profile(arguments: Arguments, customer: str) -> Arguments:
     """Return *arguments*, which must ask for *customer*'s profile."""
-    same = arguments.get("entity_id") == customer
+    same = id_text(arguments.get("entity_id")) == customer
     return arguments if same else _refuse("asks for somebody else's profile")
 
 
@@ -87,7 +88,7 @@ def keep_own_one(answer: Any, customer: str) -> Any:
 
 
 def _is_others(record: Any, customer: str) -> bool:
-    return is_dict(record) and record.get("user_id") not in {None, customer}
+    return is_dict(record) and id_text(record.get("user_id")) not in {None, customer}
 
 
 # -- the owner of a memory -----------------------------------------------------------------------

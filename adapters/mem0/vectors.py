@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from ...telemetry.event.spelling import id_forms
 from ..toolkit.proxy import inner_of
 
 _MOST = 1_000_000
@@ -85,9 +86,12 @@ class _ListedVectors:
         return ([] if after else self._all(user)), None
 
     def _all(self, user: str) -> list[Any]:
+        found = {row.id: row for form in id_forms(user) for row in self._listed(form)}
+        return list(found.values())
+
+    def _listed(self, user: str | int) -> Any:
         found: Any = self._store.list(filters={"user_id": user}, top_k=_MOST)
-        rows: Any = found[0] if found and isinstance(found[0], list) else found
-        return list(rows or ())
+        return (found[0] if found and isinstance(found[0], list) else found) or ()
 
     async def remove(self, user: str) -> int:
         removed = 0

@@ -17,6 +17,7 @@ from qdrant_client.http import models
 from ...memory.context import EMPTY_SCOPE, Scope
 from ...memory.errors import ScopeError
 from ...memory.guard.operation import Arguments
+from ...telemetry.event.spelling import id_forms, id_text
 from .redaction import Path, as_rest
 
 _CLAUSES = ("must", "should", "must_not")
@@ -98,7 +99,8 @@ class Owner:
         return None if found is None else self.checked(found)
 
     def checked(self, owner: Any) -> str:
-        """Return *owner* if it can be one."""
+        """Return *owner* as text if it can be one: an id, or a whole number."""
+        owner = id_text(owner)
         if not isinstance(owner, str):
             kind = type(owner).__name__
             raise ScopeError(f"an owner's id under {self.key!r} must be a str, not {kind}")
@@ -110,7 +112,7 @@ class Owner:
 
     def owners(self, records: Iterable[Any]) -> tuple[str, ...]:
         """Return the owners of *records*, as far as they name one."""
-        found = (value_at(each.payload, self.path) for each in records)
+        found = (id_text(value_at(each.payload, self.path)) for each in records)
         return tuple(each for each in found if isinstance(each, str))
 
     def only(self, name: str, result: Any, customer: str) -> Any:
@@ -138,7 +140,7 @@ class Owner:
         return selector
 
     def _is_theirs(self, record: Any, customer: str, *, certain: bool) -> bool:
-        owner = value_at(record.payload, self.path)
+        owner = id_text(value_at(record.payload, self.path))
         return owner == customer or (owner is None and not certain)
 
     def _covers(self, path: str) -> bool:
@@ -189,6 +191,12 @@ _KEEPERS: Mapping[str, Callable[[Any, Theirs], Any]] = {
     "scroll": _kept_page,
     "retrieve": _kept,
 }
+
+
+def named(key: str, customer: str) -> models.Filter:
+    """Return the filter for points that name *customer* under *key*, as text or as a number."""
+    matches = [models.MatchValue(value=each) for each in id_forms(customer)]
+    return models.Filter(should=[models.FieldCondition(key=key, match=each) for each in matches])
 
 
 def value_at(payload: Any, path: Path) -> Any:

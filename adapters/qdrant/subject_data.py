@@ -14,6 +14,7 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 from ...memory.subject_data.records import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
 from ..toolkit.sqlite_cleaning import clean
 from ..toolkit.sync_async import resolve
+from .owner import named
 
 ELSEWHERE = (
     "the Qdrant server keeps deleted points in its files until its optimizer has rewritten them, "
@@ -106,10 +107,7 @@ class Points:
 
 def owner_filter(keys: Iterable[str], customer: str) -> models.Filter:
     """Return the filter for points that name *customer* under one of *keys*."""
-    match = models.MatchValue(value=customer)
-    return models.Filter(
-        should=[models.FieldCondition(key=key, match=match) for key in sorted(keys)]
-    )
+    return models.Filter(should=[named(key, customer) for key in sorted(keys)])
 
 
 class QdrantSubjectData:

@@ -19,7 +19,7 @@ from qdrant_client.http import models
 
 from ...memory.errors import ScopeError
 from ...memory.guard.operation import Arguments
-from .owner import Owner, filter_of, some, value_at
+from .owner import Owner, filter_of, named, some, value_at
 from .redaction import Path, as_rest
 
 Confine: TypeAlias = Callable[[Arguments, str], Arguments]
@@ -45,8 +45,9 @@ class Confinement:
             raise _unfit("filter", given)
         for owner in self.owner.demanded(given):
             self._same(owner)
-        match = models.MatchValue(value=self._customer)
-        theirs = models.FieldCondition(key=self.owner.key, match=match)
+        theirs: Any = named(self.owner.key, self._customer)
+        if len(theirs.should) == 1:
+            (theirs,) = theirs.should
         return given.model_copy(update={"must": [*some(given.must), theirs]})
 
     def prefetched(self, given: Any) -> Any:

@@ -58,6 +58,23 @@ class UnknownSubjectError(AuditError):
         self.is_further = is_further
 
 
+class UnknownTenantError(AuditError):
+    """
+    No tenant is known by that name, so that nothing can be said of it: not that nothing was done.
+
+    Attributes:
+        others: Other spellings of it that are known.
+    """
+
+    def __init__(self, *, others: tuple[str, ...] = ()) -> None:
+        super().__init__(
+            "cannot tell: no tenant of this name is known here"
+            + (", others are known by another spelling" if others else "")
+            + ". Check the name, and that this is the audit trail it was recorded in"
+        )
+        self.others = others
+
+
 class AmbiguousSubjectError(AuditError):
     """
     Several people are known by that id: in several tenants, or by spellings of it.

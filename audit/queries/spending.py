@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+import orjson
+
 from ..store.snapshot import Snapshot, first_at
 from .reading import SKEW_US
 
@@ -158,7 +160,7 @@ def spending(
         snapshot: What is read.
         by: What lines tell apart.
         period: When the calls were made.
-        tenant: Whose calls. None: everybody's.
+        tenant: Whose calls; empty: those for none. None: everybody's.
 
     Raises:
         AuditError: The trail cannot be read, or not with the keys at hand where a tenant is given
@@ -191,9 +193,9 @@ def _of(
     """Yield the calls of *tenant*, which no column tells: call by call, by their sealed headers."""
     names = ", ".join(DIMENSIONS[each] for each in by)
     statement = _CALLS.format(names=names, figures=", ".join((*_FIGURES, "e.header")))
-    sealed = f'"tenant":"{snapshot.references.tenant(tenant)}"'.encode() if snapshot.size else b""
+    reference = snapshot.references.tenant(tenant) if tenant and snapshot.size else None
     for *row, header in snapshot.stream(statement, _values(snapshot, period)):
-        if sealed in bytes(header):
+        if orjson.loads(bytes(header))["tenant"] == reference:
             yield row
 
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 from unicodedata import normalize
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ _HASH_BYTES = 16
 _NONCE_BYTES = 12
 _PADDED_BYTES = 64
 """What is sealed is as long as a multiple of this, so that lengths tell nobody."""
+
+_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_LARGEST = 2**63 - 1
+"""What databases have as a whole number."""
 
 _FORMS: Final = ("NFC", "NFD", "NFKC", "NFKD")
 
@@ -56,6 +61,18 @@ class Spelling(NamedTuple):
 
     folded: str
     sealed: bytes
+
+
+def id_text(given: Any) -> Any:
+    """Return an id that was given as a whole number as its digits; all else as it is."""
+    return str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+
+
+def id_forms(customer: str) -> tuple[str | int, ...]:
+    """Return an id in the forms that stores may have it in: text, and a number if it is digits."""
+    if _NUMBER.fullmatch(customer) and abs(int(customer)) <= _LARGEST:
+        return customer, int(customer)
+    return (customer,)
 
 
 def folded(text: str) -> str:

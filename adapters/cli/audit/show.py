@@ -73,7 +73,7 @@ def show(
 
     Without a customer, memory or run: the last 24 hours. Content is shown redacted, as it is
     stored. Reads the audit trail and changes nothing. Of a customer it exits with 5 if several
-    people have that id, with 6 if nobody is known by it.
+    people have that id, with 6 if nobody is known by it; with 6 if no such tenant is known.
     """
     if memory is not None and (customer or run):
         raise ConfigurationError("--memory cannot be combined with --customer or --run")
@@ -95,11 +95,13 @@ def show(
     if customer is not None:
         options = {"all_tenants": all_tenants, "any_spelling": any_spelling, "exact": exact}
         person = _person(log, asked_of(customer, tenant, also=also, **options))
+    else:
+        _check_tenant(log, tenant)
     if as_of is not None and person is not None:
         at_us = time_us(as_of, "--as-of", now_us, at_end=True) - is_day(as_of)
         answer = _as_of(log, person, at_us)
     elif run is not None:
-        answer = _recalls(log, run, person, limit)
+        answer = _recalls(log, run, person, tenant, limit)
     else:
         narrowed = person is not None or memory is not None
         since = since or (None if narrowed else DEFAULT_SINCE)
@@ -124,6 +126,14 @@ def _person(log: AuditLog, asked: Asked) -> Person:
     return person
 
 
+def _check_tenant(log: AuditLog, tenant: str | None) -> None:
+    from ....audit.store.tenants import check_tenant
+
+    if tenant is not None:
+        with log.reading() as snapshot:
+            check_tenant(snapshot, tenant)
+
+
 def _as_of(log: AuditLog, person: Person, at_us: int) -> _Answer:
     from ....audit.queries.memory_model import remembered_at
     from .show_screen import memories_screen
@@ -132,11 +142,16 @@ def _as_of(log: AuditLog, person: Person, at_us: int) -> _Answer:
     return _Answer([_memory_document(each) for each in found], memories_screen(found, at_us))
 
 
-def _recalls(log: AuditLog, run: str, person: Person | None, limit: int) -> _Answer:
+def _recalls(
+    log: AuditLog, run: str, person: Person | None, tenant: str | None, limit: int
+) -> _Answer:
     from ....audit.queries.provenance import recalls, rows_of, verbatim
     from .show_screen import recalls_screen
 
-    found = deque(recalls(log, rows_of(log, run, person)), limit)
+    rows: Iterable[AuditRow] = rows_of(log, run, person)
+    if person is None:
+        rows = _in_tenant(rows, tenant)
+    found = deque(recalls(log, rows), limit)
     # A user who passes the customer's id may see it in the names of runs.
     run_name = str if person is None else partial(verbatim, customer=person.identities[0].customer)
     return _Answer([_recall_document(each) for each in found], recalls_screen(found, run_name))
@@ -154,8 +169,11 @@ def _rows(
     if person is not None:
         history: Iterable[AuditRow] = log.history(person)
         return (row for row in history if row.occurred_us >= since_us)
-    rows = log.rows(since_us=since_us, memory_id=memory)
-    return (row for row in rows if tenant in {None, row.tenant})
+    return _in_tenant(log.rows(since_us=since_us, memory_id=memory), tenant)
+
+
+def _in_tenant(rows: Iterable[AuditRow], tenant: str | None) -> Iterator[AuditRow]:
+    return (row for row in rows if tenant in {None, row.tenant or ""})
 
 
 def _row_document(row: AuditRow) -> dict[str, Any]:

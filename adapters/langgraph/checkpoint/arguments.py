@@ -11,6 +11,7 @@ from ....memory.context import Scope
 from ....memory.errors import ScopeError
 from ....memory.guard.operation import Arguments
 from ....memory.privacy.engine.redaction import Redaction
+from ....telemetry.event.spelling import id_text
 from ...toolkit.type_guards import is_dict, is_sequence
 from ..formats import CONTENT, ID, METADATA, NODE, STATE, Keyed, Shape
 from .state import StateWalker
@@ -243,6 +244,8 @@ def _id(ids: dict[str, Any], names: tuple[str, ...]) -> str | None:
     name, value = next(
         ((each, ids[each]) for each in names if ids.get(each) is not None), ("", None)
     )
+    if name in OWNERS:
+        value = id_text(value)
     if value is None or (isinstance(value, str) and value != "*"):
         return value
     raise ScopeError(f"{name} must be text and not '*', not {type(value).__name__}: pass str(...)")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -17,6 +18,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ....memory.errors import DeadlineExceededError
 from ....memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
+from ....telemetry.event.spelling import id_forms
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ...toolkit.type_guards import is_dict, is_sequence
 from ..files import checkpoints_in, clean_files, files_of
@@ -60,15 +62,15 @@ class CheckpointSubjectData:
     async def _threads(self, subject: DataSubject) -> list[str]:
         """Return the ids of threads that may be *subject*'s, some of which may be gone."""
         found = dict.fromkeys(subject.runs)
-        for name in OWNERS:
-            found |= dict.fromkeys(await self._listed(_any, {name: subject.customer}))
+        for name, form in product(OWNERS, id_forms(subject.customer)):
+            found |= dict.fromkeys(await self._listed(_any, {name: form}))
         known = frozenset(subject.memory_ids.get(self.store, ()))
         if known:  # a look at all there is: what a run is called need not be its thread's id
             found |= dict.fromkeys(await self._listed(lambda each: each["checkpoint_id"] in known))
         return list(found)
 
     async def _listed(
-        self, wanted: Callable[[dict[str, str]], bool], metadata: dict[str, str] | None = None
+        self, wanted: Callable[[dict[str, str]], bool], metadata: dict[str, str | int] | None = None
     ) -> list[str]:
         """Return the threads of the checkpoints with *metadata* that are *wanted*, by their ids."""
         rows = None if metadata else await checkpoints_in(self._client)

@@ -58,6 +58,14 @@ def trail(environment, tmp_path, event_factory):
 
 
 @pytest.fixture
+def log_of_two_tenants(trail, tmp_path, event_factory):
+    """Have another tenant's run of the same name, too."""
+    log = AuditLog(f"sqlite:///{tmp_path}/audit.db", SubjectKeys(SECRET))
+    log.append([event_factory(writer_seq=99, run="r-1", tenant="globex", memory_ids=("m7",))])
+    log.close()
+
+
+@pytest.fixture
 def show(trail, capfd):
     """Return how to run it: the exit code, what it printed, what it said beside."""
 
@@ -106,9 +114,25 @@ class TestBrowsing:
         assert [each["class"] for each in answer("--memory", "m2")] == ["remember", "recall"]
 
     def test_without_a_question_it_tells_the_last_day(self, answer):
-        """Of everybody, or of one tenant."""
+        """Of everybody, of one tenant, or of none."""
         assert len(answer()) == 4
-        assert answer("--tenant", "other") == []
+        assert len(answer("--tenant", TENANT)) == 4
+        assert answer("--tenant", "") == []
+
+    @pytest.mark.parametrize("question", [(), ("--memory", "m2"), ("--run", "r-1")], ids=str)
+    def test_of_a_tenant_that_nobody_knows_it_cannot_tell(self, show, question):
+        """Nothing would be a false answer to a name that is mistyped."""
+        code, out, err = show(*question, "--tenant", "ACME")
+
+        assert (code, out) == (6, "")
+        assert "cannot tell: no tenant of this name is known here" in err
+        assert "known under another spelling: 'acme'" in err
+        assert show(*question, "--tenant", "other")[0] == 6
+
+    def test_a_runs_recalls_are_those_of_the_tenant(self, log_of_two_tenants, answer):
+        """Two tenants may have runs of one name."""
+        assert len(answer("--run", "r-1")) == 2
+        assert len(answer("--run", "r-1", "--tenant", "globex")) == 1
 
     def test_a_person_sees_a_table_of_80_columns(self, show):
         """With what was done, and the words as they are stored."""

@@ -179,6 +179,24 @@ def test_a_tenant_is_asked_for_by_name(call, capfd):
     assert json.loads(capfd.readouterr().out)["total"]["cost_usd"] == 1.0
 
 
+def test_of_a_tenant_that_nobody_knows_it_cannot_tell(call, capfd):
+    """That no call was recorded would be a false answer to a name that is mistyped."""
+    call(10, 1.0, tenant="acme")
+
+    assert run(["spend", "--tenant", "acmee"]) == 6
+    printed = capfd.readouterr()
+    assert (printed.out, "cannot tell" in printed.err) == ("", True)
+
+
+def test_calls_for_no_tenant_have_an_empty_name(call, capfd):
+    """As everywhere on the command line."""
+    call(10, 1.0, tenant="acme")
+    call(10, 5.0, tenant=None)
+
+    assert run(["spend", "--tenant", "", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["total"]["cost_usd"] == 5.0
+
+
 @pytest.mark.parametrize(
     ("since", "until", "begins_us", "ends_us"),
     [

@@ -188,6 +188,8 @@ async def saver(request, tmp_path):
             ("t-1", "marzipan", {}),
             ("t-2", "nougat", {"user_id": "c-ada"}),
             ("t-3", "liquorice", {"user_id": "c-bob"}),
+            ("t-4", "fudge", {"user_id": 7}),
+            ("t-5", "toffee", {"user_id": "7"}),
         ):
             config = {"configurable": {"thread_id": thread, **more}}
             if isinstance(made, AsyncSqliteSaver):
@@ -207,6 +209,17 @@ class TestCheckpointer:
             "t-1": "marzipan",
             "t-2": "nougat",
         }
+
+    async def test_a_user_that_is_digits_is_found_as_text_and_as_a_number(self, saver):
+        """A config may have named either, and the saver keeps what it was given."""
+        seven = DataSubject(customer="7")
+        provider = CheckpointSubjectData(saver)
+
+        found = await everything(provider, seven)
+
+        assert {each.content["said"] for each in found} == {"fudge", "toffee"}
+        assert (await provider.erase(seven)).removed == 2
+        assert await everything(provider, seven) == []
 
     async def test_threads_are_found_by_their_checkpoints(self, saver):
         """The trail knows a checkpoint's id where a run is not called what its thread is."""

@@ -51,6 +51,15 @@ def test_the_customer_is_who_every_result_must_belong_to(arguments, customer, ag
     assert (scope.customer, scope.agent, scope.run) == (customer, agent, run)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"user_id": 17}, {"filters": {"user_id": 17}}, {"filters": {"user_id": {"in": [17]}}}],
+)
+def test_a_number_is_its_digits(arguments):
+    """As for mem0 itself, which stores and looks for the text."""
+    assert scoping.scope(arguments).customer == "17"
+
+
 def test_several_customers_are_all_known_identifiers():
     """Of two users neither is the customer, and both are redacted in text."""
     scope = scoping.scope({"filters": {"user_id": {"in": ["u-17", "u-18"]}}})
@@ -61,7 +70,7 @@ def test_several_customers_are_all_known_identifiers():
 @pytest.mark.parametrize("key", scoping.ENTITIES)
 @pytest.mark.parametrize(
     "value",
-    ["*", " * ", {"eq": "*"}, {"in": ["u-17", "*"]}, ["*"], 17, True, 1.5, {"in": [17]}, b"*"],
+    ["*", " * ", {"eq": "*"}, {"in": ["u-17", "*"]}, ["*"], True, 1.5, {"in": [1.5]}, b"*"],
     ids=repr,
 )
 @pytest.mark.parametrize(
@@ -172,7 +181,7 @@ def test_an_id_that_a_path_resolves_away_is_refused(memory_id):
         scoping.scope_of_memory({"memory_id": memory_id})
 
 
-@pytest.mark.parametrize("entity_id", ["", ".", "*", 17])
+@pytest.mark.parametrize("entity_id", ["", ".", "*", 1.5])
 def test_a_profile_is_somebodys(entity_id):
     """A profile names exactly one user."""
     with pytest.raises(ScopeError):

@@ -127,7 +127,7 @@ async def test_somebody_elses_result_is_a_tripwire(owned, events):
     assert events()[-1].foreign_hits == 1
 
 
-@pytest.mark.parametrize("customer", ["*", 7, True])
+@pytest.mark.parametrize("customer", ["*", 7.5, True])
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
@@ -151,6 +151,31 @@ async def test_wildcards_and_ids_that_are_not_text_are_refused(
         await owned(name, COLLECTION, **arguments(customer))
 
     assert events()[-1].status is Status.DENIED
+
+
+async def test_an_owner_may_be_a_number(owned, events, bench):
+    """Its digits are the customer's id; the store has it as the number that it is."""
+    point = models.PointStruct(id=9, vector=[0.0, 1.0], payload={"user_id": 7})
+    await owned("upsert", COLLECTION, points=[point])
+    found, _ = await owned("scroll", COLLECTION, scroll_filter=owned_by(7))
+
+    assert [each.payload["user_id"] for each in found] == [7]
+    assert {whom(each, bench) for each in events()[-2:]} == {subject_of("7", bench)}
+    assert events()[-1].foreign_hits == 0
+
+
+async def test_a_number_is_confined_to_as_its_digits_are(confined):
+    """Points of the customer, as a number or as text, and nobody else's."""
+    points = [
+        models.PointStruct(id=id_, vector=[0.0, 1.0], payload={"user_id": owner})
+        for id_, owner in ((91, 7), (92, "7"), (93, 8))
+    ]
+    await confined.bare("upsert", COLLECTION, points=points)
+    with context(customer="7"):
+        found, _ = await confined("scroll", COLLECTION)
+        kept = await confined("retrieve", COLLECTION, ids=[91, 92, 93])
+
+    assert {each.id for each in found} == {each.id for each in kept} == {91, 92}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ async def fill(client, collection, owner, words, key="user_id"):
     """Store a point for each of *words*."""
     if not await settled(client.collection_exists(collection)):
         await settled(client.create_collection(collection, vectors_config=SIZE))
-    offset = 0 if owner == ADA.customer else 1_000
+    offset = {ADA.customer: 0, 77: 2_000}.get(owner, 1_000)
     points = [
         models.PointStruct(
             id=offset + number, vector=[1.0, 0.1], payload={key: owner, "text": word}
@@ -65,6 +65,20 @@ async def test_points_are_found_in_every_collection(client):
         ("point", "files"),
         ("point", "notes"),
     }
+
+
+@pytest.mark.parametrize("owner", [7, "7"])
+async def test_an_owner_that_is_digits_is_found_as_text_and_as_a_number(client, owner):
+    """An application may have stored either; nobody else is found or erased with it."""
+    await fill(client, "notes", owner, ["a note"])
+    await fill(client, "notes", "c-ada", ["another"])
+    await fill(client, "notes", 77, ["a third"])
+    provider, subject = QdrantSubjectData(client, {"user_id"}), DataSubject(customer="7")
+
+    assert [each.content["user_id"] for each in await everything(provider, subject)] == [owner]
+    assert (await provider.erase(subject)).removed == 1
+    assert await everything(provider, subject) == []
+    assert len(await everything(provider, ADA)) == 1
 
 
 async def test_nothing_is_left_in_the_files(client, tmp_path):

@@ -644,6 +644,16 @@ class TestScope:
         assert first.subject.hashed("x") != second.subject.hashed("x")
         assert (first.method, first.op_class) == ("get_tuple", OperationClass.RESUME)
 
+    def test_a_user_may_be_a_number(self, bench, events):
+        """Its digits are the customer's id; the saver gets the number."""
+        saver = guarded(InMemorySaver(), bench)
+        for user in (7, "7"):
+            saver.get_tuple({"configurable": {"thread_id": "t-1", "user_id": user}})
+        first, second = events()
+
+        assert first.subject is not None
+        assert first.subject.hashed("x") == second.subject.hashed("x")
+
     @pytest.mark.parametrize("thread", ["*", 7, ["t-1"], {"$ne": ""}])
     def test_ids_are_text_and_name_one(self, thread, bench, events):
         """A wildcard or an id that is no text is refused before the saver is asked."""

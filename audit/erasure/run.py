@@ -274,7 +274,6 @@ class ErasureRun:
             self._lost = row is not None and known is None and _FILES not in self._vouched
             if known is None and not self._lost:
                 keep_words(connection, ring, self._request, KeptWords())
-            tables.note(connection, head, RESUMED if row else REQUESTED, {"request": self._request})
             if row is None:
                 alias = aliases[ring.current_id]
                 add_alias(
@@ -285,6 +284,7 @@ class ErasureRun:
                     uid=self._request,
                     spelling=self._subject().spelling(alias),
                 )
+            tables.note(connection, head, RESUMED if row else REQUESTED, {"request": self._request})
         self._kept = known or KeptWords()
         self._residue = ResidueTexts(self._kept.texts)
         return row is not None
@@ -302,13 +302,13 @@ class ErasureRun:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
-            name = COMPLETED if erasure.complete else INCOMPLETE
-            seq = tables.note(connection, head, name, erasure.proof()).size - 1
             if erasure.complete:
                 connection.execute(
                     "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (erasure.request,)
                 )
                 drop_words(connection, erasure.request)
+            name = COMPLETED if erasure.complete else INCOMPLETE
+            seq = tables.note(connection, head, name, erasure.proof()).size - 1
         if erasure.complete:
             self._log.scrub()
         return replace(erasure, seq=seq)

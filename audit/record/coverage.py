@@ -37,6 +37,9 @@ _TABLES = {
     "audit_tile": Cover.DERIVED,
     "audit_head": Cover.SIGNED,
 }
+IDENTITIES = ("audit_subject", "audit_subject_alias")
+"""Tables whose every change is bound into the event that comes with it, too."""
+
 _COLUMNS = {
     ("audit_log", "schema_version"): Cover.DERIVED,
     ("audit_event", "seq"): Cover.CHAINED,

@@ -6,6 +6,9 @@ each event has the hash of the one before, every event. Of each table whose rows
 has a keyed sum over the rows: one that is changed, added, removed, doubled, or put back from an
 older copy changes it. A sum is told with a random mask (MSet-Add-Hash, Clarke et al. 2003), so that
 no hash of a single row is ever seen. All keys come from the log's own.
+
+Who is who is in events as well, so that it is signed with them: each event after a change of the
+customers and their identifiers has the difference that it made to a second sum over their rows.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import orjson
 
 from ...telemetry.event.subject import SubjectKeys
 from ..database.database import Value
+from .rows import LOG
 
 _NONCE_BYTES = 16
 _SUM_BYTES = 32
@@ -35,7 +39,9 @@ class Seals:
 
     def __init__(self, log_key: bytes) -> None:
         keys = SubjectKeys(log_key)
-        self._keys = {each: keys.key(f"audit/{each}") for each in ("head", "row", "mask", "gone")}
+        self._keys = {
+            each: keys.key(f"audit/{each}") for each in ("head", "row", "mask", "gone", "identity")
+        }
 
     def head(self, values: Mapping[str, Value]) -> bytes:
         """Return the seal of a head row, which is of its columns but for the seal itself."""
@@ -44,6 +50,10 @@ class Seals:
     def row(self, table: str, values: Mapping[str, Value]) -> int:
         """Return what a row adds to the sum of its table."""
         return self._number("row", encoded(table, values))
+
+    def identity(self, table: str, values: Mapping[str, Value]) -> int:
+        """Return what a customer, or an identifier of one, adds to the sum that events have."""
+        return self._number("identity", encoded(table, values))
 
     def gone(self, seq: int) -> int:
         """Return what an event adds to the sum of those whose detail was erased."""
@@ -76,13 +86,19 @@ class Seals:
 
 
 def added(*numbers: int) -> int:
-    """Return a sum of what `Seals.row` or `Seals.gone` returned."""
+    """Return a sum of what `Seals.row`, `Seals.identity` or `Seals.gone` returned."""
     return sum(numbers) % _ALL
 
 
 def told(total: int) -> str:
     """Return a sum as an event has it."""
     return f"{total % _ALL:064x}"
+
+
+def identities_in(header: Mapping[str, Any]) -> int:
+    """Return what an event says was changed of the sum of identities, also by others before it."""
+    carried = header["data"].get("identities") if header["kind"] == LOG else None
+    return sum(int(each, 16) for each in (header.get("identities"), carried) if each is not None)
 
 
 def encoded(place: str, values: Mapping[str, Value]) -> bytes:

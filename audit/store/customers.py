@@ -63,16 +63,16 @@ class Customers:
             seqs = _unnamed(snapshot, uids, tenants or (None,))
             removed = _delete(connection, uids, seqs)
             anew = head._replace(epoch=head.epoch + 1)
-            # What is gone without such a note was deleted by somebody else.
-            gone = told(sum(map(snapshot.seals.gone, removed)))
-            data = {"n_details": len(removed), "gone": gone}
-            self._tables.note(connection, anew, ERASED, data)
             for each in uids:
                 connection.execute(
                     "UPDATE audit_subject SET dek_wrapped = NULL, state = 'erased', erased_us = ? "
                     "WHERE subject_uid = ?",
                     (self._tables.now_us(), each),
                 )
+            # What is gone without such a note was deleted by somebody else.
+            gone = told(sum(map(snapshot.seals.gone, removed)))
+            data = {"n_details": len(removed), "gone": gone}
+            self._tables.note(connection, anew, ERASED, data)
         self._tables.scrub()
         return len(removed)
 

@@ -18,7 +18,7 @@ import orjson
 
 from ..database.database import Rows, Value, WriteConnection
 from ..database.schema import columns_of, key_of
-from ..record.coverage import is_summed, summed_tables
+from ..record.coverage import IDENTITIES, is_summed, summed_tables
 from ..record.seals import Seals, added
 
 HEAD = "audit_log"
@@ -41,6 +41,7 @@ class KeptRows:
         self._connection = connection
         self._seals: Seals | None = None
         self._changes: defaultdict[str, list[int]] = defaultdict(list)
+        self._identities = 0
         self.queue = connection.queue
         self.version = connection.version
         self.is_settled = True
@@ -96,6 +97,24 @@ class KeptRows:
             known[table] = self._keys.masked(table, added(before, *changes))
         return _text(known)
 
+    def identities(self) -> int:
+        """Return the difference made to the sum of identities since this was last asked."""
+        change, self._identities = self._identities, 0
+        return change
+
+    def check_identities(self) -> None:
+        """
+        Check that an event has every change of identities.
+
+        Raises:
+            ValueError: One was made that none has.
+        """
+        if self._identities:
+            raise ValueError(
+                "customers or their identifiers were changed, and no event has it: note one "
+                "behind the change, in the same transaction"
+            )
+
     def can_follow(self, sums: str | None) -> bool:
         """Return whether *sums* are sums, of whatever rows."""
         try:
@@ -130,7 +149,7 @@ class KeptRows:
         before = self._connection.execute(where, values[change.before_where :]).fetchall()
         done = self._connection.execute(statement, values)
         old = [dict(zip(columns, row, strict=True)) for row in before]
-        self._changes[table] += [-self._keys.row(table, row) for row in old]
+        self._count(table, old, -1)
         if change.updates:
             same = f"{chosen} WHERE {' AND '.join(f'{each} = ?' for each in key_of(table))}"
             for row in old:
@@ -140,7 +159,13 @@ class KeptRows:
         return done
 
     def _add(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        self._changes[table] += [self._keys.row(table, row) for row in rows]
+        self._count(table, rows, 1)
+
+    def _count(self, table: str, rows: Sequence[Mapping[str, Value]], sign: int) -> None:
+        self._changes[table] += [sign * self._keys.row(table, row) for row in rows]
+        if table in IDENTITIES:
+            changes = (sign * self._keys.identity(table, row) for row in rows)
+            self._identities = added(self._identities, *changes)
 
 
 def _text(sums: dict[str, str]) -> str:
@@ -149,10 +174,20 @@ def _text(sums: dict[str, str]) -> str:
 
 def table_sum(connection: Any, seals: Seals, table: str) -> int:
     """Return the sum of the rows of a table."""
+    return added(*(seals.row(table, row) for row in _rows(connection, table)))
+
+
+def identities_sum(connection: Any, seals: Seals) -> int:
+    """Return the sum of the customers and their identifiers, as events have it."""
+    tables = ((each, row) for each in IDENTITIES for row in _rows(connection, each))
+    return added(*(seals.identity(table, row) for table, row in tables))
+
+
+def _rows(connection: Any, table: str) -> Iterator[dict[str, Value]]:
     columns = columns_of(table, connection.version)
     rows: Iterator[Any] = connection.stream(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608 - names of ours
-    row_of = seals.row
-    return added(*(row_of(table, dict(zip(columns, row, strict=True))) for row in rows))
+    for row in rows:
+        yield dict(zip(columns, row, strict=True))
 
 
 class _Change(NamedTuple):

@@ -17,7 +17,7 @@ import orjson
 from ..database.database import WriteConnection
 from ..proof.merkle import TILE_LEAVES, root_of
 from ..record.rows import OPERATION
-from ..record.seals import told
+from ..record.seals import identities_in, told
 from .missing_details import gone_between
 from .snapshot import Snapshot, first_at
 from .tables import LogTables
@@ -99,5 +99,6 @@ def _carried(headers: Sequence[dict[str, Any]], gone: int) -> dict[str, Any]:
         "n_gone": sum(each.get("n_details", 0) + each.get("n_gone", 0) for each in known),
         # What those events say is gone, without what of it goes with them.
         "gone": told(sum(int(each.get("gone", "0"), 16) for each in known) - gone),
+        "identities": told(sum(map(identities_in, headers))),
         "newest_us": headers[-1]["recorded_at"],
     }

@@ -40,7 +40,7 @@ from ..record.sealing import (
 from ..record.seals import Seals, told
 from ..record.subjects import CUSTOMER, NOBODY, Cipher, Subjects, nobody
 from .heads import HeadSigner
-from .kept_rows import KeptRows
+from .kept_rows import KeptRows, identities_sum
 from .missing_details import gone_between
 
 _EVENT = columns_of("audit_event")
@@ -194,6 +194,7 @@ class Writer:
                 connection = KeptRows(database)
                 self._end = self._head(connection)
                 yield connection, self._end
+                connection.check_identities()
                 end = self._end
                 self._heads.sign(
                     connection, end.origin, end.size, end.frontier, at_once=signs_at_once
@@ -228,6 +229,7 @@ class Writer:
             name = SEALED
             gone = gone_between(connection, self._seals, head.first_seq, head.size)
             data["gone"] = told(gone)
+            data["identities"] = told(identities_sum(connection, self._seals))
             self._rewrap(connection, head.origin)
         else:
             name = BROKEN
@@ -288,7 +290,7 @@ class Writer:
 
     def _number(
         self,
-        connection: WriteConnection,
+        connection: KeptRows,
         batch: Batch,
         drafts: Sequence[Draft],
         *,
@@ -313,6 +315,9 @@ class Writer:
                 placed["detail_commit"], placed["tenant"] = self._detail(
                     connection, batch, each, at=at, random=random
                 )
+            identities = connection.identities()
+            if identities:
+                placed["identities"] = told(identities)
             prev = batch.add(each, at, placed)
 
     def forked(self) -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from ..database.schema import columns_of
 from ..record.rows import LOG
-from ..record.seals import added
+from ..record.seals import added, identities_in
 from ..record.writer_events import ABOUT_WRITERS
 from ..store.customers import ERASED
 from ..store.retention import PRUNED
@@ -81,6 +81,7 @@ class Pass:
             detail, and how many say what a model call consumed (*usages*).
         gone: How many details were deleted, as the log says.
         gone_sum: Which they are, as a keyed sum; see `missing_details`.
+        identities: The keyed sum of customers and their identifiers, as the events have it.
         removals: Each time that something was removed.
         last_us: When the last one was recorded.
         writers: What each writer has counted.
@@ -96,7 +97,7 @@ class Pass:
         self.next_seq: int = first
         self.events = self.operations = self.committed = self.usages = self.gone = 0
         self.valid: int = 0
-        self.last_us = self.gone_sum = 0
+        self.last_us = self.gone_sum = self.identities = 0
         self.removals: list[Removal] = []
         self.writers = Writers()
         self.words: dict[str, LastWords] = {}
@@ -116,6 +117,7 @@ class Pass:
         self.usages += later.usages
         self.gone += later.gone
         self.gone_sum = added(self.gone_sum, later.gone_sum)
+        self.identities = added(self.identities, later.identities)
         self.removals += later.removals
         self.writers.update(later.writers)
         for writer, words in later.words.items():
@@ -179,6 +181,8 @@ class Pass:
         return len(self.wrong) == before
 
     def _count(self, known: dict[str, Any], row: Any) -> None:
+        if known["kind"] == LOG or "identities" in known:
+            self.identities = added(self.identities, identities_in(known))
         if known["kind"] == LOG:
             self._note(known, known["data"], row[5])
             return

@@ -8,7 +8,7 @@ import orjson
 
 from ..database.schema import newest_version
 from ..record.coverage import summed_tables
-from ..store.kept_rows import table_sum
+from ..store.kept_rows import identities_sum, table_sum
 from ..store.missing_details import gone_between
 from ..store.snapshot import Snapshot
 from .events import Pass
@@ -108,6 +108,17 @@ class Tables:
             gone = gone_between(snapshot, snapshot.seals, snapshot.first_seq, snapshot.size)
         if gone != passed.gone_sum:
             self._report.tampered("other details are gone than those that the log says it removed")
+
+    def identities(self, passed: Pass) -> None:
+        """
+        Check that customers and their identifiers are those that the events made known.
+
+        Raises:
+            KeyMissingError: The key of the log is not here.
+        """
+        snapshot = self._snapshot
+        if self._is_sealed and identities_sum(snapshot, snapshot.seals) != passed.identities:
+            self._report.tampered("customers or their identifiers are not those that events name")
 
     def removals(self, passed: Pass, retention_days: int) -> None:
         """Check that nothing was removed sooner than retention allows, and tell what was."""

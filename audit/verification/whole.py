@@ -409,6 +409,8 @@ class _Whole:
             report.tampered(f"{passed.usages:,} events have a usage, and {usages:,} are listed")
         if self._is_all:
             self._tables.gone(passed)
+            with self.readable("the customers and their identifiers"):
+                self._tables.identities(passed)
         report.erased = max(0, passed.committed - report.details)
         missing = passed.committed + passed.counted_before("n_committed") - report.details
         erased = passed.gone + passed.counted_before("n_gone")

@@ -320,11 +320,10 @@ class TestErasingTheUnknown:
     def test_in_doubt_nothing_is_erased(self, trail, application, mnemoscope):
         """Of a log of an earlier release; ``--exact`` says that there is no other id."""
         trail(store="langgraph.store")
-        with AuditLog("sqlite:///audit.db", SubjectKeys(SECRET)).tables.writing() as (
-            connection,
-            _head,
-        ):
+        tables = AuditLog("sqlite:///audit.db", SubjectKeys(SECRET)).tables
+        with tables.writing() as (connection, head):
             connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
+            tables.note(connection, head, "subject.linked", {})
         arguments = ["audit", "erase", "--customer", "c-42", *options("erase", application)]
         code, _out, err = mnemoscope(*arguments)
 

@@ -625,8 +625,9 @@ class TestGoingOn:
         """That it is under way is sealed: a row that says otherwise does not agree."""
         notes.fails = ConnectionError()
         erase(remembered, places)
-        with remembered.tables.writing() as (connection, _head):
+        with remembered.tables.writing() as (connection, head):
             connection.execute(change)
+            remembered.tables.note(connection, head, "subject.linked", {})
 
         found = verify(remembered, with_details=True).findings["tampered"]
         assert found == [*said, "1 erasures can no longer be resumed"]

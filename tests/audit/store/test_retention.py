@@ -17,7 +17,9 @@ from mnemoscope.audit.proof.merkle import (
     root_of,
 )
 from mnemoscope.audit.proof.note import parse_checkpoint
+from mnemoscope.audit.record.seals import told
 from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.audit.store.kept_rows import identities_sum
 from mnemoscope.audit.store.retention import month_before
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.errors import ConfigurationError
@@ -120,6 +122,8 @@ def test_it_is_an_event_that_says_what_went(aged):
     with log.hashes() as hashes:
         leaves = list(hashes.leaves(0, 1_024))
     newest_us = list(log.rows())[1_022].recorded_us
+    with log.reading() as snapshot:
+        identities = identities_sum(snapshot, snapshot.seals)  # all of them were seen early
     assert log.prune() == 1_024
 
     with log.reading() as snapshot:
@@ -135,6 +139,7 @@ def test_it_is_an_event_that_says_what_went(aged):
         "n_committed": 1_023,
         "n_gone": 0,
         "gone": "0" * 64,
+        "identities": told(identities),
         "newest_us": newest_us,
     }
 

@@ -25,8 +25,9 @@ ADA, UPPER = "ada@example.com", "ADA@example.com"
 
 def forget_spellings(log):
     """Make every alias one of an earlier release, which did not say how it is spelled."""
-    with log.tables.writing() as (connection, _head):
+    with log.tables.writing() as (connection, head):
         connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
+        log.tables.note(connection, head, "subject.linked", {})
 
 
 def people(error):
@@ -259,11 +260,12 @@ class TestEarlierReleases:
 def test_what_was_exchanged_is_an_error(log, event_factory):
     """An alias that has somebody else's spelling is nobody's."""
     log.append([event_factory(), event_factory(customer="bob")])
-    with log.tables.writing() as (connection, _head):
+    with log.tables.writing() as (connection, head):
         rows = connection.execute("SELECT alias, sealed FROM audit_subject_alias").fetchall()
         aliases, sealed = zip(*rows, strict=True)
         for each in zip(reversed(sealed), aliases, strict=True):
             connection.execute("UPDATE audit_subject_alias SET sealed = ? WHERE alias = ?", each)
+        log.tables.note(connection, head, "subject.linked", {})
 
     with pytest.raises(AuditError, match="audit verify"):
         log.person(ADA)

@@ -45,8 +45,9 @@ def test_merged_customers_are_one(log, event_factory):
 def test_customers_of_an_earlier_release_are_found(log, event_factory):
     """In the tenant of their details; other spellings stay in doubt until they are seen again."""
     log.append([event_factory(run="r"), event_factory(customer="bob", tenant="globex")])
-    with log.tables.writing() as (connection, _head):
+    with log.tables.writing() as (connection, head):
         connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
+        log.tables.note(connection, head, "subject.linked", {})
 
     assert log.person(ADA).tenants == ("acme",)
     assert len(log.person(ADA).doubts) == 1

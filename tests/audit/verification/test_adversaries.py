@@ -19,8 +19,11 @@ import tampering
 from mnemoscope.audit.database.schema import columns_of
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier
+from mnemoscope.audit.record.coverage import summed_tables
 from mnemoscope.audit.record.header import of_log, sealed
 from mnemoscope.audit.record.sealing import bound, owned
+from mnemoscope.audit.store.kept_rows import table_sum
+from mnemoscope.audit.store.writer import Head
 from mnemoscope.audit.verification.whole import verify
 
 WHEN_US = 1_800_000_000_000_000
@@ -146,6 +149,44 @@ def pruned(connection):
     connection.execute("INSERT INTO audit_tile VALUES (0, 0, ?)", (leaves,))
     connection.execute("UPDATE audit_log SET first_seq = 256")
     forged(connection, "retention.pruned", data)
+
+
+def swapped(connection):
+    """Have the identifiers of two customers name each other's."""
+    ((one, ones), (other, others)) = connection.execute(
+        "SELECT alias, subject_uid FROM audit_subject_alias LIMIT 2"
+    ).fetchall()
+    change = "UPDATE audit_subject_alias SET subject_uid = ? WHERE alias = ?"
+    connection.executemany(change, [(others, one), (ones, other)])
+
+
+def removed(connection):
+    """Have a customer be found no more."""
+    connection.execute(
+        "DELETE FROM audit_subject_alias WHERE alias = (SELECT min(alias) FROM audit_subject_alias)"
+    )
+
+
+def added(connection):
+    """Have a customer be found by another identifier, too."""
+    connection.execute(
+        "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
+        "SELECT 'x', key_id, id_type, subject_uid FROM audit_subject_alias LIMIT 1"
+    )
+
+
+def resealed(log, connection):
+    """Make the sums of the tables and the seal of the head anew, as whoever has the key can."""
+    with log.reading() as snapshot:
+        seals = snapshot.seals
+        sums = {
+            table: seals.masked(table, table_sum(snapshot, seals, table))
+            for table in summed_tables(snapshot.version)
+        }
+        head = {**snapshot.head, "sums": json.dumps(sums)}
+    head = {name: head[name] for name in Head._fields if name != "seal"}
+    seal = seals.head(head)
+    connection.execute("UPDATE audit_log SET sums = ?, seal = ?", (head["sums"], seal))
 
 
 FORGERIES = [cut, rewritten, invented, erased, pruned]
@@ -288,13 +329,34 @@ class TestTheKey:
 
         assert "the detail of event 1 is not what was sealed" in verify(log).findings["tampered"]
 
-    def test_identifiers_given_to_somebody_else_never_show(self, log):
-        """Their rows are no events: the sum that holds them is made with the key."""
+    @pytest.mark.parametrize("change", [swapped, removed, added])
+    def test_identifiers_that_no_event_names_show_at_once(self, log, database, change):
+        """Sums and seal are made anew with the key; the events have another sum of them."""
+        change(database)
+        resealed(log, database)
+
+        assert verify(log).findings["tampered"] == [
+            "customers or their identifiers are not those that events name"
+        ]
+
+    def test_identifiers_changed_by_an_event_of_their_own_never_show(self, log):
+        """As if the program itself had made two customers one: it is an event, and fits."""
         ada, bob = (log.subjects.resolve(name, "acme") for name in ("ada", "bob"))
-        with log.tables.writing() as (connection, _head):
+        with log.tables.writing() as (connection, head):
             change = "UPDATE audit_subject_alias SET subject_uid = ? WHERE subject_uid = ?"
             for new, old in (("aside", ada), (ada, bob), (bob, "aside")):
                 connection.execute(change, (new, old))
+            log.tables.note(connection, head, "subject.linked", {"id_type": "customer"})
 
         assert verify(log, checkpoints=[log.checkpoint_now()]).state == "ok"
         assert log.subjects.resolve("ada", "acme") == bob
+
+    def test_the_program_changes_no_identifiers_without_an_event(self, log):
+        """Refused where it is written, not where a log no longer verifies."""
+        with (
+            pytest.raises(ValueError, match="no event has it"),
+            log.tables.writing() as (connection, _),
+        ):
+            connection.execute("DELETE FROM audit_subject_alias")
+
+        assert verify(log).state == "ok"

@@ -55,7 +55,10 @@ NOT_COVERED = (
         "the whole database put back as it was earlier: only a checkpoint that is kept elsewhere "
         "shows it (--checkpoint)"
     ),
-    "events that are not in the database yet: those in queues and in the spool",
+    (
+        "events that are not in the database yet: those in queues, and a spool that is removed, or "
+        "put back as it was, together with its roll and its ledger"
+    ),
     "space in the files that no row or index uses, and the planner's statistics",
 )
 """What nothing here vouches for."""

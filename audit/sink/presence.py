@@ -17,6 +17,7 @@ from ..record.writer_events import (
     about,
 )
 from ..store.roll import Roll
+from .spool_ledger import SpoolLedger
 
 Said = tuple[str, Mapping[str, Any]]
 """Name and data of an event about the log itself."""
@@ -31,6 +32,7 @@ class Presence:
         clock: Monotonic seconds.
         mode: The durability that it was asked for.
         roll: Where it has its entry, if anywhere.
+        ledger: Numbers the records of its spool, if it has one.
 
     Attributes:
         roll: As given.
@@ -43,8 +45,10 @@ class Presence:
         *,
         mode: str,
         roll: Roll | None = None,
+        ledger: SpoolLedger | None = None,
     ) -> None:
         self.roll = roll
+        self._ledger = ledger
         self._numbers = numbers
         self._clock = clock
         self._mode = mode
@@ -118,6 +122,9 @@ class Presence:
         return self._writer_id == self.writer_id  # else it is a child that has said nothing yet
 
     def _about(self, name: str, **more: Any) -> Said:
+        end = self._ledger.end() if self._ledger is not None else None
+        if end is not None:
+            more["spool"] = list(end)
         return about(name, self.writer_id, self.counter, **more)
 
 

@@ -25,6 +25,7 @@ from ..database.errors import AuditError
 from ..log import AuditLog
 from ..record.sealing import Draft, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
+from ..record.spool_numbers import TAKEN, Range
 from ..store.checkpoints import Announce, nowhere
 from ..store.departed import declare_departed
 from ..store.roll import Roll, roll_beside
@@ -35,6 +36,8 @@ from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .presence import Presence, Said
 from .spool import Spool
+from .spool_ledger import SpoolEnd
+from .spool_losses import declare_missing
 
 CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
@@ -99,6 +102,7 @@ class AuditSink:
         self._look_at = self._clock()
         self._spool_failed = False
         self._prune_at = self._clock()
+        self._spool_end: SpoolEnd | None = None
         self._pruned = 0
         self._signed_at = self._clock()
         self._signed_size = 0
@@ -111,7 +115,8 @@ class AuditSink:
         self.announce = Announcer(drain)
         spool, mode = self.spool, self._mode
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
-        self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll)
+        ledger = spool.ledger if spool is not None else None
+        self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll, ledger=ledger)
         others = (each for each in drain.deliveries() if each.sink != self.name)
         self._deliveries = Deliveries(others, clock=self._clock)
 
@@ -283,7 +288,7 @@ class AuditSink:
             self.stats.size = self.log.record(())
             self._recovered()
         if spool.pending:
-            replayed = spool.replay(self._record, self._gaps.append)
+            replayed = spool.replay(self._record, self._gaps.append, self._taken)
             self.stats.oldest_waiting_us = None
             logger.warning("%s is back: %d events that waited are in it", self.log.label, replayed)
         if self._clock() >= self._look_at:
@@ -291,7 +296,8 @@ class AuditSink:
             self._look_at = self._clock() + _LOOK_EVERY_S
 
     def _adopt(self, spool: Spool) -> None:
-        adopted = spool.adopt(self._record, self._gaps.append)
+        adopted = spool.adopt(self._record, self._gaps.append, self._taken)
+        self._declare_missing(spool)
         if self._presence.roll is not None:
             self._declare_departed(self._presence.roll)
         if adopted:
@@ -300,6 +306,20 @@ class AuditSink:
                 adopted,
                 self.log.label,
             )
+
+    def _taken(self, name: str, numbers: list[Range]) -> None:
+        """Note that the spool's records with these numbers are in the log."""
+        self.log.append_log_event(TAKEN, {"spool": name, "numbers": numbers})
+
+    def _declare_missing(self, spool: Spool) -> None:
+        """Declare the records that are neither in the spool nor in the log, once each."""
+        end = spool.ledger.end()
+        if end is None or end == self._spool_end:
+            return
+        found = declare_missing(self.log.tables, spool)
+        self._spool_end = None if found.waiting else end
+        if found.missing:
+            logger.error("%d records are gone from the audit spool %s", found.missing, spool.path)
 
     def _declare_departed(self, roll: Roll) -> None:
         self._settle()  # what a spool that was taken over says is lost comes first

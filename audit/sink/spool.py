@@ -4,11 +4,15 @@ The spool: an encrypted file in which events wait while the audit database is un
 What was appended is on the disk when `append` returns. Each process has a file of its own, and
 takes over those that dead ones left. When the file is full the oldest events make room: who they
 were is kept in it, so that the loss is declared, to the event, once the database is back.
+
+Records are numbered, through all files of a spool (see `spool_ledger`). The log is told which
+numbers were taken out, so that one which is gone is missed.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +33,9 @@ from ..record.keys import Keyring, decrypted, encrypted
 from ..record.rows import usage_from
 from ..record.sealing import Draft
 from ..record.sequence_gaps import SequenceGap, joined
+from ..record.spool_numbers import Range, merged
 from ..record.subjects import KnownAliases, aliases_of, spellings_of
+from .spool_ledger import SpoolEnd, SpoolLedger
 
 logger = logging.getLogger("mnemoscope.audit")
 
@@ -56,6 +62,20 @@ class SpoolStats:
     max_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class SpoolStanding:
+    """
+    What a spool holds at one moment.
+
+    Attributes:
+        end: Its name, and how far its numbers are.
+        waiting: The numbers that are in it.
+    """
+
+    end: SpoolEnd
+    waiting: list[Range]
+
+
 class Spool:
     """
     The spool of one process. Not thread-safe. Opens nothing until something has to wait.
@@ -64,10 +84,15 @@ class Spool:
         path: The file. Other processes use names beside it.
         ring: Its records are encrypted with a key of the current secret.
         max_bytes: How large the file may become.
+
+    Attributes:
+        path: As given.
+        ledger: Numbers its records, and those of other processes.
     """
 
     def __init__(self, path: Path, ring: Keyring, max_bytes: int = MAX_BYTES) -> None:
         self.path = path
+        self.ledger = SpoolLedger(path, ring)
         self._ring = ring
         self._max_bytes = max_bytes
         self._claim: FileLock | None = None
@@ -92,14 +117,10 @@ class Spool:
         Raises:
             AuditError: They are not kept.
         """
-        payloads = [self._sealed(_packed(each, self._ring)) for each in items]
         try:
             file = self._opened()
-            try:
-                self._spans += file.append(payloads)
-            except FileFullError:
-                self._make_room(file, sum(map(len, payloads)) + len(payloads) * RECORD_BYTES)
-                self._spans += file.append(payloads)
+            with self.ledger.taking(len(items)) as before:
+                self._append(file, self._payloads(items, before))
         except FileFullError:
             raise AuditError(f"a batch is larger than the audit spool {self.path} may be") from None
         except OSError as exc:
@@ -107,13 +128,21 @@ class Spool:
                 f"the audit spool {self.path} cannot be written: {reason_of(exc)}"
             ) from exc
 
-    def replay(self, record: Record, declare: Declare) -> int:
+    def _append(self, file: FramedFile, payloads: Sequence[bytes]) -> None:
+        try:
+            self._spans += file.append(payloads)
+        except FileFullError:
+            self._make_room(file, sum(map(len, payloads)) + len(payloads) * RECORD_BYTES)
+            self._spans += file.append(payloads)
+
+    def replay(self, record: Record, declare: Declare, taken: Taken) -> int:
         """
         Hand over everything that waits, oldest first, and remove it once all of it is taken.
 
         Args:
             record: Takes events. Those that it had already must do no harm.
             declare: Takes losses.
+            taken: Takes the numbers of all of them, at the end.
 
         Returns:
             How many events there were.
@@ -123,7 +152,7 @@ class Spool:
         """
         if self._file is None or not self._spans:
             return 0
-        replayed = self._hand_over(self._file, self._spans, record, declare)
+        replayed = self._hand_over(self._file, self._spans, record, declare, taken)
         try:
             self._file.remove()
         except OSError as exc:
@@ -133,12 +162,12 @@ class Spool:
         self._let_go()
         return replayed
 
-    def adopt(self, record: Record, declare: Declare) -> int:
+    def adopt(self, record: Record, declare: Declare, taken: Taken) -> int:
         """Hand over what processes that are gone left behind; return how many events it was."""
         adopted = 0
         for path in lockable_files(self.path):
             if self._file is None or path != self._file.path:
-                adopted += self._adopt(path, record, declare)
+                adopted += self._adopt(path, record, declare, taken)
         return adopted
 
     def accepts(self) -> bool:
@@ -158,6 +187,25 @@ class Spool:
                 events += len(scan(data, _KIND).records)
                 size_bytes += len(data)
         return SpoolStats(events, size_bytes, self._max_bytes)
+
+    def standing(self) -> SpoolStanding | None:
+        """
+        Return what is in it, of all processes, changing nothing; None: that cannot be told.
+
+        Raises:
+            AuditError: It cannot be read, or some of it was written with another secret.
+        """
+        with self.ledger.standing_still() as end:
+            if end is None:
+                return None
+            files = list(map(_content, lockable_files(self.path)))
+        numbers = _numbers(record for data in files for record in self._records_in(data))
+        return SpoolStanding(end, numbers.get(end.spool, []))
+
+    def _records_in(self, data: bytes) -> Iterator[dict[str, Any]]:
+        for span in scan(data, _KIND).records:
+            with suppress(ValueError):
+                yield self._opened_record(data[span.start + RECORD_BYTES : span.end])
 
     def close(self) -> None:
         """Close the file. Its records stay, for the next process."""
@@ -189,7 +237,7 @@ class Spool:
         if held is not None:
             held.release()
 
-    def _adopt(self, path: Path, record: Record, declare: Declare) -> int:
+    def _adopt(self, path: Path, record: Record, declare: Declare, taken: Taken) -> int:
         held = try_lock(path)
         if held is None:
             return 0  # its process is alive
@@ -197,7 +245,7 @@ class Spool:
             file = FramedFile(path, kind=_KIND, max_bytes=self._max_bytes)
             _say_what_is_damaged(file)
             try:
-                adopted = self._hand_over(file, file.recovery.records, record, declare)
+                adopted = self._hand_over(file, file.recovery.records, record, declare, taken)
                 file.remove()
             finally:
                 file.close()
@@ -208,23 +256,33 @@ class Spool:
         return adopted
 
     def _hand_over(
-        self, file: FramedFile, spans: Sequence[Span], record: Record, declare: Declare
+        self,
+        file: FramedFile,
+        spans: Sequence[Span],
+        record: Record,
+        declare: Declare,
+        taken: Taken,
     ) -> int:
         replayed = 0
+        numbers: dict[str, list[Range]] = {}
         for start in range(0, len(spans), _BATCH):
-            items = list(self._items(file, spans[start : start + _BATCH]))
+            records = list(self._records(file, spans[start : start + _BATCH]))
+            items = list(map(_unpacked, records))
             drafts = [each for each in items if isinstance(each, Draft)]
             record(drafts)
             for each in items:
                 if isinstance(each, SequenceGap):
                     declare(each)
             replayed += len(drafts)
+            numbers = _numbers([{"spool": numbers}, *records])
+        for spool, ranges in numbers.items():
+            taken(spool, ranges)
         return replayed
 
-    def _items(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[Draft | SequenceGap]:
+    def _records(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[dict[str, Any]]:
         for span in spans:
             try:
-                yield _unpacked(self._opened_record(file.read(span)))
+                yield self._opened_record(file.read(span))
             except ValueError:  # its writer is unknown: the gap in the sequence will show it
                 continue
             except OSError as exc:
@@ -241,15 +299,31 @@ class Spool:
                 break
             freed += span.end - span.start
             dropped += 1
-        gone = list(self._items(file, self._spans[:dropped]))
-        lost = [each if isinstance(each, SequenceGap) else _lost(each) for each in gone]
-        gaps = [self._sealed(_packed(each, self._ring)) for each in joined(lost)]
+        records = list(self._records(file, self._spans[:dropped]))
+        lost = [
+            each if isinstance(each, SequenceGap) else _lost(each)
+            for each in map(_unpacked, records)
+        ]
+        packed = [_packed(each, self._ring) for each in joined(lost)]
+        for each in packed[:1]:
+            each["spool"] = _numbers(records)
+        gaps = list(map(self._sealed, packed))
         if HEADER_BYTES + wanted + sum(map(len, gaps)) + len(gaps) * RECORD_BYTES > self._max_bytes:
             raise FileFullError
         kept = [file.read(each) for each in self._spans[dropped:]]
         self._spans = list(file.rewrite([*gaps, *kept]))
 
     # -- records -----------------------------------------------------------------------------------
+
+    def _payloads(
+        self, items: Sequence[Draft | SequenceGap], before: SpoolEnd | None
+    ) -> list[bytes]:
+        """Return *items*, numbered from the one behind *before*, as they are written."""
+        packed = [_packed(each, self._ring) for each in items]
+        if before is not None:
+            for number, each in enumerate(packed, before.end + 1):
+                each["spool"] = {before.spool: [(number, number)]}
+        return list(map(self._sealed, packed))
 
     def _sealed(self, record: dict[str, Any]) -> bytes:
         key = self._ring.current.key("audit/spool")
@@ -270,6 +344,16 @@ class Spool:
 
 Record = Callable[[Sequence[Draft]], object]
 Declare = Callable[[SequenceGap], object]
+Taken = Callable[[str, list[Range]], object]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:  # emptied meanwhile, which the log says
+        return b""
+    except OSError as exc:
+        raise AuditError(f"the audit spool {path} cannot be read: {reason_of(exc)}") from exc
 
 
 def spool_name(url: str) -> str:
@@ -287,6 +371,15 @@ def _say_what_is_damaged(file: FramedFile) -> None:
             file.path,
             found.quarantine,
         )
+
+
+def _numbers(records: Iterable[dict[str, Any]]) -> dict[str, list[Range]]:
+    """Return the numbers that *records* have, by spool: none, in those of an earlier release."""
+    found: defaultdict[str, list[Range]] = defaultdict(list)
+    for each in records:
+        for spool, ranges in each.get("spool", {}).items():
+            found[spool] += ranges
+    return {spool: merged(ranges) for spool, ranges in found.items()}
 
 
 def _lost(each: Draft) -> SequenceGap:

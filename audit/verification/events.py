@@ -13,6 +13,7 @@ import orjson
 from ..database.schema import columns_of
 from ..record.rows import LOG
 from ..record.seals import added, identities_in
+from ..record.spool_numbers import SpoolAccount, note_spool
 from ..record.writer_events import ABOUT_WRITERS
 from ..store.customers import ERASED
 from ..store.retention import PRUNED
@@ -86,6 +87,7 @@ class Pass:
         last_us: When the last one was recorded.
         writers: What each writer has counted.
         words: What each said of itself last.
+        spools: What the log says of each spool.
         keys: Verifier keys that the log names.
         gaps: Holes that it declares.
         pruned: The data of each step of retention: what it removed, and the counts of that.
@@ -101,6 +103,7 @@ class Pass:
         self.removals: list[Removal] = []
         self.writers = Writers()
         self.words: dict[str, LastWords] = {}
+        self.spools: dict[str, SpoolAccount] = {}
         self.keys: set[str] = set()
         self.gaps: list[MissingRange] = []
         self.pruned: list[dict[str, Any]] = []
@@ -122,6 +125,8 @@ class Pass:
         self.writers.update(later.writers)
         for writer, words in later.words.items():
             self.words[writer] = later_words(self.words.get(writer), words)
+        for spool, account in later.spools.items():
+            self.spools.setdefault(spool, SpoolAccount()).absorb(account)
         self.keys |= later.keys
         self.gaps += later.gaps
         self.pruned += later.pruned
@@ -208,6 +213,7 @@ class Pass:
         if name in ABOUT_WRITERS:
             writer = data["writer"]
             self.words[writer] = last_words(self.words.get(writer), name, data, recorded_us)
+        note_spool(self.spools, name, data)
         if name == GAP:
             self.gaps.append(MissingRange(data["writer"], data["from_wseq"], data["to_wseq"]))
 

@@ -43,6 +43,7 @@ class Verification:
         gaps: How many gaps are declared, and how many events are *lost* in them.
         root: Merkle root of the whole log, in hexadecimal.
         origin: The log's name.
+        waiting: Records in the spool of this machine, which will be in the log.
         signed: Events that a signature vouches for: a checkpoint's, or that of the log's end.
         writers: How many said that they *stopped*; are *writing*, or *idle*; were found *killed*;
             fell *silent*.
@@ -65,6 +66,7 @@ class Verification:
     lost: int = 0
     root: str = ""
     origin: str = ""
+    waiting: int = 0
     signed: int = 0
     writers: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WRITERS, 0))
     removals: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -110,6 +112,8 @@ class Verification:
             parts.append(f"{self.gaps:,} declared gaps ({self.lost:,} events)")
         at_work = self.writers["writing"] + self.writers["idle"]
         broken_off = self.writers["killed"] + self.writers["silent"]
+        if self.waiting:
+            parts.append(f"in the spool: {self.waiting:,}")
         if at_work:
             parts.append(f"processes at work: {at_work:,}")
         if broken_off:
@@ -133,6 +137,7 @@ class Verification:
                 "erased": self.erased,
             },
             "gaps": {"declared": self.gaps, "events": self.lost},
+            "waiting": self.waiting,
             "writers": self.writers,
             "removals": self.removals,
             "not_covered": [*self.covered_less, *NOT_COVERED],

@@ -11,6 +11,7 @@ from ..database.errors import AuditError, KeyMissingError
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
+from ..sink.spool import Spool, SpoolStanding
 from ..store.heads import stored_heads
 from ..store.roll import NOBODY, Roll, Standing, roll_beside
 from ..store.snapshot import Snapshot
@@ -30,6 +31,7 @@ from .ranges import (
     ranges,
 )
 from .report import FindingKind, Verification
+from .spools import check_spools
 from .subjects import check_keys, check_subjects
 from .tables import Tables, wrong_tiles
 from .tree import (
@@ -77,14 +79,13 @@ def verify(
         ValueError: There is no event *since*.
     """
     # Read before the log: who ends in between is in the log.
-    spool = log.spool_path
-    standing = Roll(roll_beside(spool), log.ring).standing() if spool is not None else NOBODY
+    standing, spool = _beside(log)
     with log.reading() as snapshot:
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
         counted_once = _ProgressOnce(progress)
         first = max(since, snapshot.first_seq)
-        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing)
+        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, spool)
         least = LEAST if with_details else LEAST * LESS_WORK
         if jobs > 1 and snapshot.size - options.since >= least:
             try:
@@ -103,6 +104,19 @@ class VerifyOptions(NamedTuple):
     with_details: bool = True
     progress: Progress = lambda _done: None
     standing: Standing = NOBODY
+    spool: SpoolStanding | None = None
+
+
+def _beside(log: AuditLog) -> tuple[Standing, SpoolStanding | None]:
+    """Return who lives on this machine, and what waits there."""
+    path = log.spool_path
+    if path is None:
+        return NOBODY, None
+    standing = Roll(roll_beside(path), log.ring).standing()
+    try:
+        return standing, Spool(path, log.ring).standing()
+    except AuditError:  # of another secret, or of another user
+        return standing, None
 
 
 def report_of(
@@ -317,6 +331,7 @@ class _Whole:
             is_all=not self._since,
         )
         check_endings(passed.words, known, report)
+        check_spools(passed.spools, self._options.spool, report, is_all=not self._since)
 
     def _checkpoints(
         self,

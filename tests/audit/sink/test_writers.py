@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.record.spool_numbers import MISSING, TAKEN
 from mnemoscope.audit.record.writer_events import (
     ENDED,
     HEARTBEAT,
@@ -24,6 +26,9 @@ from mnemoscope.audit.store.roll import AHEAD, AHEAD_FIRST
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.files.file_lock import try_lock
+from mnemoscope.telemetry.files.framed_file import FramedFile
+from mnemoscope.telemetry.files.framing import scan
 
 NOW_US = 1_800_000_000_000_000
 
@@ -368,20 +373,26 @@ class TestADeath:
         assert "was changed" in caplog.text
 
 
+class Outage:
+    """While it is entered, the folder of the database is a file."""
+
+    def __init__(self, path):
+        self._folder = path.parent
+
+    def __enter__(self):
+        self._folder.mkdir(exist_ok=True)
+        self._folder.rename(self._folder.with_name("aside"))
+        self._folder.touch()
+
+    def __exit__(self, *exc):
+        self._folder.unlink()
+        self._folder.with_name("aside").rename(self._folder)
+
+
 class TestTheSpool:
     @pytest.fixture
     def outage(self, path):
-        class Outage:
-            def __enter__(self):
-                path.parent.mkdir(exist_ok=True)
-                path.parent.rename(path.parent.with_name("aside"))
-                path.parent.touch()
-
-            def __exit__(self, *exc):
-                path.parent.unlink()
-                path.parent.with_name("aside").rename(path.parent)
-
-        return Outage()
+        return Outage(path)
 
     def test_one_that_is_removed_shows(self, start, outage, verified, tmp_path):
         """The acknowledged events of a killed durable process were in it: their number is known."""
@@ -434,3 +445,156 @@ class TestTheSpool:
 
         assert [data["counter"] for _name, data in said(STOPPED)] == [4]
         assert verified().state == "ok"
+
+
+class TestTheNumbersOfASpool:
+    """Each record has one; the log is told how far they are, and which were taken out."""
+
+    @pytest.fixture
+    def outage(self, path):
+        return Outage(path)
+
+    @pytest.fixture
+    def spool(self, tmp_path):
+        return tmp_path / "spool" / "audit.spool"
+
+    @pytest.fixture
+    def left(self, start, outage):
+        """Have a process write four events during an outage, and be killed."""
+        with outage:
+            process = start("durable")
+            for _ in range(4):
+                process.write()
+            process.die()
+
+    def cut(self, spool, records):
+        """Leave so many records at its beginning."""
+        spans = scan(spool.read_bytes(), b"mnaudits").records
+        os.truncate(spool, spans[records].start)
+
+    def without_the_roll(self, tmp_path):
+        for each in rolls(tmp_path):
+            each.unlink()
+
+    def test_what_is_taken_out_is_said(self, left, start, said, verified, spool):
+        """And how far the numbers are, by the next process."""
+        assert verified(spool=spool).waiting == 4
+        process = start()
+        process.write()
+        process.sink.close(1.0)
+
+        ((_name, taken),) = said(TAKEN)
+        assert taken["numbers"] == [[1, 4]]
+        assert [data["spool"] for _name, data in said(STOPPED)] == [[taken["spool"], 4]]
+        found = verified(spool=spool)
+        assert (found.state, found.waiting) == ("ok", 0)
+
+    @pytest.mark.parametrize("kept", [0, 2])
+    def test_one_that_is_cut_shows_without_the_roll(
+        self, left, start, said, verified, spool, tmp_path, kept
+    ):
+        """How many records are gone is known at once, and declared by the next process, once."""
+        self.without_the_roll(tmp_path)
+        start(folder=tmp_path / "elsewhere").write()
+        if kept:
+            self.cut(spool, kept)
+        else:
+            spool.unlink()
+        said_of = f"{4 - kept} records of the spool"
+        assert said_of in verified(spool=spool).findings[FindingKind.LOSS][-1]
+        for _ in range(2):
+            process = start()
+            process.write()
+            process.sink.close(1.0)
+
+        assert [data["numbers"] for _name, data in said(MISSING)] == [[[kept + 1, 4]]]
+        found = verified()
+        assert found.state == "loss"
+        assert f"{4 - kept} records are gone" in found.findings[FindingKind.LOSS][-1]
+
+    def test_a_record_that_was_changed_is_missed(self, left, start, said, spool, tmp_path):
+        """It is put aside, as what cannot be read; its number is not in the log."""
+        self.without_the_roll(tmp_path)
+        third = scan(spool.read_bytes(), b"mnaudits").records[2]
+        data = bytearray(spool.read_bytes())
+        data[third.end - 1] ^= 1
+        spool.write_bytes(data)
+        start().write()
+
+        assert [data["numbers"] for _name, data in said(MISSING)] == [[[3, 3]]]
+
+    def test_events_that_made_room_are_accounted_for(self, start, outage, verified, spool, said):
+        """Their loss is declared by their own numbers; of the spool none is missing."""
+        with outage:
+            process = start()
+            process.sink.spool._max_bytes = 4_096
+            for _ in range(12):
+                process.write()
+            process.die()
+        start().write()
+
+        ((_name, taken),) = said(TAKEN)
+        assert taken["numbers"] == [[1, 12]]
+        assert (said(MISSING), verified(spool=spool).state) == ([], "loss")
+
+    def test_what_could_not_be_kept_has_no_number(self, start, outage, spool, monkeypatch):
+        """The next record has it."""
+        with outage:
+            process = start()
+            process.write()
+            with monkeypatch.context() as patched:
+                patched.setattr(FramedFile, "append", _full)
+                with pytest.raises(AuditError):
+                    process.write()
+            process.write()
+
+        assert process.sink.spool.standing().waiting == [(1, 2)]
+        assert process.sink.spool.ledger.end().end == 2
+
+    def test_where_no_ledger_can_be_made_events_are_kept(self, start, outage, verified, spool):
+        """They have no numbers then."""
+        spool.parent.mkdir()
+        spool.with_name("ledger-audit.spool").mkdir()
+        with outage:
+            process = start("durable")
+            process.write(4)
+            process.die()
+        start().write()
+
+        assert verified(spool=spool).state == "ok"
+
+    def test_a_ledger_that_is_put_back_shows(self, start, outage, verified, spool, clock):
+        """The log knows that the numbers were further on."""
+        ledger = spool.with_name("ledger-audit.spool")
+        process, older = start(), b""
+        for _ in range(2):
+            with outage:
+                process.write()
+            older = older or ledger.read_bytes()
+            clock.now_s += 60
+            process.sink.beat()
+            process.write()
+        process.sink.close(1.0)
+        assert verified(spool=spool).state == "ok"
+        ledger.write_bytes(older)
+
+        assert "was put back" in verified(spool=spool).findings[FindingKind.UNVERIFIABLE][0]
+
+    def test_on_another_machine_it_cannot_be_told(
+        self, left, start, outage, verified, spool, tmp_path, clock
+    ):
+        """That a process there is told of more than the log has is known here, too."""
+        held = try_lock(spool)  # its process lives
+        self.without_the_roll(tmp_path)
+        process = start()
+        process.write()
+        process.sink.close(1.0)
+        held.release()
+
+        found = verified(spool=tmp_path / "here" / "audit.spool")
+        assert "4 records" in found.findings[FindingKind.UNVERIFIABLE][0]
+        assert verified(spool=spool).state == "ok"
+
+
+def _full(*_args):
+    raise OSError(28, "no space left")

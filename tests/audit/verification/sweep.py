@@ -3,8 +3,10 @@ The whole mutation sweep: make audit-sweep.
 
 Every byte of every value of every row of a log of 200 operations is changed, one at a time, and the
 log verified; then every byte of an export. Then all that somebody without the key can do to rows,
-columns, indexes and triggers is done, in SQLite and in PostgreSQL. What was not found out fails the
-sweep, save changes of an export that change nothing that is in it.
+columns, indexes and triggers is done, in SQLite and in PostgreSQL. And every byte of the spool of a
+process that was killed, its roll removed, is changed, each record and the files themselves removed;
+then the next process comes. What was not found out fails the sweep, save changes of an export that
+change nothing that is in it, and changes beside a spool of which every event gets into the log.
 
 An event is verified with its neighbours first, as a range of the log is by one of several
 processes. Only a range that is found to be in order leaves it to the whole verification to say so;
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -40,11 +43,15 @@ from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.verification.ranges import LogLocation, Range, check_range, mark
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
+from mnemoscope.telemetry.files.framing import scan
 
 KEYS = SubjectKeys(b"a secret for a sweep")
 CONTROL = 64
@@ -174,6 +181,80 @@ def is_shown(url: str | Path) -> bool:
         log.close()
 
 
+SPOOLED = 3
+"""Events in the spool that is attacked."""
+
+
+def process(url: Path, spool: Path, count: int) -> AuditSink:
+    """Return the trail of a process that has written so many events, one at a time."""
+    log = AuditLog(url, KEYS)
+    log.spool_path = spool
+    sink = AuditSink(log, Spool(spool, log.ring), mode="durable")
+    sink._heartbeat.start = lambda: None  # type: ignore[method-assign]
+    drain = Drain([sink])
+    sink.attach(drain)
+    for _ in range(count):
+        sink.write([event(writer_id=drain.writer_id, writer_seq=drain.next_seq())])
+    return sink
+
+
+def spooled(folder: Path) -> Path:
+    """Return the spool of a process that was killed while its database was away."""
+    spool = folder / "spool" / "audit.spool"
+    folder.joinpath("away").touch()
+    sink = process(folder / "away" / "audit.db", spool, SPOOLED)
+    assert sink.spool is not None
+    assert sink._presence.roll is not None
+    sink._presence.roll.forked()
+    sink.spool.close()
+    sink.log.close()
+    return spool
+
+
+def spool_attacks(spool: Path) -> Iterator[tuple[str, str, bytes | None]]:
+    """Yield what can be done: its name, to which file, and what becomes of that file."""
+    ledger = f"ledger-{spool.name}"
+    for name in (spool.name, ledger):
+        data = spool.with_name(name).read_bytes()
+        yield "removed", name, None
+        yield "emptied", name, b""
+        for at in range(len(data)):
+            yield "any byte", name, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+    data = spool.read_bytes()
+    for span in scan(data, b"mnaudits").records:
+        yield "cut", spool.name, data[: span.start]
+        yield "record removed", spool.name, data[: span.start] + data[span.end :]
+        yield "record doubled", spool.name, data + data[span.start : span.end]
+
+
+def spools(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
+    """Return the same of one share of what can be done to a spool."""
+    tried: Counter[Any] = Counter()
+    missed: Counter[Any] = Counter()
+    made = list(spool_attacks(path))[share::shares]
+    for name, target, data in made:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "spool"
+            copy.mkdir()
+            for each in path.parent.iterdir():
+                if not each.name.startswith("roll-"):
+                    shutil.copyfile(each, copy / each.name)
+            if data is None:
+                (copy / target).unlink()
+            else:
+                (copy / target).write_bytes(data)
+            tried[target.partition("-")[0], name] += 1
+            missed[target.partition("-")[0], name] += not is_told(Path(folder), copy / path.name)
+    return tried, missed
+
+
+def is_told(folder: Path, spool: Path) -> bool:
+    """Return whether the next process has every event, or the log says that it has not."""
+    sink = process(folder / "audit.db", spool, 1)
+    sink.close(1.0)
+    return sink.log.count() == SPOOLED + 1 or verify(sink.log).state != "ok"
+
+
 def bundle(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
     """Return the same of one share of the bytes of an export."""
     data = path.read_bytes()
@@ -229,7 +310,10 @@ def swept(what: Any, path: Path, processes: int, every: int) -> tuple[Counter[An
     return sum((each[0] for each in parts), Counter()), sum((each[1] for each in parts), Counter())
 
 
-_SWEPT = ("bytes of the log", "bytes of the export", "attacks on SQLite", "attacks on PostgreSQL")
+_SWEPT = (
+    *("bytes of the log", "bytes of the export", "attacks on SQLite"),
+    *("attacks on the spool", "attacks on PostgreSQL"),
+)
 
 
 def main() -> int:
@@ -244,7 +328,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         log, export = made(Path(name), given.operations)
         results = [swept(rows, log, **how), swept(bundle, export, **how)]
-        results += [swept(attacks, log, **how), attacks_on_server(Path(name), given.every)]
+        results += [swept(attacks, log, **how), swept(spools, spooled(Path(name)), **how)]
+        results += [attacks_on_server(Path(name), given.every)]
     unlisted = 0
     for tried, missed in results:
         for place, number in sorted(tried.items()):

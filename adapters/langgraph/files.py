@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
 from ..toolkit.sqlite_cleaning import FILE, aclean, clean, database_files
 from ..toolkit.sync_async import run_in_client_loop
 
 _POSTGRES = (
-    "PostgreSQL keeps deleted rows in its files until they are vacuumed: `VACUUM` the tables, "
-    "and mind the archives of its log"
+    "PostgreSQL keeps deleted rows in its files: run `VACUUM FULL {tables}` and `CHECKPOINT`, "
+    "which lock the tables for a while (a plain VACUUM leaves the bytes), and mind the archives "
+    "of its log, its replicas and its backups"
 )
+_SAVED = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 _CHECKPOINTS = "SELECT DISTINCT thread_id, checkpoint_id FROM checkpoints"
 _UNKNOWN = "{kind}: whether its files keep what was deleted is not known"
 
@@ -71,7 +75,14 @@ async def clean_files(client: Any) -> tuple[str, ...]:
         return ()
     if connection is None:
         return () if type(client).__name__.startswith("InMemory") else (_unknown(client),)
-    return (_POSTGRES,) if "psycopg" in type(connection).__module__ else (_unknown(client),)
+    return (_vacuum(client),) if "psycopg" in type(connection).__module__ else (_unknown(client),)
+
+
+def _vacuum(client: Any) -> str:
+    """Return what is left to do for an operator of PostgreSQL: these are tables of theirs."""
+    stored = ("store", "store_vectors") if getattr(client, "index_config", None) else ("store",)
+    tables = _SAVED if isinstance(client, BaseCheckpointSaver) else stored
+    return _POSTGRES.format(tables=", ".join(tables))
 
 
 async def _acleaned(connection: Any) -> None:

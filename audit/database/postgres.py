@@ -10,12 +10,14 @@ shown: what the server says may quote rows.
 from __future__ import annotations
 
 import ctypes
+import re
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import postgres_catalogue
 from .database import Rows, Value
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
 CONNECT_S = 5
 """Seconds to wait for a connection."""
 
+SCRUB_S = 5.0
+"""Seconds for which older transactions are waited for when what was deleted is to go for good."""
+
 LOCK_MS = 5_000
 """Milliseconds a writer waits for others before it gives up a batch."""
 
@@ -56,6 +61,10 @@ _TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double 
 _COPIED = {"INTEGER": "int8", "TEXT": "text", "BLOB": "bytea", "REAL": "float8"}
 _NO_NUL = "\N{REPLACEMENT CHARACTER}"
 _FETCHED = 500
+_LOOK_S = 0.1
+_NUMBER = re.compile(r"\d+")
+_COPYING = frozenset({"copy_table_data", "copy_heap_data"})
+"""Functions of the server that report what a VACUUM FULL has kept."""
 _ADVICE = {
     "08": "cannot be reached",
     "28": "refuses this user. Check user and password in MNEMOSCOPE_AUDIT_URL",
@@ -129,11 +138,33 @@ class PostgresDatabase:
         """
         with self._explained(), self._connected() as connection:
             connection.execute("SET statement_timeout = 0")
-            connection.execute("VACUUM (FULL) audit_subject")
-            connection.execute("VACUUM (FULL) audit_subject_alias")
-            connection.execute("VACUUM (FULL) audit_erasure")
+            connection.execute("SET client_min_messages = warning")
+            for table in ("audit_subject", "audit_subject_alias", "audit_erasure"):
+                self._write_anew(connection, table)
             connection.execute("VACUUM audit_detail")
             connection.execute("VACUUM audit_memory")
+
+    def _write_anew(self, connection: psycopg.Connection[Any], table: str) -> None:
+        """
+        Write a table without its dead rows.
+
+        Raises:
+            AuditError: Some are still in it: somebody else's transaction may see them yet, or this
+                role does not own the table, of which the server only warns.
+        """
+        deadline = time.monotonic() + SCRUB_S
+        while (report := _vacuumed(connection, table)).dead_rows:
+            if time.monotonic() >= deadline:
+                raise AuditError(
+                    f"{self.label} is being read: what was deleted is still in its files. Try "
+                    "again when no transaction is as old"
+                )
+            time.sleep(_LOOK_S)
+        if report.is_refused:
+            raise AuditError(
+                f"{self.label} still has what was deleted in its files: this role may not vacuum "
+                f"it. Have its owner run VACUUM FULL {table}"
+            )
 
     def close(self) -> None:
         """See `Database.close`."""
@@ -289,6 +320,32 @@ _MAY_WRITE = """
         AND has_table_privilege('audit_log', 'UPDATE')
     END
 """
+
+
+class _Vacuum(NamedTuple):
+    """What the server says of a VACUUM FULL: that it refused, or how many dead rows it kept."""
+
+    is_refused: bool
+    dead_rows: int
+
+
+def _vacuumed(connection: psycopg.Connection[Any], table: str) -> _Vacuum:
+    refused: list[bool] = []
+    kept: list[int] = []
+
+    def said(notice: psycopg.errors.Diagnostic) -> None:
+        refused.append(notice.severity_nonlocalized == "WARNING")
+        # In whatever language, its report begins with their number.
+        found = _NUMBER.search(notice.message_detail or "")
+        if notice.source_function in _COPYING and found is not None:
+            kept.append(int(found[0]))
+
+    connection.add_notice_handler(said)
+    try:
+        connection.execute(f"VACUUM (FULL, VERBOSE) {table}".encode())
+    finally:
+        connection.remove_notice_handler(said)
+    return _Vacuum(any(refused), sum(kept))
 
 
 def _version_of(connection: psycopg.Connection[Any]) -> int:

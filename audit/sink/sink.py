@@ -370,9 +370,15 @@ class AuditSink:
             if not removed:
                 self._prune_at = self._clock() + _DAY_S
                 if self._pruned:
-                    self.log.scrub()
                     logger.info("%d events were older than they had to be kept", self._pruned)
+                    self._scrub()
                 self._pruned = 0
+
+    def _scrub(self) -> None:
+        try:
+            self.log.scrub()
+        except AuditError as exc:  # what was removed is gone for readers: nothing has to wait
+            logger.warning("%s", exc)
 
     def _end(self) -> None:
         presence = self._presence

@@ -9,7 +9,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,28 @@ def postgres(postgres_server: Postgres) -> Iterator[Postgres]:
 def postgres_url(postgres: Postgres) -> str:
     """Return the URL of an empty database."""
     return postgres.new_database()
+
+
+@pytest.fixture
+def postgres_heap(postgres: Postgres, postgres_url: str) -> Callable[[], list[Path]]:
+    """
+    Return a function that has pages written out, and returns the folder that they are in.
+
+    Of this database alone: in another test's, the same customer has the same alias.
+    """
+
+    def folders() -> list[Path]:
+        import psycopg
+
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+            found = connection.execute(
+                "SELECT oid FROM pg_database WHERE datname = current_database()"
+            ).fetchone()
+        assert found is not None
+        return [postgres.folder / "data" / "base" / str(found[0])]
+
+    return folders
 
 
 @pytest.fixture

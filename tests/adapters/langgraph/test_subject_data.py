@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 from contextlib import asynccontextmanager
 from typing import TypedDict
 
@@ -273,6 +274,36 @@ class TestPostgres:
         assert "VACUUM" in erased.messages[0]
         assert await everything(provider) == []
         assert len(await everything(provider, DataSubject(customer="c-bob"))) == 1
+
+    @pytest.mark.parametrize("kind", ["store", "saver"])
+    async def test_nothing_is_left_in_the_heap_after_the_vacuum_that_it_asks_for(
+        self, postgres_pool, postgres_heap, kind
+    ):
+        """Until then the deleted rows are: it names the tables, for an operator to run."""
+        word = "marzipan" * 4
+        if kind == "store":
+            from langgraph.store.postgres import PostgresStore
+
+            store = PostgresStore(postgres_pool)
+            store.setup()
+            store.put(("notes", "c-ada"), "k", {"text": word})
+            provider = StoreSubjectData(store, 1)
+        else:
+            from langgraph.checkpoint.postgres import PostgresSaver
+
+            saver = PostgresSaver(postgres_pool)
+            saver.setup()
+            graph(saver).invoke({"said": word}, {"configurable": {"thread_id": "t-1"}})
+            provider = CheckpointSubjectData(saver)
+        assert found_in(postgres_heap(), word) == {word}
+
+        erased = await provider.erase(ADA)
+        assert found_in(postgres_heap(), word) == {word}
+        (statement,) = re.findall("`(VACUUM FULL [a-z_, ]+)`", erased.messages[0])
+        with postgres_pool.connection() as connection:
+            connection.execute(statement)
+
+        assert found_in(postgres_heap(), word) == set()
 
     async def test_a_checkpointer_forgets(self, postgres_pool):
         """Threads by the trail, by metadata, and by their checkpoints."""

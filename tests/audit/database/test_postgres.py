@@ -14,6 +14,7 @@ import pytest
 from children import exit_code_of_child
 from patience import GIVE_UP_S
 
+from mnemoscope.audit.database import postgres
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
@@ -149,6 +150,40 @@ class TestTheSameLog:
             after = path.read_bytes() if path.exists() else b""
             assert wrapped not in after
             assert alias.encode() not in after
+
+    def test_what_somebody_may_still_see_is_not_called_gone(
+        self, log, postgres_url, event_factory, monkeypatch
+    ):
+        """A transaction that began before the erasure keeps the dead rows in the pages."""
+        import psycopg
+
+        monkeypatch.setattr(postgres, "SCRUB_S", 0.0)
+        log.append([event_factory()])
+        uid = log.subjects.resolve(*ADA)
+        with psycopg.connect(postgres_url) as reader:
+            reader.execute("SET default_transaction_isolation = 'repeatable read'")
+            reader.commit()
+            reader.execute("SELECT count(*) FROM audit_log")
+            with pytest.raises(AuditError, match="is being read: what was deleted is still"):
+                log.subjects.erase(uid, "acme")
+
+        log.scrub()
+
+    def test_a_role_that_may_not_vacuum_is_told_so(self, log, postgres_url, event_factory):
+        """The server only warns, and leaves the table as it is."""
+        log.append([event_factory()])
+        execute(postgres_url, "CREATE ROLE writer LOGIN")
+        rights = "SELECT, INSERT, UPDATE, DELETE"
+        execute(postgres_url, f"GRANT {rights} ON ALL TABLES IN SCHEMA public TO writer")
+        as_writer = f"{postgres_url}&options=-c%20role%3Dwriter"
+        other = AuditLog(as_writer, log.ring.current)
+        try:
+            with pytest.raises(AuditError, match="Have its owner run VACUUM FULL audit_subject"):
+                other.scrub()
+        finally:
+            other.close()
+            execute(postgres_url, "DROP OWNED BY writer")
+            execute(postgres_url, "DROP ROLE writer")
 
 
 class TestUrls:

@@ -42,28 +42,7 @@ def log(postgres_url, subject_keys):
     log.close()
 
 
-@pytest.fixture
-def heap(postgres, postgres_url):
-    """
-    Return a function that has pages written out, and returns the folder that they are in.
-
-    Of this database alone: in another test's, the same customer has the same alias.
-    """
-
-    def folders():
-        import psycopg
-
-        with psycopg.connect(postgres_url, autocommit=True) as connection:
-            connection.execute("CHECKPOINT")
-            found = connection.execute(
-                "SELECT oid FROM pg_database WHERE datname = current_database()"
-            ).fetchone()
-        return [postgres.folder / "data" / "base" / str(found[0])]
-
-    return folders
-
-
-def test_keys_and_aliases_are_gone_from_the_heap(log, heap, event_factory):
+def test_keys_and_aliases_are_gone_from_the_heap(log, postgres_heap, event_factory):
     """With the control that they are there before; content was never there in clear."""
     write = {"op_class": OperationClass.REMEMBER, "content": Redacted({"text": TEXT})}
     log.append([event_factory(memory_ids=("m1",), **write)])
@@ -71,14 +50,14 @@ def test_keys_and_aliases_are_gone_from_the_heap(log, heap, event_factory):
     uid = log.subjects.resolve(ADA, TENANT)
     with log.reading() as snapshot:
         alias, key, _detail = needles = [(each,) for each in run._samples(snapshot, [uid])]
-    assert search(needles, heap()).traces == len(needles)
-    assert found_in(heap(), TEXT) == set()
+    assert search(needles, postgres_heap()).traces == len(needles)
+    assert found_in(postgres_heap(), TEXT) == set()
 
     erasure = ErasureRun(log, NoStores(), customer=ADA, tenant=TENANT, vouched=["mem0"]).run()
 
     assert erasure.complete
     assert erasure.details == 1
-    assert search([alias, key], heap()).traces == 0
+    assert search([alias, key], postgres_heap()).traces == 0
     assert log.subjects.resolve(ADA, TENANT) is None
     assert len(list(log.history("bob@example.com", TENANT))) == 1
 

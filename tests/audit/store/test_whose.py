@@ -156,7 +156,7 @@ class TestSpellings:
         spool.append([draft(event_factory())])
         assert b"example" not in (tmp_path / "spool").read_bytes()
         log.append([])
-        spool.replay(log.record, lambda _gap: None)
+        spool.replay(log.record, lambda _gap: None, lambda *_taken: None)
 
         with pytest.raises(UnknownSubjectError) as error:
             log.person(UPPER)

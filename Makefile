@@ -122,9 +122,10 @@ bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, expo
 failing-table: $(STAMP)  ## Write the tables of docs/failing.md from what stores do when they raise
 	@MEM0_TELEMETRY=False PYTHONPATH=tests/shared $(PY) tests/shared/failing_table.py
 
-reference: $(STAMP)  ## Write docs/api.md and docs/settings.md anew from the docstrings
+reference: $(STAMP)  ## Write docs/api.md, settings.md and commands.md anew from the source
 	@$(PY) docs/api_page.py
 	@$(PY) docs/settings_page.py
+	@$(PY) docs/commands_page.py
 
 architecture-picture: $(STAMP)  ## Draw the picture of docs/architecture.md anew
 	@$(PY) docs/architecture_picture.py

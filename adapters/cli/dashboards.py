@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from .options import Folder, Kubernetes, Runbooks
 from .written import write_files
 
-dashboards = typer.Typer(help="Install the Grafana dashboards.", no_args_is_help=True)
 
-
-@dashboards.callback()
-def _dashboards() -> None:
-    """Install the Grafana dashboards."""
-
-
-@dashboards.command()
 def install(folder: Folder, runbooks: Runbooks = None, kubernetes: Kubernetes = False) -> None:
     """
     Write the dashboards into a folder that Grafana's provisioning names, as JSON.

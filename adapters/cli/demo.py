@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -19,29 +19,25 @@ def demo(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep log, metrics, spans, runs and audit database here."),
+        typer.Option(metavar="PATH", help="A folder that keeps what the run wrote."),
     ] = None,
     break_store: Annotated[
-        str | None,
-        typer.Option(
-            "--break",
-            metavar="STORE",
-            help="Break mem0, qdrant, store or checkpointer half-way through.",
-        ),
+        Literal["mem0", "qdrant", "store", "checkpointer"] | None,
+        typer.Option("--break", help="Break this store half-way through."),
     ] = None,
     how: Annotated[
-        str, typer.Option(metavar="down|slow|flapping", help="How the store is broken.")
+        Literal["down", "slow", "flapping"], typer.Option(help="How the store is broken.")
     ] = "down",
     surge: Annotated[
-        str | None,
-        typer.Option(metavar="draft|outline", help="Triple its spend half-way through."),
+        Literal["draft", "outline"] | None, typer.Option(help="Triple its spend half-way through.")
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(metavar="PROVIDER:NAME", help="Use a real chat model, not the script."),
     ] = None,
-    customer: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The customer whose memory is shown.")
+    speaker: Annotated[
+        str | None,
+        typer.Option(metavar="SPEAKER", help="Of the two, the one whose memory is shown."),
     ] = None,
     export: Annotated[
         bool, typer.Option("--export", help="Export the second customer's data at the end.")
@@ -51,7 +47,12 @@ def demo(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Watch an agent with mem0, Qdrant and LangGraph memory answer three questions."""
+    """
+    Watch an agent with memory answer three questions.
+
+    Its memory is mem0, Qdrant and LangGraph's store and checkpointer. Exits with 1 if something
+    failed that was not broken on purpose.
+    """
     from mnemoscope.demo import ConversationError, DemoOptions, run_demo
 
     options = DemoOptions(
@@ -61,7 +62,7 @@ def demo(
         how=how,
         surge=surge,
         model=model,
-        customer=customer,
+        speaker=speaker,
         export=export,
         erase=erase,
         json=json,

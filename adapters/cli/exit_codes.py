@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from rich.console import Console
+import sys
 
 UNHEALTHY, UNUSABLE, INCOMPLETE, USAGE, SEVERAL_PEOPLE, NOBODY_KNOWN = 1, 2, 3, 4, 5, 6
 INTERRUPTED = 130
 TAMPERED, LOSS = UNHEALTHY, UNUSABLE
 """The same codes as ``audit verify`` uses them."""
+
+EXIT_CODES = {
+    0: "Done, and all of it is well.",
+    UNHEALTHY: "Unhealthy, or the audit trail was changed.",
+    UNUSABLE: "A file cannot be used, or the audit trail declares a loss.",
+    INCOMPLETE: "Incomplete, or there is no audit trail.",
+    USAGE: "Wrong usage, or a setting that makes no sense. Nothing was done.",
+    SEVERAL_PEOPLE: "Several people have that id.",
+    NOBODY_KNOWN: "Nobody is known by that id.",
+    INTERRUPTED: "Interrupted.",
+}
+"""What each exit code means, of every command."""
 
 
 class CommandError(Exception):
@@ -25,4 +37,4 @@ class CommandError(Exception):
 
 def say(line: str) -> None:
     """Print *line* on standard error, unwrapped and without markup."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
+    print(line, file=sys.stderr)  # noqa: T201 - this is the one place

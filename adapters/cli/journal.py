@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ...memory.errors import ConfigurationError
 from .exit_codes import INCOMPLETE, USAGE, CommandError, say
-from .options import Json
+from .options import Json, Limit
 
 if TYPE_CHECKING:
     from ...memory.journal.inspection import Choice, Inspection, KeptWrite
@@ -33,21 +33,13 @@ AllParked = Annotated[
     bool, typer.Option("--all-parked", help="Instead: all writes that were set aside.")
 ]
 
-journal = typer.Typer(
-    help="List, show, retry and drop the writes that wait in the write journal.",
-    no_args_is_help=True,
-)
 
-
-@journal.command("list")
 def list_(
     database: DatabaseName = None,
     parked: Annotated[
         bool, typer.Option("--parked", help="Only writes that were set aside.")
     ] = False,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Show the first N writes of each database.")
-    ] = 20,
+    limit: Limit = 20,
     path: Journal = None,
     json: Json = False,
 ) -> None:
@@ -55,7 +47,8 @@ def list_(
     List what waits for each database, and what was set aside and why.
 
     In doubt: the store may have taken it already. Shadowed: a deletion since may have covered it.
-    Content is not shown. Sets aside what belonged to a process that has ended, in memory.
+    The first of each database are shown, without content. Sets aside what belonged to a process
+    that has ended, in memory.
     """
     from .journal_screen import Listing, list_document, list_screen
 
@@ -75,7 +68,6 @@ def list_(
         Console().print(list_screen(listing))
 
 
-@journal.command()
 def show(
     seq: Annotated[int, typer.Argument(metavar="SEQ", help="Its place, as list has it.")],
     path: Journal = None,
@@ -101,7 +93,6 @@ def show(
         Console().print(show_screen(write))
 
 
-@journal.command()
 def retry(
     seqs: Seqs = None,
     all_parked: AllParked = False,
@@ -135,7 +126,6 @@ def retry(
     raise typer.Exit(INCOMPLETE if outcome.refused else 0)
 
 
-@journal.command()
 def drop(
     seqs: Seqs = None,
     all_parked: AllParked = False,
@@ -145,7 +135,9 @@ def drop(
     json: Json = False,
 ) -> None:
     """
-    Delete writes from the journal for good: no store will have them. It cannot be undone.
+    Delete writes from the journal for good.
+
+    No store will have them. It cannot be undone.
 
     What was dropped is printed, and a line of MNEMOSCOPE_LOG_FILE tells of it, else one on standard
     error; there is no event of it.

@@ -33,3 +33,6 @@ Runbooks = Annotated[
         metavar="URL", help="Where your people read docs/runbooks.md, for the links to it."
     ),
 ]
+Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000_000, help="Show N at most.")]
+TIMES = "90s, 30m, 24h or 7d ago, a day, today, yesterday, or an ISO 8601 time (UTC)."
+"""The help of an option that takes a time."""

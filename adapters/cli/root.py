@@ -1,65 +1,112 @@
 """
-The entry point of ``mnemoscope`` and the list of its commands.
+The entry point of ``mnemoscope`` and the table of its commands.
 
-Exit codes: 0 done, 1 tampered or unhealthy, 2 loss declared or a file that cannot be used, 3
-incomplete or no audit trail, 4 wrong usage, 5 several people of that name, 6 nobody known by it. A
-user's mistake ends in one line, never in a traceback; with 5 and 6, who is known follows.
+A user's mistake ends in one line and an exit code of `EXIT_CODES`, never in a traceback; where
+several people have an id, or nobody, who is known follows.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
-from ...audit.database.errors import (
-    AmbiguousSubjectError,
-    AuditError,
-    DatabaseMissingError,
-    UnknownSubjectError,
-    UnknownTenantError,
-)
-from ...memory.errors import ConfigurationError, MnemoscopeError, ScopeError
-from .audit.erase import erase
-from .audit.export import export
-from .audit.show import show
-from .audit.verify import verify
-from .dashboards import dashboards
-from .demo import demo
-from .doctor import doctor
-from .exit_codes import (
-    INCOMPLETE,
-    INTERRUPTED,
-    NOBODY_KNOWN,
-    SEVERAL_PEOPLE,
-    UNUSABLE,
-    USAGE,
-    CommandError,
-    say,
-)
-from .journal import journal
-from .redact import redact
-from .rules import rules
-from .spend import spend
-from .vault import rotate
-from .whose import ambiguous_lines, unknown_lines
+from .exit_codes import INTERRUPTED, USAGE, say
+from .lazy_group import Command, Group, LazyGroup, Table
+
+COMMANDS: Table = {
+    "demo": Command("Watch an agent with memory answer three questions.", "demo:demo"),
+    "doctor": Command("Check every sink, store, queue, key and model.", "doctor:doctor"),
+    "redact": Command(
+        "Replace the personal data in a text as before it is stored.", "redact:redact"
+    ),
+    "spend": Command("Show what model calls cost, and what changed most.", "spend:spend"),
+    "audit": Group(
+        "Show, verify, export and erase what the audit trail holds.",
+        {
+            "export": Command(
+                "Write everything held about a customer, with proofs, to a zip file.",
+                "audit.export:export",
+            ),
+            "verify": Command(
+                "Check every hash and signature of the audit trail, or of an export of it.",
+                "audit.verify:verify",
+            ),
+            "show": Command(
+                "Show the audit trail by customer, memory, run and time.", "audit.show:show"
+            ),
+            "erase": Command(
+                "Erase a customer from every store and the audit trail, and record a proof.",
+                "audit.erase:erase",
+            ),
+        },
+    ),
+    "journal": Group(
+        "Look after the writes that wait in the write journal.",
+        {
+            "list": Command(
+                "List what waits for each database, and what was set aside and why.",
+                "journal:list_",
+            ),
+            "show": Command(
+                "Show one write whole, with its arguments, redacted, as they are stored.",
+                "journal:show",
+            ),
+            "retry": Command(
+                "Have writes that were set aside wait again, at their places in the order.",
+                "journal:retry",
+            ),
+            "drop": Command("Delete writes from the journal for good.", "journal:drop"),
+        },
+    ),
+    "rules": Group(
+        "Render and install the alert rules, with your latency objectives.",
+        {
+            "objectives": Command(
+                "Print an objectives file that says what holds without one, to begin with.",
+                "rules:objectives_",
+            ),
+            "render": Command("Print the recording and alert rules as YAML.", "rules:render"),
+            "install": Command(
+                "Write the rules into a folder that Prometheus' rule_files names, as DIR/*.yaml.",
+                "rules:install",
+            ),
+        },
+    ),
+    "dashboards": Group(
+        "Install the Grafana dashboards.",
+        {
+            "install": Command(
+                "Write the dashboards into a folder that Grafana's provisioning names, as JSON.",
+                "dashboards:install",
+            ),
+        },
+    ),
+    "vault": Group(
+        "Look after the originals of pseudonyms.",
+        {"rotate": Command("Encrypt the vault's keys with the current secret.", "vault:rotate")},
+    ),
+}
+
+
+class _Root(LazyGroup):
+    table = COMMANDS
+
 
 app = typer.Typer(
     name="mnemoscope",
-    help="Observable, private, unbreakable memory for AI agents.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    cls=_Root,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the flag
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"mnemoscope {version('mnemoscope')}")
         raise typer.Exit
 
@@ -74,22 +121,6 @@ def _root(
     """Observable, private, unbreakable memory for AI agents."""
 
 
-audit = typer.Typer(
-    help="Show, verify, export and erase what the audit trail holds.", no_args_is_help=True
-)
-for _command in (demo, doctor, redact, spend):
-    app.command()(_command)
-for _audit_command in (export, verify, show, erase):
-    audit.command()(_audit_command)
-app.add_typer(audit, name="audit")
-app.add_typer(journal, name="journal")
-app.add_typer(rules, name="rules")
-app.add_typer(dashboards, name="dashboards")
-vault = typer.Typer(help="Look after the originals of pseudonyms.", no_args_is_help=True)
-vault.command()(rotate)
-app.add_typer(vault, name="vault")
-
-
 def main() -> None:
     """Run the command line and exit with its code."""
     code = run(sys.argv[1:])
@@ -102,51 +133,18 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
+    command = get_command(app)
     try:
-        code = app(arguments, prog_name="mnemoscope", standalone_mode=False)
+        code = command(arguments, prog_name="mnemoscope", standalone_mode=False)
     except typer.Abort:
         say("interrupted")
         return INTERRUPTED
     except typer.TyperException as exc:
-        message = exc.format_message()
-        if message:  # empty if the help was printed for want of a command
-            say(f"mnemoscope: {message} See mnemoscope --help.")
+        say(f"mnemoscope: {' '.join(exc.format_message().split())} See mnemoscope --help.")
         return USAGE
-    except (CommandError, MnemoscopeError, AuditError, OSError) as exc:
-        say(f"mnemoscope: {_one_line(exc)}")
-        for line in _more(exc):
-            say(line)
-        return _code(exc)
+    except Exception as exc:
+        from .mistakes import told
+
+        if (code := told(exc)) is None:
+            raise
     return code if isinstance(code, int) else 0
-
-
-def _one_line(exc: Exception) -> str:
-    if isinstance(exc, OSError) and exc.strerror:
-        return f"{exc.filename}: {exc.strerror}" if exc.filename else exc.strerror
-    return " ".join(str(exc).split())
-
-
-def _code(exc: Exception) -> int:
-    if isinstance(exc, CommandError):
-        return exc.code
-    return next((code for kind, code in _CODES.items() if isinstance(exc, kind)), UNUSABLE)
-
-
-_CODES: dict[type[Exception], int] = {
-    ConfigurationError: USAGE,
-    ScopeError: USAGE,
-    AmbiguousSubjectError: SEVERAL_PEOPLE,
-    DatabaseMissingError: INCOMPLETE,
-    UnknownSubjectError: NOBODY_KNOWN,
-    UnknownTenantError: NOBODY_KNOWN,
-}
-
-
-def _more(exc: Exception) -> Iterator[str]:
-    """Yield who is known instead of the person that was asked for."""
-    if isinstance(exc, UnknownSubjectError):
-        yield from unknown_lines(exc)
-    elif isinstance(exc, UnknownTenantError):
-        yield from (f"known under another spelling: {each!r}" for each in exc.others)
-    elif isinstance(exc, AmbiguousSubjectError):
-        yield from ambiguous_lines(exc)

@@ -24,12 +24,7 @@ ObjectivesFile = Annotated[
     ),
 ]
 
-rules = typer.Typer(
-    help="Render and install the alert rules, with your latency objectives.", no_args_is_help=True
-)
 
-
-@rules.command("objectives")
 def objectives_() -> None:
     """
     Print an objectives file that says what holds without one, to begin with.
@@ -42,7 +37,6 @@ def objectives_() -> None:
     typer.echo(template(), nl=False)
 
 
-@rules.command()
 def render(
     objectives: ObjectivesFile = None,
     runbooks: Runbooks = None,
@@ -71,7 +65,6 @@ def render(
         typer.echo(yaml_text(_rules(of, runbooks, kubernetes=kubernetes)), nl=False)
 
 
-@rules.command()
 def install(
     folder: Folder,
     objectives: ObjectivesFile = None,

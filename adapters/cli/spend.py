@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from ...memory.errors import ConfigurationError
-from .options import AuditUrl, Json, Tenant
+from .options import TIMES, AuditUrl, Json, Tenant
 from .times import time_us
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def spend(
     since: Annotated[
         str,
-        typer.Option(metavar="AGE|TIME", help="90s, 30m, 24h, 7d ago, or an ISO 8601 time (UTC)."),
+        typer.Option(metavar="AGE|TIME", help=TIMES),
     ] = "24h",
     until: Annotated[
         str | None,
@@ -36,11 +36,11 @@ def spend(
     audit_url: AuditUrl = None,
 ) -> None:
     """
-    Show what model calls cost, and which feature's spend changed most.
+    Show what model calls cost, and what changed most.
 
-    Compares with the period of equal length before. Reads the audit trail and changes nothing.
-    Exits with 0, also where no call was recorded, with 3 if there is no audit trail, and with 6 if
-    it knows no such tenant.
+    Names the feature whose spend changed most. Compares with the period of equal length before.
+    Reads the audit trail and changes nothing. Exits with 0, also where no call was recorded, with 3
+    if there is no audit trail, and with 6 if it knows no such tenant.
     """
     if json and csv:
         raise ConfigurationError("pass one of --json and --csv, not both")

@@ -23,10 +23,11 @@ def rotate(
     json: Json = False,
 ) -> None:
     """
-    Encrypt the keys of the vault with the current secret, so that the others can be dropped.
+    Encrypt the vault's keys with the current secret.
 
-    The others are those of MNEMOSCOPE_AUDIT_PREVIOUS_KEYS. It can be run at any time, and again
-    after it was interrupted. Exits with 3 if there are keys that no configured secret opens.
+    Then the others, those of MNEMOSCOPE_AUDIT_PREVIOUS_KEYS, can be dropped. It can be run at any
+    time, and again after it was interrupted. Exits with 3 if there are keys that no configured
+    secret opens.
     """
     from ...memory.build import open_vault
     from ...memory.settings import load_settings

@@ -23,7 +23,7 @@ class DemoOptions:
         how: down, slow or flapping.
         surge: The feature that uses three times its tokens from half-way on: draft or outline.
         model: A real chat model, ``provider:name``. None: the script.
-        customer: The speaker whose memory the last screen shows. None: the first one.
+        speaker: The one whose memory the last screen shows. None: the first one.
         export: Export the second customer's data at the end.
         erase: Erase the second customer at the end.
         json: Print the figures as JSON in place of the screen.
@@ -35,7 +35,7 @@ class DemoOptions:
     how: str = FaultMode.DOWN
     surge: str | None = None
     model: str | None = None
-    customer: str | None = None
+    speaker: str | None = None
     export: bool = False
     erase: bool = False
     json: bool = False

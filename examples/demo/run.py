@@ -50,7 +50,7 @@ def run(options: DemoOptions, console: Console) -> int:
     """Run the demo; see `run_demo`."""
     _require(NEEDED)
     conversation = load_conversation(options.conversation)
-    shown = _shown_speaker(options.customer, conversation)
+    shown = _shown_speaker(options.speaker, conversation)
     counted = recorded_sinks()
     before = observations(_metrics())
     surge = Surge(options.surge) if options.surge else None
@@ -107,7 +107,7 @@ def _shown_speaker(name: str | None, conversation: Conversation) -> str:
     for speaker in conversation.speakers:
         if name.casefold() in {speaker.casefold(), *speaker.casefold().split()}:
             return speaker
-    raise ConfigurationError("--customer takes the name of one of the conversation's two speakers")
+    raise ConfigurationError("--speaker takes the name of one of the conversation's two speakers")
 
 
 @contextmanager

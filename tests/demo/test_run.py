@@ -236,7 +236,7 @@ def test_the_screen_fits(demo, short, width):
 
 def test_the_screen_answers_the_three_questions(demo, short):
     """Latency by store with the culprit, cost by feature, memories of a customer."""
-    said = demo(conversation=short, customer="bob").said
+    said = demo(conversation=short, speaker="bob").said
 
     assert "1  When recall is slow, which store is to blame?" in said
     assert "of 8 messages answered" in said

@@ -51,7 +51,7 @@ def erase(
     json: Json = False,
 ) -> None:
     """
-    Erase a customer from every store and from the audit trail, and record a proof.
+    Erase a customer from every store and the audit trail, and record a proof.
 
     Exits with 0 if nothing of the customer is left, else with 3: it names what failed, still has
     something, or could not be asked, and running it again resumes. Nothing is done, and it exits

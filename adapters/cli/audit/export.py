@@ -59,12 +59,12 @@ def export(
     json: Json = False,
 ) -> None:
     """
-    Write everything held about a customer, with proofs, to a zip file for them to read and check.
+    Write everything held about a customer, with proofs, to a zip file.
 
-    Exits with 0 if the answer is complete; with 3 if a store did not answer in full or was not
-    asked, or if --notice does not state what only the controller knows. Nothing is written, and it
-    exits with 5 if several people have that id, 6 if nobody is known by it. Without --scope the
-    stores are not asked: the export is from the log alone.
+    It is for them to read and check. Exits with 0 if the answer is complete; with 3 if a store did
+    not answer in full or was not asked, or if --notice does not state what only the controller
+    knows. Nothing is written, and it exits with 5 if several people have that id, 6 if nobody is
+    known by it. Without --scope the stores are not asked: the export is from the log alone.
     """
     from ...customer_requests.export import bundle_path, new_request
     from ..progress import progress_bar

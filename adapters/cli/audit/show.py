@@ -14,7 +14,7 @@ from rich.console import Console, RenderableType
 
 from ....memory.errors import ConfigurationError
 from ....telemetry.event.text import json_text, utc_text
-from ..options import AuditUrl, Json, Tenant
+from ..options import TIMES, AuditUrl, Json, Limit, Tenant
 from ..times import is_day, time_us
 from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
 
@@ -46,7 +46,7 @@ def show(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(metavar="AGE|TIME", help="90s, 30m, 24h, 7d ago, or an ISO 8601 time."),
+        typer.Option(metavar="AGE|TIME", help=TIMES),
     ] = None,
     as_of: Annotated[
         str | None,
@@ -62,18 +62,17 @@ def show(
     all_tenants: AllTenants = False,
     any_spelling: AnySpelling = False,
     exact: Exact = False,
-    limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Show the newest N operations.")
-    ] = 50,
+    limit: Limit = 50,
     audit_url: AuditUrl = None,
     json: Json = False,
 ) -> None:
     """
     Show the audit trail by customer, memory, run and time.
 
-    Without a customer, memory or run: the last 24 hours. Content is shown redacted, as it is
-    stored. Reads the audit trail and changes nothing. Of a customer it exits with 5 if several
-    people have that id, with 6 if nobody is known by it; with 6 if no such tenant is known.
+    Without a customer, memory or run: the last 24 hours. The newest are shown, with their content
+    redacted, as it is stored. Reads the audit trail and changes nothing. Of a customer it exits
+    with 5 if several people have that id, with 6 if nobody is known by it; with 6 if no such tenant
+    is known.
     """
     if memory is not None and (customer or run):
         raise ConfigurationError("--memory cannot be combined with --customer or --run")

@@ -37,7 +37,7 @@ _SHOWN = 10
 
 
 def verify(
-    since: Annotated[
+    from_event: Annotated[
         int, typer.Option(metavar="N", min=0, help="Check only events from number N on.")
     ] = 0,
     checkpoint: Annotated[
@@ -67,7 +67,7 @@ def verify(
     declares it, 3 if something cannot be verified or there is no trail, 4 for wrong usage.
     """
     if bundle is not None:
-        if since or checkpoint or headers_only or audit_url or jobs:
+        if from_event or checkpoint or headers_only or audit_url or jobs:
             raise CommandError("--bundle takes no other option than --key and --json", USAGE)
         raise typer.Exit(_verify_bundle(bundle, key, json=json))
     if key is not None:
@@ -79,7 +79,7 @@ def verify(
     try:
         found = _verify_trail(
             open_trail(audit_url, needs_key=False),
-            since=since,
+            since=from_event,
             checkpoints=checkpoints,
             with_details=not headers_only,
             jobs=jobs or _cores(),

@@ -226,7 +226,7 @@ class TestRun:
         (("--memory", "m1", "--run", "r-1"), "--memory cannot be combined"),
         (("--customer", "x", "--run", "r", "--as-of", "1h"), "not both"),
         (("--customer", "x", "--as-of", "1h", "--since", "1h"), "--since has no meaning"),
-        (("--since", "yesterday"), "--since takes an age"),
+        (("--since", "last week"), "--since takes an age"),
         (("--limit", "0"), "--limit"),
     ],
 )

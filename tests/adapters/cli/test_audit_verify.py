@@ -111,11 +111,11 @@ def test_what_cannot_be_told_is_3(log, capfd, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--since", "99"], 4, "there is none after 99"),
-        (["--since", "-1"], 4, "--since"),
+        (["--from-event", "99"], 4, "there is none after 99"),
+        (["--from-event", "-1"], 4, "--from-event"),
         (["--key", "x"], 4, "--key needs --bundle"),
         (["--bundle", "x.zip"], 4, "there is no x.zip"),
-        (["--bundle", "audit.db", "--since", "1"], 4, "takes no other option"),
+        (["--bundle", "audit.db", "--from-event", "1"], 4, "takes no other option"),
         (["--checkpoint", "none.txt"], 4, "none.txt"),
         (["--audit-url", "nonsense"], 4, "must begin with"),
         (["--audit-url", "sqlite:////no/where"], 3, "there is no"),
@@ -143,7 +143,7 @@ def test_json_is_for_scripts(log, capfd):
 
 def test_since_checks_the_rest(log, capfd):
     """From event 4 on."""
-    code = run(["audit", "verify", "--since", "4"])
+    code = run(["audit", "verify", "--from-event", "4"])
 
     assert code == 0
     assert "2/2 events valid" in capfd.readouterr().out

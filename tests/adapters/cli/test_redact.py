@@ -140,7 +140,7 @@ def test_it_explains_in_json(redact):
 
 def test_a_model_that_is_not_there_is_said(redact):
     """Names are found by rules then, and fewer of them."""
-    code, _out, err = redact(b"Ada met Charles at the engine.", "--model", "en_no_such_model")
+    code, _out, err = redact(b"Ada met Charles at the engine.", "--pii-model", "en_no_such_model")
 
     assert code == 0
     assert "no language model" in err

@@ -2,11 +2,17 @@
 
 import subprocess
 import sys
+from collections import defaultdict
+from io import BytesIO, TextIOWrapper
 
+import commands_page
 import pytest
+import typer
 from patience import GIVE_UP_S
 
-from mnemoscope.adapters.cli.root import run
+from mnemoscope.adapters.cli.exit_codes import EXIT_CODES
+from mnemoscope.adapters.cli.lazy_group import Group, LazyGroup
+from mnemoscope.adapters.cli.root import COMMANDS, run
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 
@@ -70,20 +76,99 @@ def test_a_conversation_that_is_none_ends_in_one_line(tmp_path, capfd):
     assert "milk" not in error
 
 
-def test_help_exits_with_zero(capfd):
-    """``--help`` is an answer, not a mistake."""
-    code = run(["--help"])
+def commands(table=COMMANDS, *above):
+    """Yield each command as its words, its table's entry, and what the library made of it."""
+    group = LazyGroup(table)
+    for name, entry in table.items():
+        if isinstance(entry, Group):
+            yield from commands(entry.commands, *above, name)
+        else:
+            yield (*above, name), entry, group.get_command(typer.Context(group), name)
 
-    assert code == 0
-    assert "audit" in capfd.readouterr().out
+
+GROUPS = [[], *([name] for name, entry in COMMANDS.items() if isinstance(entry, Group))]
 
 
-def test_help_loads_no_store_sink_or_settings():
-    """A command imports what it needs when it runs, so that ``--help`` is fast."""
-    heavy = "mem0 qdrant_client langgraph pydantic prometheus_client sqlite3 cryptography spacy"
+@pytest.mark.parametrize("words", GROUPS, ids=lambda words: "-".join(words) or "root")
+def test_a_group_alone_prints_its_help(capfd, words):
+    """As with ``--help``: an answer, not a mistake."""
+    codes = {run(words), run([*words, "--help"])}
+    alone, asked = capfd.readouterr().out.split("Usage: ")[1:]
+
+    assert codes == {0}
+    assert alone == asked
+
+
+def test_the_table_says_what_the_commands_say():
+    """Help reads sentences that it need not import, and they are those of the functions."""
+    wrong = [
+        words for words, entry, made in commands() if made.help.split("\n")[0] != entry.sentence
+    ]
+
+    assert wrong == []
+
+
+def test_an_option_means_the_same_everywhere():
+    """It takes the same, and is a flag everywhere or nowhere."""
+    taken = defaultdict(set)
+    for _words, _entry, made in commands():
+        for each in made.params:
+            if each.param_type_name == "option":
+                taken[each.opts[-1]].add((each.metavar, each.is_flag, each.envvar))
+
+    assert {name: found for name, found in taken.items() if len(found) > 1} == {}
+    assert {"--tenant", "--json", "--since", "--out"} <= taken.keys()
+
+
+@pytest.mark.parametrize("words", [*GROUPS, *(words for words, *_rest in commands())], ids=" ".join)
+def test_help_fits_a_terminal(capfd, monkeypatch, words):
+    """In 80 columns, nothing cut off; a flag is a word and takes none."""
+    monkeypatch.setenv("COLUMNS", "80")
+    run([*words, "--help"])
+
+    said = capfd.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    assert "..." not in said.replace("[ARGS]...", "").replace("[SEQ]...", "")
+    assert "<bool>" not in said
+
+
+def test_exit_codes_are_told_in_help_and_docs(capfd):
+    """One table, in both."""
+    run(["--help"])
+
+    said = " ".join(capfd.readouterr().out.split())
+    assert all(f"{code} {meaning}" in said for code, meaning in EXIT_CODES.items())
+    assert commands_page.PAGE.read_text() == commands_page.page()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_told_what_may_follow(capfd, monkeypatch, shell):
+    """Commands of a group, by the variables that the installed script sets."""
+    monkeypatch.setenv("_MNEMOSCOPE_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("COMP_WORDS", "mnemoscope audit e")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "mnemoscope audit e")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    with pytest.raises(SystemExit) as ended:
+        run([])
+
+    said = capfd.readouterr().out
+    assert ended.value.code == 0
+    assert "export" in said
+    assert "erase" in said
+    assert "verify" not in said
+
+
+def test_help_loads_no_command():
+    """Nor what commands need: a table has what help says, so that help is fast."""
+    heavy = (
+        "mem0 qdrant_client langgraph pydantic prometheus_client sqlite3 cryptography spacy rich "
+        "importlib.metadata mnemoscope.memory mnemoscope.audit mnemoscope.telemetry"
+    )
     script = (
-        "import sys; from mnemoscope.adapters.cli.root import run; run(['--help']); "
-        f"print([name for name in {heavy.split()} if name in sys.modules], file=sys.stderr)"
+        "import sys; before = set(sys.modules); "
+        "from mnemoscope.adapters.cli.root import run; run(['--help']); "
+        f"print(sorted({{*{heavy.split()}}} & (sys.modules.keys() - before)), file=sys.stderr)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script],
@@ -94,3 +179,28 @@ def test_help_loads_no_store_sink_or_settings():
     )
 
     assert done.stderr.strip() == "[]"
+
+
+def spoiled():
+    """Yield each command with what it needs, and each of its options that takes a value."""
+    needed = {"--customer": ["--customer", "x"], "seq": ["1"]}
+    for words, _entry, made in commands():
+        if words == ("demo",):  # checks all of its options before it begins; its own tests try them
+            continue
+        given = [part for each in made.params if each.required for part in needed[each.opts[-1]]]
+        for each in made.params:
+            if each.param_type_name == "option" and not each.is_flag:
+                yield [*words, *given], each.opts[-1]
+
+
+@pytest.mark.parametrize(("words", "option"), list(spoiled()), ids=str)
+def test_no_value_of_an_option_ends_in_a_traceback(trail, capfd, monkeypatch, words, option):
+    """Whatever is given: an exit code of the table. A traceback would be an exception here."""
+    monkeypatch.chdir(trail)
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO()))
+    file = trail / "bytes"
+    file.write_bytes(bytes(range(256)))
+    values = [f"{trail}", f"{file}", "", "\udcff", "9" * 400, f"sqlite:///{file}", "no:thing"]
+
+    assert {run([*words, option, value]) for value in values} <= EXIT_CODES.keys()
+    assert "Traceback" not in capfd.readouterr().err

@@ -20,6 +20,7 @@ from mnemoscope.telemetry.event.usage import Usage
 SECRET = bytes(range(32))
 HOUR_US = 3_600_000_000
 NOW_US = 1_700_000_000_000_000
+MIDNIGHT_US = NOW_US - NOW_US % (24 * HOUR_US)
 ADA = "grace@example.com"
 
 
@@ -207,6 +208,8 @@ def test_calls_for_no_tenant_have_an_empty_name(call, capfd):
         ("2023-11-14T21:13:20Z", None, NOW_US - HOUR_US, NOW_US),
         ("2023-11-14T22:13:20+01:00", None, NOW_US - HOUR_US, NOW_US),
         ("2023-11-14T21:13:20", None, NOW_US - HOUR_US, NOW_US),
+        ("today", None, MIDNIGHT_US, NOW_US),
+        ("yesterday", "yesterday", MIDNIGHT_US - 24 * HOUR_US, MIDNIGHT_US),
     ],
 )
 def test_a_period_is_an_age_or_a_time(since, until, begins_us, ends_us):
@@ -220,7 +223,7 @@ def test_a_period_is_an_age_or_a_time(since, until, begins_us, ends_us):
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"since": "yesterday"}, "--since takes an age such as 90s"),
+        ({"since": "last week"}, "--since takes an age such as 90s"),
         ({"since": "-5h"}, "--since takes an age such as 90s"),
         ({"since": "5h", "until": "soon"}, "--until takes an age such as 90s"),
         ({"since": "0s"}, "--since must be before --until"),

@@ -16,7 +16,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-pii bench-privacy bench-recall bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit audit-kills journal-kills bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -73,6 +73,9 @@ bench: $(STAMP)  ## Measure what a guarded call costs
 
 bench-loop: $(STAMP)  ## Measure how long an event loop stands still while documents are written
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/event_loop.py $(ARGS)
+
+bench-start: $(STAMP)  ## Measure how long an import, configure() and --help take: ARGS="--rounds N"
+	@$(PY) tests/benchmarks/start.py $(ARGS)
 
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/pii.py $(FILE) $(ARGS)

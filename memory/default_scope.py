@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _default: Mnemoscope | None = None
+
+logger = logging.getLogger("mnemoscope")
+
+_told: set[str] = set()
+"""Stores whose functions were called without a scope, which is said once of each."""
 
 
 def configure(
@@ -70,6 +76,9 @@ def observe(
         inline: Run a plain function on the caller's thread, without a deadline: for functions
             bound to their thread, as some database sessions are.
 
+    It can be applied before `configure`. Until that is called functions run as they are, which is
+    said once in the log.
+
     Programming errors (`TypeError`, `ValueError`, `LookupError`…) are the function's own and always
     raised. The function's arguments are neither recorded nor changed.
 
@@ -94,4 +103,13 @@ def current_scope() -> Mnemoscope:
 
 
 def _default_guard(store: str) -> Guard | None:
-    return None if _default is None else _default.guard_for(store)
+    if _default is not None:
+        return _default.guard_for(store)
+    if store not in _told:
+        _told.add(store)
+        logger.warning(
+            "a function observed as the store %s was called before configure(): it is not guarded "
+            "and leaves no event until then; of a scope of your own use scope.observe",
+            store,
+        )
+    return None

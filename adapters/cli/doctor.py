@@ -14,10 +14,9 @@ def doctor(scope: ScopeAddress = None, json: Json = False) -> None:
     Check every sink, store, queue, key and model.
 
     Without --scope it checks what the environment describes. Exits with 0 if nothing failed, else
-    with 1. Changes nothing.
+    with 1. Leaves everything as it was: a file that it makes to see whether one can be is removed.
     """
     from .doctor_checks import environment_health, scope_health
-    from .doctor_screen import health_screen
     from .scope import scope_at
 
     with Console(stderr=True).status("checking"):
@@ -25,5 +24,5 @@ def doctor(scope: ScopeAddress = None, json: Json = False) -> None:
     if json:
         Console().print_json(data=health.as_document())
     else:
-        Console().print(health_screen(health))
+        Console().print(health)
     raise typer.Exit(0 if health.ok else UNHEALTHY)

@@ -2,19 +2,20 @@
 The health of a scope, or of what the environment describes.
 
 Without the application's own scope, one is built from the environment. It takes nothing that a
-running application may hold: it makes no key, binds no port and claims no journal. Those are
-checked from outside.
+running application may hold: it makes no key, no vault, binds no port and claims no journal. Those
+are checked from outside.
 """
 
 from __future__ import annotations
 
 import secrets
 import time
+from pathlib import Path
 from typing import Any
 
 from pydantic import SecretStr
 
-from ...memory.build import configured_keys, key_use_of
+from ...memory.build import configured_keys, key_use_of, open_vault
 from ...memory.errors import ConfigurationError
 from ...memory.health import checks
 from ...memory.health.model import Check, Health, State, ask, failed
@@ -22,7 +23,7 @@ from ...memory.journal.inspection import problem
 from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
 from ...memory.settings import Settings, load_settings
-from ...telemetry.network.probe import status_of
+from ...telemetry.network.probe import status_of, try_writing
 from ...telemetry.prometheus.server import reachable_host
 
 _PORT_TIMEOUT_S = 1.0
@@ -54,15 +55,19 @@ def scope_health(scope: Mnemoscope) -> Health:
 
 
 def _unshared(settings: Settings) -> Settings:
-    """Return *settings* without the journal, port and key file of a running application."""
-    changes: dict[str, Any] = {"journal": None, "prometheus_port": None}
+    """Return *settings* without the journal, vault, port and key file of a running application."""
+    changes: dict[str, Any] = {"journal": None, "vault": None, "prometheus_port": None}
     if configured_keys(settings) is None:
         changes["audit_pseudonym_key"] = SecretStr(secrets.token_hex(32))
     return settings.model_copy(update=changes)
 
 
 def _outside_checks(settings: Settings) -> tuple[Check, ...]:
-    questions = {"journal": lambda: _journal(settings), "key": lambda: _key(settings)}
+    questions = {
+        "journal": lambda: _journal(settings),
+        "key": lambda: _key(settings),
+        "vault": lambda: _vault(settings),
+    }
     port = settings.prometheus_port
     if port is not None:
         host = reachable_host(settings.prometheus_address)
@@ -79,10 +84,29 @@ def _journal(settings: Settings) -> Check:
     path = settings.journal
     if path is None:
         return checks.journal(None, 0)
-    objection = problem(path) if path.exists() else None
+    objection = problem(path) if path.exists() else _why_not_made(path)
     if objection:
         return checks.unusable_journal(f"{path} {objection}")
     return checks.journal(look(path, settings.journal_max_bytes), time.time_ns())
+
+
+def _vault(settings: Settings) -> Check:
+    path = settings.vault
+    if path is None:
+        return checks.vault_file(None)
+    if path.exists():
+        return checks.vault_file(open_vault(settings).file)
+    if objection := _why_not_made(path):
+        return failed("vault", f"{path} {objection}")
+    return Check(name="vault", state=State.OK, detail=f"{path} is made when it is needed")
+
+
+def _why_not_made(path: Path) -> str | None:
+    try:
+        try_writing(path)
+    except OSError as exc:
+        return f"cannot be made: {(exc.strerror or type(exc).__name__).lower()}"
+    return None
 
 
 def _metrics_port(host: str, port: int) -> Check:

@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...telemetry.files.permissions import create_private
-from ...telemetry.network.probe import may_write
+from ...telemetry.network.probe import try_writing
 from . import sqlite_catalogue
 from .database import Value, insert_statement
 from .errors import AuditError, DatabaseMissingError, reason_of
@@ -128,10 +128,10 @@ class SqliteDatabase:
         return self._path.exists()
 
     def check_writable(self) -> None:
-        """See `Database.check_writable`: by permissions, of the file and of those beside it."""
+        """See `Database.check_writable`: of the file and of those beside it."""
         with self._explained():
-            may_write(self._path)
-            may_write(self._path.with_name(f"{self._path.name}-wal"))
+            try_writing(self._path)
+            try_writing(self._path.with_name(f"{self._path.name}-wal"))
 
     def scrub(self) -> None:
         """See `Database.scrub`: the write-ahead log still has the pages as they were."""

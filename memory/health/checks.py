@@ -16,6 +16,7 @@ from ...telemetry.delivery.sink import Checkable, DeliveryError, Sink
 from ...telemetry.event.budget_event import Level
 from ...telemetry.event.format import in_unit
 from ...telemetry.files.permissions import permission_problem
+from ...telemetry.network.probe import try_writing
 from ...telemetry.otlp.span_counts import SpanCounts, SpanOutcome
 from ...telemetry.pricing.prices import PriceFileError, Prices
 from ...telemetry.process.faults import Faults
@@ -281,19 +282,28 @@ def _secret(settings: Settings) -> Check:
     try:
         objection = permission_problem(path)
     except FileNotFoundError:
-        if settings.has_key:
-            return failed("key", f"there is no {path}")
-        return Check(
-            name="key",
-            state=State.WARNING,
-            detail=f"there is no {path}: a new one is made at the next start. If there was one, "
-            "restore it: without it nobody is found who was recorded before",
-        )
+        return _no_key(path, has_key=settings.has_key)
     if objection and settings.has_key:
         return Check(name="key", state=State.WARNING, detail=f"{path} {objection}")
     if objection:
         return failed("key", f"{path} {objection}")
     return Check(name="key", state=State.OK, detail=f"from {path}, which its owner alone may read")
+
+
+def _no_key(path: Path, *, has_key: bool) -> Check:
+    if has_key:
+        return failed("key", f"there is no {path}")
+    try:
+        try_writing(path)
+    except OSError as exc:
+        reason = (exc.strerror or type(exc).__name__).lower()
+        return failed("key", f"there is no {path}, and none can be made: {reason}")
+    return Check(
+        name="key",
+        state=State.WARNING,
+        detail=f"there is no {path}: a new one is made at the next start. If there was one, "
+        "restore it: without it nobody is found who was recorded before",
+    )
 
 
 def vault_file(file: VaultFile | None) -> Check:

@@ -7,7 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 class State(StrEnum):
@@ -58,6 +61,21 @@ class Health:
     def ok(self) -> bool:
         """True where nothing failed. Warnings do not count."""
         return all(check.state is not State.FAILED for check in self.checks)
+
+    def __str__(self) -> str:
+        """Return the screen of ``mnemoscope doctor``."""
+        from .screen import health_text  # noqa: PLC0415 - rich, for who looks at it
+
+        return health_text(self._rows())
+
+    def __rich__(self) -> RenderableType:
+        """Return the same for a terminal, in its width and with colours."""
+        from .screen import health_screen  # noqa: PLC0415 - rich, for who looks at it
+
+        return health_screen(self._rows())
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [(each.state.value, each.name, each.detail) for each in self.checks]
 
     def with_checks(self, *checks: Check) -> Health:
         """Return this with *checks* in place of those of the same names, or added."""

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..delivery.sink import DeliveryError
-from ..network.probe import may_write
+from ..network.probe import try_writing
 from ..process.fork import reset_after_fork
 
 _MODE = 0o640
@@ -71,13 +71,13 @@ class LogFile:
 
     def check(self) -> str:
         """
-        Check that the file can be written and return a description. Creates nothing.
+        Check that the file can be written and return a description. Leaves nothing behind.
 
         Raises:
             DeliveryError: They would not.
         """
         try:
-            may_write(self._path)
+            try_writing(self._path)
         except OSError as exc:
             reason = (exc.strerror or type(exc).__name__).lower()
             raise DeliveryError(f"{self._path} cannot be written: {reason}") from exc

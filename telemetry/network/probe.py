@@ -6,9 +6,14 @@ import errno
 import os
 import socket
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Final
 
 from ..delivery.sink import DeliveryError
 from .timeouts import time_limit
+
+_PROBE: Final = bytes(4_096)
+"""Enough for a full disk to refuse."""
 
 
 def connect(host: str, port: int, timeout_s: float) -> None:
@@ -38,9 +43,13 @@ def status_of(url: str, timeout_s: float) -> int | None:
         return None
 
 
-def may_write(path: Path) -> None:
+def try_writing(path: Path) -> None:
     """
-    Check by permissions that *path* can be written or created. Opens and creates nothing.
+    Try whether *path* can be written or created, and leave nothing behind.
+
+    A file that is there is not opened, since closing it would drop this process's locks on it if it
+    is a database: it is judged by its permissions. Where there is none, another one is made in the
+    nearest folder, and removed.
 
     Raises:
         OSError: It cannot.
@@ -52,6 +61,9 @@ def may_write(path: Path) -> None:
         raise _refusal(errno.ENOTDIR)
     if not os.access(existing, os.W_OK):
         raise _refusal(errno.EROFS if _is_read_only(existing) else errno.EACCES)
+    if existing != path.absolute():
+        with TemporaryFile(dir=existing, buffering=0) as file:
+            file.write(_PROBE)
 
 
 def _is_read_only(path: Path) -> bool:

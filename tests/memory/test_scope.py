@@ -301,6 +301,26 @@ class TestConfigure:
         assert facts() == []
         assert scope.last_outcome().store == "crm"
 
+    async def test_until_then_it_is_said_that_nothing_is_guarded(self, configured, caplog):
+        """Once for each store, by whatever kind of function."""
+
+        @observe(store="billing", operation="search_memory", neutral=list)
+        def facts():
+            return ["tea"]
+
+        @observe(store="billing", operation="search_memory", neutral=list)
+        async def later_facts():
+            return ["tea"]
+
+        answers = [facts(), await later_facts(), facts()]
+        (said,) = [each.getMessage() for each in caplog.records if "billing" in each.getMessage()]
+        configured(sinks=[])
+        facts()
+
+        assert answers == [["tea"]] * 3
+        assert "before configure()" in said
+        assert len([each for each in caplog.records if "billing" in each.getMessage()]) == 1
+
     def test_sinks_can_be_named(self, configured):
         """As a list or as text; the audit trail is there to read."""
         scope = configured(sinks=["audit"])

@@ -100,9 +100,38 @@ def test_it_changes_nothing(doctor, tmp_path, monkeypatch):
     """No key, no database, no journal, no log: they are the application's to make."""
     monkeypatch.setenv("MNEMOSCOPE_JOURNAL", str(tmp_path / "data" / "journal"))
     monkeypatch.setenv("MNEMOSCOPE_LOG_FILE", str(tmp_path / "data" / "log.jsonl"))
+    monkeypatch.setenv("MNEMOSCOPE_VAULT", str(tmp_path / "data" / "vault"))
+    before = sorted(tmp_path.rglob("*"))
     doctor()
 
-    assert not (tmp_path / "data").exists()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "name"),
+    [
+        ("MNEMOSCOPE_AUDIT_URL", "sqlite:///{}/audit.db", "sink.audit"),
+        ("MNEMOSCOPE_LOG_FILE", "{}/log.jsonl", "sink.logs"),
+        ("MNEMOSCOPE_JOURNAL", "{}/journal", "journal"),
+        ("MNEMOSCOPE_VAULT", "{}/vault", "vault"),
+        ("XDG_DATA_HOME", "{}", "key"),
+    ],
+)
+def test_what_cannot_be_made_is_not_ok(checks, monkeypatch, variable, value, name):
+    """It is tried: permissions of /proc say that a file can be made there, and none can."""
+    monkeypatch.setenv(variable, value.format("/proc/mnemoscope"))
+
+    assert checks()[name]["state"] == "failed"
+
+
+def test_a_variable_that_nothing_reads_is_named(checks, monkeypatch):
+    """With what it may have been meant to be."""
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_ULR", "sqlite:///x")
+    found = checks()["settings"]
+
+    assert found["state"] == "warning"
+    assert "MNEMOSCOPE_AUDIT_ULR" in found["detail"]
+    assert "did you mean MNEMOSCOPE_AUDIT_URL?" in found["detail"]
 
 
 def test_a_setting_that_makes_no_sense_is_a_finding(checks, monkeypatch):

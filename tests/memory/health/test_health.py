@@ -74,6 +74,16 @@ class TestHealth:
         """A warning is for somebody to look at, not to be woken by."""
         assert Health(checks=(FINE, Check(name="x", state=state, detail=""))).ok is ok
 
+    def test_its_text_is_the_doctors_screen(self):
+        """In words and lines, whatever terminal there is, for ``print``."""
+        health = Health(checks=(FINE, failed("sink.otlp", "nobody listens " * 9)))
+
+        said = str(health).splitlines()
+        assert said[0].split() == ["state", "check", "detail"]
+        assert said[-1] == " Unhealthy: 1 failed, no warnings."
+        assert max(map(len, said)) <= 80
+        assert "✗ failed" in str(health)
+
     def test_it_is_json(self):
         """For whoever is not a person."""
         document = Health(checks=(failed("x", "y"),)).as_document()

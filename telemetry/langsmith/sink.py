@@ -24,6 +24,7 @@ from ..event.event import Event
 from ..network.probe import status_of
 from ..network.timeouts import failure, quiet, time_limit
 from ..process.fork import reset_after_fork
+from ..process.late_imports import LATE_IMPORTS
 from .runs import SINK, runs_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,8 @@ class LangSmithSink:
     def write(self, batch: Sequence[Event], /) -> None:
         """Create the batch's runs, complete from the start, or raise `DeliveryError`."""
         if self._out is None:
-            self._out = _Connection(self._template, self._project)
+            with LATE_IMPORTS:
+                self._out = _Connection(self._template, self._project)
         self._out.send(runs_of(batch, self._out.project, content=self._content))
 
     def flush(self, timeout_s: float, /) -> bool:

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 from typing import Final
 
 from ..delivery.sink import DeliveryError
+from ..process.late_imports import LATE_IMPORTS
 from .timeouts import time_limit
 
 _PROBE: Final = bytes(4_096)
@@ -32,9 +33,10 @@ def connect(host: str, port: int, timeout_s: float) -> None:
 
 def status_of(url: str, timeout_s: float) -> int | None:
     """Return the HTTP status that *url* answers a GET with, or None where nobody does."""
-    import requests  # noqa: PLC0415 - only for sinks that speak HTTP
+    with LATE_IMPORTS:
+        import requests  # noqa: PLC0415 - only for sinks that speak HTTP
 
-    from .http import BoundedSession  # noqa: PLC0415 - see above
+        from .http import BoundedSession  # noqa: PLC0415 - see above
 
     try:
         with time_limit(timeout_s), BoundedSession() as session:

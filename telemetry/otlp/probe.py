@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from ..delivery.sink import DeliveryError
 from ..network.probe import connect
+from ..process.late_imports import LATE_IMPORTS
 from .settings import GRPC, Signal, protocol, setting
 
 _OVER_GRPC = "http://localhost:4317"
@@ -51,7 +52,8 @@ def _place(signal: Signal) -> tuple[str, int]:
 
 
 def _proxy_of(url: str) -> str | None:
-    from requests.utils import get_environ_proxies, select_proxy  # noqa: PLC0415 - 0.1 s
+    with LATE_IMPORTS:
+        from requests.utils import get_environ_proxies, select_proxy  # noqa: PLC0415 - 0.1 s
 
     proxy = select_proxy(url, get_environ_proxies(url))
     return _with_scheme(proxy) if proxy else None

@@ -17,6 +17,7 @@ from ..event.event import Event
 from ..event.trace import Tracing
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
+from ..process.late_imports import LATE_IMPORTS
 from .attributes import SINK
 from .host import host_meter_provider, host_tracer_provider, host_tracing
 from .metrics import Instruments, instruments_of
@@ -234,7 +235,7 @@ class OtlpSink:
 
     def _opened(self) -> Exports:
         if self._out is None:
-            with self._variables.applied():
+            with LATE_IMPORTS, self._variables.applied():
                 self._out = Exports(
                     self._provider or host_tracer_provider(),
                     self._meter_provider or host_meter_provider(),

@@ -235,7 +235,7 @@ class OtlpSink:
 
     def _opened(self) -> Exports:
         if self._out is None:
-            with LATE_IMPORTS, self._variables.applied():
+            with self._variables.applied(), LATE_IMPORTS:
                 self._out = Exports(
                     self._provider or host_tracer_provider(),
                     self._meter_provider or host_meter_provider(),

@@ -12,6 +12,7 @@ import time
 
 from mnemoscope.telemetry.process.late_imports import LATE_IMPORTS
 
+LATE_IMPORTS._lock = threading.RLock()  # which knows its owner
 alone, beside = set(), set()
 
 
@@ -20,7 +21,7 @@ class Watch:
         top = name.partition(".")[0]
         ours = threading.current_thread().name.startswith("mnemoscope-")
         if ours and top not in sys.stdlib_module_names and top != "mnemoscope":
-            (alone if LATE_IMPORTS._lock.locked() else beside).add(top)
+            (alone if LATE_IMPORTS._lock._is_owned() else beside).add(top)
 
 
 sys.meta_path.insert(0, Watch())
@@ -29,8 +30,10 @@ from mnemoscope.memory import configure
 scope = configure(pii_model="none", sinks="otlp,langsmith")
 scope.observe(store="crm", operation="search_memory")(list)()
 scope.health(0.5)
-while not all(each.last_error for each in scope._parts.drain.stats()):  # each sink has tried
+while not {"langsmith", "opentelemetry"} <= alone | beside:
     time.sleep(0.01)
+with LATE_IMPORTS:  # whoever imports has come to an end
+    pass
 print(sorted(alone), sorted(beside), flush=True)
 os._exit(0)
 """

@@ -12,4 +12,8 @@ from __future__ import annotations
 from .fork_lock import ForkLock
 
 LATE_IMPORTS = ForkLock()
-"""Held while a thread of ours imports what may not be imported yet. Not reentrant."""
+"""
+Held while a thread of ours imports what may not be imported yet.
+
+Not reentrant. No other lock is taken inside: variables of the environment are applied before.
+"""

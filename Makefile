@@ -133,7 +133,7 @@ reference: $(STAMP)  ## Write docs/api.md, settings.md and commands.md anew from
 architecture-picture: $(STAMP)  ## Draw the picture of docs/architecture.md anew
 	@$(PY) docs/architecture_picture.py
 
-picture: $(STAMP)  ## Draw the README's picture of the demo anew
+picture: $(STAMP)  ## Record the demo anew for the README
 	@$(PY) docs/picture.py
 
 spend-picture: $(STAMP)  ## Draw the docs' picture of the spend table anew

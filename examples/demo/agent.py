@@ -12,7 +12,7 @@ feature of each step and the customer of each run, and has tokens counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -145,7 +145,20 @@ def build_agent(store: BaseStore, checkpointer: BaseCheckpointSaver[str]) -> Gra
     return agent.compile(store=store, checkpointer=checkpointer)
 
 
-def reply(graph: Graph, text: str, *, agent: AgentContext, thread: str, scope: Mnemoscope) -> str:
+class Reply(NamedTuple):
+    """
+    The answer to one message.
+
+    Attributes:
+        text: The answer.
+        recalled: What the agent remembered of the customer, and told the model.
+    """
+
+    text: str
+    recalled: tuple[str, ...]
+
+
+def reply(graph: Graph, text: str, *, agent: AgentContext, thread: str, scope: Mnemoscope) -> Reply:
     """Answer one message of the agent's customer, in one run of the graph."""
     with context(
         tenant="demo",
@@ -163,5 +176,4 @@ def reply(graph: Graph, text: str, *, agent: AgentContext, thread: str, scope: M
             transformers=[scope.usage()],
         )
         final: Any = run.output
-    answer: str = final["messages"][-1].text
-    return answer
+    return Reply(final["messages"][-1].text, tuple(final["memories"]))

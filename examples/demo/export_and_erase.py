@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemoscope.adapters.customer_requests.erase import as_document, erase
-from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
+from mnemoscope.adapters.customer_requests.export import (
+    bundle_path,
+    export_from_scope,
+    new_request,
+)
 from mnemoscope.adapters.customer_requests.whose import person_in_scope
 from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.bundle.notice import Notice
@@ -68,9 +71,13 @@ NOTICE = Notice(
 
 
 def export_and_erase(
-    options: DemoOptions, conversation: Conversation, *, scope: Mnemoscope, folder: Path
+    options: DemoOptions, conversation: Conversation, *, scope: Mnemoscope
 ) -> CustomerRequests | None:
-    """Export the second customer to *folder*, and erase them; None if *options* ask for neither."""
+    """
+    Export the second customer, and erase them; None if *options* ask for neither.
+
+    The export is kept: in the folder of ``--out``, else in the working directory.
+    """
     if not (options.export or options.erase):
         return None
     name = conversation.speakers[1]
@@ -79,7 +86,8 @@ def export_and_erase(
     person = person_in_scope(scope, Asked(customer=customer, tenant=TENANT))
     bundle = erasure = None
     if options.export:
-        path, request = folder / "export.zip", new_request(notice=NOTICE)
+        request = new_request(notice=NOTICE)
+        path = options.out / "export.zip" if options.out else bundle_path(None, request)
         bundle = export_from_scope(scope, person, request=request, path=path)
     if options.erase:
         erasure = erase(scope, person)

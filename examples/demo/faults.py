@@ -83,7 +83,7 @@ class StoreFault:
             setattr(client, name, self._faulty(getattr(client, name), error))
 
     def end(self, timeout_s: float = 2.0) -> None:
-        """Release the calls that are still waiting, and wait until they return."""
+        """Repair the store, release calls that are still waiting, and wait until they return."""
         self._over.set()
         with self._idle:
             self._idle.wait_for(lambda: self._inside == 0, timeout_s)
@@ -104,6 +104,8 @@ class StoreFault:
         return faulty
 
     def _fails(self) -> bool:
+        if self._over.is_set():
+            return False
         if self.mode is FaultMode.SLOW:
             self._over.wait(self._delay_s)
             return False

@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.reading import Remembered, Spend, StoreLatency
 from mnemoscope.audit.queries.text_extraction import text_of
-from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, OperationClass
+from mnemoscope.audit.record.rows import AuditRow
+from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.text import utc_text
 
 from .export_and_erase import TENANT, CustomerRequests
 from .recorder import Recorder
 from .surge import SurgeReport
+from .turn_time import REST, TurnTime
+
+if TYPE_CHECKING:
+    from .replay import AnsweredTurn
 
 EVENTS_METRIC = "mnemoscope_operation_duration_seconds_count"
+REPLAYS_METRIC = "mnemoscope_journal_writes_total"
 _NORMAL = frozenset({"ok", "empty"})
 
 
@@ -86,6 +93,9 @@ class Figures:
         turns: Messages of the conversation.
         failures: Runs that raised, by the type of the exception.
         seconds: Wall time of the replay.
+        shown: Turns that are shown word by word.
+        time: Where the time of the turns went.
+        writes: What became of calls that a broken store did not take, by `Fate`.
         scripted: The model was the demo's script.
         broken: The store that was broken, and how.
         stores: Latency and status of each store, over all operations.
@@ -101,6 +111,9 @@ class Figures:
     turns: int
     failures: dict[str, int]
     seconds: float
+    shown: tuple[AnsweredTurn, ...]
+    time: TurnTime
+    writes: dict[Fate, int]
     scripted: bool
     broken: tuple[str, str] | None
     stores: tuple[StoreLatency, ...]
@@ -123,6 +136,41 @@ class Figures:
         fails_closed = self.broken is not None and self.broken[0] == "checkpointer"
         complete = self.requests is None or self.requests.complete
         return self.sinks.agree and complete and (fails_closed or not self.failures)
+
+
+class Fate(StrEnum):
+    """
+    What became of a call that a store did not take.
+
+    Attributes:
+        REFUSED: The store was not asked: its breaker was open.
+        JOURNALLED: The write was kept.
+        REPLAYED: It was made again, and the store has it.
+        LOST: It is gone.
+    """
+
+    REFUSED = "refused"
+    JOURNALLED = "journalled"
+    REPLAYED = "replayed"
+    LOST = "lost"
+
+
+_FATES = {
+    Journalled.APPENDED: Fate.JOURNALLED,
+    Journalled.REPLAYED: Fate.REPLAYED,
+    Journalled.LOST: Fate.LOST,
+}
+
+
+def fate_of_writes(rows: Iterable[AuditRow]) -> dict[Fate, int]:
+    """Count what became of the calls that were not taken at once."""
+    found = dict.fromkeys(Fate, 0)
+    for row in rows:
+        if row.status is Status.REJECTED:
+            found[Fate.REFUSED] += 1
+        if row.journal in _FATES:
+            found[_FATES[row.journal]] += 1
+    return found
 
 
 def memories_of(log: AuditLog, name: str, customer: str) -> Memories:
@@ -167,7 +215,32 @@ def observations(metrics: str) -> int:
 
     families = text_string_to_metric_families(metrics)
     samples = (sample for family in families for sample in family.samples)
-    return round(sum(each.value for each in samples if each.name == EVENTS_METRIC))
+    return round(sum(each.value for each in samples if _is_of_event(each.name, each.labels)))
+
+
+def _is_of_event(name: str, labels: Mapping[str, str]) -> bool:
+    """Tell whether a sample counts events: a write that was made again is no operation anew."""
+    return name == EVENTS_METRIC or (name == REPLAYS_METRIC and labels["outcome"] != "appended")
+
+
+def time_sentence(time: TurnTime) -> str:
+    """Return a sentence that says what the turns waited for."""
+    if not time.total_s:
+        return "No message was answered."
+    shares = [
+        f"{seconds / time.total_s:.0%} {_PART_NAMES[name]}" for name, seconds in time.parts.items()
+    ]
+    return f"Of {time.total_s:.1f} s in turns: {', '.join(shares)}."
+
+
+_PART_NAMES = {
+    "model": "for the model",
+    "mem0": "for mem0",
+    "qdrant": "for Qdrant",
+    "langgraph.store": "for the store",
+    "langgraph.checkpoint": "for checkpoints",
+    REST: "in the graph, mnemoscope and the demo",
+}
 
 
 def unanswered(store: StoreLatency) -> dict[str, int]:
@@ -212,6 +285,9 @@ def as_document(figures: Figures) -> dict[str, Any]:
         "scripted_model": figures.scripted,
         "broken": figures.broken,
         "stores": [each._asdict() for each in figures.stores],
+        "turn_time": figures.time._asdict(),
+        "shown_turns": [each._asdict() for each in figures.shown],
+        "writes": {str(each): count for each, count in figures.writes.items()},
         "culprit": culprit(figures),
         "spend_by_feature": [each._asdict() for each in figures.spend],
         "spend_by_model": [each._asdict() for each in figures.models],

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from langchain_core._api import LangChainBetaWarning
 from langchain_core.language_models import BaseChatModel
@@ -23,6 +24,27 @@ from .stores import Stores
 from .surge import Surge
 
 
+class AnsweredTurn(NamedTuple):
+    """
+    A message and its answer.
+
+    Attributes:
+        speaker: Who wrote it.
+        asked: The message.
+        recalled: What the agent remembered.
+        answer: What it answered.
+        since_us: Microseconds since 1970 UTC.
+        until_us: Likewise.
+    """
+
+    speaker: str
+    asked: str
+    recalled: tuple[str, ...]
+    answer: str
+    since_us: int
+    until_us: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayResult:
     """
@@ -31,11 +53,13 @@ class ReplayResult:
     Attributes:
         seconds: Wall time.
         failures: Runs that raised, by the type of the exception.
+        turns: The messages that were answered.
         requests: The second customer's export and erasure, if requested.
     """
 
     seconds: float
     failures: dict[str, int]
+    turns: tuple[AnsweredTurn, ...]
     requests: CustomerRequests | None = None
 
 
@@ -52,6 +76,7 @@ def replay(
     """Send every message to the agent, with *fault* and *surge* from half-way on."""
     started = time.perf_counter()
     failures: Counter[str] = Counter()
+    turns: list[AnsweredTurn] = []
     graph = build_agent(stores.store, stores.checkpointer)
     agents = {
         name: AgentContext(
@@ -69,12 +94,25 @@ def replay(
                 _begin(fault, surge, stores)
             agent = agents[turn.speaker]
             thread = f"{agent.customer}-{session}"
+            since_us = _now_us()
             try:
-                reply(graph, turn.text, agent=agent, thread=thread, scope=scope)
+                said = reply(graph, turn.text, agent=agent, thread=thread, scope=scope)
             except Exception as exc:  # noqa: BLE001 - a run that raises is counted
                 failures[type(exc).__name__] += 1
+            else:
+                turns.append(
+                    AnsweredTurn(
+                        turn.speaker, turn.text, said.recalled, said.text, since_us, _now_us()
+                    )
+                )
             advance()
-    return ReplayResult(seconds=time.perf_counter() - started, failures=dict(failures))
+    return ReplayResult(
+        seconds=time.perf_counter() - started, failures=dict(failures), turns=tuple(turns)
+    )
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1_000
 
 
 def _begin(fault: StoreFault | None, surge: Surge | None, stores: Stores) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -17,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.journal.journal import look
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import SINK_NAMES, Settings, load_settings
 from mnemoscope.telemetry.event.event import OperationClass
@@ -25,22 +27,36 @@ from mnemoscope.telemetry.event.text import json_text
 from .conversation import Conversation, load_conversation
 from .environment import environment, quiet, recorded_sinks, variables
 from .faults import FaultMode, StoreFault
-from .figures import Figures, as_document, count_events, memories_of, observations
+from .figures import (
+    Figures,
+    as_document,
+    count_events,
+    fate_of_writes,
+    memories_of,
+    observations,
+)
 from .options import DemoOptions
 from .recorder import Recorder
 from .screen import show
 from .surge import Surge, surge_report
+from .turn_time import turn_time
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from .replay import ReplayResult
+    from .replay import AnsweredTurn, ReplayResult
 
 PRICES = Path(__file__).with_name("prices.json")
 """Invented prices of the scripted model."""
 
 NEEDED = ("mem0", "qdrant_client", "wordllama", "langchain_core", "langgraph", "langsmith")
 """Packages that the demo's stores and sinks need."""
+
+JOURNAL = "journal"
+"""File of writes that a broken store did not take, beside the stores'."""
+
+REPLAY_S = 15.0
+"""Longest time that a store that is back is given to take them."""
 
 SHORT_DEADLINE_S = 0.4
 """Deadline of a slow store's calls, so that the demo stays short."""
@@ -68,6 +84,11 @@ def run(options: DemoOptions, console: Console) -> int:
         figures = Figures(
             turns=len(conversation),
             failures=result.failures,
+            shown=_three_of(result.turns, shown),
+            time=turn_time(
+                scope.audit.rows(), [(each.since_us, each.until_us) for each in result.turns]
+            ),
+            writes=fate_of_writes(scope.audit.rows()),
             seconds=result.seconds,
             scripted=options.model is None,
             broken=(options.break_store, options.how) if options.break_store else None,
@@ -133,6 +154,8 @@ def _settings(options: DemoOptions, folder: Path) -> Settings:
     if options.out is None:
         # The trail is thrown away. With --out, an export needs the user's own key.
         given["audit_pseudonym_key"] = secrets.token_hex(32)
+    if options.break_store:
+        given["journal"] = folder / "stores" / JOURNAL
     if options.break_store and options.how == FaultMode.SLOW:
         threads = options.break_store == "checkpointer"
         classes = ("resume", "checkpoint") if threads else ("recall", "remember")
@@ -173,9 +196,26 @@ def _replay(
             finally:
                 if fault:
                     fault.end()
+            if fault:
+                progress.update(task, description="making writes again that waited")
+                _await_replay(folder / JOURNAL)
             progress.update(task, description="exporting and erasing")
-            requests = export_and_erase(options, conversation, scope=scope, folder=folder.parent)
+            requests = export_and_erase(options, conversation, scope=scope)
             return replace(result, requests=requests)
+
+
+def _await_replay(journal: Path) -> None:
+    """Wait until the store that is back has the writes that waited for it."""
+    gives_up_s = time.monotonic() + REPLAY_S
+    while any(look(journal, 0).waiting.values()) and time.monotonic() < gives_up_s:
+        time.sleep(0.05)
+
+
+def _three_of(turns: Sequence[AnsweredTurn], speaker: str) -> tuple[AnsweredTurn, ...]:
+    """Return the speaker's first turn, the one half-way and the last."""
+    theirs = [each for each in turns if each.speaker == speaker]
+    places = sorted({0, len(theirs) // 2, len(theirs) - 1}) if theirs else []
+    return tuple(theirs[place] for place in places)
 
 
 def _fault(options: DemoOptions) -> StoreFault | None:
@@ -194,7 +234,7 @@ def _model(name: str | None, surge: Surge | None) -> BaseChatModel:
     from .scripted_model import ScriptedModel  # noqa: PLC0415 - langchain-core takes its time
 
     if name is None:
-        return ScriptedModel(times=surge.factor) if surge else ScriptedModel()
+        return ScriptedModel(tokens=surge.tokens) if surge else ScriptedModel()
     try:
         model: BaseChatModel = import_module("langchain.chat_models").init_chat_model(name)
     except ImportError as exc:

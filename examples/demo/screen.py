@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -19,16 +20,27 @@ from mnemoscope.audit.queries.text_extraction import text_of
 from mnemoscope.telemetry.event.text import utc_text
 
 from .export_and_erase import TENANT, CustomerRequests
-from .figures import Figures, Memories, SinkCounts, culprit, unanswered
+from .figures import (
+    Fate,
+    Figures,
+    Memories,
+    SinkCounts,
+    culprit,
+    time_sentence,
+    unanswered,
+)
 from .surge import FACTOR, SurgeReport
+
+if TYPE_CHECKING:
+    from .replay import AnsweredTurn
 
 SHOWN = 3
 """Memories shown from the beginning, and as many from the end."""
 
 _AS_DESIGNED = {
-    "mem0": "Recalls returned neutral results; writes that it did not take are counted.",
+    "mem0": "Recalls returned neutral results; writes waited in the journal.",
     "qdrant": "Searches returned neutral results, so answers lack the hotel's documents.",
-    "store": "Reads returned neutral results; writes that it did not take are counted.",
+    "store": "Reads returned neutral results; writes waited in the journal.",
     "checkpointer": (
         "It fails closed, so its runs raised: continuing from an empty state would overwrite the "
         "thread."
@@ -41,8 +53,11 @@ def show(figures: Figures, console: Console, out: Path | None) -> None:
     memories = figures.memories
     console.print(
         _head(figures),
+        _question(f"What {memories.name} asked, what the agent recalled, and its answer"),
+        *map(_turn, figures.shown),
         _question("1  When recall is slow, which store is to blame?"),
         _latency(figures.stores),
+        _answer(time_sentence(figures.time)),
         _answer(culprit(figures)),
         _question("2  When spend triples, which feature caused it?"),
         _spend(figures.spend),
@@ -83,10 +98,18 @@ def _model(figures: Figures) -> str:
 
 
 def _fault(figures: Figures, store: str, how: str) -> str:
-    fault = f"From half-way on, {store} was {how}. {_AS_DESIGNED[store]}"
+    fault = f"From half-way on, {store} was {how}. {_AS_DESIGNED[store]} {_fates(figures.writes)}"
     if figures.failures:
         return f"{fault} Raised: {_listed(figures.failures)}."
     return f"{fault} Every message was answered."
+
+
+def _fates(writes: dict[Fate, int]) -> str:
+    return (
+        f"Calls that it was not asked: {writes[Fate.REFUSED]}. Writes: "
+        f"{writes[Fate.JOURNALLED]} kept in the journal, {writes[Fate.REPLAYED]} of them made "
+        f"again when it was back, {writes[Fate.LOST]} lost."
+    )
 
 
 def _surge(surge: SurgeReport) -> str:
@@ -95,6 +118,27 @@ def _surge(surge: SurgeReport) -> str:
 
 def _listed(counts: dict[str, int]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def _turn(turn: AnsweredTurn) -> RenderableType:
+    recalled = turn.recalled or ("nothing",)
+    lines = [
+        _said("asked", turn.asked, "bold"),
+        *(
+            _said("recalled" if place == 0 else "", each, "dim")
+            for place, each in enumerate(recalled)
+        ),
+        _said("answered", turn.answer, ""),
+    ]
+    return Padding(Group(*lines), (0, 1, 1, 1))
+
+
+def _said(who: str, text: str, style: str) -> RenderableType:
+    row = Table.grid(padding=(0, 1, 0, 0))
+    row.add_column(width=9, style="cyan")
+    row.add_column(overflow="fold")
+    row.add_row(who, Text(text, style=style))
+    return row
 
 
 def _question(text: str) -> RenderableType:
@@ -202,7 +246,7 @@ def _requests(requests: CustomerRequests) -> Iterator[RenderableType]:
     if requests.bundle is not None:
         bundle = requests.bundle
         yield _answer(
-            f"{bundle.path.name}: {bundle.memories:,} memories and {bundle.events:,} operations "
+            f"{bundle.path}: {bundle.memories:,} memories and {bundle.events:,} operations "
             "with proofs, a page to read and a program to check them."
         )
     if requests.erasure is not None:

@@ -18,14 +18,16 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, SystemMessage
 from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
+from .surge import Tokens
+
 PROVIDER = "scripted"
 MODEL = "scripted-concierge"
 OUTLINES = "points to make"
 """Words that mark a prompt for an outline."""
 
 
-def _once() -> int:
-    return 1
+def _as_counted(counted: Tokens) -> Tokens:
+    return counted
 
 
 class ScriptedModel(BaseChatModel):
@@ -35,10 +37,10 @@ class ScriptedModel(BaseChatModel):
     For an outline it takes the first line of each list, else all of them.
 
     Attributes:
-        times: Returns the factor that reported tokens are multiplied by: the demo's surge.
+        tokens: Returns what is reported in place of the tokens that were counted: the demo's surge.
     """
 
-    times: Callable[[], int] = _once
+    tokens: Callable[[Tokens], Tokens] = _as_counted
 
     @property
     def _llm_type(self) -> str:
@@ -58,7 +60,7 @@ class ScriptedModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         del stop, kwargs
         answer = _answer(messages)
-        for chunk in chain(_words(answer), [_last(messages, answer, self.times())]):
+        for chunk in chain(_words(answer), [_last(self.tokens(_counted(messages, answer)))]):
             generation = ChatGenerationChunk(message=chunk)
             if run_manager:
                 run_manager.on_llm_new_token(str(chunk.content), chunk=generation)
@@ -103,26 +105,33 @@ def _words(answer: str) -> Iterator[AIMessageChunk]:
         )
 
 
-def _last(messages: Sequence[BaseMessage], answer: str, times: int) -> AIMessageChunk:
+def _last(tokens: Tokens) -> AIMessageChunk:
     return AIMessageChunk(
         content="",
-        usage_metadata=_usage(messages, answer, times),
+        usage_metadata=_usage(tokens),
         response_metadata={"finish_reason": "stop"},
         chunk_position="last",
     )
 
 
-def _usage(messages: Sequence[BaseMessage], answer: str, times: int) -> UsageMetadata:
+def _counted(messages: Sequence[BaseMessage], answer: str) -> Tokens:
     system = [message for message in messages if isinstance(message, SystemMessage)]
-    prompt = times * sum(_count(message.text) for message in messages)
-    cached = times * sum(_count(message.text) for message in system)
-    said, reasoned = times * _count(answer), times * (answer.count("\n") + 1)
+    return Tokens(
+        prompt=sum(_count(message.text) for message in messages),
+        cached=sum(_count(message.text) for message in system),
+        said=_count(answer),
+        reasoned=answer.count("\n") + 1,
+    )
+
+
+def _usage(tokens: Tokens) -> UsageMetadata:
+    output = tokens.said + tokens.reasoned
     return UsageMetadata(
-        input_tokens=prompt,
-        output_tokens=said + reasoned,
-        total_tokens=prompt + said + reasoned,
-        input_token_details=InputTokenDetails(cache_read=cached),
-        output_token_details=OutputTokenDetails(reasoning=reasoned),
+        input_tokens=tokens.prompt,
+        output_tokens=output,
+        total_tokens=tokens.prompt + output,
+        input_token_details=InputTokenDetails(cache_read=tokens.cached),
+        output_token_details=OutputTokenDetails(reasoning=tokens.reasoned),
     )
 
 

@@ -1,11 +1,11 @@
-"""A surge: one feature uses three times its tokens, as after an unnoticed change."""
+"""A surge: one feature uses three times the tokens it used, as after an unnoticed change."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.spending import Period, spending
@@ -18,9 +18,28 @@ SURGING: Final[Mapping[str, str]] = {"draft": "reply-draft", "outline": "reply-o
 FACTOR: Final = 3
 
 
+class Tokens(NamedTuple):
+    """
+    The tokens of one model call.
+
+    Attributes:
+        prompt: Read, with those from the cache.
+        cached: Of these, from the cache.
+        said: Written as the answer.
+        reasoned: Written before it.
+    """
+
+    prompt: int
+    cached: int
+    said: int
+    reasoned: int
+
+
 class Surge:
     """
-    A surge of one feature, from `begin` on.
+    A surge of one feature, from `begin` on: each call uses three times the mean of those before.
+
+    Not three times its own: conversations grow, and then more than the surge would be told.
 
     Args:
         name: A key of `SURGING`.
@@ -35,15 +54,24 @@ class Surge:
         self.feature = SURGING[name]
         self.created_us = time.time_ns() // 1_000
         self.began_us: int | None = None
+        self._before: list[Tokens] = []
 
     def begin(self) -> None:
         """Start the surge."""
         self.began_us = time.time_ns() // 1_000
 
-    def factor(self) -> int:
-        """Return the factor by which a model call in the current context multiplies its tokens."""
-        surges = self.began_us is not None and current().feature == self.feature
-        return FACTOR if surges else 1
+    def tokens(self, counted: Tokens) -> Tokens:
+        """Return what a model call in the current context uses, in place of what was *counted*."""
+        if current().feature != self.feature:
+            return counted
+        if self.began_us is None:
+            self._before.append(counted)
+        if self.began_us is None or not self._before:
+            return counted
+        calls = len(self._before)
+        return Tokens(
+            *(round(FACTOR * sum(kind) / calls) for kind in zip(*self._before, strict=True))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,8 +109,9 @@ def _living(threads: set[threading.Thread]) -> list[threading.Thread]:
 
 
 @pytest.fixture
-def demo(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
+def demo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Run]:
     """Return a function that runs the demo, with patterns alone: no model to load."""
+    monkeypatch.chdir(tmp_path)  # where an export is kept
     monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "none")
     return _run
 

@@ -68,6 +68,17 @@ def test_a_person_sees_it_on_80_columns(demo, short):
     assert max(len(line) for line in run.said.splitlines()) <= 80
 
 
+def test_an_export_is_kept_where_the_command_was_given(demo, short, tmp_path):
+    """Under the name on the screen; it opens."""
+    said = demo(conversation=short, export=True).said
+
+    (file,) = tmp_path.glob("*.zip")
+    assert file.name in "".join(said.split())
+    with zipfile.ZipFile(file) as bundle:
+        assert bundle.testzip() is None
+        assert BOB_SAID in bundle.read("memories.jsonl").decode()
+
+
 def test_nobody_leaves_unless_asked(kept):
     """Without the options nothing is exported or erased."""
     assert kept.figures["parting"] is None

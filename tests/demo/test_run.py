@@ -203,6 +203,9 @@ def test_every_message_is_answered_with_a_store_in_trouble(demo, short, store, h
     assert figures["answered"] == figures["turns"] == 8
     assert figures["culprit"].startswith(f"{named} is to blame")
     assert figures["sinks_agree"]
+    assert figures["writes"]["lost"] == 0
+    assert figures["writes"]["journalled"] == figures["writes"]["replayed"]
+    assert (figures["writes"]["journalled"] > 0) is (store != "qdrant")
 
 
 @pytest.mark.parametrize("how", FaultMode)
@@ -239,6 +242,9 @@ def test_the_screen_answers_the_three_questions(demo, short):
     said = demo(conversation=short, speaker="bob").said
 
     assert "1  When recall is slow, which store is to blame?" in said
+    assert re.search(r"→ Of [\d.]+ s in turns: \d+% ", said)
+    assert [said.count(each) for each in ("\n asked ", "\n recalled ", "\n answered ")] == [3] * 3
+    assert "When is breakfast?" in said
     assert "of 8 messages answered" in said
     assert re.search(r"→ reply-(outline|draft) caused \d+% of \$", said)
     assert "3  What does the agent remember about Bob Lind, and since when?" in said
@@ -316,7 +322,7 @@ def test_a_bad_file_is_one_line_and_exit_code_2(tmp_path, capsys):
     [
         {"break_store": "redis"},
         {"how": "sideways"},
-        {"customer": "Nobody"},
+        {"speaker": "Nobody"},
         {"model": "nobody:nothing"},
     ],
     ids=lambda options: next(iter(options)),

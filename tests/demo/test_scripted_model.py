@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage, SystemMessage
 
 from mnemoscope.demo.agent import OUTLINER, WRITER
 from mnemoscope.demo.scripted_model import MODEL, PROVIDER, ScriptedModel
+from mnemoscope.demo.surge import Tokens
 
 LISTS = "Question?\n\nThey said:\n- I like tea. Green.\n- And cake.\n\nWe say:\n- Tea is at four."
 
@@ -72,7 +73,8 @@ def test_it_says_that_it_is_a_script(model):
 def test_a_surge_multiplies_every_kind_of_token():
     """And changes nothing of what is said."""
     prompt = [SystemMessage("one two three"), HumanMessage("four five")]
-    usual, more = ScriptedModel().invoke(prompt), ScriptedModel(times=lambda: 3).invoke(prompt)
+    usual = ScriptedModel().invoke(prompt)
+    more = ScriptedModel(tokens=lambda counted: Tokens(*(3 * n for n in counted))).invoke(prompt)
 
     assert more.text == usual.text
     for kind in ("input_tokens", "output_tokens", "total_tokens"):

@@ -9,7 +9,7 @@ import pytest
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.demo import DemoOptions
-from mnemoscope.demo.surge import Surge
+from mnemoscope.demo.surge import Surge, Tokens
 from mnemoscope.memory import context
 from mnemoscope.memory.errors import ConfigurationError
 
@@ -37,19 +37,23 @@ def test_the_last_screen_and_spend_name_the_feature(surged, capfd):
 
     assert found["moved"]["feature"] == "reply-draft"
     assert found["moved"]["node"] == "write"
-    assert found["moved"]["factor"] > 2
+    assert round(found["moved"]["factor"], 1) == 3
     assert found["total_before"]["calls"] == found["total"]["calls"] == 8
 
 
 def test_tokens_triple_from_the_beginning_on_and_for_one_feature():
-    """Before, and for all else, they are what they are."""
-    surge = Surge("draft")
+    """Three times what a call used before, however long it is now; all else is what it is."""
+    surge, short, long = Surge("draft"), Tokens(10, 2, 4, 1), Tokens(30, 4, 8, 3)
     with context(feature="reply-draft"):
-        assert surge.factor() == 1
+        before = [surge.tokens(short), surge.tokens(long)]
         surge.begin()
-        assert surge.factor() == 3
+        since = [surge.tokens(short), surge.tokens(long)]
     with context(feature="reply-outline"):
-        assert surge.factor() == 1
+        other = surge.tokens(short)
+
+    assert before == [short, long]
+    assert since == [Tokens(60, 9, 18, 6)] * 2
+    assert other == short
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
@@ -43,12 +44,19 @@ def page() -> str:
     codes = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
     root = get_command(app)
     assert isinstance(root, TyperGroup)  # noqa: S101 - narrows a type
-    helps = _helps(typer.Context(root, info_name="mnemoscope", **_WIDTH))
+    helps = _helps(_context(root, "mnemoscope", None))
     sections = (f"## {name}\n\n```text\n{text}\n```\n" for name, text in helps)
     return "\n".join([HEAD + codes, *sections])
 
 
-_WIDTH = {"terminal_width": 80, "help_option_names": ["-h", "--help"]}
+def _context(command: Any, name: str, above: typer.Context | None) -> typer.Context:
+    return typer.Context(
+        command,
+        info_name=name,
+        parent=above,
+        terminal_width=80,
+        help_option_names=["-h", "--help"],
+    )
 
 
 def _helps(above: typer.Context) -> Iterator[tuple[str, str]]:
@@ -58,7 +66,7 @@ def _helps(above: typer.Context) -> Iterator[tuple[str, str]]:
     for name in group.list_commands(above):
         command = group.get_command(above, name)
         assert command is not None  # noqa: S101 - it was listed
-        context = typer.Context(command, info_name=name, parent=above, **_WIDTH)
+        context = _context(command, name, above)
         if isinstance(command, TyperGroup):
             yield from _helps(context)
         else:

@@ -187,6 +187,7 @@ def _messages(scope: Mnemoscope, stores: Any, models: Iterator[Any]) -> Iterator
                     memory=stores.memory,
                     documents=stores.documents,
                     model=next(models),
+                    infers=False,
                 )
                 thread = f"{customer}-{day}-{session.number}"
                 yield lambda text=turn.text, agent=agent, thread=thread: reply(

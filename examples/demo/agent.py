@@ -52,6 +52,7 @@ class AgentContext:
         memory: mem0's guarded ``Memory``.
         documents: The hotel's documents.
         model: The chat model.
+        infers: Have mem0 extract facts, rather than keep messages as they are.
     """
 
     customer: str
@@ -59,6 +60,7 @@ class AgentContext:
     memory: Any  # mem0 ships no types
     documents: HybridIndex
     model: BaseChatModel
+    infers: bool = True
 
 
 @feature("recall")
@@ -98,10 +100,12 @@ def write(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
 
 @feature("remember")
 def remember(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
-    """Store what the customer wrote."""
+    """Have mem0 extract the facts in what the customer wrote, and store them."""
     agent, store = runtime.context, runtime.store
     said = state["messages"][-2].text
-    agent.memory.add([{"role": "user", "content": said}], user_id=agent.customer, infer=False)
+    agent.memory.add(
+        [{"role": "user", "content": said}], user_id=agent.customer, infer=agent.infers
+    )
     if store:
         store.put(("customers", agent.customer), "last-message", {"text": said})
     return {}

@@ -1,5 +1,5 @@
 """
-mem0 inside this process: Qdrant in a folder, embeddings by wordllama, no language model.
+mem0 inside this process: Qdrant in a folder, embeddings by wordllama, LangChain's model or none.
 
 mem0 finds its embedder and language model in tables from provider names to class names. While a
 ``Memory`` is built, two of the names refer to classes of this module.
@@ -11,9 +11,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mnemoscope.hybrid_search.encoders import WordLlama
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 ENCODER = WordLlama()
 
@@ -44,14 +47,16 @@ class NoModel:
         raise NotImplementedError("the demo has no language model for mem0: use infer=False")
 
 
-def embedded_memory(folder: Path) -> Any:
-    """Build a mem0 ``Memory`` whose files are all in *folder*."""
+def embedded_memory(folder: Path, model: BaseChatModel | None = None) -> Any:
+    """Build a mem0 ``Memory`` whose files are all in *folder*; without *model* it cannot infer."""
     mem0 = import_module("mem0")  # it ships no types
     with _registered("lmstudio", "vllm"):
         return mem0.Memory.from_config(
             {
                 "embedder": {"provider": "lmstudio", "config": {"embedding_dims": ENCODER.size}},
-                "llm": {"provider": "vllm", "config": {}},
+                "llm": {"provider": "langchain", "config": {"model": model}}
+                if model
+                else {"provider": "vllm", "config": {}},
                 "vector_store": {
                     "provider": "qdrant",
                     "config": {

@@ -181,13 +181,14 @@ def _replay(
         from .stores import open_stores  # noqa: PLC0415
 
         scope.prepare()
-        with open_stores(folder, scope) as stores:
+        model = _model(options.model, surge)
+        with open_stores(folder, scope, model) as stores:
             progress.update(task, description="replaying the conversation")
             try:
                 result = replay(
                     conversation,
                     stores=stores,
-                    model=_model(options.model, surge),
+                    model=model,
                     scope=scope,
                     fault=fault,
                     surge=surge,

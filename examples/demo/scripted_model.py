@@ -7,6 +7,8 @@ cached, and each line of the answer as one reasoning token. The answer follows f
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any
@@ -26,6 +28,13 @@ OUTLINES = "points to make"
 """Words that mark a prompt for an outline."""
 
 
+_NEW_MESSAGES = re.compile(r"^## New Messages\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+"""The part of mem0's prompt that holds what was said now."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_FEWEST_WORDS = 3
+
+
 def _as_counted(counted: Tokens) -> Tokens:
     return counted
 
@@ -34,7 +43,8 @@ class ScriptedModel(BaseChatModel):
     """
     Answers with the lines of its prompt that begin with a dash.
 
-    For an outline it takes the first line of each list, else all of them.
+    For an outline it takes the first line of each list, else all of them. Asked by mem0 for facts,
+    it takes what a message states: its sentences but for questions and greetings.
 
     Attributes:
         tokens: Returns what is reported in place of the tokens that were counted: the demo's surge.
@@ -77,6 +87,8 @@ class ScriptedModel(BaseChatModel):
 
 
 def _answer(messages: Sequence[BaseMessage]) -> str:
+    if found := _NEW_MESSAGES.search(messages[-1].text):
+        return json.dumps({"memory": [{"text": each} for each in _stated(found[1])]})
     lists = [
         [line[2:] for line in lines if line.startswith("- ")]
         for _listed, lines in groupby(messages[-1].text.splitlines(), _is_item)
@@ -86,6 +98,12 @@ def _answer(messages: Sequence[BaseMessage]) -> str:
         return "\n".join(f"- {point}" for point in firsts) or "- Say thank you."
     points = " ".join(point for points in lists for point in points)
     return f"Thank you for writing! {points} Is there anything else?"
+
+
+def _stated(message: str) -> Iterator[str]:
+    for sentence in _SENTENCE_END.split(message.strip().removeprefix("user: ")):
+        if not sentence.endswith("?") and len(sentence.split()) >= _FEWEST_WORDS:
+            yield sentence
 
 
 def _is_item(line: str) -> bool:

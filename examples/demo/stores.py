@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.store.base import BaseStore
@@ -53,11 +54,13 @@ class Stores:
 
 
 @contextmanager
-def open_stores(folder: Path, scope: Mnemoscope) -> Generator[Stores]:
-    """Open the stores in *folder*, with the hotel's documents in them."""
+def open_stores(
+    folder: Path, scope: Mnemoscope, model: BaseChatModel | None = None
+) -> Generator[Stores]:
+    """Open the stores in *folder*, with the hotel's documents; *model* finds facts for mem0."""
     with ExitStack() as opened:
         ENCODER.query("ready")  # loads its model here, not in the first recall
-        memory = embedded_memory(folder)
+        memory = embedded_memory(folder, model)
         qdrant = opened.enter_context(closing(QdrantClient(path=str(folder / "qdrant"))))
         store = opened.enter_context(SqliteStore.from_conn_string(str(folder / "store.db")))
         saver = opened.enter_context(SqliteSaver.from_conn_string(str(folder / "threads.db")))

@@ -27,16 +27,20 @@ SHORT = {
     "session_1_date_time": "noon",
     "session_1": [
         {"speaker": "Ada Novak", "dia_id": "D1:1", "text": "I like green tea."},
-        {"speaker": "Bob Lind", "dia_id": "D1:2", "text": "When is breakfast?"},
+        {"speaker": "Bob Lind", "dia_id": "D1:2", "text": "I rise late. When is breakfast?"},
         {"speaker": "Ada Novak", "dia_id": "D1:3", "text": "Do you remember what I drink?"},
-        {"speaker": "Bob Lind", "dia_id": "D1:4", "text": "And is there a sauna?"},
+        {"speaker": "Bob Lind", "dia_id": "D1:4", "text": "I love the heat. And is there a sauna?"},
     ],
     "session_2_date_time": "evening",
     "session_2": [
-        {"speaker": "Ada Novak", "dia_id": "D2:1", "text": "May I bring my dog?"},
-        {"speaker": "Bob Lind", "dia_id": "D2:2", "text": "Where do I charge my car?"},
+        {"speaker": "Ada Novak", "dia_id": "D2:1", "text": "I have an old dog. May I bring it?"},
+        {
+            "speaker": "Bob Lind",
+            "dia_id": "D2:2",
+            "text": "I drive an electric car. Where do I charge it?",
+        },
         {"speaker": "Ada Novak", "dia_id": "D2:3", "text": "What tea was it that I like?"},
-        {"speaker": "Bob Lind", "dia_id": "D2:4", "text": "Can I pay by card?"},
+        {"speaker": "Bob Lind", "dia_id": "D2:4", "text": "I have no cash. Can I pay by card?"},
     ],
 }
 

@@ -137,21 +137,21 @@ def test_tokens_by_feature_agree_in_screen_metrics_and_spans(kept, figure, attri
             attributes = span["attributes"]
             spans[attributes["mnemoscope.feature"]] += int(attributes[attribute])
     assert said == metrics == spans
-    assert set(said) == {"reply-outline", "reply-draft"}
+    assert set(said) == {"reply-outline", "reply-draft", "remember"}
 
 
 def test_model_calls_are_counted_once(kept):
-    """Two calls a message: one for the outline, one for the answer."""
+    """Three calls a message: for the outline, for the answer, and mem0's for the facts in it."""
     calls = {each["name"]: each["calls"] for each in kept.figures["spend_by_feature"]}
 
-    assert calls == {"reply-outline": 36, "reply-draft": 36}
+    assert calls == {"reply-outline": 36, "reply-draft": 36, "remember": 36}
 
 
 def test_memories_are_those_of_one_customer(kept):
-    """The first speaker's 19 messages are remembered, and those recalled were read later."""
+    """The 24 facts in the first speaker's messages, and those recalled were read later."""
     memories = [each for each in kept.figures["memories"] if each["store"] == "mem0"]
 
-    assert len(memories) == 19
+    assert len(memories) == 24
     assert memories[0]["content"].startswith("Good morning!")
     assert sum(each["reads"] for each in memories) > 19
     assert all(each["last_read"] > each["written"][0] for each in memories if each["reads"])
@@ -169,7 +169,7 @@ def test_personal_data_would_be_found(tmp_path):
     from mnemoscope.demo.stores import open_stores
 
     scope = Mnemoscope(load_settings(disabled=True))
-    with open_stores(tmp_path, scope) as stores:
+    with open_stores(tmp_path, scope, ScriptedModel()) as stores:
         graph = build_agent(stores.store, stores.checkpointer)
         agent = AgentContext(
             customer="c-1",
@@ -244,9 +244,9 @@ def test_the_screen_answers_the_three_questions(demo, short):
     assert "1  When recall is slow, which store is to blame?" in said
     assert re.search(r"→ Of [\d.]+ s in turns: \d+% ", said)
     assert [said.count(each) for each in ("\n asked ", "\n recalled ", "\n answered ")] == [3] * 3
-    assert "When is breakfast?" in said
+    assert "I rise late. When is breakfast?" in said
     assert "of 8 messages answered" in said
-    assert re.search(r"→ reply-(outline|draft) caused \d+% of \$", said)
+    assert re.search(r"→ remember caused \d+% of \$", said)
     assert "3  What does the agent remember about Bob Lind, and since when?" in said
     assert "a script, not a language model" in said
     assert "The sinks agree." in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 
@@ -30,6 +32,16 @@ def test_an_answer_says_every_point(model):
     reply = model.invoke([SystemMessage(WRITER), HumanMessage("Hm?\n- One.\n- Two.")])
 
     assert "One. Two." in reply.text
+
+
+def test_mem0_is_given_what_a_message_states(model):
+    """Facts, word for word; neither questions nor greetings, nor what was said earlier."""
+    earlier, now = "I like cake.", "user: Hello! I like tea. Is there any?"
+    asked = f"## Last k Messages\n- {earlier}\n\n## New Messages\n{now}\n\n## Current Date"
+
+    said = model.invoke([SystemMessage("Extract."), HumanMessage(asked)]).text
+
+    assert json.loads(said) == {"memory": [{"text": "I like tea."}]}
 
 
 def test_the_same_prompt_gives_the_same_answer(model):

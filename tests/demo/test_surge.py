@@ -38,7 +38,7 @@ def test_the_last_screen_and_spend_name_the_feature(surged, capfd):
     assert found["moved"]["feature"] == "reply-draft"
     assert found["moved"]["node"] == "write"
     assert round(found["moved"]["factor"], 1) == 3
-    assert found["total_before"]["calls"] == found["total"]["calls"] == 8
+    assert found["total_before"]["calls"] == found["total"]["calls"] == 12
 
 
 def test_tokens_triple_from_the_beginning_on_and_for_one_feature():

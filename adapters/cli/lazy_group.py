@@ -108,5 +108,5 @@ def _loaded(name: str, entry: Command | Group) -> TyperCommand | LazyGroup:
         return LazyGroup(entry.commands, name=name, help=entry.sentence, rich_markup_mode=None)
     module, _, function = entry.function.partition(":")
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name)(cast("Any", getattr(import_module(f".{module}", __package__), function)))
+    app.command(name)(getattr(import_module(f".{module}", __package__), function))
     return cast("TyperCommand", get_command(app))

@@ -239,11 +239,16 @@ class BudgetExceededError(MnemoscopeError, RuntimeError):
         budget: Name of the budget.
         spent: Amount spent in the period that ends now.
         limit: Amount that may be spent in a period.
-        unit: Unit of both: ``usd`` or ``tokens``.
+        unit: Unit of all three: ``usd`` or ``tokens``.
+        expected: What calls under way are expected to add to `spent`.
     """
 
-    def __init__(self, budget: str, spent: float, limit: float, unit: str) -> None:
+    def __init__(
+        self, budget: str, spent: float, limit: float, unit: str, expected: float = 0.0
+    ) -> None:
         amounts = f"{in_unit(spent, unit)} of {in_unit(limit, unit)}"
+        if expected:
+            amounts += f", and calls under way may use {in_unit(expected, unit)}"
         super().__init__(
             f"the budget {budget!r} is spent ({amounts}), so the model was not called: wait, or "
             "raise the budget"
@@ -252,10 +257,11 @@ class BudgetExceededError(MnemoscopeError, RuntimeError):
         self.spent = spent
         self.limit = limit
         self.unit = unit
+        self.expected = expected
 
-    def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, float, float, str]]:
+    def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, float, float, str, float]]:
         """Return the arguments to unpickle it with: the default is its message alone."""
-        return type(self), (self.budget, self.spent, self.limit, self.unit)
+        return type(self), (self.budget, self.spent, self.limit, self.unit, self.expected)
 
 
 BudgetExceeded = BudgetExceededError

@@ -245,7 +245,7 @@ _SPEND = """
     SELECT {by} AS name, count(*), sum(u.input_tokens), sum(u.output_tokens), sum(u.cached_tokens),
       sum(u.reasoning_tokens), coalesce(sum(u.cost_usd), 0.0) AS cost,
       sum(CASE WHEN u.cost_usd IS NULL THEN u.input_tokens + u.output_tokens ELSE 0 END)
-    FROM audit_usage u JOIN audit_event e ON e.seq = u.seq
+    FROM audit_usage u JOIN audit_event e ON e.seq = u.seq WHERE e.status <> 'rejected'
     GROUP BY {by} ORDER BY cost DESC, sum(u.input_tokens + u.output_tokens) DESC, name
 """
 _SPEND_COLUMNS: dict[By, str] = {"feature": "e.feature", "node": "u.node", "model": "u.model"}

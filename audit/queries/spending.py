@@ -1,8 +1,9 @@
 """
 The spend on model calls by feature, node, model or customer, beside the period before.
 
-Rows come from `audit_usage`, one for each model call; who is behind a call is known by the opaque
-reference that the trail has for them. All SQL is here, in words that SQLite and PostgreSQL share.
+Rows come from `audit_usage`, one for each model call; one that a budget refused was not made. Who
+is behind a call is known by the opaque reference that the trail has for them. All SQL is here, in
+words that SQLite and PostgreSQL share.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _CALLS: Final = """
     JOIN audit_event e ON e.seq = u.seq
     LEFT JOIN audit_detail d ON d.seq = e.seq
     LEFT JOIN audit_subject s ON s.subject_uid = d.subject_uid
-    WHERE u.seq >= ? AND e.occurred_us >= ? AND e.occurred_us < ?
+    WHERE u.seq >= ? AND e.occurred_us >= ? AND e.occurred_us < ? AND e.status <> 'rejected'
 """
 
 

@@ -47,10 +47,10 @@ class ModelAccounting:
     clock: Callable[[], float]
     wall_ns: Callable[[], int]
 
-    def charge(self, scope: Scope, usage: Usage) -> None:
+    def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
         """Count what a model call that ended has used. Never raises: the run goes on."""
         try:
-            for crossing in self.budgets.add(scope, usage):
+            for crossing in self.budgets.add(scope, usage, failed=failed):
                 self.drain.emit(self._event(crossing))
         except Exception as exc:  # noqa: BLE001 - observing fails open
             self.faults.note("budgets.add", exc)

@@ -24,6 +24,9 @@ PERIODS_S: Final[dict[Per, float]] = {
 }
 """Lengths of the periods, seconds. They slide, so a month is any 30 days."""
 
+MAX_WAIT_S: Final = 600.0
+"""Most seconds that a budget may have calls wait for others."""
+
 _NAME: Final = re.compile(r"[\w./:-][\w ./:-]{0,79}")
 
 
@@ -47,6 +50,9 @@ class Budget:
         alert_at: Share of the budget, in (0, 1], that needs attention.
         on_exceeded: ``alert``: report it. ``stop``: also raise `BudgetExceededError` before the
             next covered model call, except inside a memory operation, which is counted only.
+        wait_s: Most seconds that a call waits for those under way, where ``stop`` is said and they
+            are expected to use up what is left. 0: it never waits, and calls made at once may
+            exceed the budget together.
         name: Its name in events and metrics. Default: feature or model, and period.
 
     Raises:
@@ -63,6 +69,7 @@ class Budget:
     expected_at: float | None = None
     alert_at: float = 0.75
     on_exceeded: Literal["alert", "stop"] = "alert"
+    wait_s: float = 30.0
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -76,6 +83,8 @@ class Budget:
             raise ConfigurationError(f"per must be one of {', '.join(PERIODS_S)}")
         if self.on_exceeded not in {"alert", "stop"}:
             raise ConfigurationError("on_exceeded must be alert or stop")
+        if not 0 <= self.wait_s <= MAX_WAIT_S:
+            raise ConfigurationError(f"wait_s must be 0 to {MAX_WAIT_S:g} seconds")
         for level in ("expected_at", "alert_at"):
             share = getattr(self, level)
             if share is not None and not 0 < share <= 1:

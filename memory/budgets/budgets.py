@@ -1,5 +1,5 @@
 """
-The spend on each budget of a scope, and the refusal of calls that are over budget.
+The spend on each budget of a scope, and the calls that are refused or held back for it.
 
 Spend is counted in this process, from its start, over a sliding window; each of several processes
 has the whole budget. Memory is constant: 61 numbers a budget, whatever the number of calls.
@@ -8,7 +8,7 @@ has the whole budget. Memory is constant: 61 numbers a budget, whatever the numb
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,7 @@ from ..context import Scope
 from ..errors import BudgetExceededError, ConfigurationError
 from .budget import Budget
 from .sliding_window import SlidingSum
+from .under_way import Reservation, UnderWay, Waiting, wake
 
 MAX_BUDGETS: Final = 200
 """Maximum number of budgets of a scope: each has metric series of its own."""
@@ -59,6 +60,24 @@ class BudgetStatus:
         return max(0.0, self.budget.limit - self.spent)
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """
+    A model call that asks whether it may begin.
+
+    Attributes:
+        call: Stands for the call.
+        around: Calls that cannot end while it waits, since it is part of them.
+        since: When it asked first, monotonic seconds by the clock of the budgets.
+        can_wait: Whether its thread may be held.
+    """
+
+    call: object
+    around: Collection[object]
+    since: float
+    can_wait: bool
+
+
 class _BudgetSpend:
     """The spend on one budget. Not thread-safe."""
 
@@ -73,14 +92,17 @@ class _BudgetSpend:
     def reset(self, now: float) -> None:
         """Reset the spend to zero."""
         self._sum = SlidingSum(self.budget.period_s, now)
+        self.under_way = UnderWay()
         self._crossed_at: dict[Level, float] = {}
         self.crossings = {level: 0 for level, _amount in self._levels}
         self.calls = self.unpriced_calls = self.refused_calls = 0
 
-    def add(self, usage: Usage, now: float) -> list[BudgetEvent]:
+    def add(self, usage: Usage, now: float, *, failed: bool) -> list[BudgetEvent]:
         """Count a call and return the levels that it crossed, each once in a period."""
         self.calls += 1
         amount = self._amount(usage)
+        if not failed and (usage.input_tokens or usage.output_tokens or not usage.reported):
+            self.under_way.learn(max(0, amount or 0))  # else it broke off, or a cache answered
         if amount is None:
             self.unpriced_calls += 1
             return []
@@ -121,6 +143,36 @@ class _BudgetSpend:
     def _burn(self, now: float) -> float:
         return self._sum.per_second(now) * 3_600 / self._scale
 
+    def refusal(self, now: float) -> BudgetExceededError | None:
+        """Return the error that refuses a call now. None: something is left."""
+        if self.budget.on_exceeded != "stop" or self.level(now) is not Level.EXCEEDED:
+            return None
+        return self._error(now, 0.0)
+
+    def _error(self, now: float, expected: float) -> BudgetExceededError:
+        budget, expected = self.budget, expected / self._scale
+        return BudgetExceededError(
+            budget.name, self.spent(now), budget.limit, budget.unit, expected
+        )
+
+    def held_back(
+        self, around: Collection[object], asked: float, now: float
+    ) -> BudgetExceededError | Waiting | None:
+        """
+        Return what a call meets for whose sake calls under way may leave nothing. None: no more.
+
+        Where it has waited long enough and nobody knows what calls use, it may be made.
+        """
+        calls, wait_s = self.under_way, self.budget.wait_s
+        if not wait_s or not calls.is_any_but(around, now):
+            return None
+        known, expected = calls.is_expectation_known, calls.expected()
+        if known and self._sum.total(now) + expected < self.budget.limit * self._scale:
+            return None
+        if (left_s := asked + wait_s - now) > 0:
+            return Waiting(calls.wait(), left_s)
+        return self._error(now, expected) if known else None
+
     def level(self, now: float) -> Level:
         """Return the highest level that the spend has reached."""
         spent = self._sum.total(now)
@@ -150,6 +202,7 @@ class Budgets:
         clock: Monotonic seconds.
 
     Attributes:
+        clock: Monotonic seconds.
         calls: Model calls counted, whether a budget covers them or not.
         can_stop: Whether any budget has ``on_exceeded="stop"``.
         is_closed: Whether their scope has closed, which then counts nothing.
@@ -162,7 +215,7 @@ class Budgets:
     def __init__(
         self, budgets: Iterable[Budget] = (), *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._clock = clock
+        self.clock = clock
         self._spends = [_BudgetSpend(each, clock()) for each in budgets]
         self._guard = ForkLock()
         self.calls = 0
@@ -176,55 +229,94 @@ class Budgets:
         """Start with nothing spent in a forked child: the parent counts the earlier spend."""
         self.calls = self.unattributed_calls = 0
         for spend in self._spends:
-            spend.reset(self._clock())
+            spend.reset(self.clock())
 
     def __len__(self) -> int:
         """Return the number of budgets."""
         return len(self._spends)
 
-    def add(self, scope: Scope, usage: Usage) -> list[BudgetEvent]:
+    def add(self, scope: Scope, usage: Usage, *, failed: bool = False) -> list[BudgetEvent]:
         """Count a finished model call and return the levels that it crossed."""
         if not self._spends:
             return []
         with self._guard:
             self.calls += 1
-            now = self._clock()
+            now = self.clock()
             covering = [spend for spend in self._spends if spend.budget.covers(scope, usage.model)]
-            return [crossing for spend in covering for crossing in spend.add(usage, now)]
+            return [
+                crossing for spend in covering for crossing in spend.add(usage, now, failed=failed)
+            ]
 
     def note_unattributed(self) -> None:
         """Count a model call that begins and belongs to nobody."""
         with self._guard:
             self.unattributed_calls += 1
 
-    def refusal(self, scope: Scope, model: str | None) -> BudgetExceededError | None:
-        """Return the error that refuses a call, and count it. None: the call may be made."""
-        if not self.can_stop or self.is_closed:
-            return None
+    def admit(
+        self, scope: Scope, model: str | None, asking: Asking
+    ) -> Reservation | BudgetExceededError | Waiting | None:
+        """
+        Decide on a call that is to begin.
+
+        Args:
+            scope: Whom it is for.
+            model: Which it asks. None: unknown.
+            asking: The rest that is known of it.
+
+        Returns:
+            What is kept back for it until it has ended, None if no budget that may stop it covers
+            it, the error that refuses it, or what it has to wait for before it asks again.
+        """
         with self._guard:
-            now = self._clock()
+            now, covering = self.clock(), self._stopping(scope, model)
+            if (refusal := _refusal(covering, now)) is not None:
+                return refusal
+            for spend in covering if asking.can_wait else ():
+                if (found := spend.held_back(asking.around, asking.since, now)) is not None:
+                    return found
+            if not covering:
+                return None
+            reservation = Reservation(asking.call, now, self._release)
+            for spend in covering:
+                spend.under_way.add(reservation)
+            return reservation
+
+    def _stopping(self, scope: Scope, model: str | None) -> list[_BudgetSpend]:
+        if not self.can_stop or self.is_closed:
+            return []
+        spends = [each for each in self._spends if each.budget.on_exceeded == "stop"]
+        return [each for each in spends if each.budget.covers(scope, model)]
+
+    def note_refused(self, refusal: BudgetExceededError) -> None:
+        """Count a call that was not made because of *refusal*."""
+        with self._guard:
             for spend in self._spends:
-                budget = spend.budget
-                if (
-                    budget.on_exceeded == "stop"
-                    and budget.covers(scope, model)
-                    and spend.level(now) is Level.EXCEEDED
-                ):
-                    spend.refused_calls += 1
-                    return BudgetExceededError(
-                        budget.name, spend.spent(now), budget.limit, budget.unit
-                    )
-        return None
+                spend.refused_calls += spend.budget.name == refusal.budget
+
+    def _release(self, reservation: Reservation) -> None:
+        with self._guard:
+            waiting = [
+                each for spend in self._spends for each in spend.under_way.remove(reservation)
+            ]
+        wake(waiting)
 
     def close(self) -> None:
-        """Refuse no call from now on: the scope has closed, and counts none."""
+        """Refuse and hold back no call from now on: the scope has closed, and counts none."""
         self.is_closed = True
+        with self._guard:
+            waiting = [each for spend in self._spends for each in spend.under_way.all_waiting()]
+        wake(waiting)
 
     def status(self) -> tuple[BudgetStatus, ...]:
         """Return the state of each budget, in the given order."""
         with self._guard:
-            now = self._clock()
+            now = self.clock()
             return tuple(spend.status(now) for spend in self._spends)
+
+
+def _refusal(covering: Iterable[_BudgetSpend], now: float) -> BudgetExceededError | None:
+    refusals = (spend.refusal(now) for spend in covering)
+    return next((each for each in refusals if each is not None), None)
 
 
 def _check(names: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
+from msgspec.structs import replace
 
 from ....memory.budgets.accounting import ModelAccounting
 from ....memory.context import EMPTY_SCOPE, current
@@ -50,6 +51,10 @@ class GraphCallbacks(BaseCallbackHandler):
 
     Args:
         runs: The tree to record them in.
+
+    Attributes:
+        is_cache_used: Whether calls that LangChain's cache can answer cost nothing, as far as is
+            known: streams do not look into it.
     """
 
     run_inline = True  # in the caller's own thread and context, sync and async
@@ -60,6 +65,7 @@ class GraphCallbacks(BaseCallbackHandler):
 
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
+        self.is_cache_used = True
         self._accountings: weakref.WeakSet[ModelAccounting] = weakref.WeakSet()
 
     @property
@@ -219,6 +225,8 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record that a model call ended, and its tokens."""
         if run := self.runs.open(run_id):
             run.usage = usage_of_run(run, response)
+            if run.is_free:
+                self.is_cache_used = run.usage.reported and not run.usage.input_tokens
             self.runs.end(run, Status.OK)
 
     @_contain_errors
@@ -240,6 +248,8 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record that a model call was not made after all."""
         if run := self.runs.open(run_id):
             run.error = error_name(error)
+            # It is known what it has used: nothing.
+            run.usage = replace(usage_of_run(run), reported=True, cost_usd=0.0)
             self.runs.end(run, Status.REJECTED)
 
 

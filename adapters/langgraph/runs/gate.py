@@ -3,29 +3,42 @@ The gate in front of model calls: none is made for a budget that is spent and sa
 
 LangChain tells callbacks of a model call before it makes it, and lets the error of a handler with
 ``raise_error`` through: the call is not made, and the node that wanted it gets the error. A call
-that is under way is never touched.
+that is under way is never touched; others wait for it where it may use up what is left.
 """
 
 from __future__ import annotations
 
+import logging
+import sys
 import weakref
+from asyncio import get_running_loop
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from contextvars import ContextVar
 from functools import cache
+from inspect import CO_COROUTINE
 from typing import Any, Final, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
-from ....memory.budgets.budgets import Budgets
+from ....memory.budgets.budgets import Asking, Budgets
+from ....memory.budgets.under_way import Reservation, Waiting
 from ....memory.context import Scope
 from ....memory.errors import BudgetExceededError
 from ....memory.guard.call import outer_call
+from ....telemetry.event.event import Status
 from ....telemetry.process.faults import Faults
+from .cached_answers import is_cached
 from .callbacks import graph_callbacks
 from .meter import Meter
+from .spans import Run
 
 _MODEL_NAMES: Final = ("ls_model_name", "model", "model_name")
+
+_LOGGER: Final = logging.getLogger("langchain_core.callbacks.manager")
+"""Where LangChain warns of errors in handlers: a refusal is none."""
 
 
 class Gate:
@@ -41,43 +54,114 @@ class Gate:
     def watch(self, budgets: Budgets, faults: Faults) -> None:
         """Ask *budgets* from now on, as long as they live; errors of ours are noted in *faults*."""
         self._budgets[budgets] = faults
+        graph_callbacks().runs.notes_around = True
 
     def clear(self) -> None:
         """Drop all budgets."""
         self._budgets.clear()
 
-    def pass_or_raise(self, run_id: UUID, call_info: dict[str, Any]) -> None:
+    def pass_or_raise(self, call: Asked) -> None:
         """
-        Let the call of that run pass, or not.
+        Let a call pass once its budgets have something left for it, or not.
 
         Raises:
             BudgetExceededError: A budget that covers it is spent and says stop.
         """
-        if outer_call() is not None:
+        with closing(self._waits(call)) as waits:
+            for each in waits:
+                each.block()
+
+    async def apass_or_raise(self, call: Asked) -> None:
+        """As `pass_or_raise`, while other tasks run."""
+        with closing(self._waits(call)) as waits:
+            for each in waits:
+                await each.pause()
+
+    def _waits(self, call: Asked) -> Iterator[Waiting]:
+        """Yield what a call has to wait for, until it may be made."""
+        run = graph_callbacks().runs.open(call.run_id)
+        if run is None or outer_call() is not None:
             return  # a memory operation's own: mem0's, say, whose write would be lost
-        for budgets, faults in list(self._budgets.items()):
-            refusal = _refusal(budgets, faults, run_id, call_info)
-            if refusal is not None:
-                graph_callbacks().rejected(run_id, refusal)
-                raise refusal
+        try:
+            for budgets, faults in list(self._budgets.items()):
+                yield from _waits_for(budgets, faults, run, call)
+        except GeneratorExit:  # whoever wanted the call is gone
+            graph_callbacks().runs.end(run, Status.CANCELLED)
+            raise
+        finally:
+            run.around = ()  # else each call would hold those before it
 
 
-def _refusal(
-    budgets: Budgets, faults: Faults, run_id: UUID, call_info: dict[str, Any]
-) -> BudgetExceededError | None:
+def _waits_for(budgets: Budgets, faults: Faults, run: Run, call: Asked) -> Iterator[Waiting]:
+    asking = Asking(run, run.around, budgets.clock(), call.can_wait)
+    while isinstance(found := _decision(budgets, faults, run, call, asking), Waiting):
+        yield found
+    if found is not None:
+        graph_callbacks().rejected(run.run_id, found)
+        raise found
+
+
+class Asked:
+    """
+    A model call that LangChain asks for.
+
+    Args:
+        run_id: Of its run.
+        serialized: The model, as LangChain writes it down.
+        messages: What is said to it. None: LangChain has looked into its cache already.
+        about: The rest that LangChain tells of it.
+        can_wait: Whether it is held back: no thread is that runs an event loop.
+    """
+
+    def __init__(
+        self,
+        run_id: UUID,
+        serialized: Any,
+        messages: Any,
+        about: dict[str, Any],
+        *,
+        can_wait: bool,
+    ) -> None:
+        self.run_id = run_id
+        self.about = about
+        self.can_wait = can_wait
+        self._serialized = serialized
+        self._messages = messages
+
+    def is_free(self) -> bool:
+        """Return whether LangChain's cache has the answer."""
+        if self._messages is None or not graph_callbacks().is_cache_used:
+            return False
+        return is_cached(self._serialized, self._messages, self.about)
+
+
+def _decision(
+    budgets: Budgets, faults: Faults, run: Run, call: Asked, asking: Asking
+) -> BudgetExceededError | Waiting | None:
+    """Return what one scope's budgets say to a call. None: it may be made."""
     try:
-        scope = _scope(budgets, run_id)
-        return None if scope is None else budgets.refusal(scope, _model(call_info))
+        scope = _scope(budgets, run)
+        if scope is None:
+            return None
+        found = budgets.admit(scope, _model(call.about), asking)
+        if isinstance(found, Reservation):
+            run.reservations = (*run.reservations, found)
+            return None
+        if found is None:
+            return None
+        if call.is_free():
+            run.is_free = True
+            return None
+        if isinstance(found, BudgetExceededError):
+            budgets.note_refused(found)
     except Exception as exc:  # noqa: BLE001 - a budget that cannot be read stops nobody
         faults.note("budgets.refusal", exc)
         return None
+    return found
 
 
-def _scope(budgets: Budgets, run_id: UUID) -> Scope | None:
+def _scope(budgets: Budgets, run: Run) -> Scope | None:
     """Return the scope that a call is counted for on *budgets*. None: it is not."""
-    run = graph_callbacks().runs.open(run_id)
-    if run is None:
-        return None
     for observer in run.observers_above():
         if isinstance(observer, Meter) and observer.budgets is budgets:
             return observer.scope_of(run)
@@ -94,9 +178,25 @@ def _model(call_info: dict[str, Any]) -> str | None:
     return None
 
 
+def _is_awaited() -> bool:
+    """Return whether the caller of this function's caller is a coroutine function."""
+    return bool(sys._getframe(2).f_code.co_flags & CO_COROUTINE)  # noqa: SLF001 - no other way
+
+
+def _runs_a_loop() -> bool:
+    try:
+        get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 class _GateHandler(BaseCallbackHandler):
     """
     Callback handler that asks the gate before a model is called, and raises its refusal.
+
+    LangChain calls the same method of a handler for calls of both colours. It awaits it if it is a
+    coroutine function, where it is called for an asynchronous one, which is so in a coroutine.
 
     Args:
         gate: The budgets to ask.
@@ -145,16 +245,17 @@ class ChatGate(_GateHandler):
         """True while there are no budgets."""
         return not self.gate
 
-    def on_chat_model_start(
-        self,
-        serialized: Any,  # noqa: ARG002 - LangChain's signature, here and below
-        messages: Any,  # noqa: ARG002
-        *,
-        run_id: UUID,
-        **kwargs: Any,
-    ) -> None:
+    @property
+    def on_chat_model_start(self) -> Callable[..., Any]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Let the call pass, or not."""
-        self.gate.pass_or_raise(run_id, kwargs)
+        return self._awaited if _is_awaited() else self._called
+
+    def _called(self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any) -> None:
+        can_wait = not _runs_a_loop()
+        self.gate.pass_or_raise(Asked(run_id, serialized, messages, about, can_wait=can_wait))
+
+    async def _awaited(self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any) -> None:
+        await self.gate.apass_or_raise(Asked(run_id, serialized, messages, about, can_wait=True))
 
 
 class TextGate(_GateHandler):
@@ -167,9 +268,17 @@ class TextGate(_GateHandler):
         """True while there are no budgets."""
         return not self.gate
 
-    def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
+    @property
+    def on_llm_start(self) -> Callable[..., Any]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
         """Let the call pass, or not."""
-        self.gate.pass_or_raise(run_id, kwargs)
+        return self._awaited if _is_awaited() else self._called
+
+    def _called(self, serialized: Any, _prompts: Any, *, run_id: UUID, **about: Any) -> None:
+        can_wait = not _runs_a_loop()
+        self.gate.pass_or_raise(Asked(run_id, serialized, None, about, can_wait=can_wait))
+
+    async def _awaited(self, serialized: Any, _prompts: Any, *, run_id: UUID, **about: Any) -> None:
+        await self.gate.apass_or_raise(Asked(run_id, serialized, None, about, can_wait=True))
 
 
 def guard_models(budgets: Budgets, faults: Faults) -> None:
@@ -186,4 +295,11 @@ def gate() -> Gate:
     for name, handler in (("chat", ChatGate(made)), ("text", TextGate(made))):
         hook: ContextVar[Any] = ContextVar(f"mnemoscope_{name}_gate", default=handler)
         register_configure_hook(hook, inheritable=True)
+    _LOGGER.addFilter(_is_no_refusal)
     return made
+
+
+def _is_no_refusal(record: logging.LogRecord) -> bool:
+    """Return whether a warning of LangChain's is of anything but a call that a budget refuses."""
+    args = record.args
+    return not (isinstance(args, tuple) and args[:1] in {("ChatGate",), ("TextGate",)})

@@ -147,7 +147,7 @@ class Meter:
         if accounting is None or (recipients is not None and not recipients.add(accounting.drain)):
             return
         if made is not None and len(accounting.budgets):
-            accounting.charge(self.scope_of(run), made)
+            accounting.charge(self.scope_of(run), made, failed=run.status is not Status.OK)
         if not accounting.faults.tripped:
             accounting.drain.emit(self._event(run, usage, again, accounting))
 

@@ -24,6 +24,7 @@ from .spans import (
     Recipients,
     Run,
     RunObserver,
+    calls_around,
     current_graph_source,
     current_run_id,
     current_span,
@@ -53,7 +54,10 @@ class Runs:
 
     Attributes:
         unanswered: Open model calls whose first chunk has not come.
+        notes_around: Whether budgets may hold calls back, and ask which are part of which.
     """
+
+    notes_around = False
 
     def __init__(
         self,
@@ -244,6 +248,8 @@ class Runs:
             run = self._begin(Kind.MODEL, run_id, "stream", tracing, ref, current_span())
             run.observers = observers
         run.metadata, run.streamed = metadata, StreamedUsage()
+        if self.notes_around:
+            run.around = calls_around(run)
         self.unanswered[run_id] = run
         if run.ended is not None:  # meanwhile, by another thread, which found nothing to take away
             self.unanswered.pop(run_id, None)
@@ -304,6 +310,8 @@ class Runs:
             self._end_children(run)
         if run.kind is not Kind.CHAIN:
             self._notify(run)
+        if run.reservations:
+            run.release()  # once observers have counted what it used
         self._retain(run)
         for observer in run.observers:
             observer.release()

@@ -19,6 +19,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import SpanContext
 
+from ....memory.budgets.under_way import Reservation
 from ....memory.context import EMPTY_SCOPE, Scope
 from ....telemetry.event.event import Status
 from ....telemetry.event.trace import CURRENT, TraceRef, Tracing
@@ -111,6 +112,9 @@ class Run:
         error: Qualified name of the exception's type, if it failed.
         open: The runs that are part of it and have not ended, in the order they began.
         observers: Observers of this run and the runs below it.
+        around: Of a model call that budgets are yet to admit: the calls it may be part of.
+        reservations: Of a model call: what budgets keep back for it until it has ended.
+        is_free: Of a model call: whether budgets let it pass since a cache has the answer.
     """
 
     parent: Run | None = None
@@ -123,6 +127,9 @@ class Run:
     status: Status = Status.OK
     error: str | None = None
     observers: tuple[RunObserver, ...] = ()
+    around: tuple[Run, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    is_free: bool = False
 
     def __init__(
         self,
@@ -159,6 +166,12 @@ class Run:
         """Drop all personal data; keep the rest for runs below it that may yet begin."""
         self.scope, self.metadata, self.streamed, self.usage = EMPTY_SCOPE, _NONE, None, None
 
+    def release(self) -> None:
+        """Let budgets keep nothing back for it any more."""
+        reservations, self.reservations = self.reservations, ()
+        for each in reservations:
+            each.release(each)
+
     def observers_above(self) -> list[RunObserver]:
         """Return the observers of this run and those around it, the nearest first."""
         found, run = list[RunObserver](), self
@@ -179,6 +192,21 @@ def usage_of_run(run: Run, response: Any = None) -> Usage:
         path=run.nodes,
         first_s=None if streamed.first is None else streamed.first - run.started,
     )
+
+
+_calls_here: ContextVar[tuple[Run, ...]] = ContextVar("mnemoscope_model_calls", default=())
+
+
+def calls_around(run: Run) -> tuple[Run, ...]:
+    """
+    Return the open model calls that *run*, one that begins, may be part of.
+
+    They began in its context, or in one that it is a copy of: whoever called it may have to go on
+    for them to end, as one who reads a stream, or a model that asks another one.
+    """
+    around = tuple([each for each in _calls_here.get() if each.ended is None])
+    _calls_here.set((*around, run))
+    return around
 
 
 def nearest_with_span(run: Run) -> Run:

@@ -7,7 +7,7 @@ import pytest
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.queries.spending import Period, Spent, spending
 from mnemoscope.audit.queries.top_mover import PARTS, sentence
-from mnemoscope.telemetry.event.event import OperationClass
+from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.usage import Usage
 
 HOUR_US = 3_600_000_000
@@ -134,6 +134,13 @@ class TestSpending:
 
         assert (now.calls, now.cost_usd) == (2, 3.0)
         assert (now.unpriced_calls, now.unpriced_tokens, now.tokens) == (1, 120, 240)
+
+    def test_a_call_that_a_budget_refused_was_not_made(self, call, spent):
+        """It is neither a call nor one of unknown cost."""
+        call(1)
+        call(2, cost_usd=None, status=Status.REJECTED)
+
+        assert (spent().now.calls, spent().now.unpriced_calls) == (1, 0)
 
     def test_what_is_no_model_call_is_not_spend(self, trail, call, event_factory, spent):
         """Memory operations are in the trail as well."""

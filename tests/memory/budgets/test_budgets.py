@@ -16,7 +16,7 @@ from mnemoscope.memory import (
     ConfigurationError,
     configure,
 )
-from mnemoscope.memory.budgets.budgets import Budgets
+from mnemoscope.memory.budgets.budgets import Asking, Budgets
 from mnemoscope.memory.context import Scope
 from mnemoscope.memory.health.checks import budgets as examined
 from mnemoscope.memory.health.live_metrics import LiveMetrics
@@ -35,6 +35,15 @@ def used(cost_usd=1.0, *, model="gpt-5", tokens=100):
 
 def scope(feature="reply/draft", **given):
     return Scope(feature=feature, **given)
+
+
+def refusal(budgets, of):
+    """Return the error that refuses a call, and count it. None: it may be made."""
+    found = budgets.admit(of, "gpt-5", Asking(object(), (), 0.0, can_wait=False))
+    if not isinstance(found, BudgetExceededError):
+        return None
+    budgets.note_refused(found)
+    return found
 
 
 @pytest.fixture
@@ -196,7 +205,7 @@ class TestLevels:
         budgets.forked()
 
         assert budgets.status()[0].spent == 0
-        assert budgets.refusal(scope(), "gpt-5") is None
+        assert refusal(budgets, scope()) is None
 
     def test_memory_is_constant(self, make, clock):
         """A hundred thousand calls take no more than the first ones."""
@@ -222,8 +231,8 @@ class TestStopping:
         budgets = make(Budget(feature="reply", usd=1, on_exceeded="stop"))
         budgets.add(scope(), used(1.0))
 
-        assert isinstance(budgets.refusal(scope(), "gpt-5"), BudgetExceededError)
-        assert budgets.refusal(scope("search"), "gpt-5") is None
+        assert isinstance(refusal(budgets, scope()), BudgetExceededError)
+        assert refusal(budgets, scope("search")) is None
 
     def test_what_is_left_may_be_spent(self, make):
         """A level before the last stops nothing, whatever is to happen at the last."""
@@ -231,14 +240,14 @@ class TestStopping:
         budgets.add(scope(), used(0.99))
 
         assert budgets.status()[0].level is Level.ALERT
-        assert budgets.refusal(scope(), "gpt-5") is None
+        assert refusal(budgets, scope()) is None
 
     def test_an_alert_refuses_nothing(self, make):
         """Unless it is asked to stop, a budget only tells."""
         budgets = make(Budget(usd=1))
         budgets.add(scope(), used(9.0))
 
-        assert budgets.refusal(scope(), "gpt-5") is None
+        assert refusal(budgets, scope()) is None
 
     def test_it_lets_pass_again_when_its_period_is_over(self, make, clock):
         """The window slides, nobody resets anything."""
@@ -246,14 +255,14 @@ class TestStopping:
         budgets.add(scope(), used(1.0))
         clock.now += 2 * HOUR
 
-        assert budgets.refusal(scope(), "gpt-5") is None
+        assert refusal(budgets, scope()) is None
 
     def test_refusals_are_counted(self, make):
         """How often it was needed shows in the status."""
         budgets = make(Budget(usd=1, on_exceeded="stop"))
         budgets.add(scope(), used(1.0))
         for _ in range(3):
-            budgets.refusal(scope(), "gpt-5")
+            refusal(budgets, scope())
 
         assert budgets.status()[0].refused_calls == 3
 
@@ -413,7 +422,7 @@ class TestDoctor:
         """Somebody is not being answered."""
         budgets = make(Budget(usd=1, on_exceeded="stop"))
         budgets.add(scope(), used(2.0))
-        budgets.refusal(scope(), "gpt-5")
+        refusal(budgets, scope())
         check = examined(budgets)
 
         assert check.state is State.FAILED

@@ -1,0 +1,114 @@
+"""
+Model calls that are under way, and what they are expected to cost a budget that may stop them.
+
+What a call uses is known when it has ended. Until then as much of the budget is kept back for it as
+calls have used so far on average; before the first has ended nobody knows, and the others wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future, InvalidStateError, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+from weakref import WeakSet
+
+LONGEST_S: Final = 600.0
+"""Seconds after which a call is taken for abandoned, and keeps nothing back any more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Reservation:
+    """
+    What is kept back for one model call, until it is released.
+
+    Attributes:
+        call: Stands for the call.
+        begun: When, monotonic seconds.
+        release: Takes it back, once the call has ended and its usage is counted.
+    """
+
+    call: object
+    begun: float
+    release: Callable[[Reservation], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """
+    The wait of a call for others that are under way.
+
+    Attributes:
+        ended: Done when one of them has ended.
+        left_s: Most seconds to wait for it.
+    """
+
+    ended: Future[None]
+    left_s: float
+
+    def block(self) -> None:
+        """Wait, and hold the thread."""
+        wait([self.ended], self.left_s)
+
+    async def pause(self) -> None:
+        """Wait, and let other tasks run."""
+        await asyncio.wait([asyncio.wrap_future(self.ended)], timeout=self.left_s)
+
+
+class UnderWay:
+    """The calls under way that one budget covers. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._reservations: dict[Reservation, None] = {}
+        self._waiting: WeakSet[Future[None]] = WeakSet()
+        self._used = 0
+        self._ended = 0
+
+    @property
+    def is_expectation_known(self) -> bool:
+        """Whether a call has ended that told what calls use."""
+        return self._ended > 0
+
+    def learn(self, amount: int) -> None:
+        """Take into the average that a call has used *amount*."""
+        self._used += amount
+        self._ended += 1
+
+    def expected(self) -> float:
+        """Return what the calls under way are expected to use."""
+        return len(self._reservations) * self._used / max(1, self._ended)
+
+    def is_any_but(self, around: Collection[object], now: float) -> bool:
+        """Tell whether any call is under way but *around*, and so may end while others wait."""
+        for abandoned in [each for each in self._reservations if each.begun < now - LONGEST_S]:
+            del self._reservations[abandoned]
+        return any(each.call not in around for each in self._reservations)
+
+    def add(self, reservation: Reservation) -> None:
+        """Keep something back for a call that begins."""
+        self._reservations[reservation] = None
+
+    def remove(self, reservation: Reservation) -> Iterable[Future[None]]:
+        """Take it back, and return those that waited for that."""
+        self._reservations.pop(reservation, None)
+        return self.all_waiting()
+
+    def wait(self) -> Future[None]:
+        """Return what is done when a call has ended."""
+        ended = Future[None]()
+        self._waiting.add(ended)
+        return ended
+
+    def all_waiting(self) -> Iterable[Future[None]]:
+        """Return those that wait, who are to be woken."""
+        waiting, self._waiting = list(self._waiting), WeakSet()
+        return waiting
+
+
+def wake(waiting: Iterable[Future[None]]) -> None:
+    """Let calls that wait ask again."""
+    for each in waiting:
+        with suppress(InvalidStateError):  # its caller has left meanwhile
+            each.set_result(None)

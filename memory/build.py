@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ..telemetry.delivery.drain import Drain
 from ..telemetry.delivery.registry import AttachedSink, RunTreeSink, SinkContext, TracingSink
 from ..telemetry.delivery.sink import Sink
+from ..telemetry.event.parent_run import ParentRun
 from ..telemetry.event.subject import SubjectKeys
 from ..telemetry.event.trace import Tracing
 from ..telemetry.otlp.span_counts import SpanCounts
@@ -133,20 +134,26 @@ def compose(
     vault: Vault | None = None,
     bound: CallBound | None = None,
     tracing: Tracing | None = None,
-    parent_run: Callable[[], str | None] = no_parent,
+    parent_run: Callable[[], ParentRun | None] = no_parent,
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None] = (None, None),
     key_use: KeyUse | None = None,
     clock: Callable[[], float] = time.perf_counter,
     wall_ns: Callable[[], int] = time.time_ns,
 ) -> Parts:
     """Put the parts of a scope together."""
-    scoped = ScopedRedactor(redactor, vault, bound)
+    scoped, tracing, host_run = (
+        ScopedRedactor(redactor, vault, bound),
+        tracing or Tracing(),
+        parent_run,
+    )
+    if host_run is not no_parent:
+        parent_run = _enclosed(host_run, tracing)
     guards = GuardFactory(
         redactor=scoped,
         drain=drain,
         keys=keys,
         policy=policy or Policy(),
-        tracing=tracing or Tracing(),
+        tracing=tracing,
         parent_run=parent_run,
         faults=faults,
         journal=journal,
@@ -161,8 +168,9 @@ def compose(
         prices=prices or Prices.load(None),
         labels=Labels(scoped, keys, faults),
         drain=drain,
-        tracing=guards.tracing,
+        tracing=tracing,
         parent_run=parent_run,
+        host_run=host_run,
         faults=faults,
         clock=clock,
         wall_ns=wall_ns,
@@ -466,9 +474,21 @@ def _tracing(sinks: Iterable[Sink]) -> Tracing:
     return next(chosen, None) or Tracing()
 
 
-def _parent_run(sinks: Iterable[Sink]) -> Callable[[], str | None]:
+def _parent_run(sinks: Iterable[Sink]) -> Callable[[], ParentRun | None]:
     chosen = (each.capture_parent for each in sinks if isinstance(each, RunTreeSink))
     return next(chosen, no_parent)
+
+
+def _enclosed(
+    host_run: Callable[[], ParentRun | None], tracing: Tracing
+) -> Callable[[], ParentRun | None]:
+    """Return the place in LangSmith's tree: below a run of ours, where that is nearer."""
+
+    def place() -> ParentRun | None:
+        found = host_run()
+        return found if tracing.enclosing_run is None else tracing.enclosing_run(found)
+
+    return place
 
 
 def _live(sinks: Sequence[Sink], parts: Parts) -> LiveMetrics | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.budget_event import BudgetEvent, Level
 from ...telemetry.event.event import Event, OperationClass, Status
+from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.trace import Tracing
 from ...telemetry.event.usage import Usage
 from ...telemetry.pricing.prices import Prices
@@ -31,7 +32,8 @@ class ModelAccounting:
         labels: Redacts the scopes of their events.
         drain: Takes the events.
         tracing: Makes the ids of their spans.
-        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        parent_run: Returns the place in LangSmith's tree, if that sink is on.
+        host_run: Returns that of the host's own run there, whatever of ours is around.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
@@ -42,7 +44,8 @@ class ModelAccounting:
     labels: Labels
     drain: Drain
     tracing: Tracing
-    parent_run: Callable[[], str | None]
+    parent_run: Callable[[], ParentRun | None]
+    host_run: Callable[[], ParentRun | None]
     faults: Faults
     clock: Callable[[], float]
     wall_ns: Callable[[], int]
@@ -68,5 +71,6 @@ class ModelAccounting:
             method=crossing.budget,
             status=Status.OK,
             trace=self.tracing.capture(),
+            parent_run=self.parent_run(),
             budget_event=crossing,
         )

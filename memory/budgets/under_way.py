@@ -7,13 +7,13 @@ calls have used so far on average; before the first has ended nobody knows, and 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import Future, InvalidStateError, wait
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 LONGEST_S: Final = 600.0
 """Seconds after which a call is taken for abandoned, and keeps nothing back any more."""
@@ -50,10 +50,14 @@ class Waiting:
 
     def block(self) -> None:
         """Wait, and hold the thread."""
+        from concurrent.futures import wait  # noqa: PLC0415 - few calls wait
+
         wait([self.ended], self.left_s)
 
     async def pause(self) -> None:
         """Wait, and let other tasks run."""
+        import asyncio  # noqa: PLC0415 - imported by whoever runs tasks
+
         await asyncio.wait([asyncio.wrap_future(self.ended)], timeout=self.left_s)
 
 
@@ -97,6 +101,8 @@ class UnderWay:
 
     def wait(self) -> Future[None]:
         """Return what is done when a call has ended."""
+        from concurrent.futures import Future  # noqa: PLC0415 - see above
+
         ended = Future[None]()
         self._waiting.add(ended)
         return ended
@@ -110,5 +116,6 @@ class UnderWay:
 def wake(waiting: Iterable[Future[None]]) -> None:
     """Let calls that wait ask again."""
     for each in waiting:
-        with suppress(InvalidStateError):  # its caller has left meanwhile
+        # Not where its caller has left, or leaves just now.
+        if each.set_running_or_notify_cancel():
             each.set_result(None)

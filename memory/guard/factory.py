@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.event import OperationClass
+from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.subject import SubjectKeys
 from ...telemetry.event.trace import Tracing
 from ...telemetry.process.faults import Faults
@@ -88,7 +89,7 @@ class GuardFactory:
         keys: Turns customers into subjects.
         policy: What is allowed.
         tracing: Captures trace ids.
-        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        parent_run: Returns the place in LangSmith's tree, if that sink is on.
         workers: Threads for calls with a deadline.
         faults: Where errors of our own are noted.
         journal: Keeps writes that a store did not take, if there is one.
@@ -108,7 +109,7 @@ class GuardFactory:
     keys: SubjectKeys
     policy: Policy = field(default_factory=Policy)
     tracing: Tracing = field(default_factory=Tracing)
-    parent_run: Callable[[], str | None] = no_parent
+    parent_run: Callable[[], ParentRun | None] = no_parent
     workers: Workers = field(default_factory=Workers)
     faults: Faults
     journal: Journal | None = None

@@ -18,6 +18,7 @@ from ..event.subject import SubjectKeys
 from .sink import Sink
 
 if TYPE_CHECKING:
+    from ..event.parent_run import ParentRun
     from ..event.trace import Tracing
     from .drain import Drain
 
@@ -91,7 +92,7 @@ class RunTreeSink(Protocol):
             None. Becomes `Event.parent_run`.
     """
 
-    capture_parent: Callable[[], str | None]
+    capture_parent: Callable[[], ParentRun | None]
 
 
 class SinkRegistry:

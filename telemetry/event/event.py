@@ -15,6 +15,7 @@ import msgspec
 
 from .budget_event import BudgetEvent
 from .kinds import Deletes, Journalled, OperationClass, Status
+from .parent_run import ParentRun
 from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
@@ -107,7 +108,7 @@ class Event(msgspec.Struct, frozen=True):
         run: Thread, session or run. Never a label.
         purpose: Why, in the user's words.
         trace: Ids of the span that stands for this operation.
-        parent_run: LangSmith's dotted order of the enclosing run.
+        parent_run: Its place in LangSmith's tree of runs.
         nested: True inside another operation of ours, which already counted the wait.
         usage: Tokens and cost, for model calls.
         budget_event: The level that a budget went past, where that is what happened.
@@ -147,7 +148,7 @@ class Event(msgspec.Struct, frozen=True):
     feature: str | None = None
     run: str | None = None
     purpose: str | None = None
-    parent_run: str | None = None
+    parent_run: ParentRun | None = None
     nested: bool = False
     content: Redacted | None = None
     usage: Usage | None = None

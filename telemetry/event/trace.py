@@ -21,6 +21,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from ..process.fork import reset_after_fork
+from .parent_run import ParentRun
 from .trace_ref import TraceRef
 
 __all__ = ["CURRENT", "Ids", "RandomIds", "TraceRef", "Tracing", "alive", "around", "entered"]
@@ -74,6 +75,8 @@ class Tracing:
     Attributes:
         enclosing: Returns the ids of a span that is nearer than the current one, such as that of
             the graph's node the code is part of, or None. Never raises.
+        enclosing_run: Returns the place in LangSmith's tree of code whose own run there is the
+            given one, or a nearer one of ours.
     """
 
     def __init__(self, ids: Ids | None = None, sample: Callable[[int], bool] | None = None) -> None:
@@ -81,6 +84,7 @@ class Tracing:
         self._bits = self._ids.bits if isinstance(self._ids, RandomIds) else None
         self._sample = sample
         self.enclosing: Callable[[], TraceRef | None] | None = None
+        self.enclosing_run: Callable[[ParentRun | None], ParentRun | None] | None = None
         alive.add(self)
 
     def child(self, parent: TraceRef) -> TraceRef:

@@ -2,94 +2,66 @@
 
 from __future__ import annotations
 
-import hashlib
-import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any, Final, cast
 
 from ..event.event import Event, OperationClass
+from ..event.parent_run import ParentRun, id_of_span, ids_in, order_below, run_id, time_of
 from ..event.usage import Usage
 from ..otlp.attributes import error_type
 
 SINK: Final = "langsmith"
 """The sink's name, and so the key under which its subject hashes are made."""
 
-RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")
-"""Namespace of run ids: the same event has the same run, however often it is sent."""
-
-_RUNS: Final = hashlib.sha1(RUNS.bytes, usedforsecurity=False)
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like all times here
-_COMPACT: Final = str.maketrans("", "", "-:")
-_UUID_LENGTH: Final = 36
+_NOWHERE: Final = ParentRun()
 
 
 def runs_of(batch: Sequence[Event], project: str, *, content: bool) -> list[dict[str, Any]]:
-    """Return the batch as finished runs of *project*. Content is in them only if asked for."""
+    """
+    Return the batch as finished runs of *project*. Content is in them only if asked for.
+
+    Those that LangSmith is told of by somebody else are left out.
+    """
     by_span = {event.trace.span_id: event for event in batch}
     return [
-        _run(event, _order(event, by_span), content=content) | {"session_name": project}
+        _run(event, _order(event, by_span), project, content=content)
         for event in batch
+        if event.parent_run is None or not event.parent_run.is_told
     ]
 
 
 def _order(event: Event, by_span: Mapping[int, Event]) -> str:
     """
-    Return the run's dotted order: start and id of each run, from the root of its trace down.
+    Return the run's dotted order.
 
     A nested operation hangs below the one it is nested in where both are in one batch; both began
-    under the same run of the host's.
+    under the same run.
     """
-    second, micros = _time(event.started_ns)
-    start = f"{second.translate(_COMPACT)}{micros}Z"
-    above = _order_above(event, by_span)
-    if above is None:
-        return start + _run_id(event)
-    # LangSmith refuses a child that began before its parent, as a clock set back has it.
-    return f"{above}.{max(start, _started(above))}{_run_id(event)}"
+    return order_below(_order_above(event, by_span), event.started_ns, _run_id(event))
 
 
 def _order_above(event: Event, by_span: Mapping[int, Event]) -> str | None:
-    around = by_span.get(event.trace.parent_span_id or 0)
-    if event.nested and around is not None and around is not event:
-        return _order(around, by_span)
-    return event.parent_run or None
-
-
-def _started(order: str) -> str:
-    return order.rpartition(".")[2][:-_UUID_LENGTH]
+    if event.op_class is not OperationClass.MODEL:
+        around = by_span.get(event.trace.parent_span_id or 0)
+        if event.nested and around is not None and around is not event:
+            return _order(around, by_span)
+    return event.parent_run.order if event.parent_run else None
 
 
 def _run_id(event: Event) -> str:
-    """Return the UUID, version 5, of the event's id: `uuid.uuid5` takes four times as long."""
-    name = _RUNS.copy()
-    name.update(event.event_id.encode())
-    digits = name.hexdigest()
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
-
-
-def _time(ns: int) -> tuple[str, str]:
-    """Return the second in UTC, as ISO 8601 has it, and the six digits of its microseconds."""
-    seconds, micros = divmod(ns // 1_000, 1_000_000)
-    return _second(seconds), f"{micros:06}"
-
-
-@lru_cache(maxsize=64)
-def _second(seconds: int) -> str:
-    # Sums have no limits of the platform's, as `fromtimestamp` has.
-    return (_EPOCH + timedelta(seconds=seconds)).isoformat()
+    # What others hang below is known by its span, before it is an event.
+    if event.op_class is OperationClass.MODEL and not event.is_notice:
+        return id_of_span(event.trace)
+    return run_id(event.event_id)
 
 
 def _time_text(ns: int) -> str:
-    second, micros = _time(ns)
+    second, micros = time_of(ns)
     return f"{second}.{micros}+00:00"
 
 
-def _run(event: Event, order: str, *, content: bool) -> dict[str, Any]:
-    path = [each[-_UUID_LENGTH:] for each in order.split(".")]
-    usage = event.usage
+def _run(event: Event, order: str, project: str, *, content: bool) -> dict[str, Any]:
+    path, usage, place = ids_in(order), event.usage, event.parent_run or _NOWHERE
     return {
         "id": path[-1],
         "trace_id": path[0],
@@ -104,7 +76,9 @@ def _run(event: Event, order: str, *, content: bool) -> dict[str, Any]:
         "error": error_type(event),
         # None, and not empty: each part of a run costs its sender as much as building the run.
         "events": _first_token(event, usage) if usage else None,
+        "tags": list(place.tags) or None,
         "extra": {"metadata": _metadata(event)},
+        "session_name": place.project or project,
     }
 
 

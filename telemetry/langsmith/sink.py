@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
+from ..event.parent_run import ParentRun
 from ..network.probe import status_of
 from ..network.timeouts import failure, quiet, time_limit
 from ..process.fork import reset_after_fork
@@ -33,22 +34,28 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 3.0
 """Most seconds one batch may take, the client's retries included."""
 
+_SWITCHED_OFF: Final = ParentRun(is_told=True)
 _HOSTED: Final = "langchain.com"
 _LOGGERS: Final = ("langsmith.client", "langsmith.utils", "urllib3.connectionpool")
 
 
-def capture_parent() -> str | None:
+def capture_parent() -> ParentRun | None:
     """
-    Return the dotted order of the current LangSmith run, or None.
+    Return the current LangSmith run, and what is said of runs that begin here. None: nothing.
 
     Called on the caller's thread: costs a dictionary lookup where nobody has imported LangSmith.
     """
     # Without the name while another thread is in the midst of the import.
-    current = getattr(sys.modules.get("langsmith.run_helpers"), "get_current_run_tree", None)
+    current = getattr(sys.modules.get("langsmith.run_helpers"), "get_tracing_context", None)
     if current is None:
         return None
-    run = current()
-    return (run.dotted_order or None) if run is not None else None
+    said = current()
+    if said["enabled"] is False:
+        return _SWITCHED_OFF
+    run, project, tags = said["parent"], said["project_name"], tuple(said["tags"] or ())
+    if run is not None:
+        return ParentRun(run.dotted_order or None, run.session_name or project, tags)
+    return ParentRun(None, project, tags) if project or tags else None
 
 
 def setting(variable: str) -> str:
@@ -99,7 +106,9 @@ class LangSmithSink:
         if self._out is None:
             with LATE_IMPORTS:
                 self._out = _Connection(self._template, self._project)
-        self._out.send(runs_of(batch, self._out.project, content=self._content))
+        runs = runs_of(batch, self._out.project, content=self._content)
+        if runs:
+            self._out.send(runs)
 
     def flush(self, timeout_s: float, /) -> bool:
         """Return True: nothing waits here."""

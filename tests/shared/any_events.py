@@ -13,6 +13,7 @@ from mnemoscope.telemetry.event.event import (
     Redacted,
     Status,
 )
+from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
@@ -63,6 +64,10 @@ crossings = st.builds(
     burn_per_hour=_seconds,
 )
 
+places = st.builds(
+    ParentRun, project=_maybe, tags=st.lists(text, max_size=2).map(tuple), is_told=st.just(False)
+)
+
 _json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | _any_float | text,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
@@ -72,6 +77,7 @@ _json = st.recursive(
 events = st.builds(
     Event,
     writer_id=st.just("00000000000000aa"),
+    parent_run=st.none() | places,
     writer_seq=st.integers(0, 2**40),
     started_ns=st.integers(0, 2**61),
     duration_s=_seconds,

@@ -21,6 +21,7 @@ from mnemoscope.memory.guard.steps.report import no_parent
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.kinds import OperationClass
+from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.trace import Tracing
 from mnemoscope.telemetry.pricing.prices import Prices
@@ -48,7 +49,7 @@ class Bench:
     bound: Any = None
     replayer: Any = None
     tracing: Tracing = field(default_factory=Tracing)
-    parent_run: Callable[[], str | None] = no_parent
+    parent_run: Callable[[], ParentRun | None] = no_parent
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
 

@@ -23,9 +23,11 @@ from msgspec.structs import replace
 from ....memory.budgets.accounting import ModelAccounting
 from ....memory.context import EMPTY_SCOPE, current
 from ....memory.guard.call import error_name, outer_call
+from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
 from .meter import Meter
 from .model_calls import text_of
+from .run_tree import spot_tracers
 from .runs import Runs, nodes_in
 from .spans import Kind, usage_of_run
 
@@ -87,6 +89,10 @@ class GraphCallbacks(BaseCallbackHandler):
         """Count errors of ours and model calls there; its operations know their node."""
         self._accountings.add(accounting)
         accounting.tracing.enclosing = self.runs.current_span_ref
+        if accounting.host_run is not no_parent:
+            accounting.tracing.enclosing_run = self.runs.current_place
+            self.runs.read_host_run = accounting.host_run
+            spot_tracers(self)
 
     def note(self, exc: Exception) -> None:
         """Count an error of ours."""
@@ -103,7 +109,7 @@ class GraphCallbacks(BaseCallbackHandler):
         parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
         name: str | None = None,
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,
     ) -> None:
         """Record a graph, a node or a chain that begins."""
         parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
@@ -113,8 +119,16 @@ class GraphCallbacks(BaseCallbackHandler):
             # The parts of a node have its metadata too, and may have its name.
             if nodes != parent.nodes:
                 self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
+                if self.runs.read_host_run is not None:
+                    self._note_tags(run_id, kwargs)
                 return
         self.runs.begin_chain(run_id, parent, named)
+        if self.runs.read_host_run is not None:
+            self._note_tags(run_id, kwargs)
+
+    def _note_tags(self, run_id: UUID, about: dict[str, Any]) -> None:
+        if run := self.runs.open(run_id):
+            run.tags = tuple(map(str, about.get("tags") or ()))
 
     @_contain_errors
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
@@ -137,13 +151,15 @@ class GraphCallbacks(BaseCallbackHandler):
         run_id: UUID,
         parent_run_id: UUID | None = None,
         name: str | None = None,
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,
     ) -> None:
         """Record a tool that begins."""
         parent = self.runs.recorded(parent_run_id)
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
             self.runs.begin(Kind.TOOL, run_id, parent, named)
+            if self.runs.read_host_run is not None:
+                self._note_tags(run_id, kwargs)
 
     @_contain_errors
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
@@ -166,7 +182,7 @@ class GraphCallbacks(BaseCallbackHandler):
         run_id: UUID,
         parent_run_id: UUID | None = None,
         metadata: dict[str, Any] | None = None,
-        **kwargs: Any,  # noqa: ARG002
+        **kwargs: Any,
     ) -> None:
         """Record a model call that begins."""
         # `generate` looks for no run around it, which is there all the same.
@@ -177,6 +193,8 @@ class GraphCallbacks(BaseCallbackHandler):
             self.runs.begin_model_call(run_id, parent, metadata or {})
         elif outer_call() is None:  # a store's own calls are told by its adapter
             self._begin_outside(run_id, metadata or {})
+        if self.runs.read_host_run is not None:
+            self._note_tags(run_id, kwargs)
 
     def _begin_outside(self, run_id: UUID, metadata: dict[str, Any]) -> None:
         """Record a call from a thread of the application's, or from outside of watched graphs."""

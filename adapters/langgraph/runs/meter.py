@@ -8,15 +8,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
+from msgspec import structs
+
 from ....memory.budgets.accounting import ModelAccounting
 from ....memory.budgets.budgets import Budgets
 from ....memory.context import Scope, current, nested_feature
 from ....memory.guard.labels import FAILED_SCOPE, Labels, with_names
+from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Event, Journalled, OperationClass, Status
+from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject
 from ....telemetry.event.usage import Usage
 from .loops import Loops
 from .model_calls import with_cost
+from .run_tree import place_of
 from .spans import Kind, Recipients, Run, usage_of_run
 
 
@@ -102,6 +107,7 @@ class Meter:
         trace: Ids of the run's span, below the span that is current where this is made.
         tracing: Makes the ids of spans inside.
         graph: The run, while it is observed.
+        host_run: The host's place in LangSmith, where that is asked for.
     """
 
     def __init__(
@@ -120,7 +126,7 @@ class Meter:
         self._features = features or {}
         # Of whoever starts the run: nodes run in the context of whoever reads it.
         self._scope = current()
-        self._parent_run = accounting.parent_run()
+        self.host_run = accounting.host_run()
         # Re-entrant: the collector may end a stream in here. A fork may leave it held, but a child
         # is told of no run that began before.
         self._guard = threading.RLock()
@@ -206,7 +212,7 @@ class Meter:
             labels.feature,
             labels.run,
             labels.purpose,
-            accounting.parent_run() or self._parent_run,
+            None if accounting.host_run is no_parent else _place(run, name),
             run.kind is not Kind.MODEL and run.parent is not None,
             None,  # content
             None if usage is None else with_names(usage, name),
@@ -260,3 +266,10 @@ class Meter:
         outer = self._scope.feature
         inner = said.removeprefix(outer).removeprefix("/") if said and outer else said
         return reduce(nested_feature, [*named, inner or None], outer)
+
+
+def _place(run: Run, name: Callable[[str], str]) -> ParentRun:
+    place = place_of(run)
+    if not place.tags:
+        return place
+    return structs.replace(place, tags=tuple(map(name, place.tags)))

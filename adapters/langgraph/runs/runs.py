@@ -15,10 +15,12 @@ from opentelemetry.trace import SpanContext
 from ....memory.context import current
 from ....memory.guard.call import error_name, outer_call
 from ....telemetry.event.event import Status
+from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.trace import TraceRef, Tracing
 from ....telemetry.process.fork import reset_after_fork
 from ....telemetry.process.fork_lock import ForkLock
 from .model_calls import StreamedUsage
+from .run_tree import place_in, tracer_maps
 from .spans import (
     Kind,
     Recipients,
@@ -54,10 +56,12 @@ class Runs:
 
     Attributes:
         unanswered: Open model calls whose first chunk has not come.
+        read_host_run: Returns the host's place in LangSmith, where that sink is on.
         notes_around: Whether budgets may hold calls back, and ask which are part of which.
     """
 
     notes_around = False
+    read_host_run: Callable[[], ParentRun | None] | None = None
 
     def __init__(
         self,
@@ -173,6 +177,11 @@ class Runs:
         # Else a span of the host's, or of a guarded call, is nearer.
         return run.ref if is_same_span(run.host_span, current_span()) else None
 
+    def current_place(self, host: ParentRun | None) -> ParentRun | None:
+        """Return the place in LangSmith of the code running now; *host* is the host's own."""
+        run = self.current_run()
+        return host if run is None else place_in(run, host)
+
     def of_task(self, task_id: Any) -> Run | None:
         """Return the run of the graph that a task is part of, or None."""
         node = self._latest.get(task_id) if isinstance(task_id, str) else None
@@ -186,6 +195,7 @@ class Runs:
         elif observer is not None:
             host_span = current_span()
             run = self._begin(Kind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span)
+            run.host_run = observer.host_run
         else:
             self._begin_candidate(run_id, name)
             return
@@ -281,6 +291,8 @@ class Runs:
             started=self.clock(),
             started_ns=self._wall_ns(),
         )
+        if self.read_host_run is not None:
+            run.tracer_maps, run.host_run = tracer_maps(), self.read_host_run()
         self._open[run_id] = run
         if len(self._open) > MOST_OPEN:
             self.end(next(iter(self._open.values())), Status.CANCELLED)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
@@ -22,11 +22,17 @@ from opentelemetry.trace import SpanContext
 from ....memory.budgets.under_way import Reservation
 from ....memory.context import EMPTY_SCOPE, Scope
 from ....telemetry.event.event import Status
+from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.trace import CURRENT, TraceRef, Tracing
 from ....telemetry.event.usage import Usage
 from .model_calls import StreamedUsage, message_of, usage_of
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+TracerMaps: TypeAlias = tuple[Mapping[UUID, Any], Mapping[str, Any]]
+"""Of a tracer of LangChain's: trace and dotted order, and run, by the id of a run."""
+
+NO_TRACER: Final[TracerMaps] = ({}, {})
 
 
 class Kind(Enum):
@@ -71,8 +77,10 @@ class RunObserver(Protocol):
         trace: Ids for the span of that run.
         tracing: Makes those of the runs below.
         graph: That run, once it has begun and until its caller has left.
+        host_run: The host's place in LangSmith, where that is asked for.
     """
 
+    host_run: ParentRun | None
     trace: TraceRef
     tracing: Tracing
     graph: Run | None
@@ -114,6 +122,10 @@ class Run:
         observers: Observers of this run and the runs below it.
         around: Of a model call that budgets are yet to admit: the calls it may be part of.
         reservations: Of a model call: what budgets keep back for it until it has ended.
+        tracer_maps: Of LangChain's tracer, if there is one.
+        traced: Its run in LangSmith, once the tracer has begun it.
+        host_run: The host's place in LangSmith as it began.
+        tags: LangChain's, redacted by nobody.
         is_free: Of a model call: whether budgets let it pass since a cache has the answer.
     """
 
@@ -130,6 +142,10 @@ class Run:
     around: tuple[Run, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     is_free: bool = False
+    tracer_maps: TracerMaps = NO_TRACER
+    traced: ParentRun | None = None
+    host_run: ParentRun | None = None
+    tags: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -165,6 +181,7 @@ class Run:
     def forget(self) -> None:
         """Drop all personal data; keep the rest for runs below it that may yet begin."""
         self.scope, self.metadata, self.streamed, self.usage = EMPTY_SCOPE, _NONE, None, None
+        self.tags, self.tracer_maps = (), NO_TRACER
 
     def release(self) -> None:
         """Let budgets keep nothing back for it any more."""

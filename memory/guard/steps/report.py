@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from ....telemetry.delivery.drain import Drain
 from ....telemetry.delivery.lane import inside_sink
 from ....telemetry.event.event import Event, Journalled, OperationClass, Redacted, Status
+from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject, SubjectKeys
 from ....telemetry.process.faults import Faults
 from ...context import EMPTY_SCOPE
@@ -27,7 +30,7 @@ Parts = Callable[[Call], Iterable[Call]]
 """Returns the operations in a call that holds several, each as a call with its status."""
 
 
-def no_parent() -> str | None:
+def no_parent() -> ParentRun | None:
     """Return no parent run, for scopes without the LangSmith sink."""
     return None
 
@@ -43,7 +46,7 @@ class Report:
         keys: Turns customers into subjects.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
-        parent_run: Returns LangSmith's dotted order of the current run, if that sink is on.
+        parent_run: Returns the place in LangSmith's tree, if that sink is on.
         open_redaction: Opens the redaction of a call that was refused before it had one.
         parts: Splits calls that hold several operations: each has an event. None: none does.
     """
@@ -57,7 +60,7 @@ class Report:
         keys: SubjectKeys,
         faults: Faults,
         clock: Callable[[], float],
-        parent_run: Callable[[], str | None] = no_parent,
+        parent_run: Callable[[], ParentRun | None] = no_parent,
         open_redaction: Callable[[Call], None],
         parts: Parts | None = None,
     ) -> None:
@@ -164,7 +167,7 @@ class Report:
             feature,
             run,
             purpose,
-            None if self._read_parent is no_parent else self._parent_run(),
+            None if self._read_parent is no_parent else self._parent_run(call),
             call.nested,
             content,
         )
@@ -196,9 +199,12 @@ class Report:
             return None
         return None if name is None else self._label(call, name)
 
-    def _parent_run(self) -> str | None:
+    def _parent_run(self, call: Call) -> ParentRun | None:
         try:
-            return self._read_parent()
+            place = self._read_parent()
+            if place is None or not place.tags:
+                return place
+            return replace(place, tags=tuple(self._label(call, tag) for tag in place.tags))
         except Exception as exc:  # noqa: BLE001 - costs the event one field
             self._faults.note("guard.describe", exc)
             return None

@@ -10,11 +10,12 @@ from any_events import events
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemoscope.telemetry.event.event import Redacted
+from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.telemetry.event.parent_run import RUNS
 from mnemoscope.telemetry.langsmith import direct as langsmith_direct
 from mnemoscope.telemetry.langsmith import sink as langsmith
 from mnemoscope.telemetry.langsmith.direct import _requests_of, direct_runs
-from mnemoscope.telemetry.langsmith.runs import RUNS, runs_of
+from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.langsmith.sink import LangSmithSink
 
 BATCHES = st.lists(events, min_size=1, max_size=5)
@@ -159,10 +160,12 @@ class TestIds:
     @MUCH
     @given(event=events)
     def test_a_run_has_the_uuid_of_its_event(self, event):
-        """The fifth version, of the event's id in our namespace; and it ends the dotted order."""
+        """The fifth version, of the event's id, or of its span where others hang below that."""
         (run,) = runs_of([event], "project", content=False)
 
-        assert run["id"] == str(uuid.uuid5(RUNS, event.event_id))
+        is_run = event.op_class is OperationClass.MODEL and not event.is_notice
+        span = f"{event.trace.trace_hex}-{event.trace.span_hex}"
+        assert run["id"] == str(uuid.uuid5(RUNS, span if is_run else event.event_id))
         assert run["dotted_order"].endswith(run["id"])
 
     @MUCH

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from own_process import leaving, run_code
 
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
+from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.langsmith import sink as langsmith_sink
@@ -235,7 +236,7 @@ class TestPlaceInTheTree:
         """Trace, parent and dotted order are those that LangSmith's own tracer would have made."""
         from langsmith.run_trees import RunTree
 
-        sink.write([make_event(parent_run=parent_run.dotted_order)])
+        sink.write([make_event(parent_run=ParentRun(parent_run.dotted_order))])
 
         ((run_id, run),) = langsmith_server.runs.items()
         theirs = RunTree(
@@ -253,7 +254,7 @@ class TestPlaceInTheTree:
         self, sink, langsmith_server, make_event, parent_run
     ):
         """A clock that was set back does not make LangSmith refuse the run."""
-        sink.write([make_event(parent_run=parent_run.dotted_order, started_ns=10**18)])
+        sink.write([make_event(parent_run=ParentRun(parent_run.dotted_order), started_ns=10**18)])
 
         order = only(langsmith_server.runs)["dotted_order"]
         above, own = order.split(".")
@@ -267,9 +268,11 @@ class TestPlaceInTheTree:
             store="qdrant",
             nested=True,
             trace=TraceRef(0xA1, 0xB2, 0xB1),
-            parent_run=parent_run.dotted_order,
+            parent_run=ParentRun(parent_run.dotted_order),
         )
-        outer = make_event(trace=TraceRef(0xA1, 0xB1), parent_run=parent_run.dotted_order)
+        outer = make_event(
+            trace=TraceRef(0xA1, 0xB1), parent_run=ParentRun(parent_run.dotted_order)
+        )
         sink.write([inner, outer])
 
         runs = {run["extra"]["metadata"]["store"]: run for run in langsmith_server.runs.values()}
@@ -286,7 +289,7 @@ class TestCapture:
         with tracing_context(parent=parent_run, enabled=True):
             inside = capture_parent()
 
-        assert inside == parent_run.dotted_order
+        assert inside.order == parent_run.dotted_order
         assert capture_parent() is None
 
     def test_a_langgraph_node_has_a_run(self, langsmith_server):
@@ -304,9 +307,8 @@ class TestCapture:
         builder.compile().invoke({"a": 1}, {"callbacks": [LangChainTracer(client=client)]})
         client.close(timeout=0)
 
-        (order,) = seen
-        assert order is not None
-        assert order.count(".") >= 1
+        (place,) = seen
+        assert place.order.count(".") >= 1
 
     def test_it_imports_nothing(self):
         """Where nobody uses LangSmith, asking costs a lookup and imports no library."""

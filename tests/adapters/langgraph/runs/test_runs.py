@@ -31,6 +31,7 @@ class Observing:
 
     def __init__(self, meanwhile):
         self.trace, self.tracing, self.graph = NOWHERE, Untraced(), None
+        self.host_run = None
         self.heard = []
         self._meanwhile = [meanwhile]
 

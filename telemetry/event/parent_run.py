@@ -1,0 +1,85 @@
+"""Where an event has its place in LangSmith's trees of runs."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from .trace_ref import TraceRef
+
+RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")
+"""Namespace of run ids: the same event has the same run, however often it is sent."""
+
+_RUNS: Final = hashlib.sha1(RUNS.bytes, usedforsecurity=False)
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like all times here
+_COMPACT: Final = str.maketrans("", "", "-:")
+_UUID_LENGTH: Final = 36
+
+
+class ParentRun(msgspec.Struct, frozen=True, gc=False):
+    """
+    What LangSmith's tree says of the place where something happened.
+
+    Attributes:
+        order: Dotted order of the run around it: start and id of each run, from the root of its
+            trace down. None: there is none.
+        project: The project of that run, or of what is traced here. None: the sink's own.
+        tags: Of what is traced here, redacted.
+        is_told: LangSmith is told of it by somebody else, as by LangChain's tracer, or is not to
+            be.
+    """
+
+    order: str | None = None
+    project: str | None = None
+    tags: tuple[str, ...] = ()
+    is_told: bool = False
+
+
+def run_id(name: str) -> str:
+    """Return the UUID, version 5, of *name*: `uuid.uuid5` takes four times as long."""
+    made = _RUNS.copy()
+    made.update(name.encode())
+    digits = made.hexdigest()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
+
+
+def id_of_span(trace: TraceRef) -> str:
+    """Return the id of a run that is known by its span as it begins, before it is an event."""
+    return run_id(f"{trace.trace_hex}-{trace.span_hex}")
+
+
+def order_below(above: str | None, started_ns: int, own_id: str) -> str:
+    """Return the dotted order of the run with that start and id, below *above*."""
+    second, micros = time_of(started_ns)
+    start = f"{second.translate(_COMPACT)}{micros}Z"
+    if above is None:
+        return start + own_id
+    # LangSmith refuses a child that began before its parent, as a clock set back has it.
+    return f"{above}.{max(start, _started(above))}{own_id}"
+
+
+def ids_in(order: str) -> list[str]:
+    """Return the ids in a dotted order, from the root down."""
+    return [each[-_UUID_LENGTH:] for each in order.split(".")]
+
+
+def _started(order: str) -> str:
+    return order.rpartition(".")[2][:-_UUID_LENGTH]
+
+
+def time_of(ns: int) -> tuple[str, str]:
+    """Return the second in UTC, as ISO 8601 has it, and the six digits of its microseconds."""
+    seconds, micros = divmod(ns // 1_000, 1_000_000)
+    return _second(seconds), f"{micros:06}"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    # Sums have no limits of the platform's, as `fromtimestamp` has.
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()

@@ -15,9 +15,9 @@ from opentelemetry.util.types import AttributeValue
 
 from ..event.budget_event import BudgetEvent
 from ..event.event import Event, Status
-from ..event.text import clean_text, json_text
+from ..event.text import clean_text
 from ..event.usage import Usage
-from . import semconv
+from . import openinference, semconv
 
 Attributes = dict[str, AttributeValue]
 
@@ -102,6 +102,7 @@ class SpanTemplate(NamedTuple):
     def _operation(self) -> dict[str, Any]:
         return {
             semconv.OPERATION_NAME: self.operation,
+            semconv.SPAN_KIND: openinference.kind_of(self.operation, self.op_class),
             semconv.STORE: self.store,
             semconv.METHOD: self.method,
             semconv.CLASS: self.op_class,
@@ -120,7 +121,10 @@ class SpanTemplate(NamedTuple):
             return {}
         if self.is_frame:
             return self._frame()
-        return _model(self.call) if self.call else {semconv.PROVIDER_NAME: self.store}
+        if self.call is None:
+            return {}
+        call = self.call
+        return _model(call) | openinference.model(self.operation, call.model, call.provider)
 
     def _frame(self) -> dict[str, Any]:
         if self.operation == "invoke_agent":
@@ -203,19 +207,18 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         semconv.EVENT_ID: event.event_id,
         semconv.ENDUSER_PSEUDO_ID: event.subject.hashed(SINK) if event.subject else None,
         semconv.CONVERSATION_ID: event.run,
+        semconv.SESSION_ID: event.run,
         semconv.TENANT: event.tenant,
     }
     if event.budget_event is not None:
         found |= _budget(event.budget_event)
     elif event.usage is not None:
-        found |= _consumed(event.usage)
+        found |= _consumed(event.usage) | openinference.consumed(event.usage)
     elif not event.is_frame:
-        found |= _memory(event)
+        found |= _memory(event) | openinference.documents(event)
     if event.db_system is not None:
         found[semconv.DB_COLLECTION_NAME] = event.collection
-    if content and event.content is not None:
-        found[semconv.CONTENT] = json_text(event.content.value)
-    return found
+    return found | openinference.what_went_through(event, content=content)
 
 
 def _memory(event: Event) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Instruments(Generic[TraceT]):
     ) -> Pairs:
         return (
             (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),
-            (semconv.PROVIDER_NAME, self._capped(semconv.PROVIDER_NAME, store)),
+            (semconv.STORE, self._capped(semconv.STORE, store)),
             (semconv.STATUS, status),
             (semconv.NESTED, nested),
             *self._error(error),

@@ -3,8 +3,9 @@ Names of attributes and metrics by OpenTelemetry's conventions, half of which st
 
 The GenAI conventions live in ``open-telemetry/semantic-conventions-genai`` (status: development).
 The PyPI package ``opentelemetry-semantic-conventions`` has the ``gen_ai.*`` names but none of
-``gen_ai.memory.*``, and keeps even the former in a private module. Names under ``mnemoscope.*`` are
-our own: no convention has a word for them yet.
+``gen_ai.memory.*``, and keeps even the former in a private module. OpenInference's names are beside
+them, for viewers that know these. Names under ``mnemoscope.*`` are our own: no convention has a
+word for them yet.
 """
 
 from __future__ import annotations
@@ -39,6 +40,22 @@ DB_COLLECTION_NAME: Final = "db.collection.name"
 ERROR_TYPE: Final = "error.type"
 ENDUSER_PSEUDO_ID: Final = "enduser.pseudo.id"
 
+SPAN_KIND: Final = "openinference.span.kind"
+CONTENT: Final = "input.value"
+INPUT_MIME_TYPE: Final = "input.mime_type"
+OUTPUT_VALUE: Final = "output.value"
+OUTPUT_MIME_TYPE: Final = "output.mime_type"
+SESSION_ID: Final = "session.id"
+LLM_MODEL: Final = "llm.model_name"
+LLM_PROVIDER: Final = "llm.provider"
+LLM_TOKENS_PROMPT: Final = "llm.token_count.prompt"
+LLM_TOKENS_COMPLETION: Final = "llm.token_count.completion"
+LLM_TOKENS_TOTAL: Final = "llm.token_count.total"
+LLM_TOKENS_CACHE_READ: Final = "llm.token_count.prompt_details.cache_read"
+LLM_TOKENS_CACHE_WRITE: Final = "llm.token_count.prompt_details.cache_write"
+LLM_TOKENS_REASONING: Final = "llm.token_count.completion_details.reasoning"
+EMBEDDING_MODEL: Final = "embedding.model_name"
+
 STORE: Final = "mnemoscope.store"
 METHOD: Final = "mnemoscope.method"
 CLASS: Final = "mnemoscope.class"
@@ -57,7 +74,6 @@ NODE: Final = "mnemoscope.node"
 NAMESPACE: Final = "mnemoscope.namespace"
 USAGE_REPORTED: Final = "mnemoscope.usage_reported"
 COST_USD: Final = "mnemoscope.cost_usd"
-CONTENT: Final = "mnemoscope.content"
 EVENT_ID: Final = "mnemoscope.event_id"
 ITERATION: Final = "mnemoscope.iteration"
 INNER_COST_USD: Final = "mnemoscope.inner_cost_usd"

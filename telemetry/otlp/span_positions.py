@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from . import semconv
+from . import openinference, semconv
 
 
 def _words(text: str) -> frozenset[str]:
@@ -56,5 +56,5 @@ OURS: Final = frozenset(
     value
     for name, value in vars(semconv).items()
     if name.isupper() and isinstance(value, str) and not name.startswith("METRIC_")
-)
+).union(openinference.DOCUMENT_IDS)
 """Attributes of this package's own spans, which are redacted when they are made."""

@@ -22,6 +22,7 @@ from ...event.event import Event
 from ...event.trace_ref import TraceRef
 from .. import semconv
 from ..attributes import SpanTemplate, own_attributes, span_template
+from ..openinference import DOCUMENT_IDS
 
 _HELD = 1_024
 """Pieces kept ready, of each kind. Those that come again are few."""
@@ -29,9 +30,11 @@ _HELD = 1_024
 MOST_ATTRIBUTES = 100
 """More than a span may have here: the SDK drops some where there are 128."""
 
-_MOST_ENTITIES = 50
+_MOST_ENTITIES = 30
 _LONG = 128
-_NEW_EACH_TIME = frozenset({semconv.EVENT_ID, semconv.MEMORY_RECORD_ID, semconv.CONTENT})
+_NEW_EACH_TIME = frozenset(
+    {semconv.EVENT_ID, semconv.MEMORY_RECORD_ID, semconv.CONTENT, *DOCUMENT_IDS}
+)
 
 _INTERNAL, _CLIENT = b"\x30\x01", b"\x30\x03"
 _NO_STATUS, _ERROR = b"\x7a\x00", b"\x7a\x02\x18\x02"

@@ -107,6 +107,7 @@ class TestOnTheWire:
             hits=3,
             top_score=0.91,
             memory_ids=("m1", "m2", "m3"),
+            scores=(0.91, 0.8, 0.7),
             agent="sales",
             feature="reply",
             run="thread-1",
@@ -120,7 +121,16 @@ class TestOnTheWire:
         assert (span.name, span.kind) == ("search_memory", CLIENT)
         assert attributes_of(span) == {
             "gen_ai.operation.name": "search_memory",
-            "gen_ai.provider.name": "mem0",
+            "openinference.span.kind": "RETRIEVER",
+            "output.value": "3 found",
+            "output.mime_type": "text/plain",
+            "retrieval.documents.0.document.id": "m1",
+            "retrieval.documents.1.document.id": "m2",
+            "retrieval.documents.2.document.id": "m3",
+            "retrieval.documents.0.document.score": 0.91,
+            "retrieval.documents.1.document.score": 0.8,
+            "retrieval.documents.2.document.score": 0.7,
+            "session.id": "thread-1",
             "gen_ai.memory.store.id": "facts",
             "gen_ai.memory.record.count": 3,
             "gen_ai.agent.name": "sales",
@@ -217,6 +227,60 @@ class TestOnTheWire:
         assert found["mnemoscope.node"] == "draft"
         assert found["mnemoscope.namespace"] == ["outer", "inner"]
 
+    def test_viewers_of_openinference_have_a_models_tokens(
+        self, sink, otlp, make_event, attributes_of
+    ):
+        """Beside those of the GenAI conventions."""
+        model = {"operation": "chat", "op_class": OperationClass.MODEL, "store": "model"}
+        sink.write([make_event(**model, usage=USAGE)])
+
+        found = attributes_of(otlp.spans[0])
+        assert {key: found[key] for key in found if key.startswith("llm.")} == {
+            "llm.model_name": "gpt-4o-mini",
+            "llm.provider": "openai",
+            "llm.token_count.prompt": 120,
+            "llm.token_count.completion": 30,
+            "llm.token_count.total": 150,
+            "llm.token_count.prompt_details.cache_read": 100,
+            "llm.token_count.prompt_details.cache_write": 7,
+            "llm.token_count.completion_details.reasoning": 10,
+        }
+
+    @pytest.mark.parametrize(
+        ("operation", "op_class", "kind"),
+        [
+            ("search_memory", OperationClass.RECALL, "RETRIEVER"),
+            ("upsert_memory", OperationClass.REMEMBER, "CHAIN"),
+            ("delete_memory", OperationClass.FORGET, "CHAIN"),
+            ("load_checkpoint", OperationClass.RESUME, "CHAIN"),
+            ("save_checkpoint", OperationClass.CHECKPOINT, "CHAIN"),
+            ("invoke_agent", OperationClass.MODEL, "AGENT"),
+            ("execute_node", OperationClass.MODEL, "CHAIN"),
+            ("execute_tool", OperationClass.MODEL, "TOOL"),
+            ("chat", OperationClass.MODEL, "LLM"),
+            ("embeddings", OperationClass.MODEL, "EMBEDDING"),
+            ("rerank", OperationClass.MODEL, "RERANKER"),
+        ],
+    )
+    def test_every_span_has_a_kind(
+        self, sink, otlp, make_event, attributes_of, operation, op_class, kind
+    ):
+        """By which viewers draw it; a store is nobody's provider of models."""
+        sink.write([make_event(operation=operation, op_class=op_class)])
+
+        found = attributes_of(otlp.spans[0])
+        assert found["openinference.span.kind"] == kind
+        assert "gen_ai.provider.name" not in found
+
+    def test_a_long_recall_shows_its_first_documents(self, sink, otlp, make_event, attributes_of):
+        """As many as fit onto a span."""
+        ids = tuple(f"m{number}" for number in range(90))
+        sink.write([make_event(memory_ids=ids, scores=(0.5,) * 90)])
+
+        found = attributes_of(otlp.spans[0])
+        assert sum(key.endswith("document.id") for key in found) == 20
+        assert sum(key.endswith("document.score") for key in found) == 20
+
     def test_a_frame_around_model_calls_is_internal(self, sink, otlp, make_event):
         """A graph or node is not a call to another system."""
         sink.write([make_event(operation="invoke_workflow", op_class=OperationClass.MODEL)])
@@ -265,6 +329,14 @@ class TestOnTheWire:
 
         content = attributes_of(otlp.spans[0])[semconv.CONTENT]
         assert content == '{"query":"what does <PERSON> like?"}'
+        assert attributes_of(otlp.spans[0])["input.mime_type"] == "application/json"
+
+    def test_without_content_its_size_is_shown(self, sink, otlp, make_event, attributes_of):
+        """How much went in, and how much was found."""
+        sink.write([make_event(content=Redacted({"query": "tea"}), size_bytes=15, hits=2)])
+
+        found = attributes_of(otlp.spans[0])
+        assert (found["input.value"], found["output.value"]) == ("15 bytes", "2 found")
 
     def test_an_unsampled_trace_is_not_sent(self, sink, otlp, make_event):
         """A trace that the host decided not to record has no span, but is still measured."""
@@ -325,7 +397,7 @@ class TestMetrics:
         assert point.explicit_bounds[-1] == pytest.approx(81.92)
         assert attributes_of(point) == {
             "gen_ai.operation.name": "search_memory",
-            "gen_ai.provider.name": "mem0",
+            "mnemoscope.store": "mem0",
             "mnemoscope.status": "ok",
             "mnemoscope.nested": False,
         }

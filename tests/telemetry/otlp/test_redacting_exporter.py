@@ -230,7 +230,7 @@ def test_whom_an_event_is_about_is_replaced_everywhere_in_its_span(pipeline):
 def test_our_own_spans_are_not_redacted_twice(pipeline, scope):
     """Their attributes are made of redacted parts; exported again, nothing changes."""
     attributes = {
-        "mnemoscope.content": "met <PERSON_3f9a3f9a3f9a3f9a> on 5 May",
+        "input.value": "met <PERSON_3f9a3f9a3f9a3f9a> on 5 May",
         "mnemoscope.event_id": "4111111111111111",
     }
     sent = pipeline.span("search_memory", library="mnemoscope", attributes=attributes)

@@ -50,11 +50,14 @@ from .degraded import DegradedCheckpoints, OnConflict
 from .forgetting import ForgetThreads
 from .overlay import Overlay
 from .subject_data import CheckpointSubjectData
-from .tasks import attribute_writes, record_loads
+from .tasks import attribute_writes, below_graph, record_loads
 
 _Base: Any = BaseCheckpointSaver  # generic in the type of versions, which does not matter here
 
 STORE = "langgraph.checkpoint"
+
+_LOADS = ("get_tuple", "aget_tuple")
+_PUTS = ("put", "aput", "aput_writes")
 
 
 def _summarize_put(_result: Any, arguments: Arguments) -> Summary:
@@ -218,8 +221,9 @@ def _guarded_class(base: Any, redact: bool, thread_bound: bool) -> Any:  # noqa:
     )
     forwarding: Any = guarded_class(base, methods)
     own: dict[str, Any] = {
-        "get_tuple": record_loads(forwarding.get_tuple),
-        "put_writes": attribute_writes(forwarding.put_writes),
+        **{name: below_graph(getattr(forwarding, name)) for name in _PUTS},
+        **{name: below_graph(record_loads(getattr(forwarding, name))) for name in _LOADS},
+        "put_writes": attribute_writes(below_graph(forwarding.put_writes)),
         "with_allowlist": _with_allowlist,
         "__bool__": _true,
         "__module__": __name__,

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
+from inspect import iscoroutinefunction
 from typing import Any
 
 from ....memory.context import EMPTY_SCOPE, Scope, context, current
@@ -22,7 +23,7 @@ from ....memory.guard.guard import Guard
 from ....telemetry.process.fork_lock import ForkLock
 from ...toolkit.proxy import GUARD
 from ..runs.callbacks import runs_so_far
-from ..runs.spans import Run, current_graph_source, current_run_id, working_for
+from ..runs.spans import Run, current_graph_source, current_run_id, sought_graph, working_for
 from .arguments import configurable
 
 _TASK_ID = 2
@@ -75,14 +76,62 @@ class ThreadScopes:
 _threads: weakref.WeakKeyDictionary[Guard, ThreadScopes] = weakref.WeakKeyDictionary()
 
 
-def record_loads(get_tuple: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a saver's ``get_tuple`` so that it records the scope of each thread."""
+def below_graph(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method of a saver so that what LangGraph calls it for is part of the graph's run."""
+    if iscoroutinefunction(method):
 
-    @wraps(get_tuple)
+        @wraps(method)
+        async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with _in_run(_graph_here(self, args, kwargs)):
+                return await method(self, *args, **kwargs)
+
+        return awaited
+
+    @wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with _in_run(_graph_here(self, args, kwargs)):
+            return method(self, *args, **kwargs)
+
+    return called
+
+
+def _graph_here(saver: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
+    """
+    Return the graph that LangGraph works for here, where nothing nearer says so.
+
+    That is the one that began in this context; where a stream is read by turns in several tasks, it
+    is the one that has loaded the thread.
+    """
+    runs = runs_so_far()
+    if runs is None or runs.current_run() is not None:
+        return None
+    if (found := sought_graph()) is not None:
+        return found
+    thread, threads = _thread(args, kwargs), _threads.get(saver.__dict__[GUARD])
+    found = None if thread is None or threads is None else threads.run(thread, None)
+    return found if found is not None and found.ended is None else None
+
+
+def record_loads(get_tuple: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a saver's ``get_tuple``, or its twin, so that it records the scope of each thread."""
+
+    def record(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         thread, guard = _thread(args, kwargs), self.__dict__[GUARD]
         if thread is not None:
             _threads_of(guard).record_load(thread)
+
+    if iscoroutinefunction(get_tuple):
+
+        @wraps(get_tuple)
+        async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+            record(self, args, kwargs)
+            return await get_tuple(self, *args, **kwargs)
+
+        return awaited
+
+    @wraps(get_tuple)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        record(self, args, kwargs)
         return get_tuple(self, *args, **kwargs)
 
     return called

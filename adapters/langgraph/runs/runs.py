@@ -32,6 +32,7 @@ from .spans import (
     current_span,
     is_same_span,
     nearest_with_span,
+    sought_here,
 )
 
 MOST_OPEN: Final = 65_536
@@ -212,7 +213,8 @@ class Runs:
             # If one stream seeks, this is most likely its run, below the span that started it.
             alone = len(seeking) == 1
             ref = seeking[0].trace if alone else seeking[0].tracing.capture()
-            self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
+            run = self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
+            sought_here.set(weakref.ref(run))
 
     def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> None:
         """Record the run of the last of *nodes*, and thereby that of its graph."""

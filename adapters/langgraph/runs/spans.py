@@ -8,7 +8,7 @@ be its child; the span itself is built from the event of the run's end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from types import MappingProxyType
@@ -209,6 +209,19 @@ def usage_of_run(run: Run, response: Any = None) -> Usage:
         path=run.nodes,
         first_s=None if streamed.first is None else streamed.first - run.started,
     )
+
+
+sought_here: ContextVar[Callable[[], Run | None] | None] = ContextVar(
+    "mnemoscope_sought", default=None
+)
+"""Returns the latest run in this context that a stream may seek: its graph is not ours to wrap."""
+
+
+def sought_graph() -> Run | None:
+    """Return that run, if it is open: LangGraph's own work in this context is most likely its."""
+    found = sought_here.get()
+    run = None if found is None else found()
+    return run if run is not None and run.ended is None else None
 
 
 _calls_here: ContextVar[tuple[Run, ...]] = ContextVar("mnemoscope_model_calls", default=())

@@ -17,6 +17,7 @@ from patience import GIVE_UP_S
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
 from mnemoscope.adapters.langgraph.runs.graph import runnable
 from mnemoscope.memory import context
+from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.pricing.prices import Prices
 
 RUNS = 20
@@ -144,3 +145,56 @@ print([hook[0].name for hook in tracing._configure_hooks if "mnemoscope" in hook
     )
 
     assert done.stdout.strip() == "[]"
+
+
+def read_v3(graph, scope, config):
+    assert graph.stream_events({}, config, version="v3", transformers=[scope.usage()]).output
+
+
+def aread_v3(graph, scope, config):
+    async def read():
+        options = {"version": "v3", "transformers": [scope.usage()]}
+        stream = await graph.astream_events({}, config, **options)
+        assert await stream.output()
+
+    asyncio.run(read())
+
+
+def aread_events_v3(graph, scope, config):
+    async def read():
+        options = {"version": "v3", "transformers": [scope.usage()]}
+        events = aiter(await graph.astream_events({}, config, **options))
+        while await asyncio.create_task(step(events)) is not END:
+            pass
+
+    async def step(events):
+        return await anext(events, END)
+
+    asyncio.run(read())
+
+
+END = object()
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+@pytest.mark.parametrize("read", [read_v3, aread_v3, aread_events_v3])
+@pytest.mark.parametrize("nodes", ["one after the other", "side by side"])
+def test_checkpoints_of_a_graph_that_is_not_wrapped_are_in_its_trace(read, nodes):
+    """`usage()` alone: the run is one trace, whoever reads the stream where."""
+    builder = side_by_side()
+    if nodes == "one after the other":
+        builder = StateGraph(State)
+        builder.add_sequence([("a", lambda _: {"said": ["a"]}), ("b", lambda _: {"said": ["b"]})])
+        builder.add_edge(START, "a")
+    with scope_for_tests() as (scope, sink):
+        graph = builder.compile(checkpointer=scope.checkpointer(InMemorySaver()))
+        for number in range(3):
+            read(graph, scope, {"configurable": {"thread_id": f"t-{number}"}})
+        scope.flush(GIVE_UP_S)
+        graphs = [each for each in sink.events if each.operation == "invoke_agent"]
+        roots = {each.trace.span_id for each in graphs}
+
+        assert len({each.trace.trace_id for each in sink.events}) == len(graphs) == 3
+        assert {
+            each.trace.parent_span_id for each in sink.events if "checkpoint" in each.operation
+        } == roots

@@ -37,6 +37,7 @@ from .hosted_methods import (
 )
 from .journal import writes
 from .model_usage import ModelCallRecorder
+from .phases import watch_phases
 from .subject_data import HostedSubjectData, MemorySubjectData
 from .tenancy import CheckOwner
 from .threads import GuardedAsyncio
@@ -68,6 +69,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
     hosted = rows is HOSTED_METHODS
     if not hosted:
         ModelCallRecorder(services.accounting).watch(client)
+        watch_phases(client, services.faults)
     texts = EmbedderTexts(services.redactor.redactor.text_to_embed, services.faults)
     turns = _local_turns(client)
     lock = None if turns is None else turns.lock

@@ -17,6 +17,8 @@ from typing import Any, Final
 from ...memory.guard.guard import Guard
 from ...telemetry.process.faults import Faults
 from ..toolkit.type_guards import is_list
+from .model_usage import REMOTE, provider_of
+from .phases import timed
 
 _METHODS: Final = ("embed", "embed_batch")
 _TEXTS: Final = frozenset(("text", "texts"))
@@ -72,13 +74,16 @@ class _Embedding:
         self._embedder, self._name = embedder, name
         self._held: dict[str, Any] = embedder.__dict__
         self._made: Callable[..., Any] = made
+        # What is asked over the network is an event of its own.
+        is_told = provider_of(embedder) in REMOTE
+        self._call = made if is_told else timed(made, "embed", name)
         self._replaced: Any = self._held.get(name)
         self._text_to_embed = text_to_embed
         self._served = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = (*map(self._given, args[:1]), *args[1:])
-        return self._made(*given, **self._named(kwargs))
+        return self._call(*given, **self._named(kwargs))
 
     def serve(self, guard: Guard) -> None:
         """Take the method's place until *guard*, and those before it, are gone."""

@@ -27,9 +27,10 @@ STORE: Final = "mem0.model"
 """The store in events of mem0's own model calls."""
 
 _MARK: Final = "_mnemoscope_spend"
-_REMOTE: Final = frozenset(
+REMOTE: Final = frozenset(
     ("openai", "azure_openai", "aws_bedrock", "gemini", "vertexai", "together")
 )
+"""Providers whose embedders are asked over the network."""
 
 
 class ModelCallRecorder:
@@ -48,7 +49,7 @@ class ModelCallRecorder:
         try:
             self._watch_model(getattr(client, "llm", None))
             embedder = getattr(client, "embedding_model", None)
-            if _provider(embedder) in _REMOTE:
+            if provider_of(embedder) in REMOTE:
                 for name in ("embed", "embed_batch"):
                     self._observe(embedder, name, "embeddings")
         except Exception as exc:  # noqa: BLE001 - then its spend is not told
@@ -59,14 +60,14 @@ class ModelCallRecorder:
             return
         if hasattr(model.config, "response_callback"):
             model.config.response_callback = _chained(model.config.response_callback)
-        elif _provider(model) == "langchain":
+        elif provider_of(model) == "langchain":
             _listen_to(model.langchain_model)
 
     def _observe(self, target: Any, name: str, operation: str) -> bool:
         made: Callable[..., Any] = getattr(target, name)
         if hasattr(made, _MARK):
             return False
-        about = {"provider": _provider(target), "model": _model(target)}
+        about = {"provider": provider_of(target), "model": _model(target)}
 
         @wraps(made)
         def observed(*args: Any, **kwargs: Any) -> Any:
@@ -152,7 +153,7 @@ class ModelCallRecorder:
         )
 
 
-def _provider(target: Any) -> str | None:
+def provider_of(target: Any) -> str | None:
     """Return mem0's name of the provider: that of the module its class is in."""
     return type(target).__module__.rpartition(".")[2] if target is not None else None
 

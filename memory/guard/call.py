@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from opentelemetry.context import Context
 
 from ...telemetry.event.event import Event, Journalled, Status
+from ...telemetry.event.phase import Phase
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
 from ..context import Scope
@@ -90,6 +91,8 @@ class Call:
         journal: What became of a write that the store did not take.
         summary: What could be read of the result.
         redaction: The redactor's session, with its counts.
+        phases: What the store has done within it, as far as its adapter knows.
+        in_phase: It is in the midst of one.
     """
 
     method: Method
@@ -128,6 +131,8 @@ class Call:
     journal: Journalled = Journalled.NO
     summary: Summary = field(default=NO_SUMMARY, repr=False)
     redaction: Redaction | None = field(default=None, repr=False)
+    phases: tuple[Phase, ...] = field(default=(), repr=False)
+    in_phase: bool = False
 
     def __init__(  # noqa: PLR0917 - by keyword it would cost five times that
         self,

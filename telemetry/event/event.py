@@ -16,6 +16,7 @@ import msgspec
 from .budget_event import BudgetEvent
 from .kinds import Deletes, Journalled, OperationClass, Status
 from .parent_run import ParentRun
+from .phase import Phase
 from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
@@ -114,6 +115,7 @@ class Event(msgspec.Struct, frozen=True):
         budget_event: The level that a budget went past, where that is what happened.
         iteration: Of a node's run: which it was in the run of its graph, from 1.
         inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
+        phases: What the store did within it. Only in traces, and not sealed.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
     """
 
@@ -155,6 +157,7 @@ class Event(msgspec.Struct, frozen=True):
     budget_event: BudgetEvent | None = None
     iteration: int | None = None
     inner_cost_usd: float | None = None
+    phases: tuple[Phase, ...] = ()
 
     @property
     def event_id(self) -> str:

@@ -15,7 +15,7 @@ from ..event.usage import Usage
 from . import semconv
 
 MOST_DOCUMENTS: Final = 20
-"""Documents of a recall that are told one by one: mem0 returns as many, if not asked for more."""
+"""Documents of a recall that are told one by one."""
 
 _JSON: Final = "application/json"
 _TEXT: Final = "text/plain"
@@ -25,6 +25,7 @@ _KINDS: Final = {
     "rerank": "RERANKER",
     "invoke_agent": "AGENT",
     "execute_tool": "TOOL",
+    "search_vectors": "RETRIEVER",
 }
 DOCUMENT_IDS: Final = tuple(
     f"retrieval.documents.{place}.document.id" for place in range(MOST_DOCUMENTS)

@@ -21,6 +21,7 @@ from ..process.late_imports import LATE_IMPORTS
 from .attributes import SINK
 from .host import host_meter_provider, host_tracer_provider, host_tracing
 from .metrics import Instruments, instruments_of
+from .phases import with_phases
 from .probe import collectors, reach
 from .saved_variables import SavedVariables
 from .settings import Signal, is_wanted, protocol, setting
@@ -82,6 +83,7 @@ class Exports:
 
     def write_spans(self, batch: Sequence[Event]) -> None:
         """Build the spans of *batch* through the host's provider, or export them ourselves."""
+        batch = with_phases(batch)
         if self._spans is not None:
             for event in batch:
                 self._spans.write(event)

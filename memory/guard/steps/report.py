@@ -170,6 +170,11 @@ class Report:
             None if self._read_parent is no_parent else self._parent_run(call),
             call.nested,
             content,
+            None,  # usage
+            None,  # budget_event
+            None,  # iteration
+            None,  # inner_cost_usd
+            call.phases,
         )
 
     def _subject(self, call: Call) -> Subject | None:

@@ -1,0 +1,79 @@
+"""
+The phases of mem0's operations: what it embeds, searches, writes, ranks and keeps as history.
+
+An embedder is watched where it is given its texts (`embedder`), the other parts here. Embedders
+that are asked over the network, and models, are told of as the model calls that they are
+(`model_usage`); a vector store that is guarded itself tells of its own operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from time import perf_counter, time_ns
+from typing import Any, Final
+
+from ...memory.guard.call import error_name, outer_call
+from ...telemetry.event.phase import Phase
+from ...telemetry.process.faults import Faults
+from ..toolkit.proxy import GUARD
+
+MOST: Final = 50
+"""Phases that one operation tells: one with more of them, such as a deletion of all, is cut."""
+
+_MARK: Final = "_mnemoscope_phase"
+_VECTORS: Final = {
+    "search": ("search", "keyword_search", "search_batch", "get", "list"),
+    "write": ("insert", "update", "delete"),
+}
+_HISTORY: Final = (
+    "add_history",
+    "batch_add_history",
+    "get_history",
+    "get_last_messages",
+    "save_messages",
+)
+
+
+def watch_phases(client: Any, faults: Faults) -> None:
+    """Have the parts of a client of mem0 tell of what they do, once. Never raises."""
+    try:
+        _watch(getattr(client, "db", None), "history", _HISTORY)
+        _watch(getattr(client, "reranker", None), "rerank", ("rerank",))
+        vectors = getattr(client, "vector_store", None)
+        if GUARD not in getattr(getattr(vectors, "client", None), "__dict__", {}):
+            for name, methods in _VECTORS.items():
+                _watch(vectors, name, methods)
+    except Exception as exc:  # noqa: BLE001 - then they are not told
+        faults.note("mem0.phases", exc)
+
+
+def _watch(part: Any, name: str, methods: Iterable[str]) -> None:
+    for method in methods:
+        made: Callable[..., Any] | None = getattr(part, method, None)
+        if callable(made) and not hasattr(made, _MARK):
+            setattr(part, method, timed(made, name, method))
+
+
+def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any]:
+    """Return *made*, telling the operation it is part of that it was called."""
+
+    @wraps(made)
+    def told(*args: Any, **kwargs: Any) -> Any:
+        call = outer_call()
+        if call is None or call.in_phase or len(call.phases) >= MOST:
+            return made(*args, **kwargs)
+        started_ns, started, error = time_ns(), perf_counter(), None
+        call.in_phase = True  # one embedding of a batch, say, is no phase of its own
+        try:
+            return made(*args, **kwargs)
+        except BaseException as exc:
+            error = error_name(exc)
+            raise
+        finally:
+            call.in_phase = False
+            took = perf_counter() - started
+            call.phases = (*call.phases, Phase(name, method, started_ns, took, error))
+
+    setattr(told, _MARK, True)
+    return told

@@ -185,6 +185,7 @@ class GuardFactory:
             keys=self.keys,
             faults=self.faults,
             clock=self.clock,
+            tracing=self.tracing,
             parent_run=self.parent_run,
             open_redaction=redact.open,
             parts=parts,

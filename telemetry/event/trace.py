@@ -75,6 +75,7 @@ class Tracing:
     Attributes:
         enclosing: Returns the ids of a span that is nearer than the current one, such as that of
             the graph's node the code is part of, or None. Never raises.
+        enclosing_thread: Returns the id of the thread of the graph that the code is part of.
         enclosing_run: Returns the place in LangSmith's tree of code whose own run there is the
             given one, or a nearer one of ours.
     """
@@ -84,6 +85,7 @@ class Tracing:
         self._bits = self._ids.bits if isinstance(self._ids, RandomIds) else None
         self._sample = sample
         self.enclosing: Callable[[], TraceRef | None] | None = None
+        self.enclosing_thread: Callable[[], str | None] | None = None
         self.enclosing_run: Callable[[ParentRun | None], ParentRun | None] | None = None
         alive.add(self)
 

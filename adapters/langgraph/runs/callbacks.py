@@ -28,7 +28,7 @@ from ....telemetry.event.event import Status
 from .meter import Meter
 from .model_calls import text_of
 from .run_tree import spot_tracers
-from .runs import Runs, nodes_in
+from .runs import Runs, nodes_in, thread_in
 from .spans import Kind, usage_of_run
 
 T = TypeVar("T", bound=Callable[..., None])
@@ -89,6 +89,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """Count errors of ours and model calls there; its operations know their node."""
         self._accountings.add(accounting)
         accounting.tracing.enclosing = self.runs.current_span_ref
+        accounting.tracing.enclosing_thread = self.runs.current_thread
         if accounting.host_run is not no_parent:
             accounting.tracing.enclosing_run = self.runs.current_place
             self.runs.read_host_run = accounting.host_run
@@ -122,7 +123,7 @@ class GraphCallbacks(BaseCallbackHandler):
                 if self.runs.read_host_run is not None:
                     self._note_tags(run_id, kwargs)
                 return
-        self.runs.begin_chain(run_id, parent, named)
+        self.runs.begin_chain(run_id, parent, named, thread_in(about) if parent is None else None)
         if self.runs.read_host_run is not None:
             self._note_tags(run_id, kwargs)
 

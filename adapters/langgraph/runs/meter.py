@@ -239,8 +239,7 @@ class Meter:
         return self._entry_of(run).scope
 
     def _entry_of(self, run: Run) -> _ScopeEntry:
-        given = run.metadata.get("thread_id")
-        thread = given if isinstance(given, str) else None
+        thread = run.thread
         entry = self._entries.get((run.nodes, thread))
         # One entry, read once: another thread may put that of another customer in its place.
         if entry is None or entry.code_scope is not run.scope:

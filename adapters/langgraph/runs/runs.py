@@ -183,12 +183,19 @@ class Runs:
         run = self.current_run()
         return host if run is None else place_in(run, host)
 
+    def current_thread(self) -> str | None:
+        """Return the id of the thread of the graph that the code running now is part of."""
+        run = self.current_run()
+        return None if run is None else run.thread
+
     def of_task(self, task_id: Any) -> Run | None:
         """Return the run of the graph that a task is part of, or None."""
         node = self._latest.get(task_id) if isinstance(task_id, str) else None
         return node.parent if node is not None else None
 
-    def begin_chain(self, run_id: UUID, parent: Run | None, name: str) -> None:
+    def begin_chain(
+        self, run_id: UUID, parent: Run | None, name: str, thread: str | None = None
+    ) -> None:
         """Record a run that is a graph's if nodes begin below it, which is not known yet."""
         observer = self._expected.pop(run_id, None) if self._expected else None
         if parent is not None:
@@ -196,15 +203,15 @@ class Runs:
         elif observer is not None:
             host_span = current_span()
             run = self._begin(Kind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span)
-            run.host_run = observer.host_run
+            run.host_run, run.thread = observer.host_run, thread
         else:
-            self._begin_candidate(run_id, name)
+            self._begin_candidate(run_id, name, thread)
             return
         if observer is not None:
             run.kind = Kind.GRAPH
             self._attach(run, observer)
 
-    def _begin_candidate(self, run_id: UUID, name: str) -> None:
+    def _begin_candidate(self, run_id: UUID, name: str, thread: str | None) -> None:
         # Nothing says of a run that it is a graph's: who built it writes what he likes about it.
         if not self._seeking:
             return
@@ -214,6 +221,7 @@ class Runs:
             alone = len(seeking) == 1
             ref = seeking[0].trace if alone else seeking[0].tracing.capture()
             run = self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
+            run.thread = thread
             sought_here.set(weakref.ref(run))
 
     def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> None:
@@ -241,7 +249,7 @@ class Runs:
         else:
             ref = parent.tracing.under(host_span)
         run = self._begin(kind, run_id, name, parent.tracing, ref, host_span)
-        run.parent, run.nodes = parent, parent.nodes
+        run.parent, run.nodes, run.thread = parent, parent.nodes, parent.thread
         parent.open[run] = None
         return run
 
@@ -258,7 +266,7 @@ class Runs:
         else:
             tracing, ref = observers[0].tracing, observers[0].trace
             run = self._begin(Kind.MODEL, run_id, "stream", tracing, ref, current_span())
-            run.observers = observers
+            run.observers, run.thread = observers, thread_in(metadata)
         run.metadata, run.streamed = metadata, StreamedUsage()
         if self.notes_around:
             run.around = calls_around(run)
@@ -372,6 +380,12 @@ class Runs:
             for run, _told in self._unclaimed:
                 run.forget()
             self._unclaimed.clear()
+
+
+def thread_in(metadata: Mapping[str, Any]) -> str | None:
+    """Return LangGraph's id of the thread in LangChain's metadata, or None."""
+    found = metadata.get("thread_id")
+    return found if isinstance(found, str) else None
 
 
 def nodes_in(path: str) -> tuple[str, ...]:

@@ -111,6 +111,7 @@ class Run:
         tracing: Makes the ids of the runs below.
         nodes: The names of the nodes around it, outermost first; a node's own is the last.
         task_id: Of a node: LangGraph's id of the task.
+        thread: LangGraph's id of the thread that its graph runs on.
         metadata: LangChain's, of model calls.
         usage: Tokens of a model call that has ended, without their cost.
         started: Monotonic seconds, as `ended`.
@@ -132,6 +133,7 @@ class Run:
     parent: Run | None = None
     nodes: tuple[str, ...] = ()
     task_id: str | None = None
+    thread: str | None = None
     metadata: Mapping[str, Any] = _NONE
     streamed: StreamedUsage | None = None
     usage: Usage | None = None
@@ -181,7 +183,7 @@ class Run:
     def forget(self) -> None:
         """Drop all personal data; keep the rest for runs below it that may yet begin."""
         self.scope, self.metadata, self.streamed, self.usage = EMPTY_SCOPE, _NONE, None, None
-        self.tags, self.tracer_maps = (), NO_TRACER
+        self.thread, self.tags, self.tracer_maps = None, (), NO_TRACER
 
     def release(self) -> None:
         """Let budgets keep nothing back for it any more."""

@@ -17,6 +17,7 @@ from ....telemetry.delivery.lane import inside_sink
 from ....telemetry.event.event import Event, Journalled, OperationClass, Redacted, Status
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject, SubjectKeys
+from ....telemetry.event.trace import Tracing
 from ....telemetry.process.faults import Faults
 from ...context import EMPTY_SCOPE
 from ...errors import RedactionError
@@ -46,6 +47,7 @@ class Report:
         keys: Turns customers into subjects.
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
+        tracing: Knows the thread of the graph around a call.
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
         open_redaction: Opens the redaction of a call that was refused before it had one.
         parts: Splits calls that hold several operations: each has an event. None: none does.
@@ -60,6 +62,7 @@ class Report:
         keys: SubjectKeys,
         faults: Faults,
         clock: Callable[[], float],
+        tracing: Tracing,
         parent_run: Callable[[], ParentRun | None] = no_parent,
         open_redaction: Callable[[Call], None],
         parts: Parts | None = None,
@@ -70,6 +73,7 @@ class Report:
         self._keys = keys
         self._faults = faults
         self._clock = clock
+        self._tracing = tracing
         self._read_parent = parent_run
         self._open_redaction = open_redaction
         self._parts = parts
@@ -133,6 +137,8 @@ class Report:
             feature = scope.feature and self._label(call, scope.feature)
             run = scope.run and self._label(call, scope.run)
             purpose = scope.purpose and self._label(call, scope.purpose)
+        if run is None and call.trace.parent_span_id is not None:
+            run = self._thread(call)
         # By position: names cost a caller fifteen times as much.
         return Event(
             drain.writer_id,
@@ -213,6 +219,16 @@ class Report:
         except Exception as exc:  # noqa: BLE001 - costs the event one field
             self._faults.note("guard.describe", exc)
             return None
+
+    def _thread(self, call: Call) -> str | None:
+        """Return the thread of the graph around *call*, which names no run of its own."""
+        try:
+            find = self._tracing.enclosing_thread
+            thread = None if find is None else find()
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._faults.note("guard.describe", exc)
+            return None
+        return None if thread is None else self._label(call, thread)
 
     def _ids(self, call: Call) -> tuple[str, ...]:
         ids = call.summary.memory_ids

@@ -13,6 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
+from langgraph.store.memory import InMemoryStore
 from patience import GIVE_UP_S
 
 from mnemoscope.memory import Budget, context
@@ -228,3 +229,23 @@ def test_a_budget_of_another_scope_holds_nothing_back_that_it_does_not_count():
 
         assert len(chats(scope, sink)) == 1
         assert other.budgets[0].refused_calls == 0
+
+
+@pytest.mark.parametrize("given", [None, "r-9"])
+def test_all_of_a_graphs_run_has_its_thread(given):
+    """Graph, nodes, model calls, and what stores do, unless the caller names another run."""
+    with scope_for_tests() as (scope, sink):
+        store = scope.store(InMemoryStore())
+
+        def calls():
+            store.search(("facts",))
+            MODEL.invoke(SAID)
+
+        graph = scope.runnable(graph_that(calls))
+        with context(run=given):
+            graph.invoke({}, {"configurable": {"thread_id": "t-1"}})
+        scope.flush(GIVE_UP_S)
+
+        assert {each.operation: each.run for each in sink.events} == dict.fromkeys(
+            ["search_memory", "chat", "execute_node", "invoke_agent"], given or "t-1"
+        )

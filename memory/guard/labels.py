@@ -84,13 +84,20 @@ def with_names(usage: Usage, name: Callable[[str], str]) -> Usage:
     """Return *usage* with the names in it as *name* makes them: of its model, node and so on."""
     model, namespace = name(usage.model), tuple(map(name, usage.namespace))
     provider, node = usage.provider and name(usage.provider), usage.node and name(usage.node)
-    if (model, provider, node, namespace) == (
+    asked = usage.requested_model and name(usage.requested_model)
+    if (model, provider, node, namespace, asked) == (
         usage.model,
         usage.provider,
         usage.node,
         usage.namespace,
+        usage.requested_model,
     ):
         return usage
     return msgspec.structs.replace(
-        usage, model=model, provider=provider, node=node, namespace=namespace
+        usage,
+        model=model,
+        provider=provider,
+        node=node,
+        namespace=namespace,
+        requested_model=asked,
     )

@@ -10,7 +10,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     The consumption of one model call, in the terms of the OTel GenAI conventions.
 
     Attributes:
-        model: The model's own name. A capped label.
+        model: The name of the model that answered. A capped label.
         provider: Who served it, or None where the stream does not say.
         node: LangGraph node the call was made in. A capped label.
         namespace: The subgraphs around that node, outermost first, without task ids.
@@ -22,6 +22,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         time_to_first_token_s: Seconds to the first chunk, or None where no clock saw it.
         cost_usd: By the price table, or None for a model it does not know. Never zero instead.
         reported: Whether the provider said what was used. If not, the tokens are unknown, not 0.
+        requested_model: The name it was asked for by, or None where that is the same or unknown.
     """
 
     model: str
@@ -36,3 +37,4 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     time_to_first_token_s: float | None = None
     cost_usd: float | None = None
     reported: bool = True
+    requested_model: str | None = None

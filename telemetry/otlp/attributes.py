@@ -26,6 +26,9 @@ SINK = "otlp"
 
 _HELD = 1_024
 _NOT_A_FAULT = frozenset({Status.OK.value, Status.EMPTY.value, Status.CANCELLED.value})
+_UNNAMED = "LangGraph"
+"""What LangGraph calls a graph that nobody has named."""
+
 _NAMED = {"execute_node": semconv.NODE, "execute_tool": semconv.TOOL_NAME}
 
 
@@ -41,6 +44,7 @@ class _ModelCall(NamedTuple):
 
     provider: str | None
     model: str
+    requested_model: str
     node: str | None
     namespace: tuple[str, ...]
     streamed: bool
@@ -82,7 +86,7 @@ class SpanTemplate(NamedTuple):
     def span_name(self) -> str:
         """``chat <model>``, ``invoke_agent <graph>``…, and else the operation alone."""
         if self.call:
-            return f"{self.operation} {self.call.model}"
+            return f"{self.operation} {self.call.requested_model}"
         return f"{self.operation} {self.method}" if self.is_frame else self.operation
 
     @property
@@ -128,7 +132,8 @@ class SpanTemplate(NamedTuple):
 
     def _frame(self) -> dict[str, Any]:
         if self.operation == "invoke_agent":
-            return {semconv.AGENT_NAME: self.agent or self.method}
+            named = self.method if self.method != _UNNAMED else self.agent or self.method
+            return {semconv.AGENT_NAME: named}
         named = _NAMED.get(self.operation)
         return {named: self.method} if named else {}
 
@@ -136,7 +141,7 @@ class SpanTemplate(NamedTuple):
 def _model(call: _ModelCall) -> dict[str, Any]:
     return {
         semconv.PROVIDER_NAME: call.provider,
-        semconv.REQUEST_MODEL: call.model,
+        semconv.REQUEST_MODEL: call.requested_model,
         semconv.RESPONSE_MODEL: call.model,
         semconv.REQUEST_STREAM: True if call.streamed else None,
         semconv.USAGE_REPORTED: None if call.reported else False,
@@ -172,7 +177,13 @@ def span_template(event: Event) -> SpanTemplate:
 def _call(usage: Usage) -> _ModelCall:
     streamed = usage.time_to_first_token_s is not None
     return _ModelCall(
-        usage.provider, usage.model, usage.node, usage.namespace, streamed, usage.reported
+        usage.provider,
+        usage.model,
+        usage.requested_model or usage.model,
+        usage.node,
+        usage.namespace,
+        streamed,
+        usage.reported,
     )
 
 

@@ -51,6 +51,7 @@ usages = st.builds(
     time_to_first_token_s=st.none() | _seconds,
     cost_usd=st.none() | _seconds,
     reported=st.booleans(),
+    requested_model=st.none() | text,
 )
 
 crossings = st.builds(

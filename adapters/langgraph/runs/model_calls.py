@@ -136,11 +136,12 @@ def usage_of(
     about = getattr(message, "response_metadata", None)
     begun = getattr(streamed.message, "response_metadata", None)
     counts = streamed.usage(counts_of(reported))
+    said = metadata.get("ls_model_name")
+    asked = said if isinstance(said, str) else None
+    answered = text_of(about, "model_name", "model") or text_of(begun, "model_name", "model")
     return Usage(
-        model=text_of(about, "model_name", "model")
-        or text_of(begun, "model_name", "model")
-        or text_of(metadata, "ls_model_name")
-        or "unknown",
+        model=answered or asked or "unknown",
+        requested_model=asked if answered and answered != asked else None,
         provider=text_of(about, "model_provider")
         or text_of(begun, "model_provider")
         or text_of(metadata, "ls_provider"),

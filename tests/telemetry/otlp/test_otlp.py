@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
@@ -226,6 +227,35 @@ class TestOnTheWire:
         assert found["mnemoscope.cost_usd"] == pytest.approx(0.00123)
         assert found["mnemoscope.node"] == "draft"
         assert found["mnemoscope.namespace"] == ["outer", "inner"]
+
+    def test_a_model_is_asked_for_by_one_name_and_answers_by_another(
+        self, sink, otlp, make_event, attributes_of
+    ):
+        """An alias, say, and the snapshot behind it."""
+        usage = replace(USAGE, model="gpt-4o-mini-2024-07-18", requested_model="gpt-4o-mini")
+        sink.write([make_event(operation="chat", op_class=OperationClass.MODEL, usage=usage)])
+
+        found = attributes_of(otlp.spans[0])
+        assert otlp.spans[0].name == "chat gpt-4o-mini"
+        assert found["gen_ai.request.model"] == "gpt-4o-mini"
+        assert found["gen_ai.response.model"] == "gpt-4o-mini-2024-07-18"
+
+    @pytest.mark.parametrize(
+        ("graph", "agent", "named"),
+        [
+            ("concierge", "sales", "concierge"),
+            ("LangGraph", "sales", "sales"),
+            ("LangGraph", None, "LangGraph"),
+        ],
+    )
+    def test_a_graph_is_the_agent_by_its_own_name(
+        self, sink, otlp, make_event, attributes_of, graph, agent, named
+    ):
+        """The context's where nobody has named it."""
+        frame = {"operation": "invoke_agent", "op_class": OperationClass.MODEL, "method": graph}
+        sink.write([make_event(**frame, agent=agent)])
+
+        assert attributes_of(otlp.spans[0])["gen_ai.agent.name"] == named
 
     def test_viewers_of_openinference_have_a_models_tokens(
         self, sink, otlp, make_event, attributes_of

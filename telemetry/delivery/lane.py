@@ -99,6 +99,7 @@ class Lane:
         self._lost_before_flush = 0
         self._flushes: deque[FlushRequest] = deque()
         self._thread: threading.Thread | None = None
+        self._is_closed = False
         self._closing_at: float | None = None
         self._last_error: str | None = None
         self.acknowledged.forked()
@@ -180,6 +181,8 @@ class Lane:
             with contextlib.suppress(RuntimeError):
                 thread.join(max(0.0, deadline - self._clock()))
         self._drop_all("exit")
+        if thread is None and not self._is_closed:
+            self._end()  # no event has come, and so no thread that would
 
     # -- on the caller's thread ------------------------------------------------------------------
 
@@ -277,6 +280,7 @@ class Lane:
         self._hurry.wait(limits.linger_s)
 
     def _end(self) -> None:
+        self._is_closed = True
         self._attempt(lambda: self._sink.close(self._left_s(self._closing_at)))
 
     def _leave(self) -> None:

@@ -132,8 +132,8 @@ class SpanTemplate(NamedTuple):
 
     def _frame(self) -> dict[str, Any]:
         if self.operation == "invoke_agent":
-            named = self.method if self.method != _UNNAMED else self.agent or self.method
-            return {semconv.AGENT_NAME: named}
+            graph = self.method
+            return {semconv.AGENT_NAME: graph if graph != _UNNAMED else self.agent or graph}
         named = _NAMED.get(self.operation)
         return {named: self.method} if named else {}
 

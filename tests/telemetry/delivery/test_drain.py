@@ -829,3 +829,28 @@ def _emit_as_child(drain: Drain, event_factory) -> bool:
     flushed = drain.flush(GIVE_UP_S)
     drain.close(GIVE_UP_S)
     return flushed and drain.stats()[0].offered == 2
+
+
+def test_a_sink_without_events_is_closed_too():
+    """What it has opened as it was made, a port say, it lets go."""
+
+    class Opened:
+        name = "opened"
+        idempotent = True
+        closed = 0
+
+        def write(self, batch, /):
+            raise AssertionError
+
+        def flush(self, timeout_s, /):
+            return True
+
+        def close(self, timeout_s, /):
+            self.closed += 1
+
+    sink = Opened()
+    drain = Drain([sink])
+    drain.close(1.0)
+    drain.close(1.0)
+
+    assert sink.closed == 1

@@ -17,6 +17,8 @@ from typing import Any
 from langchain_core.globals import get_llm_cache
 from langchain_core.load import dumps
 
+from ...toolkit.type_guards import is_dict
+
 
 def is_cached(serialized: Any, messages: Any, about: dict[str, Any]) -> bool:
     """
@@ -37,8 +39,9 @@ def is_cached(serialized: Any, messages: Any, about: dict[str, Any]) -> bool:
 
 def _models(serialized: Any, about: dict[str, Any]) -> Iterator[str]:
     """Yield what may stand for the model in the key: see ``BaseChatModel._get_llm_string``."""
-    params, options = about.get("invocation_params") or {}, about.get("options") or {}
-    if (serialized or {}).get("type") == "constructor":
+    params: dict[str, Any] = about.get("invocation_params") or {}
+    options: dict[str, Any] = about.get("options") or {}
+    if is_dict(serialized) and serialized.get("type") == "constructor":
         written = deepcopy(serialized)
         _clean(written)
         yield f"{json.dumps(written, sort_keys=True)}---{sorted({'stop': None, **options}.items())}"
@@ -48,10 +51,11 @@ def _models(serialized: Any, about: dict[str, Any]) -> Iterator[str]:
 
 def _clean(written: Any) -> None:
     """Take out what LangChain takes out: ``_cleanup_llm_representation``."""
-    if not isinstance(written, dict):
+    if not is_dict(written):
         return
     if written.get("type") == "not_implemented":
         written.pop("repr", None)
     written.pop("graph", None)
-    for each in (written.get("kwargs") or {}).values():
+    given = written.get("kwargs")
+    for each in given.values() if is_dict(given) else ():
         _clean(each)

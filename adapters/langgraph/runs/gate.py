@@ -12,7 +12,7 @@ import logging
 import sys
 import weakref
 from asyncio import get_running_loop
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from contextvars import ContextVar
 from functools import cache
@@ -77,7 +77,7 @@ class Gate:
             for each in waits:
                 await each.pause()
 
-    def _waits(self, call: Asked) -> Iterator[Waiting]:
+    def _waits(self, call: Asked) -> Generator[Waiting]:
         """Yield what a call has to wait for, until it may be made."""
         run = graph_callbacks().runs.open(call.run_id)
         if run is None or outer_call() is not None:
@@ -180,7 +180,7 @@ def _model(call_info: dict[str, Any]) -> str | None:
 
 def _is_awaited() -> bool:
     """Return whether the caller of this function's caller is a coroutine function."""
-    return bool(sys._getframe(2).f_code.co_flags & CO_COROUTINE)  # noqa: SLF001 - no other way
+    return bool(sys._getframe(2).f_code.co_flags & CO_COROUTINE)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
 
 
 def _runs_a_loop() -> bool:
@@ -246,7 +246,7 @@ class ChatGate(_GateHandler):
         return not self.gate
 
     @property
-    def on_chat_model_start(self) -> Callable[..., Any]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+    def on_chat_model_start(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Let the call pass, or not."""
         return self._awaited if _is_awaited() else self._called
 
@@ -269,7 +269,7 @@ class TextGate(_GateHandler):
         return not self.gate
 
     @property
-    def on_llm_start(self) -> Callable[..., Any]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+    def on_llm_start(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Let the call pass, or not."""
         return self._awaited if _is_awaited() else self._called
 

@@ -29,7 +29,7 @@ _STARTS = {
     "ar": r"(?:(?<!\w)|(?<=(?<!\w)[بلوفك])|(?<=(?<!\w)ال))",
 }
 """Where a word starts in languages that join prepositions and articles to it."""
-_TRIGGER = re.compile(r"[^\W\d_][^|\\\[(?]+")
+_TRIGGER = compile_later(r"[^\W\d_][^|\\\[(?]+")
 
 
 class Form(NamedTuple):

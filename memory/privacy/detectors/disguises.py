@@ -237,7 +237,7 @@ def _has_spaced_digits(text: str) -> bool:
     return _SPACED_PAIR.search(text) is not None
 
 
-_SPACED_PAIR = re.compile(r"[0-9] [0-9] (?:[0-9] |[-/.()] )")
+_SPACED_PAIR = compile_later(r"[0-9] [0-9] (?:[0-9] |[-/.()] )")
 
 
 def _spaced_digits(text: str) -> Iterator[Edit]:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
 from .word_lists import ORDINARY, read_words
 
@@ -21,9 +22,9 @@ CALLER_SUPPLIED = "supplied by the caller for the data subject"
 """The `why` of findings that are replaced whatever their operator."""
 
 _IDENTIFY_NOBODY = ORDINARY.union(read_words("role_mailboxes"))
-_NAME_PART = re.compile(r"[^\W\d_]{3,}")
-_LETTERS = re.compile(r"[^\W\d_]+")
-_PHONE = re.compile(r"[+(]?\d[\d\s().\-/]{5,20}\d")
+_NAME_PART = compile_later(r"[^\W\d_]{3,}")
+_LETTERS = compile_later(r"[^\W\d_]+")
+_PHONE = compile_later(r"[+(]?\d[\d\s().\-/]{5,20}\d")
 _BETWEEN_DIGITS = r"[\s().\-/]{0,3}"
 _SHORTEST, _SHORTEST_NUMBER, _SIGNIFICANT_DIGITS = 2, 4, 9
 _MAX_TERMS = 64

@@ -1,8 +1,8 @@
 """
 Regular expressions compiled on first use.
 
-The detectors have some sixty, the longest with hundreds of alternatives: compiling all of them
-takes a third of the time to configure a scope, and most texts need a few.
+The detectors have some two hundred, the longest with hundreds of alternatives: compiling all of
+them takes a third of the time to configure a scope, and most texts need a few.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
-_METHODS = ("finditer", "findall", "fullmatch", "match", "search", "sub")
+_METHODS = ("finditer", "findall", "fullmatch", "match", "search", "split", "sub", "subn")
 
 
 class _LazyPattern:

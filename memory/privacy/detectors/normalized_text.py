@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import binascii
 import html
-import re
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator
@@ -21,15 +20,16 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from .disguises import Edit, find_disguises
+from .lazy_pattern import compile_later
 
-_ESCAPED = re.compile(
+_ESCAPED = compile_later(
     r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
     r"|(?P<html>&(?:\#[0-9]{1,7}|\#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
     r"|(?P<json>\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[nrt\"/\\]))"
 )
-_ODD = re.compile(r"[^\x00-\x7f][\u0300-\u036f]*|[\x00-\x7f][\u0300-\u036f]+")
+_ODD = compile_later(r"[^\x00-\x7f][\u0300-\u036f]*|[\x00-\x7f][\u0300-\u036f]+")
 _JSON_SHORT = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "/": "/", "\\": "\\"}
-_BASE64 = re.compile(
+_BASE64 = compile_later(
     r"[A-Za-z0-9+/_-](?<![A-Za-z0-9+/_=-].)[A-Za-z0-9+/_-]{15,4095}={0,2}(?![A-Za-z0-9+/_=-])"
 )
 

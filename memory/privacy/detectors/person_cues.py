@@ -7,14 +7,15 @@ the whole text takes a hundred.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from .lazy_pattern import compile_later
 from .word_lists import read_words, split_words
 
-WORD = re.compile(r"[^\W\d_]+(?:['\u2019\-][^\W\d_]+)*")
+WORD_SHAPE = r"[^\W\d_]+(?:['\u2019\-][^\W\d_]+)*"
+WORD = compile_later(WORD_SHAPE)
 """A word, or words that a hyphen or apostrophe joins."""
 
 
@@ -104,7 +105,7 @@ _LAST_WORDS = frozenset[str]().union(
 _CUES = _LAST_WORDS | TITLES | _LABELS | _GROUPS | _SIGN_OFFS
 _GAP_CHARS = " \t\n,.:;!?\"'“>"
 _WINDOW = 60
-_GAP = re.compile(r"[^\w]*\Z")
+_GAP = compile_later(r"[^\w]*\Z")
 
 
 def find_cue(text: str, position: int) -> PersonCue | None:

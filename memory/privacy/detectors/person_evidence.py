@@ -9,12 +9,12 @@ counts against it. A run never crosses a sentence, and begins and ends with whol
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon, read_sections
 from .person_names import ORGANIZATION_WORDS, PARTICLES, SUFFIXES, is_camel_case, stands_alone
 from .word_lists import FAMILY_NAMES, ORDINARY, read_words, split_words
@@ -39,13 +39,13 @@ _GIVEN, _SECOND_GIVEN, _FAMILY, _WORD_TOO, _UNKNOWN = 1.0, 0.5, 0.7, 0.4, 0.15
 _SURE_FAMILY, _LONG_ENDING, _SHORT_ENDING, _INITIAL, _SEVERAL = 1.0, 0.7, 0.35, 0.3, 0.3
 _VERB_AFTER, _TITLE_AFTER, _POSSESSIVE, _AGAINST, _ARTICLE = 0.35, 1.0, 0.15, 1.2, 0.5
 _LONG = 4
-_SENTENCE_END = re.compile(r"[.!?;:\n\u037e]")
-_LABEL_GAP = re.compile(r"[ \t\"'*_]*[:=|\t\uff1a][ \t\"'*_]*(?:\n[ \t]*)?\Z")
-_DIRECT_GAP = re.compile(r"[ \u00a0]{1,2}[\"'\u201c\u201e\u00ab(]?\Z|['\u2019]\Z|[ ]?[:,][ ]?\Z")
-_CLOSING_GAP = re.compile(r"[ ]*[,.!]?[ \t]*\n[ \t>]*\n?[ \t>]*\Z|[ ]*,[ ]\Z")
-_TITLE_GAP = re.compile(r"\.?[ \u00a0]{0,2}\Z")
-_WORD_GAP = re.compile(r"[ \u00a0]{1,2}\Z")
-_INITIAL_GAP = re.compile(r"\.[ \u00a0]{0,2}\Z|[ \u00a0]{1,2}\Z")
+_SENTENCE_END = compile_later(r"[.!?;:\n\u037e]")
+_LABEL_GAP = compile_later(r"[ \t\"'*_]*[:=|\t\uff1a][ \t\"'*_]*(?:\n[ \t]*)?\Z")
+_DIRECT_GAP = compile_later(r"[ \u00a0]{1,2}[\"'\u201c\u201e\u00ab(]?\Z|['\u2019]\Z|[ ]?[:,][ ]?\Z")
+_CLOSING_GAP = compile_later(r"[ ]*[,.!]?[ \t]*\n[ \t>]*\n?[ \t>]*\Z|[ ]*,[ ]\Z")
+_TITLE_GAP = compile_later(r"\.?[ \u00a0]{0,2}\Z")
+_WORD_GAP = compile_later(r"[ \u00a0]{1,2}\Z")
+_INITIAL_GAP = compile_later(r"\.[ \u00a0]{0,2}\Z|[ \u00a0]{1,2}\Z")
 _NOT_NAME_ENDINGS = (
     *("ness", "ment", "tion", "sion", "ally", "ously", "ively", "able", "ible", "ful", "less"),
     *("ship", "ology", "ware", "ingly", "edly", "ically"),
@@ -479,7 +479,7 @@ def _against(reading: Reading, first: int, last: int) -> float:
 _PLACE_PREPOSITIONS = split_words("""
     in at near to i till nach aus en desde hacia a em no na uit naar w we do v ve od в во на
 """)
-_VERSION = re.compile(r"[ ]v?\d")
+_VERSION = compile_later(r"[ ]v?\d")
 
 
 _SURE = frozenset({"a title", "a label for a person", "words that announce a name", "a greeting"})

@@ -10,13 +10,13 @@ script first needs them.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from .lazy_pattern import compile_later
 from .word_lists import (
     AMBIGUOUS_NAMES,
     FAMILY_NAMES,
@@ -57,12 +57,12 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
 }
 """The languages whose files are read together, by script."""
 
-CASED_WORD = re.compile(
+CASED_WORD = compile_later(
     r"[^\W\d_]+(?:(?:-(?=[^\W\d_])|['\u2019\u02bc](?=[A-Z\u0400-\u04ff]))[^\W\d_]*)*"
 )
 """A word; an apostrophe joins only O'Brien, D'Angelo and Cyrillic words."""
 
-UNCASED_WORD = re.compile(
+UNCASED_WORD = compile_later(
     r"[\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff]+"
     r"|[\u05d0-\u05ea](?:[\u0591-\u05c7\u05d0-\u05ea]|[\"'\u05f3\u05f4-](?=[\u05d0-\u05ea]))*['\u05f3]?"
     r"|[\u0900-\u0963\u0970-\u097f]+|[^\W\d_]+"
@@ -75,7 +75,7 @@ _LETTERS = str.maketrans(
     | {"׳": "'", "״": '"', "\u2019": "'", "\u02bc": "'"}
     | {chr(code): None for code in (*range(0x064B, 0x0653), *range(0x0591, 0x05C8), 0x200C, 0x200D)}
 )
-_KEEPS_MARKS = re.compile(r"[\u0900-\u0eff\u3040-\ud7ff]")
+_KEEPS_MARKS = compile_later(r"[\u0900-\u0eff\u3040-\ud7ff]")
 
 
 class NameKind:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .person_cues import WORD
 from .person_lexicon import without_accents
 from .word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, read_words, split_words
@@ -33,7 +34,7 @@ _ADJECTIVES = (
 )
 _INNER_CAPITALS = ("Mc", "Mac", "De", "Di", "Du", "Fitz", "Le", "La", "Van", "Von")
 _LONGEST_ACRONYM, _MOST_WORDS, _MOST_LOWER = 4, 5, 3
-_GAP = re.compile(r"\.?[ \u00a0]{1,3}|\.(?=[^\W\d_])")
+_GAP = compile_later(r"\.?[ \u00a0]{1,3}|\.(?=[^\W\d_])")
 
 
 def read_name(

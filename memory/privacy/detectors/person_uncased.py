@@ -6,12 +6,12 @@ A known given name is a name by itself; any other word needs a cue beside it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .person_lexicon import UNCASED_WORD, Lexicon, NameKind, fold, read_lexicon
 
 _ENOUGH = 1.0
@@ -30,11 +30,11 @@ _WEIGHTS = {
 _TITLE_AFTER, _VERB_AFTER = 0.7, 0.3
 _GIVEN, _FAMILY, _WORD_TOO, _UNKNOWN, _SEVERAL = 1.0, 0.6, 0.3, 0.1, 0.3
 _STRONG = frozenset({"introduction", "label", "title"})
-_GAP = re.compile(r"[ \u00a0.]{1,2}\Z")
-_CUE_GAP = re.compile(r"[ \u00a0\"'\u201c\u00ab.]{0,3}\Z|[ ]?[,\u060c][ ]?\Z")
-_LABEL_GAP = re.compile(r"[\"']?[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
-_CLOSING_GAP = re.compile(r"[ ]*[,\u060c.!]?[ ]*\n{1,2}[ ]*\Z|[ ]*[,\u060c][ ]\Z|[ ]\Z")
-_LETTERS = re.compile(r"[\u0591-\u05f4\u0620-\u06ff\u0900-\u097f]")
+_GAP = compile_later(r"[ \u00a0.]{1,2}\Z")
+_CUE_GAP = compile_later(r"[ \u00a0\"'\u201c\u00ab.]{0,3}\Z|[ ]?[,\u060c][ ]?\Z")
+_LABEL_GAP = compile_later(r"[\"']?[ \t]*[:=|\t\uff1a-][ \t\"]*\Z")
+_CLOSING_GAP = compile_later(r"[ ]*[,\u060c.!]?[ ]*\n{1,2}[ ]*\Z|[ ]*[,\u060c][ ]\Z|[ ]\Z")
+_LETTERS = compile_later(r"[\u0591-\u05f4\u0620-\u06ff\u0900-\u097f]")
 _WORD_SECTIONS = (
     "common",
     "verb_after",

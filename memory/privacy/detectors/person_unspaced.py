@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .person_lexicon import read_sections
 from .word_lists import split_words
 
@@ -20,9 +21,9 @@ _ENOUGH = 0.9
 _HAN = r"\u3005\u3400-\u9fff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc"
 _LABEL_GAP = r"[\"']?[ \t]*[:\uff1a|=\t][ \t\"\u300c]*"
-_FOREIGN_CHINESE = re.compile(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{{1,6}}){{1,3}}")
-_KOREAN_WORD = re.compile(r"[\uac00-\ud7a3]+")
-_THAI_RUN = re.compile(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
+_FOREIGN_CHINESE = compile_later(rf"[{_HAN}]{{1,6}}(?:[\u00b7\u2022\u30fb][{_HAN}]{{1,6}}){{1,3}}")
+_KOREAN_WORD = compile_later(r"[\uac00-\ud7a3]+")
+_THAI_RUN = compile_later(r"[\u0e01-\u0e2e\u0e30-\u0e3a\u0e40-\u0e4e]+")
 _LONGEST_THAI, _SHORT_THAI = 14, 4
 _NO_GIVEN = (
     "\u99c5\u5bb6\u533a\u753a\u5e02\u770c\u6751\u6e2f\u5e97\u57ce\u5c71\u5ddd\u5cf6\u5bfa\u9662\u6821\u69d8\u6c0f\u541b\u6bbf\u7dda"

@@ -7,18 +7,19 @@ Most memories hold no personal data. Each detector has a precondition without wh
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-_WORD = re.compile(r"[^\W\d_]+")
-_DIGIT = re.compile(r"\d")
+from .lazy_pattern import compile_later
+
+_WORD = compile_later(r"[^\W\d_]+")
+_DIGIT = compile_later(r"\d")
 # For ASCII texts: less than half the time of _WORD.
 _FOLDED = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
-_ASCII_DIGIT = re.compile(r"[0-9]")
-_LONG_WORD = re.compile(r"[A-Za-z0-9+/_-]{16}")
-_DIGITS = re.compile(r"\d(?:[\s().,/x-]{0,3}\d){4}")
-_NUMBER = re.compile(r"\d[\d ().\-/\u00a0]{5,}+")
-_BEYOND_LATIN = re.compile(r"[\u0370-\u1dff\u2e80-\uffff]")
+_ASCII_DIGIT = compile_later(r"[0-9]")
+_LONG_WORD = compile_later(r"[A-Za-z0-9+/_-]{16}")
+_DIGITS = compile_later(r"\d(?:[\s().,/x-]{0,3}\d){4}")
+_NUMBER = compile_later(r"\d[\d ().\-/\u00a0]{5,}+")
+_BEYOND_LATIN = compile_later(r"[\u0370-\u1dff\u2e80-\uffff]")
 
 
 class TextFeatures(NamedTuple):

@@ -56,13 +56,13 @@ _KEYED = compile_later(
     r"(?P<value>[A-Za-z0-9+/_=.~-]{20,512})",
     re.IGNORECASE,
 )
-_OTHER_KEY = re.compile(
+_OTHER_KEY = compile_later(
     r"(?i)(?:public|pub|primary|foreign|cache|partition|sort|idempotency|object|routing"
     r"|row|unique|s3"
     r"|storage|blob|file|integrity|ssh-rsa|ssh-ed25519|host|site|hash|group|index|redis"
     r"|i18n)[ _-]?$"
 )
-_NOT_DRAWN = re.compile(r"[0-9a-fA-F-]+|sha\d{1,3}-.*|AAAA[BCE].*|.*\.[a-z]{2,5}")
+_NOT_DRAWN = compile_later(r"[0-9a-fA-F-]+|sha\d{1,3}-.*|AAAA[BCE].*|.*\.[a-z]{2,5}")
 _BEFORE_CHARS = 16
 _LONG_LETTERS = 24
 _CLOSING = ".,;:)]}"

@@ -36,24 +36,24 @@ _ALPHABETS = {
 }
 _SPELLING = frozenset({"alnum", "word", "url", "dotted", "lower"})
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_RUN = re.compile(r"([a-z0-9]+):(\d+)(?:-(\d+)|(\+))?")
+_RUN = compile_later(r"([a-z0-9]+):(\d+)(?:-(\d+)|(\+))?")
 _OPEN_END = 2_048
 _ENDS = r"={{0,2}}(?![0-9A-Za-z{glue}])"
-_FIRST_WORD = re.compile(r"([A-Za-z]+)[^A-Za-z]")
+_FIRST_WORD = compile_later(r"([A-Za-z]+)[^A-Za-z]")
 _CONTEXT_CHARS = 80
-_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]+(?![A-Za-z0-9])")
+_WORD = compile_later(r"(?<![A-Za-z0-9])[A-Za-z]+(?![A-Za-z0-9])")
 _NEAREST_WORDS = 3
 _KEY_WORDS = split_words("""
     api apikey apitoken access accesskey auth authorization bearer credential credentials creds
     hapikey key keys license pass passwd password pat presharedkey privatekey secret secrets
     secretkey sid token tokens
 """)
-_WEAK = re.compile(r"[0-9a-fA-F-]+")
-_PLACEHOLDER = re.compile(
+_WEAK = compile_later(r"[0-9a-fA-F-]+")
+_PLACEHOLDER = compile_later(
     r"(?i)x{5}|\*{3}|(?<![a-z0-9])your(?![a-z0-9])|0{12}|placeholder|change.?me|redacted"
 )
 _FEWEST_DIFFERENT = 6
-_PIECES = re.compile(r"[^0-9A-Za-z]+")
+_PIECES = compile_later(r"[^0-9A-Za-z]+")
 _LONGEST_WORD = 20
 
 

@@ -7,7 +7,7 @@ import re
 from .lazy_pattern import compile_later
 from .word_lists import ORDINARY, read_words
 
-_NOT_ALNUM = re.compile(r"[^0-9A-Za-z]+")
+_NOT_ALNUM = compile_later(r"[^0-9A-Za-z]+")
 _KINDS = str.maketrans(
     {
         **{chr(code): "9" for code in range(0x30, 0x3A)},

@@ -15,6 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
 from .secret_values import is_code, is_placeholder, is_random, is_words
 from .word_lists import ORDINARY, read_words
@@ -25,7 +26,7 @@ _STEMS = ("passw", "secret", "token", "apikey", "accesskey", "privatekey", "acco
 _UNSPACED = "\u0590"
 """First letter of the scripts whose words are not told apart by spaces, or take prefixes."""
 
-_FAR = re.compile("[\u0590-\uffdc]")
+_FAR = compile_later("[\u0590-\uffdc]")
 _SEPARATOR = (
     r"[\"'\]*_`]{0,3}[ \t]{0,4}(?::=|=>|->|[:=](?!=)|={2,3}(?=[ ]?[\"'])|\u2192)"
     r"[*_`]{0,3}[ \t]{0,4}(?:\n[ \t]{0,8}(?![\w.-]{1,60}[ \t]{0,4}[:=](?![=\s])))?"
@@ -42,7 +43,7 @@ _NOT_AFTER = (
     r"(?![ ](?:managers?|resets?|polic|hash|length|field|expir|generat|rotat|protect|less|require"
     r"|limit|count|usage|budget|cost|price|window|bucket|stream))"
 )
-_NOT_SECRET_BEFORE = re.compile(
+_NOT_SECRET_BEFORE = compile_later(
     r"(?i)(?:next|page|continuation|continue|sync|cursor|eos|bos|pad|unk|sep|cls|mask|stop|special"
     r"|cancell?ation|public|pub|primary|foreign|cache|partition|sort|idempotency|object|routing|row"
     r"|unique|hash|group|order|index|dedup|per|max|min|num|total|input|output|prompt)[ _-]?$|:$"
@@ -51,16 +52,16 @@ _VERBS = frozenset({"pass"})
 """Words for a secret that are mostly something else in a sentence."""
 
 _BEFORE_CHARS, _SENTENCE_CHARS = 16, 100
-_NUMBER = re.compile(
+_NUMBER = compile_later(
     r"(?i)v?[\d.,:/+\u2013-]+[a-z%\u20ac$\u00b0]{0,4}|[\u20ac$\u00a3\u00a5#]?[\d.,]+\D?"
     r"|\d{4}-\d\d-\d\d.*|\d+(?:st|nd|rd|th|[a-z]{1,3})?|q[1-4]|\w{1,10}-\d{1,4}(?:\.\d+)*[a-z]{0,2}"
 )
-_ADDRESS = re.compile(r"[^\s@]+@[\w-]+(?:\.[\w-]+)+|\w+://.*|(?:\w+\.)+[a-z]{2,4}")
-_MIXED = re.compile(r"[A-Za-z]\d|\d[A-Za-z]")
-_SPECIAL = re.compile(r"[!@#$%^&*+=~?](?!$)|\w[!$#*]$")
-_JOINED = re.compile(r"(?i)[^\W\d_]{3,}[_.-]\d{2,}")
-_JOINTS = re.compile(r"[^0-9A-Za-z]+")
-_HEX = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
+_ADDRESS = compile_later(r"[^\s@]+@[\w-]+(?:\.[\w-]+)+|\w+://.*|(?:\w+\.)+[a-z]{2,4}")
+_MIXED = compile_later(r"[A-Za-z]\d|\d[A-Za-z]")
+_SPECIAL = compile_later(r"[!@#$%^&*+=~?](?!$)|\w[!$#*]$")
+_JOINED = compile_later(r"(?i)[^\W\d_]{3,}[_.-]\d{2,}")
+_JOINTS = compile_later(r"[^0-9A-Za-z]+")
+_HEX = compile_later(r"[0-9a-f-]+|[0-9A-F-]+")
 _FEWEST = {"password": 4, "key": 8}
 _STRONG_CHARS, _LONG_PIECE, _MIXED_PIECE = 6, 16, 6
 

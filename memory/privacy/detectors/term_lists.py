@@ -17,14 +17,15 @@ from typing import Any, NamedTuple
 from ...errors import ConfigurationError
 from .chunks import split_into_chunks
 from .finding import DIRECT, Finding
+from .lazy_pattern import compile_later
 
 DENIED = "in the list of what is always replaced"
 """The `why` of findings that are replaced whatever their operator, and whatever is allowed."""
 
 _DEFAULT_ENTITY = "SECRET"
-_ENTITY = re.compile(r"([A-Z_]{3,20}):\s*(?=\S)")
-_WORD = re.compile(r"\w+")
-_UNSPACED = re.compile(
+_ENTITY = compile_later(r"([A-Z_]{3,20}):\s*(?=\S)")
+_WORD = compile_later(r"\w+")
+_UNSPACED = compile_later(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 )
 _PIECE_CHARS, _PIECE_OVERLAP = 2_000, 400

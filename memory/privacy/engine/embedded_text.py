@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import re
 
-_EMPTY_PAIR = re.compile(r"[ \t]?(?:\(\)|\[\]|\{\}|\"\"|\u201c\u201d|\u2018\u2019|\u00ab\u00bb)")
-_COMMA_BEFORE_STOP = re.compile(r"(?:[ \t]?,){1,8}(?=[ \t]?[.,;:!?])")
+from ..detectors.lazy_pattern import compile_later
+
+_EMPTY_PAIR = compile_later(r"[ \t]?(?:\(\)|\[\]|\{\}|\"\"|\u201c\u201d|\u2018\u2019|\u00ab\u00bb)")
+_COMMA_BEFORE_STOP = compile_later(r"(?:[ \t]?,){1,8}(?=[ \t]?[.,;:!?])")
 
 
 class EmbeddedText:
@@ -24,7 +26,7 @@ class EmbeddedText:
 
     def __init__(self, stand_ins: str) -> None:
         one = rf"(?:{stand_ins})(?:['\u2019]s\b)?"
-        self._removed = re.compile(
+        self._removed = compile_later(
             rf"^[ \t]{{0,4}}(?:{one}[ \t,;:.!?]{{0,4}})+"
             rf"|[ \t]?{one}(?=[\s,.;:!?)\]}}\"\u2019\u201d]|\Z)"
             rf"|{one}",

@@ -39,6 +39,7 @@ from ..detectors.finding import (
 from ..detectors.identifiers import machine_readable_zones, seed_phrases, wallets
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
+from ..detectors.lazy_pattern import compile_later
 from ..detectors.normalized_text import decode_base64_parts, normalize_text
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
@@ -125,13 +126,11 @@ _WINDOW_OVERLAP_CHARS = 4_096
 
 SEARCH_S = 1.0
 _PERSON_ONLY = frozenset({"PERSON"})
-_UUID = re.compile(
-    r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}",
-    re.IGNORECASE | re.ASCII,
-)
+_UUID_SHAPE = r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}"
+_UUID = compile_later(_UUID_SHAPE, re.IGNORECASE | re.ASCII)
 _UUID_LENGTH = 36
-_IDS = re.compile(
-    rf"(?:{_UUID.pattern}|\d{{1,7}})(?:\n(?:{_UUID.pattern}|\d{{1,7}}))*", _UUID.flags
+_IDS = compile_later(
+    rf"(?:{_UUID_SHAPE}|\d{{1,7}})(?:\n(?:{_UUID_SHAPE}|\d{{1,7}}))*", re.IGNORECASE | re.ASCII
 )
 """UUIDs and numbers too short to identify anybody, one a line."""
 _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)

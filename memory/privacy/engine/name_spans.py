@@ -8,11 +8,11 @@ pseudonym each time.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ..detectors.finding import Finding
 from ..detectors.known_identifiers import CALLER_SUPPLIED
+from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import TITLES
 from ..detectors.person_names import FUNCTION_WORDS, SUFFIXES, fold_case
 from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, split_words
@@ -20,11 +20,11 @@ from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, split_words
 BY_MODEL = "language model"
 """The `why` of what a language model has found."""
 
-_SENTENCE_END = re.compile(r"(?P<stop>[.!?\u2026]{1,8})[\"'\u201d\u2019)]{0,4}\s+|:\s+|\n\s*")
-_LAST_WORD = re.compile(r"[^\W\d_]+\Z")
-_OWNER_ENDING = re.compile(r"['\u2019][sS]?\Z")
-_WORDS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
-_AFTER_WORD = re.compile(r"[\s,.!:]+")
+_SENTENCE_END = compile_later(r"(?P<stop>[.!?\u2026]{1,8})[\"'\u201d\u2019)]{0,4}\s+|:\s+|\n\s*")
+_LAST_WORD = compile_later(r"[^\W\d_]+\Z")
+_OWNER_ENDING = compile_later(r"['\u2019][sS]?\Z")
+_WORDS = compile_later(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+_AFTER_WORD = compile_later(r"[\s,.!:]+")
 _EDGE = " \t\r\n,;:.!?\"'\u2019\u201d\u201c()[]"
 _KEPT_AT_END = ".)"
 _LONGEST_INITIAL, _LONGEST_WORD = 3, 32

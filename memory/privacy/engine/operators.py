@@ -21,6 +21,7 @@ from ....telemetry.event.sink_pseudonyms import DIGEST
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
 from ..detectors.finding import DIRECT, QUASI, UNSEARCHED
+from ..detectors.lazy_pattern import compile_later
 from .embedded_text import EmbeddedText
 from .mentioned_people import MentionedPeople, PersonPseudonyms
 
@@ -54,7 +55,7 @@ Of a person in a text: 48 bits. Among 10,000 people of a tenant two share a pseu
 of 1 in 5.6 million, among a million 1 in 560; a vault holds those of one customer.
 """
 
-_SEPARATORS = re.compile(r"[\s().\-/]+")
+_SEPARATORS = compile_later(r"[\s().\-/]+")
 
 
 class Operator(StrEnum):
@@ -91,7 +92,7 @@ class Operators:
         }
         names = "|".join(sorted(map(re.escape, {*self._by_entity, *DIRECT, *QUASI})))
         placeholder = rf"<(?:(?:{names})(?:_{DIGEST})?|OVERSIZE)>|\*{{8}}"
-        self._placeholder = re.compile(placeholder)
+        self._placeholder = compile_later(placeholder)
         self._embedded = EmbeddedText(placeholder)
 
     def is_replaced(self, entity: str) -> bool:

@@ -17,13 +17,14 @@ from typing import Any, Protocol
 from ....telemetry.event.event import Redacted
 from ...errors import ContentTooLargeError, RedactionError
 from ..detectors.known_identifiers import KnownIdentifiers
+from ..detectors.lazy_pattern import compile_later
 from .cache import RedactedText
 from .content import to_content
 from .operators import OVERSIZE, cut_text
 from .pace import LongRedaction, Pace
 from .value_redaction import Formats, Rebuild, ValueRedactor
 
-_MACHINE_ID = re.compile(
+_MACHINE_ID = compile_later(
     r"(?:(?:lc_run|run|call|tool|toolu|msg|resp|chatcmpl|task|thread)(?:--?|_|:))?"
     r"(?:[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}"
     r"|(?=\d*[a-f])[\da-f]{32})",

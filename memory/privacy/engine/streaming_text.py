@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from ..detectors.lazy_pattern import compile_later
 from .content import FAILED
 from .operators import OVERSIZE
 
@@ -24,13 +25,13 @@ KEY_CHARS = 24_576
 WHOLE_CHARS = 65_536
 """The same for a text that is held back until its end."""
 
-_END = re.compile(
+_END = compile_later(
     r"(?<![\w'\u2019.-])(?!(?:prof|capt|dept|univ|corp|blvd|approx|assn|asst|phone|mobile|apartment)\.)"
     r"[a-z]{4,}[.!?][\"')\]”]*[ \n]+(?=[^\W\d]|[\"'(\[“*_#-])"
     r"|\n[ \t]*\n\s*(?=\S)"
     r"|[\u3002\uff01\uff1f]\s*(?=[^\s\d])"
 )
-_OPEN_KEY = re.compile(r"-----BEGIN (?!.*-----END )", re.DOTALL)
+_OPEN_KEY = compile_later(r"-----BEGIN (?!.*-----END )", re.DOTALL)
 _CANDIDATES = 4
 _TAIL = 80
 """Characters that must follow a forced cut: they may belong to what comes before it."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 
+from ..detectors.lazy_pattern import compile_later
 from ..detectors.word_lists import ALL_NAMES, ORDINARY, read_words
 
 _ENDINGS = (
@@ -31,7 +31,7 @@ _ENDINGS = (
 )
 """Endings of inflected words, and what stands there in the plain ones."""
 
-_BEGINNINGS = re.compile("(?:re|un|pre|de|co|sub|super|over|non|auto|multi)-?(?=[a-z]{4})")
+_BEGINNINGS = compile_later("(?:re|un|pre|de|co|sub|super|over|non|auto|multi)-?(?=[a-z]{4})")
 _MIN_STEM_CHARS = 3
 _JOINTS = str.maketrans({"-": " ", "'": " ", "\u2019": " "})
 _SHORTENED = frozenset({"s", "t", "d", "m", "ll", "re", "ve", "don", "didn", "doesn", "isn", "o"})

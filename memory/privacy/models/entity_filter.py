@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from ..detectors.finding import Finding
+from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD
 from ..detectors.person_names import (
     ORGANIZATION_WORDS,
@@ -31,8 +31,8 @@ _MISTAKEN = frozenset(
 
 _FAMILY_NAME_ENDINGS = read_words("family_name_endings_for_model")
 _PLACES_WITH_NAME_ENDINGS = frozenset(read_words("places_with_name_endings"))
-_CODE = re.compile(r"[\d_={}<>|\\/\[\]()#@&*%$:;\n]")
-_SENTENCE_END = re.compile(r"(?<=[^\W\d_]{3})[.!?]\s")
+_CODE = compile_later(r"[\d_={}<>|\\/\[\]()#@&*%$:;\n]")
+_SENTENCE_END = compile_later(r"(?<=[^\W\d_]{3})[.!?]\s")
 _BEFORE_CHARS = 16
 
 

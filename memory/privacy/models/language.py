@@ -14,6 +14,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
 
+from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD
 from ..detectors.word_lists import read_words
 from .english_words import is_english_word
@@ -24,26 +25,26 @@ UNKNOWN_SCRIPT = "und"
 MOST_CHARS = 600
 """Characters of a text that are looked at."""
 
-_PARTICLE = re.compile(
+_PARTICLE = compile_later(
     rf"(?<!\w)(?:{'|'.join(read_words('name_particles'))})[ ](?=[^\W\d_a-z])", re.IGNORECASE
 )
 """``de la Frontera``, ``van Gijn``: a name has them in a text of any language."""
 
 _SCRIPTS = {
-    "el": re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]"),
-    "he": re.compile(r"[\u0590-\u05ff]"),
-    "th": re.compile(r"[\u0e00-\u0e7f]"),
-    "ko": re.compile(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"),
-    "ja": re.compile(r"[\u3040-\u30ff]"),
-    "zh": re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]"),
-    "hi": re.compile(r"[\u0900-\u097f]"),
-    "ar": re.compile(r"[\u0600-\u06ff\u0750-\u077f]"),
-    "ru": re.compile(r"[\u0400-\u052f]"),
+    "el": compile_later(r"[\u0370-\u03ff\u1f00-\u1fff]"),
+    "he": compile_later(r"[\u0590-\u05ff]"),
+    "th": compile_later(r"[\u0e00-\u0e7f]"),
+    "ko": compile_later(r"[\u1100-\u11ff\u3130-\u318f\uac00-\ud7af]"),
+    "ja": compile_later(r"[\u3040-\u30ff]"),
+    "zh": compile_later(r"[\u3400-\u4dbf\u4e00-\u9fff]"),
+    "hi": compile_later(r"[\u0900-\u097f]"),
+    "ar": compile_later(r"[\u0600-\u06ff\u0750-\u077f]"),
+    "ru": compile_later(r"[\u0400-\u052f]"),
 }
 """A language of each script, and the script's letters."""
 
-_LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
-_PERSIAN = re.compile(r"[\u067e\u0686\u0698\u06af\u06a9\u06cc]")
+_LATIN = compile_later(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_PERSIAN = compile_later(r"[\u067e\u0686\u0698\u06af\u06a9\u06cc]")
 _CYRILLIC = frozenset({"ru", "uk", "bg", "sr"})
 
 _MIN_SCORE = 0.8
@@ -54,13 +55,13 @@ _KNOWN_WORD = 0.35
 _MIN_KNOWN_SHARE = 0.5
 _MOST_SYMBOLS = 0.025
 _MIN_SCORE_IN_SYMBOLS, _MIN_SHARE_IN_SYMBOLS = 1.5, 0.25
-_SYMBOL = re.compile(
+_SYMBOL = compile_later(
     r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\":|(?<=\d)\.(?=\d)|[^\w\s.,;!?'\"()+:@\u2018-\u201f-]|_"
 )
 """What machines write into their lines, with dates and times; not what telephone numbers have."""
 
 _LONG_ENOUGH = 2
-_TONES = re.compile("[\u1ea0-\u1ef9]")
+_TONES = compile_later("[\u1ea0-\u1ef9]")
 """Letters with two marks: Vietnamese has them in every sentence, no other language has."""
 
 

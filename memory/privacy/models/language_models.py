@@ -7,13 +7,13 @@ not passed: every possible name in it counts as a person.
 
 from __future__ import annotations
 
-import re
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import Finding
+from ..detectors.lazy_pattern import compile_later
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ORDINARY
 from ..engine.pace import Pace
@@ -33,11 +33,11 @@ MODEL_S = 0.08
 _PERSON_ONLY = frozenset({"PERSON"})
 _ALWAYS_ANALYZED_CHARS = 4_096
 _MIN_LETTER_SHARE = 0.1
-_TOKEN = re.compile(r"\w+|[^\w ]")
+_TOKEN = compile_later(r"\w+|[^\w ]")
 _CHARS_OF_TOKEN = 5
 """In prose. The model's time grows with the tokens, not with the characters."""
 
-_SENTENCE_END = re.compile(r"[.!?…](?=\s)|\n|[\u3002\uff01\uff1f]")
+_SENTENCE_END = compile_later(r"[.!?…](?=\s)|\n|[\u3002\uff01\uff1f]")
 _SENTENCE_CHARS, _SURROUNDING_CHARS = 200, 300
 _PIECE_CHARS = 2_000
 

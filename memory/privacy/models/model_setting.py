@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from ..detectors.lazy_pattern import compile_later
 
 ANY_LANGUAGE = "*"
 """Stands for every language that has no model of its own."""
 
-_PAIR = re.compile(r"\s*(?P<language>\*|[a-zA-Z]{2,3})\s*=\s*(?P<model>\S.*?)\s*")
+_PAIR = compile_later(r"\s*(?P<language>\*|[a-zA-Z]{2,3})\s*=\s*(?P<model>\S.*?)\s*")
 
 
 def parse_models(setting: str | None) -> dict[str | None, str | None]:

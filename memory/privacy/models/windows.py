@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..detectors.finding import Finding
-from ..detectors.person_cues import WORD
+from ..detectors.lazy_pattern import compile_later
+from ..detectors.person_cues import WORD_SHAPE
 from ..detectors.person_names import fold_case, is_camel_case, stands_alone
 from ..detectors.word_lists import ALL_NAMES, ORDINARY
 from .english_words import is_english_word, known_things
 
-_CAPITAL_WORD = re.compile(rf"(?<![^\W\d_])(?![a-z]){WORD.pattern}")
-_TOKEN = re.compile(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
+_CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){WORD_SHAPE}")
+_TOKEN = compile_later(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")
 _CHARS_OF_WORD = 15
 """With the space behind it; a longer one counts for several."""
 
-_BEGINS_SENTENCE = re.compile(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
+_BEGINS_SENTENCE = compile_later(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
 _BEFORE_CHARS = 8
 MOST_CHARS = 600
 """Of a window, unless one place needs a longer one."""

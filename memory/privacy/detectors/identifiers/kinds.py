@@ -27,13 +27,13 @@ _HEX = "[0-9A-Fa-f]" * 4
 _LABEL_END = (
     r"""(?:[ _-]?(?:number|num|no|nr|id)\b\.?)?["'\u201d]?[ ]?(?:[:=#]|(?:is|es|é|est|ist)\b)"""
 )
-_ATOM = re.compile(r"(?:\[[^\]]+\]|[^\[])(?:\{\d(?:,\d)?\})?")
+_ATOM = compile_later(r"(?:\[[^\]]+\]|[^\[])(?:\{\d(?:,\d)?\})?")
 _CLASSES = {"9": r"\d", "A": "[A-Z]", "X": "[A-Z0-9]"}
 _SIGNATURE_OF = {"9": "9", "A": "A", "X": "9A"}
 PREFIX_CHARS = 5
 """Letters of a word from which on it also stands for what it begins: ``isikukoodi``."""
 
-UNSPACED = re.compile(r"[\u0590-\u08ff\u0900-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+UNSPACED = compile_later(r"[\u0590-\u08ff\u0900-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts whose words are written together, or have particles before them."""
 
 

@@ -135,9 +135,24 @@ _TOKEN = compile_later(
 )
 _DIGIT_TOKENS = frozenset(word + end for word in _DIGITS for end in ("", ",", "."))
 _LEAST_DISTINCT = 3
+_ASCII_SIGN_WORDS = frozenset(
+    re.split(r"[^a-z]", phrase)[0] for phrase in (*_SIGNS["@"], *_SIGNS["?"]) if phrase.isascii()
+)
+_ASCII_DIGIT_WORDS = frozenset(word for word in _DIGITS if word.isascii())
 _HAN_DIGITS = compile_later("[零〇一二三四五六七八九幺]{7,}")
 _HAN_VALUES = str.maketrans("零〇一二三四五六七八九幺", "001234567891")
 _TIMES = {"double ": 2, "triple ": 3}
+
+
+def may_spell_disguise(text: str, words: frozenset[str]) -> bool:
+    """Return whether a text of ASCII letters with these *words* may spell a sign or a number."""
+    if not words.isdisjoint(_ASCII_SIGN_WORDS):
+        return True
+    if words.isdisjoint(_ASCII_DIGIT_WORDS):
+        return False
+    # A word counts once more with a comma, and once more with a full stop.
+    is_once = "," not in text and "." not in text
+    return not is_once or len(words & _ASCII_DIGIT_WORDS) >= _LEAST_DISTINCT
 
 
 def find_disguises(text: str) -> list[Edit]:

@@ -19,8 +19,9 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from .disguises import Edit, find_disguises
+from .disguises import Edit, find_disguises, may_spell_disguise
 from .lazy_pattern import compile_later
+from .prefilter import TextFeatures
 
 _ESCAPED = compile_later(
     r"(?P<percent>(?:%[0-9A-Fa-f]{2})+)"
@@ -58,6 +59,19 @@ class NormalizedText(NamedTuple):
         if self.starts is None or self.ends is None:
             return start, end
         return self.starts[start], self.ends[end - 1]
+
+
+_MARK = compile_later(r"[%&\\@(\[{<]")
+
+
+def may_be_disguised(text: str, features: TextFeatures) -> bool:
+    """Return whether `normalize_text` may change *text*: most texts are what they look like."""
+    return (
+        features.has_digit
+        or not text.isascii()
+        or _MARK.search(text) is not None
+        or may_spell_disguise(text, features.words)
+    )
 
 
 def normalize_text(text: str) -> NormalizedText:

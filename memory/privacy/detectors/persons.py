@@ -251,6 +251,8 @@ def _capitalised(text: str, features: TextFeatures, capitalised: list[int]) -> I
 
 def _unusual_capitals(text: str, features: TextFeatures) -> Iterator[int]:
     """Yield the offsets of capitalised words that are not ordinary words."""
+    if text.islower():
+        return
     titled = not features.words.isdisjoint(TITLES)
     for match in (_ASCII_CAPITALISED if text.isascii() else _CAPITALISED).finditer(text):
         if not text[match.start()].isupper():

@@ -40,7 +40,12 @@ from ..detectors.identifiers import machine_readable_zones, seed_phrases, wallet
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later
-from ..detectors.normalized_text import decode_base64_parts, normalize_text
+from ..detectors.normalized_text import (
+    NormalizedText,
+    decode_base64_parts,
+    may_be_disguised,
+    normalize_text,
+)
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..models.custom_recognizers import CustomRecognizers
@@ -98,12 +103,20 @@ _WORDS_ONLY: tuple[tuple[Precondition, Detector], ...] = (
     (credentials.has_token_prefix, credentials.find_tokens),
     (credentials.may_say_secret, credentials.find_assigned_secrets),
     (user_names.may_hold_user_name, user_names.find_user_names),
-    (user_names.may_hold_user_name, user_names.find_user_names),
     (persons.may_hold_person, persons.find_persons),
 )
 """Detectors for a text without digits, ``@`` or long words."""
 
-_TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | user_names.FIRST_WORDS | {"corner"}
+_PLAIN_WORDS: tuple[tuple[Precondition, Detector], ...] = (
+    (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
+    (persons.may_hold_person, persons.find_persons),
+)
+"""Of these, the detectors for a text of ASCII letters without a word or sign of a secret."""
+
+_SECRET_SIGN = compile_later(r"[-=:_]|eyJ")
+"""What a text has that holds a key block, a token, a value behind a name, or a user name."""
+
+_TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}
 """Words that the other detectors for texts without digits wait for."""
 
 OPT_IN: tuple[tuple[str, Precondition, Detector], ...] = (
@@ -182,7 +195,8 @@ class Engine:
         self._for_no_digits = tuple(
             (applies, find) for applies, find in self._detectors if applies not in _NEED_DIGITS
         )
-        self._model_entities = frozenset(filter(is_replaced, MODEL_ENTITIES))
+        asked = filter(is_replaced, MODEL_ENTITIES) if models.are_wanted else ()
+        self._model_entities = frozenset(asked)
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not custom and not lists.denied
@@ -286,8 +300,13 @@ class Engine:
         pace: Pace | None,
         allowed: list[Finding] | None,
     ) -> list[Finding]:
-        normalized = normalize_text(text)
-        found = [*self._search(normalized.text, known, pace)]
+        features = extract_features(text)
+        normalized = NormalizedText(text)
+        if may_be_disguised(text, features):
+            normalized = normalize_text(text)
+        if normalized.text is not text:
+            features = extract_features(normalized.text)
+        found = [*self._search(normalized.text, features, known, pace)]
         found += self._lists.denied.find(normalized.text)
         if not found:
             return found
@@ -319,8 +338,9 @@ class Engine:
             (kept if is_held and not always else replaced).append(each)
         return replaced, kept
 
-    def _search(self, text: str, known: KnownIdentifiers, pace: Pace | None) -> Iterator[Finding]:
-        features = extract_features(text)
+    def _search(
+        self, text: str, features: TextFeatures, known: KnownIdentifiers, pace: Pace | None
+    ) -> Iterator[Finding]:
         is_long = len(text) > _CHUNK_CHARS
         ends = self._clock() + self._search_s if is_long or features.has_long_word else 0.0
         ours = (
@@ -386,7 +406,7 @@ class Engine:
             return self._detectors
         if features.has_long_word or "@" in text or not features.words.isdisjoint(_TRIGGER_WORDS):
             return self._for_no_digits
-        return _WORDS_ONLY
+        return _WORDS_ONLY if not text.isascii() or _SECRET_SIGN.search(text) else _PLAIN_WORDS
 
 
 def _split_at_words(text: str) -> Iterator[tuple[int, str]]:

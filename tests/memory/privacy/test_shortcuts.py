@@ -7,9 +7,14 @@ from hypothesis import strategies as st
 from mnemoscope.memory.privacy.detectors import disguises, persons
 from mnemoscope.memory.privacy.detectors.credentials import CREDENTIAL_WORDS
 from mnemoscope.memory.privacy.detectors.known_identifiers import KnownIdentifiers
+from mnemoscope.memory.privacy.detectors.normalized_text import (
+    NormalizedText,
+    may_be_disguised,
+    normalize_text,
+)
 from mnemoscope.memory.privacy.detectors.person_lexicon import read_lexicon
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
-from mnemoscope.memory.privacy.engine.engine import _WORDS_ONLY, DETECTORS
+from mnemoscope.memory.privacy.engine.engine import _PLAIN_WORDS, DETECTORS
 
 WORDS = (
     *("tea", "green", "the", "likes", "prefers", "said", "my name is", "call me", "Dear", "mr"),
@@ -27,6 +32,9 @@ texts = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(JOINTS)), max
 @given(texts)
 @example("the corner of green and tea")
 @example("ada@home")
+@example("-BEGIN RSA PRIVATE KEY")
+@example("login eyJhbGci.e30")
+@example("user quimby_home")
 def test_detectors_that_are_not_asked_have_no_clue(redactor, text):
     """Each of them waits for a clue, and none of those is there."""
     features = extract_features(text)
@@ -37,17 +45,35 @@ def test_detectors_that_are_not_asked_have_no_clue(redactor, text):
     ]
 
 
+@given(texts)
+@example("call me on five five five, five five five five")
+@example("one two three four five six seven")
+@example("write to ada at example dot com")
+@example("ada &#64; home")
+def test_a_text_that_is_no_disguise_is_its_own_view(text):
+    """What says that nothing in it is disguised is never wrong."""
+    if not may_be_disguised(text, extract_features(text)):
+        assert normalize_text(text) == NormalizedText(text)
+
+
+def test_an_ordinary_text_is_no_disguise():
+    """Else the shortcut would be none."""
+    text = "user is allergic to peanuts"
+
+    assert not may_be_disguised(text, extract_features(text))
+
+
 def test_in_words_alone_few_are_asked(redactor):
     """Else the shortcut would be none."""
     text = "she likes green tea"
 
-    assert redactor._engine._applicable_detectors(text, extract_features(text)) is _WORDS_ONLY
+    assert redactor._engine._applicable_detectors(text, extract_features(text)) is _PLAIN_WORDS
 
 
 @pytest.mark.parametrize("text", sorted(CREDENTIAL_WORDS)[:5])
 def test_a_word_for_a_secret_is_a_clue(redactor, text):
     """Whatever else there is not."""
-    assert redactor._engine._applicable_detectors(text, extract_features(text)) is not _WORDS_ONLY
+    assert redactor._engine._applicable_detectors(text, extract_features(text)) is not _PLAIN_WORDS
 
 
 @given(texts)

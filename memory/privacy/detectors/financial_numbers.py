@@ -32,14 +32,14 @@ _CARD_CONTEXT = split_words("""
     kreditkarte carte tarjeta carta
 """)
 _CARD_SHAPE = compile_later(
-    r"4\d{15}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}|2720\d{12}"
-    r"|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}"
-    r"|(?:2131|1800)\d{11}|62\d{14}|(?:50(?:18|20|38)|5[68]\d\d|6304|67\d\d)\d{12}|220[0-4]\d{12}"
+    r"4\d{15}|5[1-5]\d{14}|2(?:2[3-9]|[3-6]\d|7[01])\d{13}|222[1-9]\d{12}|2720\d{12}"
+    r"|3[47]\d{13}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14}"
 )
-"""Of a number that no word and no grouping gives away."""
+"""Of a number that no word and no grouping gives away: the ranges that most cards are of."""
 
 _RARE_CARD_SHAPE = compile_later(
     r"4(?:\d{12}|\d{18})|62\d{15,17}|6(?:011|5\d\d|4[4-9]\d)\d{15}|35\d{14}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|(?:2131|1800)\d{11}|220[0-4]\d{12}"
     r"|(?:5[06-8]|6[0-9]|8[12])\d{10,17}"
 )
 _CARD_GROUPS = compile_later(
@@ -48,10 +48,16 @@ _CARD_GROUPS = compile_later(
 _OTHER_NUMBER_BEFORE = compile_later(
     r"(?<![^\W_])(?:orders?|invoice|ticket|tracking|reference|ref|sku|id|ids|timestamps?|ts|isbn|ean"
     r"|upc|gtin|serial|version|build|batch|job|pid|trace|span|request|session|offset|case|event"
-    r"|snowflake|seq|sequence|imei|bestellung|bestellnummer|commande|facture|pedido|factura)"
-    r"(?:[ _-]?(?:numbers?|num|no\.?|nr\.?|id|code|is))*[\"']?[\s:=#]{0,3}\Z",
+    r"|snowflake|seq|sequence|imei|bestellung|bestellnummer|commande|facture|pedido|factura"
+    r"|bytes?|sizes?|count|counter|ns|us|ms|nanos|micros|time|at|epoch|duration|length|hash|seed"
+    r"|nonce|random|position|checksum|crc|memory|heap|inode|ticks?|cycles?|uptime)"
+    r"(?:[ _-]?(?:numbers?|num|no\.?|nr\.?|id|code|is))*[\"']?[\s:=#]{0,3}\Z"
+    r"|[\"'][ ]{0,2}:[ ]{0,2}\Z",
     re.IGNORECASE,
 )
+"""What calls a number something else. The value of a JSON key without quotes is an amount."""
+
+_UNIT_AFTER = compile_later(r"[ ]?(?:[kKMGT]i?B|bytes?|[mnu\u00b5]s|rows?|ticks?|cycles?)\b")
 _SHORTEST_CARD = 12
 
 _IBAN_START = compile_later(rf"[A-Za-z](?<!{ALNUM}.)(?<!_.)[A-Za-z][ ]?\d\d(?=[ -]?[A-Za-z0-9])")
@@ -104,7 +110,8 @@ def _is_card(text: str, match: re.Match[str], *, near: bool) -> bool:
         return bool(_CARD_SHAPE.fullmatch(digits) or _RARE_CARD_SHAPE.fullmatch(digits))
     before = text[max(0, match.start() - 40) : match.start()]
     plain = len(digits) == len(found) and _CARD_SHAPE.fullmatch(digits)
-    return bool(plain) and not _OTHER_NUMBER_BEFORE.search(before)
+    is_other = _OTHER_NUMBER_BEFORE.search(before) or _UNIT_AFTER.match(text, match.end())
+    return bool(plain) and not is_other
 
 
 def _is_iban(text: str, match: re.Match[str]) -> bool:

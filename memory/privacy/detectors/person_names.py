@@ -115,7 +115,13 @@ def is_camel_case(word: str) -> bool:
     if word[1:].islower():
         return False
     inner = any(char.isupper() for part in re.split(r"['\u2019-]", word) for char in part[1:])
-    return inner and not word.isupper() and not word.startswith(_INNER_CAPITALS)
+    return inner and not word.isupper() and not _has_name_prefix(word)
+
+
+def _has_name_prefix(word: str) -> bool:
+    """Return whether the capital within a word follows a prefix of names: ``DeVito``."""
+    heads = re.findall("[A-Z][a-z]+(?=[A-Z])", word)
+    return bool(heads) and all(head in _INNER_CAPITALS for head in heads)
 
 
 def stands_alone(text: str, start: int, end: int) -> bool:

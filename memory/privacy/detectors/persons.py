@@ -12,9 +12,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from itertools import chain
 
+from .english_words import is_english_word
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
+from .person_doubts import doubted, is_known_name
 from .person_evidence import Reading, contradicted, find_by_evidence
 from .person_lexicon import NameKind, fold, read_lexicon
 from .person_names import (
@@ -154,13 +156,14 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
     ]
     if found or capitals:
         reading = Reading(text, "latin")
-        found = list(contradicted(reading, [*found, *find_by_evidence(reading)]))
+        read = contradicted(reading, [*found, *find_by_evidence(reading)])
+        found = list(doubted(text, read, is_english="en" in reading.languages))
     if features.has_other_script:
         found += _in_other_scripts(text)
     if found:
         found += find_repeated_names(text, found)
         yield from found
-        yield from _in_lists_with_names(text, found)
+        yield from doubted(text, _in_lists_with_names(text, found))
 
 
 _SCRIPTS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Finding]]], ...] = (
@@ -402,7 +405,12 @@ def _in_lists_with_names(text: str, found: list[Finding]) -> Iterator[Finding]:
             continue
         for word in WORD.finditer(text, *match.span()):
             bare = word.group()
-            if bare.lower() not in _NOT_LISTED and (bare[0].isupper() or lower):
+            is_word = bare.lower() in _NOT_LISTED or (
+                bare.lower() not in SURNAMES_TOO
+                and is_english_word(bare.lower())
+                and not is_known_name(bare)
+            )
+            if not is_word and (bare[0].isupper() or lower):
                 yield Finding(*word.span(), "PERSON", 0.6, "in a list with a name")
 
 
@@ -433,7 +441,10 @@ def find_repeated_names(text: str, found: Collection[Finding]) -> Iterator[Findi
         word
         for each in found
         for word in WORD.findall(text[each.start : each.end])
-        if len(word) > 2 and word.lower() not in _NOT_PARTS and word[0] < _UNCASED  # noqa: PLR2004
+        if len(word) > 2
+        and word.lower() not in _NOT_PARTS
+        and word[0] < _UNCASED
+        and (is_known_name(word) or not is_english_word(word.lower()))
     }
     # Most names stand in a text once: then there is nowhere else to look.
     is_once = len(parts) < _MANY and all(text.count(part) == 1 for part in parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..detectors.english_words import is_english_word, known_things
 from ..detectors.finding import Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD
@@ -22,7 +23,6 @@ from ..detectors.word_lists import (
     ORDINARY,
     read_words,
 )
-from .english_words import is_english_word, known_things
 
 _MISTAKEN = frozenset(
     {"ORGANIZATION", "LOCATION", "NRP", "FAC", "PRODUCT", "WORK_OF_ART", "LAW", "EVENT"}

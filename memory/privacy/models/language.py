@@ -14,10 +14,10 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import NamedTuple
 
+from ..detectors.english_words import is_english_word
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD
 from ..detectors.word_lists import read_words
-from .english_words import is_english_word
 
 UNKNOWN_SCRIPT = "und"
 """Answer for a text in letters that none of the languages is written in."""

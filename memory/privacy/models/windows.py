@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ..detectors.english_words import is_english_word, known_things
 from ..detectors.finding import Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD_SHAPE
 from ..detectors.person_names import fold_case, is_camel_case, stands_alone
 from ..detectors.word_lists import ALL_NAMES, ORDINARY
-from .english_words import is_english_word, known_things
 
 _CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){WORD_SHAPE}")
 _TOKEN = compile_later(r"\w+(?:['\u2019-]\w+)*|[^\w\s]")

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mnemoscope.memory.privacy.detectors.word_lists import ALL_NAMES, ORDINARY
-from mnemoscope.memory.privacy.models.english_words import (
+from mnemoscope.memory.privacy.detectors.english_words import (
     english_words,
     is_english_word,
     known_things,

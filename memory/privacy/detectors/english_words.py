@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..detectors.lazy_pattern import compile_later
-from ..detectors.word_lists import ALL_NAMES, ORDINARY, read_words
+from .lazy_pattern import compile_later
+from .word_lists import ALL_NAMES, ORDINARY, read_words
 
 _ENDINGS = (
     ("ies", "y"),

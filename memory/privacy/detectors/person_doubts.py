@@ -2,8 +2,8 @@
 What speaks against a name of a person: that it stands where things stand.
 
 A team, product, place or work often has the name of somebody. The words beside it tell: *project
-Nora*, *the Daphne webserver*, *Julia 1.8*, *Ada, Ruby and Rust*. Words that only a person has beside
-a name (a title, a greeting, a label) are stronger, and are not doubted.
+Nora*, *the Daphne webserver*, *Julia 1.8*, *Ada, Ruby and Rust*. Words that only a person has
+beside a name (a title, a greeting, a label) are stronger, and are not doubted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .lazy_pattern import compile_later
 from .person_cues import WORD
 from .person_lexicon import NameKind, fold, read_lexicon
 from .person_names import is_camel_case
-from .word_lists import ALL_NAMES, read_words
+from .word_lists import ALL_NAMES, read_words, split_words
 
 NEVER_DOUBTED = frozenset(
     {
@@ -37,10 +37,11 @@ NEVER_DOUBTED = frozenset(
 _BEYOND_LATIN = "\u0250"
 _BEFORE_CHARS = 24
 _WORD_BEFORE = compile_later(r"([^\W\d_]+)[ ][\"'\u201c`*]?\Z")
-_WORD_AFTER = compile_later(r"(?:['\u2019]s)?[\"'\u201d`*]?[ ]([a-z]{3,})")
+_WORD_AFTER = compile_later(r"(?P<owns>['\u2019]s)?[\"'\u201d`*]?[ ](?P<word>[a-z]{3,})")
 _CODE_AFTER = compile_later(r"\[[A-Za-z]|::|->|\(\)|[ ]=[ ]|[ ]v?\d+\.\d")
 _NEIGHBOUR_BEFORE = compile_later(
-    r"([^\W\d_][\w.+#-]*(?:[ ][^\W\d_a-z][\w.+#-]*)?)(?:,|,?[ ](?:and|or|&|vs\.?|versus)|[ ]?/)[ ]?\Z"
+    r"([^\W\d_][\w.+#-]*(?:[ ][^\W\d_a-z][\w.+#-]*)?)"
+    r"(?:,|,?[ ](?:and|or|&|vs\.?|versus)|[ ]?/)[ ]?\Z"
 )
 _NEIGHBOUR_AFTER = compile_later(
     r"(?:,(?:[ ](?:and|or))?|,?[ ](?:and|or|&|vs\.?|versus)|[ ]?/)[ ]?"
@@ -49,13 +50,34 @@ _NEIGHBOUR_AFTER = compile_later(
 _LIST_CHARS = 60
 _LABELS = frozenset({"a label for a person", "a label for a name"})
 _MOST_ENGLISH = 2
+_ARTICLES = split_words("the a an this each every another which")
+_PLACE_WORDS = split_words("in at near on into around outside inside across via through toward")
+_SOURCE_WORDS = split_words("from for using import by")
+_PERSONAL_NOUN = compile_later(
+    r"[ ](?:famil(?:y|ies)|brothers|sisters|siblings|twins|couple|household|estate|novels?|case|trial"
+    r"|wedding|funeral|administration)\b"
+)
+_BEGINS_SENTENCE = compile_later(r"(?:\A|[.!?;\n*>|#-])[\s\"'\u201c*_#>`-]*\Z")
+_SAYS_WHO = compile_later(
+    r"[ ](?:is|was|has|had)[ ](?:from|my|his|her|their|our|born|married|away|sick|ill|\d)\b"
+    r"|,?[ ](?:who|and[ ]I|just)\b|[ ]and[ ][^\W\d_a-z]|['\u2019]s\b|[!?,]"
+)
+_DOES = split_words("""
+    began begins writes sings sang teaches taught studies studied grew drives drove cooks cooked
+    reads eats ate sleeps slept runs ran hopes hoped believes believed remembers remembered forgot
+    learned learnt tries tried helped visited visits travels travelled traveled talks talked walks
+    walked stays stayed waits waited turned cried laughs smiles hugged kissed retired graduated
+    died
+""")
+_VERB = compile_later(r"[ ]([a-z]+)\b")
+_AUXILIARIES = frozenset({"is", "was", "has", "had", "does", "will", "would", "did"})
 
 
 @cache
-def _words_beside_things() -> tuple[frozenset[str], frozenset[str]]:
-    """Return the words that stand before the name of a thing, and those that stand behind it."""
-    before, after = read_words("words_beside_things")
-    return frozenset(before.split()), frozenset(after.split())
+def _words_beside_things() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return the words before the name of a thing, those behind it, and those behind its 's."""
+    before, after, laws = map(split_words, read_words("words_beside_things"))
+    return before, after | laws, laws
 
 
 def doubted(text: str, found: Iterable[Finding], *, is_english: bool = True) -> Iterator[Finding]:
@@ -90,6 +112,44 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
     )
 
 
+def is_doubted_reading(text: str, start: int, end: int) -> bool:
+    """
+    Return whether a person that a language model reads in English *text* is rather a thing.
+
+    A model takes any strange word for a name, so one that is in no list of names needs a place in
+    its sentence where a person may stand.
+    """
+    words = WORD.findall(text[start:end])
+    if _is_doubted(text, Finding(start, end, "PERSON", 1.0, ""), is_english=True):
+        return True
+    if any(map(is_known_name, words)):
+        return False
+    before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)
+    word = before[1].lower() if before else ""
+    if word in _PLACE_WORDS:
+        return True
+    if word in _ARTICLES and not _PERSONAL_NOUN.match(text, end):
+        return True
+    if len(words) > 1:
+        return False
+    if word in _SOURCE_WORDS:
+        return True
+    return _BEGINS_SENTENCE.search(
+        text, max(0, start - _BEFORE_CHARS), start
+    ) is not None and not _acts(text, end)
+
+
+def _acts(text: str, end: int) -> bool:
+    """Return whether what ends before *end* does what a person does."""
+    if _SAYS_WHO.match(text, end):
+        return True
+    verb = _VERB.match(text, end)
+    if verb is None or verb[1] in _AUXILIARIES:
+        return False
+    said = read_lexicon("latin").cues.get(verb[1], {}).get("verb_after", ())
+    return "en" in said or verb[1] in _DOES
+
+
 def is_known_name(word: str) -> bool:
     """Return whether *word* is in a list of names, of whatever Latin language."""
     plain = fold(word)
@@ -108,18 +168,16 @@ def _is_phrase(words: list[str]) -> bool:
     if any(map(is_camel_case, words[:1])):
         return True
     english = [word for word in words if not is_known_name(word) and is_english_word(word.lower())]
-    if len(english) >= _MOST_ENGLISH:
-        return True
-    return bool(english) and not any(map(is_known_name, words))
+    return len(english) >= _MOST_ENGLISH
 
 
 def _stands_as_thing(text: str, start: int, end: int) -> bool:
-    things_before, things_after = _words_beside_things()
+    things_before, things_after, laws = _words_beside_things()
     before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)
     if before and before[1].lower() in things_before:
         return True
     after = _WORD_AFTER.match(text, end)
-    return after is not None and after[1] in things_after
+    return after is not None and after["word"] in (laws if after["owns"] else things_after)
 
 
 def _is_listed_with_things(text: str, start: int, end: int) -> bool:

@@ -48,6 +48,8 @@ _NEIGHBOUR_AFTER = compile_later(
     r"([^\W\d_][\w+#-]*(?:[ ][^\W\d_a-z][\w+#-]*)?)"
 )
 _LIST_CHARS = 60
+_PHRASE_WORD = compile_later(r"[^\W\d_]+(?:[.]?['\u2019-][^\W\d_]+)*|[&+]|\d+")
+_LONGEST_PHRASE = 5
 _LABELS = frozenset({"a label for a person", "a label for a name"})
 _MOST_ENGLISH = 2
 _ARTICLES = split_words("the a an this each every another which")
@@ -99,6 +101,8 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
     words = WORD.findall(text[start:end])
     if not words or any(word[0] >= _BEYOND_LATIN for word in words):
         return False
+    if _is_in_known_phrase(text, start, end):
+        return True
     if len(words) > 1:
         return is_english and _is_phrase(words)
     if _CODE_AFTER.match(text, end):
@@ -109,6 +113,32 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
         (is_english and _stands_as_thing(text, start, end))
         or _is_listed_with_things(text, start, end)
         or (not is_known_name(words[0]) and _is_identifier(text, words[0]))
+    )
+
+
+@cache
+def not_persons() -> frozenset[str]:
+    """Return works, products, teams and places that look like names, folded."""
+    return frozenset(map(fold, read_words("not_persons")))
+
+
+def _is_in_known_phrase(text: str, start: int, end: int) -> bool:
+    """Return whether a span is part of something that is known to be no person."""
+    first = max(0, start - _BEFORE_CHARS)
+    words = [
+        match
+        for match in _PHRASE_WORD.finditer(text, first, end + _BEFORE_CHARS)
+        if match.start() > first or not first
+    ]
+    folded = [fold(match[0]).replace("\u2019", "'") for match in words]
+    own = [index for index, match in enumerate(words) if match.end() > start < end > match.start()]
+    if not own:
+        return False
+    known = not_persons()
+    return any(
+        " ".join(folded[at : at + size]) in known
+        for size in range(2, _LONGEST_PHRASE + 1)
+        for at in range(max(0, own[-1] + 1 - size), own[0] + 1)
     )
 
 

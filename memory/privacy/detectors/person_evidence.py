@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from .finding import Finding
 from .lazy_pattern import compile_later
+from .person_doubts import not_persons
 from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon, read_sections
 from .person_names import ORGANIZATION_WORDS, PARTICLES, SUFFIXES, is_camel_case, stands_alone
-from .word_lists import FAMILY_NAMES, ORDINARY, read_words, split_words
+from .word_lists import FAMILY_NAMES, ORDINARY, split_words
 
 _ENOUGH = 1.0
 _MOST_WORDS = 5
@@ -75,16 +76,10 @@ class Word(NamedTuple):
     folded: str
 
 
-@cache
-def _not_persons() -> frozenset[str]:
-    """Return works, products, teams and places that look like names."""
-    return frozenset(map(fold, read_words("not_persons")))
-
-
 def load() -> None:
     """Read the words of the Latin script now, so that no search waits for them."""
     read_lexicon("latin")
-    _not_persons()
+    not_persons()
 
 
 class Reading:
@@ -321,7 +316,7 @@ def _is_known_otherwise(reading: Reading, first: int, last: int) -> bool:
     folded = [word.folded for word in reading.words[first : last + 1]]
     if not ORGANIZATION_WORDS.isdisjoint(folded):
         return True
-    known = _not_persons()
+    known = not_persons()
     if first and _WORD_GAP.match(reading.gap(reading.words[first - 1], reading.words[first])):
         folded.insert(0, reading.words[first - 1].folded)
     return " ".join(folded[-(last - first + 1) :]) in known or any(
@@ -504,7 +499,7 @@ def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
         last += 1
     if _is_known_otherwise(reading, first, last) or _opens_phrase(reading, first):
         return True
-    if first == last and reading.words[first].folded in _not_persons():
+    if first == last and reading.words[first].folded in not_persons():
         return True
     is_table = "   " in reading.text[found.start : found.end]
     if is_table or is_camel_case(reading.words[last].text):

@@ -105,7 +105,7 @@ _LAST_WORDS = frozenset[str]().union(
 _CUES = _LAST_WORDS | TITLES | _LABELS | _GROUPS | _SIGN_OFFS
 _GAP_CHARS = " \t\n,.:;!?\"'“>"
 _WINDOW = 60
-_GAP = compile_later(r"[^\w]*\Z")
+_HEADING = compile_later(r"[^:\s][ ]{0,4}\n[^\w\n]{0,12}\Z")
 
 
 def find_cue(text: str, position: int) -> PersonCue | None:
@@ -116,7 +116,7 @@ def find_cue(text: str, position: int) -> PersonCue | None:
     if last.isalpha() and last.lower() not in _CUES:
         return None
     words = [word.lower() for word in WORD.findall(window)]
-    if not words:
+    if not words or (not last[-1:].isalnum() and _HEADING.search(bare)):
         return None
     gap = window[len(bare) :]
     if "\n" in gap and ":" not in gap:

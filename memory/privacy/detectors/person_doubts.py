@@ -11,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 
 from .english_words import is_english_word, known_things
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import WORD
 from .person_lexicon import NameKind, fold, read_lexicon
-from .person_names import is_camel_case
+from .person_names import SURNAMES_TOO, is_camel_case
 from .word_lists import ALL_NAMES, read_words, split_words
 
 NEVER_DOUBTED = frozenset(
@@ -49,15 +50,29 @@ _NEIGHBOUR_AFTER = compile_later(
 )
 _LIST_CHARS = 60
 _PHRASE_WORD = compile_later(r"[^\W\d_]+(?:[.]?['\u2019-][^\W\d_]+)*|[&+]|\d+")
+_PHRASE_GAPS = frozenset({" ", "\u00a0", ". ", "."})
+_PHRASE_BREAK = "\n"
 _LONGEST_PHRASE = 5
 _LABELS = frozenset({"a label for a person", "a label for a name"})
 _MOST_ENGLISH = 2
+_CONTRACTED_BEFORE = compile_later(r"(?<![^\W_])(?:im|vom|beim|ins)[ ]\Z")
+_JOINTS = frozenset({"y", "e", "et", "und", "and", "i"})
+_PAIR_WORDS = 2
+_SAINTS = frozenset({"san", "santa", "sao", "saint", "sankt"})
+_SHORTEST_WORD = 4
+_NAME_KEY = compile_later(r"[\"'](?:display_?)?name[\"'][ ]{0,4}:[ ]{0,4}[\"']\Z")
+_PERSONAL_KEYS = compile_later(
+    r"e-?mail|phone|mobile|birth|dob\b|gender|\bage\b|address|passport|ssn|customer|patient|user|member"
+    r"|contact|employee|author|owner|person|guest|passenger|speaker|sender|recipient|@",
+    re.IGNORECASE,
+)
+_OBJECT_CHARS = 200
 _ARTICLES = split_words("the a an this each every another which")
 _PLACE_WORDS = split_words("in at near on into around outside inside across via through toward")
 _SOURCE_WORDS = split_words("from for using import by")
 _PERSONAL_NOUN = compile_later(
-    r"[ ](?:famil(?:y|ies)|brothers|sisters|siblings|twins|couple|household|estate|novels?|case|trial"
-    r"|wedding|funeral|administration)\b"
+    r"[ ](?:famil(?:y|ies)|brothers|sisters|siblings|twins|couple|household|estate|novels?|case"
+    r"|trial|wedding|funeral|administration)\b"
 )
 _BEGINS_SENTENCE = compile_later(r"(?:\A|[.!?;\n*>|#-])[\s\"'\u201c*_#>`-]*\Z")
 _SAYS_WHO = compile_later(
@@ -101,19 +116,29 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
     words = WORD.findall(text[start:end])
     if not words or any(word[0] >= _BEYOND_LATIN for word in words):
         return False
-    if _is_in_known_phrase(text, start, end):
+    before = max(0, start - _BEFORE_CHARS)
+    if _is_in_known_phrase(text, start, end) or _CONTRACTED_BEFORE.search(text, before, start):
         return True
     if len(words) > 1:
-        return is_english and _is_phrase(words)
+        return (is_english and _is_phrase(words)) or _is_pair_of_places(words)
     if _CODE_AFTER.match(text, end):
         return True
     if found.why in _LABELS:
-        return False
+        return _is_value_of_thing(text, found, words[0])
     return (
-        (is_english and _stands_as_thing(text, start, end))
+        (is_english and (_is_plain_word(words[0]) or _stands_as_thing(text, start, end)))
+        or _stands_as_place(text, start, end)
         or _is_listed_with_things(text, start, end)
         or (not is_known_name(words[0]) and _is_identifier(text, words[0]))
     )
+
+
+def _is_value_of_thing(text: str, found: Finding, word: str) -> bool:
+    """Return whether a JSON key "name" has a value that nothing says is a person's."""
+    if not _NAME_KEY.search(text, max(0, found.start - _BEFORE_CHARS), found.start):
+        return False
+    is_place = fold(word) in _places() or word.lower() in known_things()
+    return (is_place or not is_known_name(word)) and not _is_about_person(text, found)
 
 
 @cache
@@ -131,15 +156,62 @@ def _is_in_known_phrase(text: str, start: int, end: int) -> bool:
         if match.start() > first or not first
     ]
     folded = [fold(match[0]).replace("\u2019", "'") for match in words]
+    for index, (left, right) in enumerate(pairwise(words)):
+        if text[left.end() : right.start()] not in _PHRASE_GAPS:
+            folded[index] += _PHRASE_BREAK
     own = [index for index, match in enumerate(words) if match.end() > start < end > match.start()]
     if not own:
         return False
     known = not_persons()
     return any(
-        " ".join(folded[at : at + size]) in known
+        " ".join(folded[at : at + size]).removesuffix(_PHRASE_BREAK) in known
         for size in range(2, _LONGEST_PHRASE + 1)
         for at in range(max(0, own[-1] + 1 - size), own[0] + 1)
     )
+
+
+_BEFORE_PLACE = compile_later(
+    r"(?<![^\W_])(?:in|near|around|outside|via|across|leaving|left|visit(?:ed|ing|s)?"
+    r"|explor(?:ed|ing|e)|downtown|central|greater"
+    r"|(?:cit(?:y|ies)|towns?|villages?|streets|suburbs?|north|south|east|west|weekend|nights?|days?"
+    r"|port|airport|station|university|state|people|mayor)[ ](?:of|in|at)"
+    r"|(?:fly|flew|flying|flights?|drive|drove|driving|go|going|goes|went|gone|move[ds]?|moving"
+    r"|trips?|trains?|bus|ferry|travel\w*|way|road|route|back|down|up|over|ride|head(?:ed|ing)"
+    r"|been|ship(?:ped|s)?|deliver(?:ed|y|s)?|relocat\w+|return(?:ed|s|ing)?|come|came)"
+    r"[ ](?:to|from|into)"
+    r"|(?:from|between|entre|von|zwischen|tra|fra|mellan|mellem)"
+    r"[ ][^\W\d_a-z][\w-]+(?:[ ][^\W\d_a-z][\w-]+)?[ ](?:to|and|et|y|e|und|i|bis|och|og)"
+    r"|\u00e0|vers|depuis|entre|en|desde|hacia|nach|aus|zwischen|tra|verso|em|naar|till|i|til"
+    r"|fr\u00e5n|do|w|we)[ ]\Z",
+    re.IGNORECASE,
+)
+_AFTER_PLACE = compile_later(
+    r"(?P<joint>[ ](?:to|and|et|y|e|und|i)[ ](?=[^\W\d_a-z]))|,[ ](?:[A-Z]{2}\b|[A-Z]\.[A-Z]\.)"
+    r"|[ ](?:city|airport|station|university|weather|skyline|downtown|traffic|suburbs?|area"
+    r"|region)\b"
+)
+_FROM = compile_later(
+    r"\b(?:from|between|entre|von|zwischen|tra|fra|mellan|mellem|od)[ ]\Z", re.IGNORECASE
+)
+
+
+@cache
+def _places() -> frozenset[str]:
+    """Return names of people that are those of places too."""
+    return split_words(" ".join(read_words("names_that_are_places")))
+
+
+def _stands_as_place(text: str, start: int, end: int) -> bool:
+    """Return whether a name that is one of a town too stands where a town does."""
+    if fold(text[start:end]) not in _places():
+        return False
+    first = max(0, start - _LIST_CHARS)
+    if _BEFORE_PLACE.search(text, first, start):
+        return True
+    after = _AFTER_PLACE.match(text, end)
+    if after is None or not after["joint"]:
+        return after is not None
+    return _FROM.search(text, first, start) is not None
 
 
 def is_doubted_reading(text: str, start: int, end: int) -> bool:
@@ -154,19 +226,15 @@ def is_doubted_reading(text: str, start: int, end: int) -> bool:
         return True
     if any(map(is_known_name, words)):
         return False
-    before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)
+    first = max(0, start - _BEFORE_CHARS)
+    before = _WORD_BEFORE.search(text, first, start)
     word = before[1].lower() if before else ""
-    if word in _PLACE_WORDS:
-        return True
-    if word in _ARTICLES and not _PERSONAL_NOUN.match(text, end):
+    if word in _PLACE_WORDS or (word in _ARTICLES and not _PERSONAL_NOUN.match(text, end)):
         return True
     if len(words) > 1:
         return False
-    if word in _SOURCE_WORDS:
-        return True
-    return _BEGINS_SENTENCE.search(
-        text, max(0, start - _BEFORE_CHARS), start
-    ) is not None and not _acts(text, end)
+    begins = _BEGINS_SENTENCE.search(text, first, start) is not None
+    return word in _SOURCE_WORDS or (begins and not _acts(text, end))
 
 
 def _acts(text: str, end: int) -> bool:
@@ -178,6 +246,26 @@ def _acts(text: str, end: int) -> bool:
         return False
     said = read_lexicon("latin").cues.get(verb[1], {}).get("verb_after", ())
     return "en" in said or verb[1] in _DOES
+
+
+def _is_plain_word(word: str) -> bool:
+    """Return whether an English word is not also a name, known or common."""
+    lower = word.lower()
+    may_be_name = len(word) < _SHORTEST_WORD or lower in SURNAMES_TOO or is_known_name(word)
+    return not may_be_name and is_english_word(lower)
+
+
+def _is_pair_of_places(words: list[str]) -> bool:
+    if len(words) <= _PAIR_WORDS or words[1] not in _JOINTS:
+        return False
+    first, second = fold(words[0]), fold(words[2])
+    return first in _places() and (second in _places() or second in _SAINTS)
+
+
+def _is_about_person(text: str, found: Finding) -> bool:
+    """Return whether the keys near a labelled value are those of a person."""
+    first, last = max(0, found.start - _OBJECT_CHARS), found.end + _OBJECT_CHARS
+    return _PERSONAL_KEYS.search(text, first, last) is not None
 
 
 def is_known_name(word: str) -> bool:
@@ -221,7 +309,11 @@ def _is_listed_with_things(text: str, start: int, end: int) -> bool:
         words = item[1].lower().split()
         if not item[1][0].isupper():
             continue
-        if "_".join(words) in things or words[0 if item is after else -1] in things:
+        if (
+            " ".join(map(fold, words)) in not_persons()
+            or "_".join(words) in things
+            or words[0 if item is after else -1] in things
+        ):
             return True
     return False
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
+from .english_words import english_words
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_doubts import not_persons
@@ -80,6 +81,7 @@ def load() -> None:
     """Read the words of the Latin script now, so that no search waits for them."""
     read_lexicon("latin")
     not_persons()
+    english_words()
 
 
 class Reading:

@@ -431,6 +431,7 @@ _NOT_PARTS = ORDINARY | PARTICLES | SUFFIXES
 
 
 _MANY = 20
+_SHORT = 2
 _UNCASED = "\u0590"
 """The first letter of the scripts in which a word is not what `WORD` matches."""
 
@@ -441,7 +442,7 @@ def find_repeated_names(text: str, found: Collection[Finding]) -> Iterator[Findi
         word
         for each in found
         for word in WORD.findall(text[each.start : each.end])
-        if len(word) > 2
+        if len(word) > _SHORT
         and word.lower() not in _NOT_PARTS
         and word[0] < _UNCASED
         and (is_known_name(word) or not is_english_word(word.lower()))

@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from mnemoscope.memory.privacy.detectors.word_lists import ALL_NAMES, ORDINARY
 from mnemoscope.memory.privacy.detectors.english_words import (
     english_words,
     is_english_word,
     known_things,
 )
+from mnemoscope.memory.privacy.detectors.word_lists import ALL_NAMES, ORDINARY
 
 
 @pytest.mark.parametrize(

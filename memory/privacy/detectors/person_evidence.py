@@ -9,7 +9,8 @@ counts against it. A run never crosses a sentence, and begins and ends with whol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -85,13 +86,14 @@ def load() -> None:
 
 
 class Reading:
-    """One text, its words and the languages it may be in."""
+    """One text, its words and the languages it may be in; `is_told` says if words tell them."""
 
     def __init__(self, text: str, script: str) -> None:
         self.text = text
         self.script = script
         self.lexicon = read_lexicon(script)
         self.words = list(_words(text))
+        self.is_told = False
         self.languages = self._plausible_languages()
         self.languages_and_english = self.languages | _ENGLISH
         # Code and logs have too few words to tell that they are no English.
@@ -110,6 +112,7 @@ class Reading:
                 counts[language] = counts.get(language, 0) + 1
         if not counts:
             return _ENGLISH if self.text.isascii() else _all_languages(self.script) - _ENGLISH
+        self.is_told = True
         most = max(counts.values())
         return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
 
@@ -298,7 +301,7 @@ def _judged(reading: Reading, first: int, last: int) -> Finding | None:
     ):
         return None
     own = _own_weight(reading, words, inside=reading.inside(first))
-    cue, why = _cue_before(reading, first)
+    cue, why = cue_before(reading, first)
     weight = own + cue + _after(reading, last) - _against(reading, first, last)
     if weight < _ENOUGH - 1e-9 or (not own and not cue):
         return None
@@ -372,7 +375,7 @@ def _ending(lexicon: Lexicon, word: Word) -> float:
     return 0.0
 
 
-def _cue_before(reading: Reading, first: int) -> tuple[float, str]:
+def cue_before(reading: Reading, first: int) -> tuple[float, str]:
     """Return the weight of the strongest cue that ends before a word, and its name."""
     if first == 0:
         return 0.0, ""
@@ -509,6 +512,24 @@ def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
     return found.why not in _SURE and _is_place_or_word(reading, first, last)
 
 
+_SUFFIX = re.compile(
+    r"['\u2019](?:y?[ıiuüae]|n?[ıiuü]n|[nd]?[dt][ae](?:n|ki\w{0,5})?|y?l[ae]|l[ae]r\w{0,6}|c[ae]"
+    r"|y?(?:[dt][ıiuü]|m[ıiuü]ş)\w{0,3}|y?ken|s[ıiuü]z)(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def with_suffixes(reading: Reading, found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield *found*, in Turkish with the suffix that an apostrophe joins: ``Ayşe'nin``."""
+    is_turkish = "tr" in reading.languages and _MARK.search(reading.text) is not None
+    for each in found:
+        suffix = _SUFFIX.match(reading.text, each.end) if is_turkish else None
+        yield each._replace(end=suffix.end()) if suffix else each
+
+
+_MARK = re.compile("['\u2019]")
+
+
 def _run_start(reading: Reading, first: int) -> int:
     """Return the first word of the capitalised words that end with a word."""
     earliest = max(0, first - _MOST_WORDS)
@@ -526,7 +547,7 @@ def _is_place_or_word(reading: Reading, first: int, last: int) -> bool:
     head, tail = reading.words[first], reading.words[last]
     if first == last:
         return reading.says(head.folded, "not_name", "word_and_name") and (
-            _cue_before(reading, first)[0] < _WEIGHTS_BEFORE["relation"]
+            cue_before(reading, first)[0] < _WEIGHTS_BEFORE["relation"]
         )
     sure = reading.kind(head) & NameKind.GIVEN and not reading.kind(head) & NameKind.WORD_TOO
     languages = reading.languages_and_english

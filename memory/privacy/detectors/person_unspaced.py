@@ -62,6 +62,17 @@ _PATTERNS = {
         rf"|(?:{_either('zh', 'closing')})[,\uff0c\uff01! ]*\n\s*\Z"
     ),
     "zh before": lambda: rf"(?:\A|\n|\s|{_either('zh', 'verb_before')})\Z",
+    "zh familiar": lambda: (
+        rf"(?:(?<![{_HAN}])|(?<=[\u548c\u8ddf\u4e0e\u7ed9\u53eb\u627e\u95ee\u8ba9\u8bf7\u5bf9\u6211\u662f\u5230]))"
+        rf"(?P<name>(?:\u5c0f|\u8001|\u963f)(?:{_either('zh', 'family')}))"
+        rf"(?=[\s,\uff0c\u3001\u3002!\uff01?\uff1f:\uff1a]|\Z|{_either('zh', 'verb_after')})"
+    ),
+    "zh given": lambda: (
+        rf"(?:(?:{_either('zh', 'introduction', 'relation', 'greeting')})[:\uff1a,\uff0c \u201c\"]?"
+        rf"|(?:^|[\n,{{ ])[\"']?(?:{_either('zh', 'label')}){_LABEL_GAP})"
+        rf"(?P<name>[{_HAN}]{{2}})"
+        rf"(?=[\s,\uff0c\u3001\u3002!\uff01?\uff1f:\uff1a\"\u201d]|\Z|{_either('zh', 'verb_after')})"
+    ),
     "zh title": lambda: rf"(?:{_either('zh', 'title_after')})",
     "zh after": lambda: rf"\s|\Z|{_either('zh', 'verb_after', 'title_after')}",
     "ja name": lambda: (
@@ -88,6 +99,15 @@ _PATTERNS = {
         rf"(?P<name>[{_HAN}\u3041-\u3096]{{1,5}}[ \u3000]?[{_HAN}\u3041-\u3096]{{0,5}}"
         rf"|[{_KATAKANA}]{{2,10}}(?:[\u30fb \u3000][{_KATAKANA}]{{2,10}}){{0,2}})"
         r"(?=[\s,\u3001\u3002|)\uff09/\"']|\Z|\u69d8|\u3055\u3093)"
+    ),
+    "ja family alone": lambda: (
+        rf"(?<![{_HAN}{_KATAKANA}])(?P<name>{_either('ja', 'family')})"
+        rf"(?={_either('ja', 'verb_person')})"
+    ),
+    "ja given alone": lambda: (
+        rf"(?<![{_HAN}{_KATAKANA}\u3005])(?P<name>{_either('ja', 'given')})"
+        r"(?=[\u306f\u304c\u3092\u306b\u3068\u3082\u3078\u306e\u3067]"
+        r"|\u304b\u3089|\u3063\u3066|\u3001|[!?\uff01\uff1f]|\Z|\n|[:\uff1a])"
     ),
     "ja after": lambda: rf"\s|\Z|{_either('ja', 'verb_after', 'title_after')}",
     "ko word": lambda: (
@@ -151,6 +171,13 @@ def find_chinese(text: str) -> Iterator[Finding]:
         if found := _chinese_name(text, start, end, given):
             yield found
             position = found.end
+    for match in _pattern("zh familiar").finditer(text):
+        if match["name"] not in words:
+            yield _person(*match.span("name"), "how friends are called")
+    for match in _pattern("zh given").finditer(text):
+        pair = match["name"]
+        if pair not in words and all(char in given for char in pair):
+            yield _person(*match.span("name"), "words that announce a name")
 
 
 def _chinese_name(text: str, start: int, end: int, given: frozenset[str]) -> Finding | None:
@@ -190,9 +217,21 @@ def find_japanese(text: str) -> Iterator[Finding]:
             weak = weak and _pattern("ja name").match(match["name"]) is None
             if match["name"] not in words and not weak:
                 yield _person(*match.span("name"), "words that announce a name")
+    yield from _japanese_alone(text)
     for match in _pattern("ja name").finditer(text):
         if found := _japanese_name(text, match):
             yield found
+
+
+def _japanese_alone(text: str) -> Iterator[Finding]:
+    """Find a family name that somebody is asked for by, and a given name that is no word."""
+    for match in _pattern("ja family alone").finditer(text):
+        if len(match["name"]) > 1:
+            yield _person(*match.span("name"), "a family name and what a person does")
+    words = _entries("ja", "word_and_name", "not_name", "family")
+    for match in _pattern("ja given alone").finditer(text):
+        if len(match["name"]) > 1 and match["name"] not in words:
+            yield _person(*match.span("name"), "a common name")
 
 
 _PRONOUNS = (

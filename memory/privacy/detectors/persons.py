@@ -17,7 +17,7 @@ from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
 from .person_doubts import doubted, is_known_name
-from .person_evidence import Reading, contradicted, find_by_evidence
+from .person_evidence import Reading, contradicted, find_by_evidence, with_suffixes
 from .person_lexicon import NameKind, fold, read_lexicon
 from .person_names import (
     FUNCTION_WORDS,
@@ -31,6 +31,8 @@ from .person_names import (
 )
 from .person_uncased import find_uncased
 from .person_unspaced import find_chinese, find_japanese, find_korean, find_thai
+from .person_vietnamese import find_vietnamese, is_vietnamese
+from .person_written_small import find_chat_speakers, find_small_names, may_hold_small_name
 from .prefilter import TextFeatures
 from .word_lists import (
     ALL_NAMES,
@@ -154,10 +156,15 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         *_speakers(text),
         *_on_own_lines(text, features),
     ]
-    if found or capitals:
+    may_be_small = may_hold_small_name(text, features)
+    if found or capitals or may_be_small:
         reading = Reading(text, "latin")
         read = contradicted(reading, [*found, *find_by_evidence(reading)])
         found = list(doubted(text, read, is_english="en" in reading.languages))
+        found += _written_small(reading) if may_be_small else ()
+        found = list(with_suffixes(reading, found))
+    if not text.isascii() and is_vietnamese(text):
+        found += find_vietnamese(text)
     if features.has_other_script:
         found += _in_other_scripts(text)
     if found:
@@ -166,9 +173,20 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         yield from doubted(text, _in_lists_with_names(text, found))
 
 
+def _in_cased_script(text: str, script: str) -> Iterator[Finding]:
+    reading = Reading(text, script)
+    yield from find_by_evidence(reading)
+    yield from _written_small(reading)
+
+
+def _written_small(reading: Reading) -> Iterator[Finding]:
+    yield from find_small_names(reading)
+    yield from find_chat_speakers(reading)
+
+
 _SCRIPTS: tuple[tuple[re.Pattern[str], Callable[[str], Iterator[Finding]]], ...] = (
-    (compile_later(r"[\u0370-\u03ff]"), lambda text: find_by_evidence(Reading(text, "greek"))),
-    (compile_later(r"[\u0400-\u052f]"), lambda text: find_by_evidence(Reading(text, "cyrillic"))),
+    (compile_later(r"[\u0370-\u03ff]"), lambda text: _in_cased_script(text, "greek")),
+    (compile_later(r"[\u0400-\u052f]"), lambda text: _in_cased_script(text, "cyrillic")),
     (compile_later(r"[\u0590-\u05ff]"), lambda text: find_uncased(text, "hebrew")),
     (compile_later(r"[\u0600-\u06ff]"), lambda text: find_uncased(text, "arabic")),
     (compile_later(r"[\u0900-\u097f]"), lambda text: find_uncased(text, "devanagari")),
@@ -203,6 +221,7 @@ def _has_no_evidence(text: str, features: TextFeatures, capitals: list[int]) -> 
         and "=" not in text
         and text.isascii()
         and features.words.isdisjoint(_EVIDENCE_WORDS)
+        and not may_hold_small_name(text, features)
     )
 
 

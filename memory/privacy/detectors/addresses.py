@@ -41,7 +41,8 @@ _UNUSUAL = compile_later(
 _TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)\.?[ ]|c/[ ]?)"
 _PREFIXED = compile_later(
     rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°o.]?\.?[ ]?"
-    rf"|nr\.?[ ])?{_NUMBER}(?!\w)"
+    rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER}(?!\w)"
+    rf"|\b{_TYPE_FIRST}\d{{1,2}}[ ]de[ ]{_WORD},?[ ](?:n[º°o.]?\.?[ ]?)?{_NUMBER}(?!\w)"
     rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",
     re.IGNORECASE,
 )
@@ -122,7 +123,7 @@ _UNIT = (
     r"(?:izq(?:da|uierda)?|dcha|derecha|int|ext|dto|dt|dir|esq|fte|frente|centro|étage|andar|piso"
     r"|og|stock|etage"
     r"|tv|th|mf|v|h|kerros|krs|floor|piano|patro|vån|tr)\b\.?"
-    r"|\d{1,2}[º°ªoa][ ]?(?-i:[A-Z])?\b"
+    r"|\d{1,2}\.?[º°ªoa]\.?[ ]?(?:(?-i:[A-Z])|izq|dcha|esq|dto|frt|fte)?\b"
 )
 _BARE = compile_later(
     rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b\.?)?"
@@ -162,7 +163,8 @@ _AFTER_ANNOUNCEMENT = compile_later(
 )
 _ANNOUNCED_CHARS = 60
 _TAIL_UNIT = compile_later(
-    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)|[ ](?-i:[A-K])[ ]\d{{1,3}}(?!\d"
+    rf"[\s,>?]{{0,8}}(?:[-\u2013][ ])?(?<![\w])(?:{_UNIT})(?!\w)"
+    r"|(?<=\d)[ ][a-k](?=[ ]?[,\n]|[ ]?\Z)|[ ](?-i:[A-K])[ ]\d{1,3}(?!\d"
     rf"|[.:]\d)",
     re.IGNORECASE,
 )
@@ -315,6 +317,9 @@ def _is_believed(text: str, match: re.Match[str], pattern: re.Pattern[str]) -> b
     return _is_street(found) and not (found.islower() and _YEAR.match(found))
 
 
+_NUMBER_SIGNS = split_words("nr no num núm numero número nummer")
+
+
 def _is_named(text: str, match: re.Match[str]) -> bool:
     """Return whether a street that begins with its type goes on with a name, and a house number."""
     found = match.group()
@@ -323,7 +328,7 @@ def _is_named(text: str, match: re.Match[str]) -> bool:
     if found.islower() or found.isupper():
         return text.islower() or text.isupper()
     names = re.findall(r"[^\W\d_]{2,}", re.split(r"[ /]", found, maxsplit=1)[1])
-    if names and names[-1].lower() in {"nr", "no"}:
+    if names and names[-1].lower() in _NUMBER_SIGNS:
         names.pop()
     if not names or all(map(str.isupper, names)):
         return False

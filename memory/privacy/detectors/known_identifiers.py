@@ -28,7 +28,7 @@ _PHONE = compile_later(r"[+(]?\d[\d\s().\-/]{5,20}\d")
 _BETWEEN_DIGITS = r"[\s().\-/]{0,3}"
 _SHORTEST, _SHORTEST_NUMBER, _SIGNIFICANT_DIGITS = 2, 4, 9
 _MAX_TERMS = 64
-_MAX_CLEAN = 64
+_MAX_CLEAN = 256
 LABEL_CHARS = 64
 """Characters of the longest text that counts as a label."""
 
@@ -80,11 +80,15 @@ class KnownIdentifiers:
         return not self._longest_first
 
     def mark_clean(self, text: str) -> None:
-        """Remember that a short *text* is clean. The set is emptied when it is full."""
+        """
+        Remember that a short *text* is clean; of what is remembered, any gives way when it is full.
+
+        To forget all, or the oldest, would lose every one where a few more come round in turn.
+        """
         if len(text) > LABEL_CHARS:
             return
         if len(self.clean) >= _MAX_CLEAN:
-            self.clean = set()
+            self.clean.pop()
         self.clean.add(text)
 
     def find(self, text: str, features: TextFeatures) -> Iterator[Finding]:

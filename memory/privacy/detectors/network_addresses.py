@@ -12,7 +12,7 @@ from .prefilter import TextFeatures
 from .word_lists import split_words
 
 _IPV4 = compile_later(
-    r"\d(?<![\w.].)\d{0,2}(?:\.\d{1,3}){3}(?!\w|\.\d|-\d{1,3}(?![\d.])|[-+~](?:rc|beta|alpha|dev"
+    r"\d(?<![0-9A-Za-z_\u00aa-\u058f.].)\d{0,2}(?:\.\d{1,3}){3}(?![0-9A-Za-z_\u00aa-\u058f]|\.\d|-\d{1,3}(?![\d.])|[-+~](?:rc|beta|alpha|dev"
     r"|r|p|b)?\d*[a-z])"
 )
 _VERSION_BEFORE = compile_later(

@@ -7,6 +7,8 @@ an unknown word after a greeting or a label. What contradicts (a street, San, a 
 counts against it. A run never crosses a sentence, and begins and ends with whole words.
 """
 
+# ruff: noqa: RUF001 - letters of other languages are meant
+
 from __future__ import annotations
 
 import re
@@ -512,18 +514,19 @@ def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
     return found.why not in _SURE and _is_place_or_word(reading, first, last)
 
 
-_SUFFIX = re.compile(
+TURKISH_SUFFIX = re.compile(
     r"['\u2019](?:y?[ıiuüae]|n?[ıiuü]n|[nd]?[dt][ae](?:n|ki\w{0,5})?|y?l[ae]|l[ae]r\w{0,6}|c[ae]"
     r"|y?(?:[dt][ıiuü]|m[ıiuü]ş)\w{0,3}|y?ken|s[ıiuü]z)(?!\w)",
     re.IGNORECASE,
 )
+"""What Turkish joins to a name with an apostrophe: ``'nin``, ``'ya``, ``'daki``."""
 
 
 def with_suffixes(reading: Reading, found: Iterable[Finding]) -> Iterator[Finding]:
     """Yield *found*, in Turkish with the suffix that an apostrophe joins: ``Ayşe'nin``."""
     is_turkish = "tr" in reading.languages and _MARK.search(reading.text) is not None
     for each in found:
-        suffix = _SUFFIX.match(reading.text, each.end) if is_turkish else None
+        suffix = TURKISH_SUFFIX.match(reading.text, each.end) if is_turkish else None
         yield each._replace(end=suffix.end()) if suffix else each
 
 

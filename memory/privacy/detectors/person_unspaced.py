@@ -63,15 +63,18 @@ _PATTERNS = {
     ),
     "zh before": lambda: rf"(?:\A|\n|\s|{_either('zh', 'verb_before')})\Z",
     "zh familiar": lambda: (
-        rf"(?:(?<![{_HAN}])|(?<=[\u548c\u8ddf\u4e0e\u7ed9\u53eb\u627e\u95ee\u8ba9\u8bf7\u5bf9\u6211\u662f\u5230]))"
+        rf"(?:(?<![{_HAN}])"
+        r"|(?<=[\u548c\u8ddf\u4e0e\u7ed9\u53eb\u627e\u95ee\u8ba9\u8bf7\u5bf9\u6211\u662f\u5230]))"
         rf"(?P<name>(?:\u5c0f|\u8001|\u963f)(?:{_either('zh', 'family')}))"
         rf"(?=[\s,\uff0c\u3001\u3002!\uff01?\uff1f:\uff1a]|\Z|{_either('zh', 'verb_after')})"
     ),
     "zh given": lambda: (
-        rf"(?:(?:{_either('zh', 'introduction', 'relation', 'greeting')})[:\uff1a,\uff0c \u201c\"]?"
+        rf"(?:(?:{_either('zh', 'introduction', 'relation', 'greeting')})"
+        r"[:\uff1a,\uff0c \u201c\"]?"
         rf"|(?:^|[\n,{{ ])[\"']?(?:{_either('zh', 'label')}){_LABEL_GAP})"
         rf"(?P<name>[{_HAN}]{{2}})"
-        rf"(?=[\s,\uff0c\u3001\u3002!\uff01?\uff1f:\uff1a\"\u201d]|\Z|{_either('zh', 'verb_after')})"
+        r"(?=[\s,\uff0c\u3001\u3002!\uff01?\uff1f:\uff1a\"\u201d]|\Z"
+        rf"|{_either('zh', 'verb_after')})"
     ),
     "zh title": lambda: rf"(?:{_either('zh', 'title_after')})",
     "zh after": lambda: rf"\s|\Z|{_either('zh', 'verb_after', 'title_after')}",

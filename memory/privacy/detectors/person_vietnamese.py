@@ -46,14 +46,15 @@ def _families() -> str:
 
 @cache
 def _place_words() -> tuple[str, ...]:
-    return tuple(f" {each}" for each in read_sections("vi")["place_before"]) + ("tp", "đ", "p", "q")
+    return (*(f" {each}" for each in read_sections("vi")["place_before"]), "tp", "đ", "p", "q")
 
 
 @cache
 def _full_name() -> re.Pattern[str]:
     capital = r"(?=[^\W\d_a-z])"
     return re.compile(
-        rf"(?<![\w.'@/-])(?P<name>{capital}(?i:{_families()})(?: {capital}{_NAME}(?!\w)){{1,3}})(?![\w@/])"
+        rf"(?<![\w.'@/-])(?P<name>{capital}(?i:{_families()})"
+        rf"(?: {capital}{_NAME}(?!\w)){{1,3}})(?![\w@/])"
     )
 
 

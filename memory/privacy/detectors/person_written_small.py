@@ -1,8 +1,9 @@
 """
-Given names written small, as people write them in chats: ``hey ada, is jonas coming?``
+Given names written small, as people write them in chats.
 
-A name counts behind a greeting, a title, a relation or a label, and by itself in a line that begins
-small, if it is a name of the text's own language. What is also a word of a language is never one.
+In ``hey ada, is jonas coming?`` are two. A name counts behind a greeting, a title, a relation or a
+label, and by itself in a line that begins small, if it is a name of the text's own language. What
+is also a word of a language is never one.
 """
 
 from __future__ import annotations
@@ -63,11 +64,9 @@ def _small_names(language: str) -> _SmallNames:
 def _ascii_names() -> frozenset[str]:
     """Return the names without one of which a text of ASCII letters has none that is small."""
     names = read_lexicon("latin").names
-    return frozenset(
-        each
-        for each, kind in names.items()
-        if each.isascii() and kind & NameKind.GIVEN and not kind & _WORDS_TOO
-    ) | {each for language in SCRIPTS["latin"] for each in _small_names(language).given}
+    known = {each for each, kind in names.items() if kind & NameKind.GIVEN}
+    known.update(*(_small_names(language).given for language in SCRIPTS["latin"]))
+    return frozenset(filter(str.isascii, known - ORDINARY))
 
 
 def load() -> None:
@@ -117,8 +116,8 @@ def _is_given(reading: Reading, word: Word) -> tuple[bool, bool]:
         forms = {word.folded, *_plain_forms(reading, word)}
         if any(not forms.isdisjoint(each.given) for each in own):
             return not _is_english_word(reading, word), False
-    kind = reading.lexicon.names.get(word.folded, 0)
-    is_other = bool(kind & NameKind.GIVEN) and not kind & _WORDS_TOO
+    # Of other languages only what is a name in many: ``mille`` is one in Danish alone.
+    is_other = word.folded in _small_names("en").given
     return False, is_other and not _is_english_word(reading, word)
 
 

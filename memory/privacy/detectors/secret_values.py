@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from .lazy_pattern import compile_later
 from .word_lists import ORDINARY, read_words
@@ -18,6 +19,7 @@ _KINDS = str.maketrans(
 _CHANGES = ("9a", "9A", "a9", "A9", "aA")
 _FEWEST_CHARS, _FEWEST_DIFFERENT = 16, 8
 _LEAST_CHANGES, _MOST_SEPARATORS = 0.25, 0.2
+_FEWEST_LETTERS, _LEAST_CASE_CHANGES = 8, 0.3
 
 PLACEHOLDER_WORDS = frozenset(read_words("placeholder_words"))
 _PLACEHOLDER = compile_later(
@@ -73,6 +75,15 @@ def is_placeholder(value: str) -> bool:
 def is_code(value: str) -> bool:
     """Return whether *value* is an expression, the name of a variable, or the path of a file."""
     return bool(_CODE.fullmatch(value) or _NAMED_PLACE.fullmatch(value))
+
+
+def is_drawn_letters(value: str) -> bool:
+    """Return whether *value* is of letters whose case changes as it does in no word or name."""
+    if len(value) < _FEWEST_LETTERS or not (value.isascii() and value.isalpha()):
+        return False
+    capitals = [char.isupper() for char in value]
+    changes = sum(a != b for a, b in pairwise(capitals))
+    return min(sum(capitals), changes) >= _LEAST_CASE_CHANGES * len(value)
 
 
 def is_words(value: str) -> bool:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures
-from .secret_values import is_code, is_placeholder, is_random, is_words
+from .secret_values import is_code, is_drawn_letters, is_placeholder, is_random, is_words
 from .word_lists import ORDINARY, read_words
 
 _STEMS = ("passw", "secret", "token", "apikey", "accesskey", "privatekey", "accountkey")
@@ -235,7 +235,7 @@ def _said(word: _Word) -> re.Pattern[str]:
     gap = r"(?P<gap>(?:[ ][^\W\d]{1,20}){0,4}?)"
     # Where the verb comes last, nothing but an owner stands between the two.
     beside = r"(?:[ ][^\W\d_a-z]{1,10}){0,2}[ ]" if word.phrase >= _UNSPACED else "[ ]"
-    source = rf"(?P<word>){_NOT_AFTER}(?:{gap}(?P<is>{_links()})|{beside}){_VALUE}"
+    source = rf"(?P<word>){_NOT_AFTER}(?:{gap}(?P<is>{_links()}|:[ ])|{beside}){_VALUE}"
     return re.compile(word.pattern() + source)
 
 
@@ -321,7 +321,7 @@ def _is_assigned(value: _Value, kind: _Kind) -> bool:
         return False
     if " " in value.text:
         return "phrase" in value.word.lower()
-    if is_words(value.text):
+    if is_words(value.text) and not is_drawn_letters(value.text):
         return _is_word_secret(value, kind)
     return kind is _Kind.PASSWORD or _looks_drawn(value.text)
 
@@ -354,7 +354,7 @@ def _is_said(value: _Value, kind: _Kind, *, gap: str | None) -> bool:
     text = value.text
     if " " in text:
         return "phrase" in value.word.lower()
-    if is_placeholder(text) or is_code(text) or is_words(text):
+    if is_placeholder(text) or is_code(text) or (is_words(text) and not is_drawn_letters(text)):
         return False
     if kind is _Kind.PASSWORD and value.joint is not None and not gap:
         return (
@@ -370,4 +370,5 @@ def _is_strong(value: str) -> bool:
     if len(value) < _STRONG_CHARS or _NUMBER.fullmatch(value) or _ADDRESS.fullmatch(value):
         return False
     has_letter = any(map(str.isalpha, value))
-    return has_letter and bool(_MIXED.search(value) or _SPECIAL.search(value))
+    is_mixed = _MIXED.search(value) or _SPECIAL.search(value)
+    return has_letter and bool(is_mixed or is_drawn_letters(value))

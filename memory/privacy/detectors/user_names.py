@@ -64,10 +64,12 @@ FIRST_WORDS = frozenset(re.split(r"[^\w]|_", words)[0] for words in _WORDS if wo
 
 def may_hold_user_name(text: str, features: TextFeatures) -> bool:
     """Return whether *text* may say what somebody calls themselves at a service."""
-    if text.isascii() and features.words.isdisjoint(FIRST_WORDS):
-        has_mark = features.has_digit or "_" in text
-        return ("@" in text and has_mark) or not features.words.isdisjoint(_SITES)
-    return True
+    has_mark = features.has_digit or "_" in text
+    if not (has_mark or ":" in text or "=" in text or "/" in text or "\uff1a" in text):
+        return False
+    if not text.isascii() or not features.words.isdisjoint(FIRST_WORDS):
+        return True
+    return ("@" in text and has_mark) or not features.words.isdisjoint(_SITES)
 
 
 _SITES = split_words("""

@@ -14,6 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..detectors.person_cues import TITLES
+from ..detectors.person_evidence import TURKISH_SUFFIX
 from ..detectors.person_names import FUNCTION_WORDS, SUFFIXES
 from ..detectors.word_lists import FAMILY_NAMES, GIVEN_NAMES, ORDINARY, read_words
 
@@ -142,7 +143,8 @@ def _bare(word: str) -> str:
     word = word.strip(_AROUND)
     for ending in ("'s", "\u2019s"):
         word = word.removesuffix(ending)
-    return word
+    suffix = TURKISH_SUFFIX.search(word)
+    return word[: suffix.start()] if suffix and suffix.end() == len(word) else word
 
 
 def _is_full_name(words: tuple[str, ...]) -> bool:

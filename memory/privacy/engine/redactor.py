@@ -12,7 +12,7 @@ from functools import lru_cache
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
-from ..detectors import person_evidence
+from ..detectors import person_evidence, person_written_small
 from ..detectors.finding import Finding, merge_findings
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
@@ -146,6 +146,7 @@ class Redactor:
         """Load models, names and the table of identifiers: no call waits for them."""
         identifiers.load()
         person_evidence.load()
+        person_written_small.load()
         self._engine.models.prepare()
         self.is_prepared = True
 

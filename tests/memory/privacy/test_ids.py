@@ -89,5 +89,5 @@ def test_only_clean_labels_are_kept(redactor):
         redaction.text("a long text about tea " * 9)
     kept = redaction._known.clean
 
-    assert 0 < len(kept) <= 64
+    assert 0 < len(kept) <= 256
     assert all(each.startswith("notes-") for each in kept)

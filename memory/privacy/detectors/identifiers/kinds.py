@@ -65,7 +65,8 @@ class Kind:
         shape: See the module.
         check: Whether its digits agree with one another.
         words: Words that announce it, with ``|`` between them. A ``~`` marks those that mean other
-            things too: beside them the check has to hold.
+            things too: beside them the check has to hold; a ``+`` short ones that need neither
+            capitals nor a colon.
     """
 
     name: str
@@ -98,15 +99,20 @@ class Kind:
         return re.compile("|".join("".join(_classes(shape)) for shape in self._shapes))
 
     @property
+    def plain_words(self) -> list[str]:
+        """The words that announce it, without their marks."""
+        return [word.lstrip("~+") for word in self.words.split("|")]
+
+    @property
     def beginnings(self) -> Iterator[tuple[str, ...]]:
         """For each word that announces it, the first letters of all words of a text it takes."""
-        for word in self.words.replace("~", "").split("|"):
+        for word in self.plain_words:
             yield from _beginnings(word)
 
     @cached_property
     def near(self) -> re.Pattern[str]:
         """Finds the words that announce it."""
-        return _pattern_of(self.words.replace("~", "").split("|"), _word_pattern)
+        return _pattern_of(self.plain_words, _word_pattern)
 
     @cached_property
     def sure(self) -> re.Pattern[str] | None:
@@ -205,7 +211,7 @@ def _word_pattern(word: str) -> str:
 
 def _sure_pattern(word: str) -> str:
     """Return the pattern of a word that short words meet only in capitals or before a colon."""
-    pattern = _word_pattern(word)
+    pattern = _word_pattern(word.lstrip("+"))
     if not word.isalpha() or len(word) >= PREFIX_CHARS or UNSPACED.search(word):
         return pattern
     return rf"(?<![^\W_])(?-i:{word.upper()})(?![^\W_])|{pattern}(?={_LABEL_END})"

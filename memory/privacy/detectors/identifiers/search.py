@@ -134,10 +134,15 @@ def _merged(ends: list[int]) -> Iterator[tuple[int, int]]:
 
 def _find_announced(kind: Kind, text: str, start: int, end: int) -> Iterator[Finding]:
     for pattern in kind.loose_patterns:
-        for match in pattern.finditer(text, start, end):
+        match = pattern.search(text, start, end)
+        while match is not None:
             is_cut = match.end() == end < len(text)
-            if not is_cut and (score := _score(kind, text, match)):
+            score = 0.0 if is_cut else _score(kind, text, match)
+            if score:
                 yield Finding(*match.span(), kind.entity, score, kind.label)
+            # What is none may hide one: in "autem KR 12345" the word looks like a region's letters.
+            further = match.end() if score else match.start() + 1
+            match = pattern.search(text, further, end)
 
 
 def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
@@ -229,7 +234,7 @@ def _index() -> _Index:
     for kind in read_kinds():
         for first, *others in kind.beginnings:
             words.setdefault(first, []).append((frozenset(others), kind))
-        for word in filter(UNSPACED.search, kind.words.replace("~", "").split("|")):
+        for word in filter(UNSPACED.search, kind.plain_words):
             unspaced.setdefault(word, []).append(kind)
         for signature in set(kind.signatures()):
             signatures.setdefault(signature, []).append(kind)

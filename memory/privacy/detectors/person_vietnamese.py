@@ -31,8 +31,12 @@ def find_vietnamese(text: str) -> Iterator[Finding]:
     for match in _full_name().finditer(text):
         name = match["name"]
         is_name = name.isupper() or all(word[0].isupper() for word in name.split())
-        before = text[max(0, match.start() - _LOOKBACK_CHARS) : match.start()].lower().rstrip(" .")
-        if is_name and name.lower() not in _PLACES_TOO and not before.endswith(_place_words()):
+        before = " " + text[max(0, match.start() - _LOOKBACK_CHARS) : match.start()].lower()
+        if (
+            is_name
+            and name.lower() not in _PLACES_TOO
+            and not before.rstrip(" .").endswith(_place_words())
+        ):
             yield Finding(*match.span("name"), "PERSON", 0.7, "a family name before others")
     for match in _speaker().finditer(text):
         yield Finding(*match.span("name"), "PERSON", 0.7, "a speaker's name")

@@ -19,6 +19,7 @@ from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
 from .person_doubts import doubted, is_known_name
 from .person_evidence import Reading, contradicted, find_by_evidence, with_suffixes
 from .person_lexicon import NameKind, fold, read_lexicon
+from .person_listed import find_listed
 from .person_names import (
     FUNCTION_WORDS,
     ORGANIZATION_WORDS,
@@ -161,6 +162,7 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         reading = Reading(text, "latin")
         read = contradicted(reading, [*found, *find_by_evidence(reading)])
         found = list(doubted(text, read, is_english="en" in reading.languages))
+        found += find_listed(reading)
         found += _written_small(reading) if may_be_small else ()
         found = list(with_suffixes(reading, found))
     if not text.isascii() and is_vietnamese(text):
@@ -176,6 +178,7 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
 def _in_cased_script(text: str, script: str) -> Iterator[Finding]:
     reading = Reading(text, script)
     yield from find_by_evidence(reading)
+    yield from find_listed(reading)
     yield from _written_small(reading)
 
 

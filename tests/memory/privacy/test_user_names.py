@@ -16,6 +16,14 @@ _ANNOUNCED = [
     "ชื่อผู้ใช้ {} เข้าไม่ได้",
     "اسم المستخدم {} لا يعمل",
     "kullanıcı adı: @{}",
+    "das Konto {} ist gesperrt",
+    "mi cuenta {} no funciona",
+    "учётная запись {} заблокирована",
+    "帐号{}已锁定",
+    "please ask @{} about it",
+    "@{} can you look at this?",
+    "see https://instagram.com/{} for more",
+    '{{"user": "{}", "active": true}}',
 ]
 
 
@@ -33,11 +41,23 @@ def test_user_name_is_found_beside_the_word_for_it(redaction, template):
         "user login v2 failed",
         "username = get_user1()",
         "the superuser node_7 restarted",
+        "account type_a is closed",
+        "username: string",
+        "npm install @types/node_12",
+        "@pytest.mark.slow_1\ndef test(): pass",
+        "https://github.com/features/actions",
+        "usuario: hola",
     ],
 )
 def test_names_in_code_are_no_user_names(redaction, text):
     """What code calls its variables and versions stays."""
     assert redaction.text(text) == text
+
+
+@pytest.mark.parametrize("template", ["username: {}", "Benutzername: {}", "ユーザー名：{}"])
+def test_a_user_name_needs_no_digit_behind_a_label(redaction, template):
+    """Where the label means nothing else."""
+    assert "qmosswort" not in redaction.text(template.format("qmosswort"))
 
 
 @pytest.mark.parametrize(

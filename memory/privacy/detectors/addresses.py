@@ -40,7 +40,7 @@ _UNUSUAL = compile_later(
 )
 _TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)\.?[ ]|c/[ ]?)"
 _PREFIXED = compile_later(
-    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n[º°o.]?\.?[ ]?"
+    rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n\.?[º°o]?\.?[ ]?"
     rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER}(?!\w)"
     rf"|\b{_TYPE_FIRST}\d{{1,2}}[ ]de[ ]{_WORD},?[ ](?:n[º°o.]?\.?[ ]?)?{_NUMBER}(?!\w)"
     rf"|\b{_HOUSE}{_TYPE_FIRST}{_WORD}(?:[ ]{_WORD}){{0,4}}",
@@ -69,6 +69,11 @@ _WITH_POSTCODE = compile_later(
     rf"(?<![\w.])(?<!\w-){_NAMED_STREET}\d{{1,4}}[ ]?[A-Za-z]?"
     rf"(?:[/-]\d{{1,4}}[A-Za-z]?)?(?=(?:,[ \n]|[ \n]){_POSTCODE}[ ]{_CAPITALISED})"
 )
+_TOWN_THEN_CODE = compile_later(
+    rf"(?<![\w.])(?<!\w-){_NAMED_STREET}\d{{1,4}}[ ]?[^\W\d_]?"
+    rf"(?=,[ ]{_CAPITALISED}(?:[ -]{_CAPITALISED}){{0,2}}[ ](?:\d{{3}}[ ]\d{{2}}|\d{{5,6}})(?!\d))"
+)
+_CODE_AT_END = compile_later(r"\d[ ]?[^\W\d_]?,[ ][^\W\d_]+[^\n,\d]{0,40}[ ]\d{3}[ ]?\d{2}(?!\d)")
 _NO_STREETS = split_words("""
     section chapter page room item figure table step part level version line error row volume issue
     season episode question answer note appendix article phase stage grade class group team
@@ -123,7 +128,8 @@ _UNIT = (
     r"(?:izq(?:da|uierda)?|dcha|derecha|int|ext|dto|dt|dir|esq|fte|frente|centro|étage|andar|piso"
     r"|og|stock|etage"
     r"|tv|th|mf|v|h|kerros|krs|floor|piano|patro|vån|tr)\b\.?"
-    r"|\d{1,2}\.?[º°ªoa]\.?[ ]?(?:(?-i:[A-Z])|izq|dcha|esq|dto|frt|fte)?\b"
+    r"|\d{1,2}\.?[º°ªoa]\.?[ ]?(?:(?-i:[A-Z])\b|(?:izq|dcha|esq|dto|dir|frt|fte)\b\.?|\b)"
+    r"|bajo|entresuelo|sótano|r/c|rés-do-chão|cave|rdc|interno[ ]\d{1,3}"
 )
 _BARE = compile_later(
     rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b\.?)?"
@@ -284,6 +290,10 @@ def _with_postcode(text: str) -> Iterator[_Core]:
         for match in _WITH_POSTCODE.finditer(text):
             if match.group().partition(" ")[0].lower() not in _NO_STREETS:
                 yield *match.span(), 0.85, "street, house number and postcode"
+    if not text.isascii() and _CODE_AT_END.search(text):
+        for match in _TOWN_THEN_CODE.finditer(text):
+            if match.group().partition(" ")[0].lower() not in _NO_STREETS:
+                yield *match.span(), 0.8, "street, house number, town and postcode"
 
 
 def _compounds(text: str, features: TextFeatures) -> Iterator[_Core]:

@@ -524,12 +524,15 @@ TURKISH_SUFFIX = re.compile(
 
 def with_suffixes(reading: Reading, found: Iterable[Finding]) -> Iterator[Finding]:
     """Yield *found*, in Turkish with the suffix that an apostrophe joins: ``Ayşe'nin``."""
-    is_turkish = "tr" in reading.languages and _MARK.search(reading.text) is not None
+    is_turkish = _MARK.search(reading.text) is not None and (
+        "tr" in reading.languages or _TURKISH.search(reading.text) is not None
+    )
     for each in found:
         suffix = TURKISH_SUFFIX.match(reading.text, each.end) if is_turkish else None
         yield each._replace(end=suffix.end()) if suffix else each
 
 
+_TURKISH = re.compile("[ıİğĞ]")
 _MARK = re.compile("['\u2019]")
 
 

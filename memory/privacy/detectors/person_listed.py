@@ -1,8 +1,8 @@
 """
 Names as lists, forms and columns write them: family name first, an initial, a particle.
 
-``Umlauf, Hartmut`` fills a field of its own; ``A. Tiedemann`` too, or it ends a letter; and behind a
-label or a title a name may begin with a particle: ``Achternaam: van der Aa``.
+``Umlauf, Hartmut`` fills a field of its own; ``A. Tiedemann`` too, or it ends a letter; and behind
+a label or a title a name may begin with a particle: ``Achternaam: van der Aa``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INITIALS = compile_later(
     rf"|(?P<first>{_NAME})(?:[ ]{_CAPITAL}\.){{1,2}})(?=[ ]{{0,3}}(?:$|[\"'|;\t\n]|[ ]{{2}}))",
     re.MULTILINE,
 )
-_SURE, _MOST_PARTICLES = 0.85, 3
+_SURE, _MOST_PARTICLES, _LONG = 0.85, 3, 5
 _LEADING = PARTICLES | split_words("la le lo li du das dos do da di del della van von de den der")
 _WORD_GAP = frozenset({" ", "\u00a0"})
 
@@ -47,7 +47,10 @@ def find_listed(reading: Reading) -> Iterator[Finding]:
         for match in _INITIALS.finditer(reading.text):
             family = match["family"] or match["first"]
             kind = reading.lexicon.names.get(fold(family), 0)
-            if kind and not _is_ordinary(reading, family):
+            # Behind a colon a letter and a word may be a heading: "Section: A. Overview".
+            before = reading.text[match.start() : match.start("name")]
+            is_known = kind or (":" not in before and "=" not in before and len(family) >= _LONG)
+            if is_known and not _is_ordinary(reading, family):
                 yield Finding(*match.span("name"), "PERSON", 0.65, "an initial and a family name")
     yield from _behind_particles(reading)
 

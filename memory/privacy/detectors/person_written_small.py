@@ -174,17 +174,21 @@ def find_chat_speakers(reading: Reading) -> Iterator[Finding]:
     if len(names) <= 1:
         return
     words = {name: Word(0, len(name), name, fold(name)) for name in names}
-    if not any(_is_named(reading, word) for word in words.values()):
+    people = {name for name, word in words.items() if not _is_role(reading, word)}
+    named = {name for name in people if _is_named(reading, words[name])}
+    # A form has labels before its colons: there, most are no names.
+    if not named or 2 * len(named) < len(people):
         return
     for match in lines:
-        if not _is_role(reading, words[match["name"]]):
+        if match["name"] in people:
             yield Finding(*match.span("name"), "PERSON", 0.7, "a speaker's name")
 
 
 def _is_named(reading: Reading, word: Word) -> bool:
     if "vi" in reading.languages and word.text in read_sections("vi")["local_given"]:
         return True
-    return any(_is_given(reading, word))
+    is_known = reading.is_told and reading.lexicon.names.get(word.folded, 0) & NameKind.GIVEN
+    return bool(is_known) or any(_is_given(reading, word))
 
 
 def _is_role(reading: Reading, word: Word) -> bool:

@@ -68,3 +68,9 @@ def extract_features(text: str) -> TextFeatures:
 def read_words_of(text: str) -> list[str]:
     """Return the words of *text* in order, in lower case."""
     return text.translate(_FOLDED).split() if text.isascii() else _WORD.findall(text.lower())
+
+
+def lower_case(text: str) -> str:
+    """Return *text* in lower case, as long as it is: offsets in it are offsets in *text*."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(char.lower()[0] for char in text)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .finding import Finding
 from .lazy_pattern import compile_later
-from .prefilter import TextFeatures
+from .prefilter import TextFeatures, lower_case
 from .secret_values import is_code, is_drawn_letters, is_placeholder, is_random, is_words
 from .word_lists import ORDINARY, read_words
 
@@ -153,7 +153,7 @@ def says_secret(text: str, features: TextFeatures) -> bool:
 def find_named_secrets(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find values that *text* calls a password, key, token or code."""
     words = _words()
-    lower = _lower(text)
+    lower = lower_case(text)  # patterns are faster than with either case
     meant = {word for clue in features.words & CLUES for word in words.by_clue[clue]}
     for stem in _stems_in(text):
         meant.update(_words_of_stem(stem))
@@ -162,14 +162,6 @@ def find_named_secrets(text: str, features: TextFeatures) -> Iterator[Finding]:
     for word in meant:
         if word.is_in(lower):
             yield from _FINDERS[word.kind](text, lower, word)
-
-
-def _lower(text: str) -> str:
-    """Return *text* in lower case, of the same length: patterns are faster than with either."""
-    lower = text.lower()
-    if len(lower) == len(text):
-        return lower
-    return "".join(small if len(small := char.lower()) == 1 else char for char in text)
 
 
 def _stems_in(text: str) -> list[str]:

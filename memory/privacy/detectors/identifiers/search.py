@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..finding import Finding
 from ..lazy_pattern import compile_later
-from ..prefilter import TextFeatures
+from ..prefilter import TextFeatures, lower_case
 from .kinds import ALNUM, PREFIX_CHARS, UNSPACED, Kind
 from .table import read_kinds
 
@@ -92,7 +92,7 @@ def _announced_kinds(text: str, features: TextFeatures) -> dict[Kind, list[int]]
     found: dict[Kind, list[int]] = {}
     fold_case = ""
     for beginning in index.words.keys() & beginnings:
-        fold_case = fold_case or _fold_case(text)
+        fold_case = fold_case or lower_case(text)
         places = list(_places(fold_case, beginning))
         for others, kind in index.words[beginning]:
             if others <= beginnings:
@@ -104,12 +104,6 @@ def _announced_kinds(text: str, features: TextFeatures) -> dict[Kind, list[int]]
             for kind in index.unspaced[match.group()]:
                 found.setdefault(kind, []).append(match.end())
     return found
-
-
-def _fold_case(text: str) -> str:
-    """Return *text* in lower case, as long as it is."""
-    lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(char.lower()[0] for char in text)
 
 
 def _places(fold_case: str, beginning: str) -> Iterator[int]:
@@ -172,7 +166,7 @@ def _is_labelled(kind: Kind, before: str, after: str, gap: int) -> bool:
     if (sure := kind.sure) is None:
         return False
     last = max((each.end() for each in sure.finditer(before)), default=-_CHARS_BEFORE)
-    between = before[last:]
+    between = before[last:].removeprefix(".")  # of an abbreviation: "Pass-Nr. C01X00T47"
     if last >= 0 and len(between) <= gap:
         return not any(map(str.isdigit, between)) and not _OTHER_NUMBER.search(between)
     first = sure.search(after)

@@ -195,6 +195,9 @@ _TAIL_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_PLACE})")
 _TAIL_LOWER_PLACE = compile_later(rf"{_BEFORE_PLACE}(?P<place>{_LOWER_PLACE})")
 _SENTENCE_END = compile_later(r"(?:[^\W\d_]{4}|\d[^\W\d_]?|[ ][^\W\d_])\.\Z")
 _DISTRICT = compile_later(r"[ ]\d{1,2}(?=[.,;\n)]|[ ]?\Z)")
+_LONGEST_ABBREVIATION = 4
+"""Of a word in a place's name, with its full stop: what is longer ends the sentence."""
+
 _NOT_PLACES = frozenset(read_words("not_places"))
 _PLACE_WORDS = split_words("new north south east west united central city town great of the")
 _STREET_AGAIN = compile_later(r"[ ](?:street|st\.|St\b)", re.IGNORECASE)
@@ -422,6 +425,9 @@ def _place_end(text: str, end: int, *, lower: bool) -> int:
             break
         last = piece.start("place") + word.end()
         capital = capital or word.group()[0].isupper() or word.group()[0] == "("
+        if word.group().endswith(".") and len(word.group()) > _LONGEST_ABBREVIATION:
+            last -= 1
+            break
     if not capital:
         return end
     district = _DISTRICT.match(text, last)

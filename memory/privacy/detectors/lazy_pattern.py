@@ -17,11 +17,11 @@ class _LazyPattern:
     """Stand-in for a compiled pattern: the first call compiles it and takes over its methods."""
 
     def __init__(self, source: str, flags: int) -> None:
-        self._redactor = source
+        self._source = source
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
-        compiled = re.compile(self._redactor, self._flags)
+        compiled = re.compile(self._source, self._flags)
         # Later calls find them as attributes; two threads at once set the same ones.
         vars(self).update({each: getattr(compiled, each) for each in _METHODS})
         return getattr(compiled, name)

@@ -17,7 +17,7 @@ from .english_words import is_english_word, known_things
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import WORD
-from .person_lexicon import NameKind, fold, read_lexicon
+from .person_lexicon import fold, read_lexicon
 from .person_names import SURNAMES_TOO, is_camel_case
 from .word_lists import ALL_NAMES, read_words, split_words
 
@@ -272,11 +272,6 @@ def is_known_name(word: str) -> bool:
     """Return whether *word* is in a list of names, of whatever Latin language."""
     plain = fold(word)
     return plain in ALL_NAMES or plain in read_lexicon("latin").names
-
-
-def _is_sure_given(word: str) -> bool:
-    kind = read_lexicon("latin").names.get(fold(word), 0)
-    return bool(kind & NameKind.GIVEN) and not kind & (NameKind.WORD_TOO | NameKind.ENGLISH_WORD)
 
 
 def _is_phrase(words: list[str]) -> bool:

@@ -514,7 +514,7 @@ def _is_refused(reading: Reading, first: int, found: Finding) -> bool:
     return found.why not in _SURE and _is_place_or_word(reading, first, last)
 
 
-TURKISH_SUFFIX = re.compile(
+TURKISH_SUFFIX = compile_later(
     r"['\u2019](?:y?[ıiuüae]|n?[ıiuü]n|[nd]?[dt][ae](?:n|ki\w{0,5})?|y?l[ae]|l[ae]r\w{0,6}|c[ae]"
     r"|y?(?:[dt][ıiuü]|m[ıiuü]ş)\w{0,3}|y?ken|s[ıiuü]z)(?!\w)",
     re.IGNORECASE,
@@ -532,8 +532,8 @@ def with_suffixes(reading: Reading, found: Iterable[Finding]) -> Iterator[Findin
         yield each._replace(end=suffix.end()) if suffix else each
 
 
-_TURKISH = re.compile("[ıİğĞ]")
-_MARK = re.compile("['\u2019]")
+_TURKISH = compile_later("[ıİğĞ]")
+_MARK = compile_later("['\u2019]")
 
 
 def _run_start(reading: Reading, first: int) -> int:

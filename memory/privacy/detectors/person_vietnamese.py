@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .person_lexicon import read_sections
 
-_TONES = re.compile("[\u0102\u0103\u0110\u0111\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
+_TONES = compile_later("[\u0102\u0103\u0110\u0111\u01a0\u01a1\u01af\u01b0\u1ea0-\u1ef9]")
 _NAME = r"(?:[^\W\d_]{1,7})"
 _PLACES_TOO = frozenset({"hồ chí minh", "lâm đồng", "vũ hán", "thái nguyên", "thái bình", "hà nội"})
 _LOOKBACK_CHARS = 24

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..models.english_words import is_english_word
+from .english_words import is_english_word
 from .finding import Finding
+from .lazy_pattern import compile_later
 from .person_evidence import Reading, Word, cue_before
 from .person_lexicon import SCRIPTS, NameKind, fold, read_lexicon, read_sections
 from .person_names import ORGANIZATION_WORDS, PARTICLES
@@ -25,10 +26,10 @@ _STRONG_CUE = 0.7
 _SHORTEST, _MOST_LANGUAGES, _MOST_FAMILY = 3, 4, 3
 _BEFORE = " \t\n\"'“„«(¿¡,;:>\u00a0"
 _AFTER = " \t\n\"'”“»),.!?;:…\u2019\u00a0"
-_MARKS = re.compile(r"[ >*\u2022-]{0,4}(?:[\[(]?\d[\d.:/, -]{2,20}[\])]?[ -]{1,3})?")
+_MARKS = compile_later(r"[ >*\u2022-]{0,4}(?:[\[(]?\d[\d.:/, -]{2,20}[\])]?[ -]{1,3})?")
 """What a line of a chat may begin with: a quote, a time."""
-_SPEAKER = re.compile(r"[^\W\d_][\w .-]{0,30}: ")
-_SPEAKERS = re.compile(
+_SPEAKER = compile_later(r"[^\W\d_][\w .-]{0,30}: ")
+_SPEAKERS = compile_later(
     rf"^{_MARKS.pattern}(?P<name>[^\W\d_][^\W\d_'\u2019-]{{1,19}}):(?= )", re.MULTILINE
 )
 _WORD_GAPS = frozenset({" ", "\u00a0"})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from ..models.english_words import is_english_word
+from .english_words import is_english_word
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .prefilter import TextFeatures

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _default: Mnemoscope | None = None
-
-logger = logging.getLogger("mnemoscope")
 
 _told: set[str] = set()
 """Stores whose functions were called without a scope, which is said once of each."""
@@ -107,7 +104,9 @@ def _default_guard(store: str) -> Guard | None:
         return _default.guard_for(store)
     if store not in _told:
         _told.add(store)
-        logger.warning(
+        import logging  # noqa: PLC0415 - the front door imports next to nothing
+
+        logging.getLogger("mnemoscope").warning(
             "a function observed as the store %s was called before configure(): it is not guarded "
             "and leaves no event until then; of a scope of your own use scope.observe",
             store,

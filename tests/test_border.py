@@ -30,6 +30,7 @@ EXCEPTIONS = {
     "memory/guard/failures.py": "GraphInterrupt, which is no failure, passes every guard",
     "telemetry/langsmith/factory.py": "LangSmith's own variables, by their older names",
     "telemetry/langsmith/sink.py": "LangSmith's own variables, by their older names, and its host",
+    "telemetry/otlp/attributes.py": "what LangGraph calls a graph without a name: no agent's name",
     "telemetry/langsmith/runs.py": "a field of LangSmith's, by the name that LangSmith knows",
 }
 """Files that name a client in their code, and why."""

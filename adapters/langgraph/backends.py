@@ -35,7 +35,7 @@ def stays(base: type, *, thread_bound: bool) -> Callable[[Any], bool]:
 
 
 def _embeds_nothing(inner: Any) -> bool:
-    return inner.index_config is None
+    return inner.__class__ is InMemoryStore and inner.index_config is None
 
 
 def _is_of_dictionaries(inner: Any) -> bool:

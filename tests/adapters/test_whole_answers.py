@@ -163,10 +163,11 @@ def log_of(world, url):
                 ]
             )
             if is_old:
-                with log.tables.writing() as (connection, _head):
+                with log.tables.writing() as (connection, head):
                     connection.execute(
                         "UPDATE audit_subject_alias SET folded = NULL, sealed = NULL"
                     )
+                    log.tables.note(connection, head, "subject.linked", {})
 
 
 def _event(number, words, write):

@@ -175,7 +175,7 @@ class TestModes:
             return [1]
 
         assert find() == [1]
-        (spool,) = (tmp_path / "data").rglob("*.spool")
+        (spool,) = (tmp_path / "data").rglob("audit-*.spool")
         assert spool.stat().st_size > 500
         assert not scope._parts.faults.counts["audit_gate.settle"]
         trail.parent.unlink()

@@ -10,6 +10,19 @@ from bundle_schema import schema, wrong_by
 
 from mnemoscope.audit.bundle.contract import RequestType
 from mnemoscope.audit.bundle.notice import Notice
+from mnemoscope.audit.erasure.run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.record.sealing import draft
+from mnemoscope.audit.record.spool_numbers import ABOUT_SPOOLS
+from mnemoscope.audit.record.writer_events import ABOUT_WRITERS, STARTED, STOPPED
+from mnemoscope.audit.sink.deliveries import DELIVERED
+from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.store.customers import ERASED
+from mnemoscope.audit.store.departed import GAP
+from mnemoscope.audit.store.retention import PRUNED
+from mnemoscope.audit.store.writer import BROKEN, SEALED
+from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.usage import Usage
 
@@ -20,6 +33,12 @@ SINKS = {
     "output": {"kind": "collector", "content": False, "subject": "keyed hash", "part": "all"},
     "ranges": [[1, 3, 3], [4, 9, 2]],
 }
+
+LITERAL = {"log.opened", "key.rotated", "subject.linked", "subject.merged"}
+EXPORTS = {"privacy.export.requested", "privacy.export.completed"}
+ERASURES = {REQUESTED, RESUMED, COMPLETED, INCOMPLETE}
+ROWS = {SEALED, BROKEN, ERASED, PRUNED, GAP, DELIVERED}
+NOTES = ABOUT_WRITERS | ABOUT_SPOOLS | LITERAL | EXPORTS | ERASURES | ROWS
 
 
 @pytest.fixture
@@ -107,6 +126,43 @@ def test_what_is_erased_and_what_the_log_notes_is_as_it_says(history, read, log)
 
     assert {each["kind"] for each in headers} == {"operation", "log"}
     assert [each for header in headers for each in wrong(header)] == []
+
+
+def test_what_a_process_and_its_spool_note_is_as_it_says(history, log, tmp_path, event_factory):
+    """Records that waited are taken out, others are gone, and it says how far it is."""
+    spool = Spool(tmp_path / "spool" / "audit.spool", log.ring)
+    sink = AuditSink(log, spool)
+    drain = Drain([sink])
+    sink.attach(drain)
+    gone, waiting = (draft(event_factory(writer_seq=number)) for number in (1, 2))
+    spool.append([gone])
+    spool.path.unlink()
+    spool.close()
+    spool.append([waiting])
+    event = event_factory(writer_id=drain.writer_id, writer_seq=drain.next_seq())
+    sink.write([event])
+    sink.close(1.0)
+    with AuditLog(tmp_path / "audit.db", log.ring.current).reading() as snapshot:
+        headers = [
+            json.loads(bytes(each))
+            for (each,) in snapshot.execute("SELECT header FROM audit_event")
+        ]
+    wrong = wrong_by("header")
+
+    assert {each["operation"] for each in headers} >= {STARTED, STOPPED, *ABOUT_SPOOLS}
+    assert any("identities" in each for each in headers)
+    assert [each for header in headers for each in wrong(header)] == []
+
+
+@pytest.mark.parametrize("name", sorted(NOTES))
+def test_a_note_is_closed(history, log, name):
+    """Of each kind that is written here: a field that nobody knows is wrong."""
+    log.append_log_event(name, {"mood": "good"})
+    with log.reading() as snapshot:
+        found = snapshot.execute("SELECT header FROM audit_event ORDER BY seq DESC LIMIT 1")
+        header = json.loads(bytes(found.fetchone()[0]))
+
+    assert "$.data: additionalProperties" in wrong_by("header")(header)
 
 
 def test_what_it_does_not_know_is_wrong(history, read):

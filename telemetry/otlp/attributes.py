@@ -215,7 +215,8 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         semconv.SIZE_BYTES: event.size_bytes,
         semconv.ITERATION: event.iteration,
         semconv.INNER_COST_USD: event.inner_cost_usd,
-        semconv.EVENT_ID: event.event_id,
+        # A phase is part of its operation's event: no other sink knows an id of its own.
+        semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
         semconv.ENDUSER_PSEUDO_ID: event.subject.hashed(SINK) if event.subject else None,
         semconv.CONVERSATION_ID: event.run,
         semconv.SESSION_ID: event.run,

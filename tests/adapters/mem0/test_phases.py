@@ -11,7 +11,9 @@ from patience import GIVE_UP_S
 from qdrant_client import QdrantClient
 
 from mnemoscope.memory.testing import scope_for_tests
+from mnemoscope.telemetry.otlp.attributes import span_attributes
 from mnemoscope.telemetry.otlp.phases import OPERATIONS, with_phases
+from mnemoscope.telemetry.otlp.semconv import EVENT_ID
 
 WHO = {"user_id": "c-1"}
 
@@ -102,6 +104,17 @@ def test_a_phase_is_a_span_below_its_operation(opened, make_memory):
     assert {each.operation for each in below} <= set(OPERATIONS.values())
     assert with_phases([event]) == [event, *below]
     assert all(each.started_ns >= event.started_ns for each in below)
+
+
+def test_the_span_of_a_phase_has_no_id_of_an_event(opened, make_memory):
+    """Since there is no such event: its operation's span alone stands for one."""
+    scope, events = opened
+    scope.mem0(make_memory()).search("tea", filters=WHO)
+    event, *below = with_phases(events())
+
+    assert span_attributes(event)[EVENT_ID] == event.event_id
+    assert below
+    assert not any(EVENT_ID in span_attributes(each) for each in below)
 
 
 def test_outside_of_a_guarded_call_nothing_is_kept(opened, make_memory):

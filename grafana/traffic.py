@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import Tracer
 
 from mnemoscope.demo.conversation import load_conversation
-from mnemoscope.demo.environment import environment, quiet
+from mnemoscope.demo.environment import NO_TRACER, environment, quiet
 from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
 from mnemoscope.demo.run import PRICES
 from mnemoscope.memory import Budget, Mnemoscope
@@ -58,7 +58,8 @@ def main() -> int:
     try:
         with TemporaryDirectory(prefix="mnemoscope-traffic-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
-            with quiet(), environment({"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder)}):
+            wanted = NO_TRACER | {"MEM0_TELEMETRY": "False", "MEM0_DIR": str(folder)}
+            with quiet(), environment(wanted):
                 _run(options, folder)
     except ConfigurationError as exc:
         print(f"traffic: {exc}", file=sys.stderr)

@@ -12,6 +12,13 @@ from pathlib import Path
 COLLECTORS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
 
+NO_TRACER = {"LANGSMITH_TRACING_V2": "false"}
+"""
+Switches LangChain's own tracer off, which would send every prompt unredacted.
+
+This name goes before the others of its kind. `tracing_context` would silence our sink as well.
+"""
+
 
 def recorded_sinks() -> tuple[str, ...]:
     """Return the sinks that go to the demo's recorder: those without an address of the user's."""
@@ -25,6 +32,7 @@ def recorded_sinks() -> tuple[str, ...]:
 def variables(recorder_url: str, folder: Path, recorded: tuple[str, ...]) -> dict[str, str]:
     """Return the variables that send *recorded* sinks to the recorder and keep mem0 offline."""
     found = {
+        **NO_TRACER,
         "MEM0_TELEMETRY": "False",
         "MEM0_DIR": os.environ.get("MEM0_DIR") or str(folder / "mem0"),
         "NO_PROXY": ",".join(filter(None, (os.environ.get("NO_PROXY"), "127.0.0.1"))),

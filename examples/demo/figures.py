@@ -21,6 +21,7 @@ from mnemoscope.audit.queries.text_extraction import text_of
 from mnemoscope.audit.record.rows import AuditRow
 from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.text import utc_text
+from mnemoscope.telemetry.otlp.semconv import EVENT_ID
 
 from .export_and_erase import TENANT, CustomerRequests
 from .recorder import Recorder
@@ -191,13 +192,19 @@ def memories_of(log: AuditLog, name: str, customer: str) -> Memories:
 def count_events(
     log: AuditLog, *, prometheus: int, log_file: Path, recorder: Recorder, counted: Sequence[str]
 ) -> SinkCounts:
-    """Count the events in each sink; OTLP and LangSmith where they are in *counted*."""
+    """
+    Count the events in each sink; OTLP and LangSmith where they are in *counted*.
+
+    A span without an event's id is of a phase within an operation.
+    """
     lines = [json.loads(each)["operation"] for each in log_file.read_bytes().splitlines()]
     return SinkCounts(
         audit=log.count(),
         prometheus=prometheus,
         logs=_events(lines),
-        otlp=_events(each["name"] for each in recorder.spans()) if "otlp" in counted else None,
+        otlp=_events(each["name"] for each in recorder.spans() if EVENT_ID in each["attributes"])
+        if "otlp" in counted
+        else None,
         langsmith=_events(each["name"] for each in recorder.runs())
         if "langsmith" in counted
         else None,

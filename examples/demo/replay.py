@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from langchain_core._api import LangChainBetaWarning
 from langchain_core.language_models import BaseChatModel
-from langsmith import tracing_context  # pyright: ignore[reportUnknownVariableType] - bare dict
 
 from mnemoscope.memory import Mnemoscope
 
@@ -124,15 +123,8 @@ def _begin(fault: StoreFault | None, surge: Surge | None, stores: Stores) -> Non
 
 @contextmanager
 def plain_langchain() -> Generator[None]:
-    """
-    Silence LangChain's warning that its third stream protocol is new, and switch its tracer off.
-
-    The tracer, which ``LANGSMITH_TRACING`` switches on, would send every prompt unredacted.
-    """
-    with (
-        warnings.catch_warnings(action="ignore", category=LangChainBetaWarning),
-        tracing_context(enabled=False),
-    ):
+    """Silence LangChain's warning that its third stream protocol is new."""
+    with warnings.catch_warnings(action="ignore", category=LangChainBetaWarning):
         yield
 
 

@@ -14,6 +14,7 @@ from mnemoscope.demo.faults import BREAKABLE, FaultMode
 from mnemoscope.demo.recorder import Recorder
 from mnemoscope.memory import ConfigurationError, Mnemoscope
 from mnemoscope.memory.settings import load_settings
+from mnemoscope.telemetry.otlp.phases import OPERATIONS
 
 # qdrant-client's local mode opens a database to ask its version, and leaves it.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
@@ -48,6 +49,11 @@ def operations(told):
     ]
 
 
+def of_events(spans):
+    """Return the spans that stand for operations: the rest are signatures, and phases of mem0's."""
+    return [each for each in operations(spans) if "mnemoscope.event_id" in each["attributes"]]
+
+
 def test_every_message_is_answered(kept):
     """The conversation that ships is replayed whole, and the exit code says so."""
     figures = kept.figures
@@ -66,7 +72,7 @@ def test_every_event_is_in_all_five_sinks(kept):
     ]
     logs = [line["event_id"] for line in operations(kept.lines("log.jsonl"))]
     spans = [
-        span["attributes"]["mnemoscope.event_id"] for span in operations(kept.lines("spans.jsonl"))
+        span["attributes"]["mnemoscope.event_id"] for span in of_events(kept.lines("spans.jsonl"))
     ]
     runs = [run["extra"]["metadata"]["event_id"] for run in operations(kept.lines("runs.jsonl"))]
     observed = sum(n for (name, _labels), n in kept.metrics.items() if name == DURATION)
@@ -85,6 +91,21 @@ def test_signatures_are_no_events(kept):
     assert kept.figures["sinks_agree"]
 
 
+def test_a_span_that_is_no_event_is_a_phase_of_one(kept):
+    """It is below an operation of mem0's, and no other sink has been told of it."""
+    spans = kept.lines("spans.jsonl")
+    phases = [each for each in spans if "mnemoscope.event_id" not in each["attributes"]]
+    stores = {each["spanId"]: each["attributes"]["mnemoscope.store"] for each in of_events(spans)}
+
+    assert {each["attributes"]["gen_ai.operation.name"] for each in phases} <= set(
+        OPERATIONS.values()
+    )
+    assert {stores[each["parentSpanId"]] for each in phases} == {"mem0"}
+    assert not {each["spanId"] for each in phases} & {
+        line["span_id"] for line in kept.lines("log.jsonl")
+    }
+
+
 def test_metrics_agree_with_the_audit_table_by_store_operation_and_status(kept):
     """Each series of the duration metric counts the rows with its labels."""
     rows = kept.rows(
@@ -101,7 +122,7 @@ def test_metrics_agree_with_the_audit_table_by_store_operation_and_status(kept):
 
 
 def test_each_event_has_the_same_trace_in_each_sink(kept):
-    """A span is found by the ids in the log line and in the audit row."""
+    """A span is found by the ids in the log line, in the audit row and in the run."""
     audit = {(id_, *ids) for id_, *ids in kept.rows(WITH_TRACE)}
     logs = {
         (line["event_id"], line["trace_id"], line["span_id"])
@@ -109,9 +130,14 @@ def test_each_event_has_the_same_trace_in_each_sink(kept):
     }
     spans = {
         (span["attributes"]["mnemoscope.event_id"], span["traceId"], span["spanId"])
-        for span in operations(kept.lines("spans.jsonl"))
+        for span in of_events(kept.lines("spans.jsonl"))
     }
-    assert audit == logs == spans
+    runs = {
+        (of["event_id"], of["otel_trace_id"], of["otel_span_id"])
+        for run in operations(kept.lines("runs.jsonl"))
+        for of in [run["extra"]["metadata"]]
+    }
+    assert audit == logs == spans == runs
 
 
 @pytest.mark.parametrize(
@@ -280,7 +306,7 @@ def test_the_users_own_collector_is_used(demo, short, monkeypatch):
 
     assert figures["events"]["otlp"] is None
     assert figures["sinks_agree"]
-    assert len(operations(collector.spans())) == figures["events"]["audit"]
+    assert len(of_events(collector.spans())) == figures["events"]["audit"]
 
 
 def test_langchains_own_tracer_is_off(demo, short, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sqlite3
 import threading
@@ -13,7 +12,7 @@ from typing import Any, cast
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.memory import InMemoryStore
 
-_LOOPS = ("loop", "_loop")
+from ..toolkit.sync_async import loop_of, running_loop
 
 
 def stays(base: type, *, thread_bound: bool) -> Callable[[Any], bool]:
@@ -55,11 +54,8 @@ def in_own_loop(inner: Any) -> bool:
     It raises `asyncio.InvalidStateError` then, if it is called on this thread; from a worker it
     would wait for the loop, which waits for the worker.
     """
-    try:
-        running = asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return any(getattr(inner, name, None) is running for name in _LOOPS)
+    running = running_loop()
+    return running is not None and loop_of(inner) is running
 
 
 def is_shared(inner: Any) -> bool:

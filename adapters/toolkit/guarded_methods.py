@@ -112,14 +112,13 @@ class _Binder:
 
     __slots__ = (
         "_cached",
-        "_choose",
         "_described",
         "_is_plain",
         "_keywords",
-        "_method",
         "_name",
         "_parameters",
         "_prepare",
+        "_row",
         "_unknown",
     )
 
@@ -134,9 +133,7 @@ class _Binder:
         self._name = name
         self._cached = f"{name} parameters"  # no attribute can be called that
         self._described = described
-        of_row: Row = unknown_method(name, methods.table) if row is None else row
-        self._method = of_row if isinstance(of_row, Method) else None
-        self._choose = _always(of_row) if isinstance(of_row, Method) else of_row
+        self._row: Row = unknown_method(name, methods.table) if row is None else row
         self._unknown = row is None
         self._keywords = row.keywords if isinstance(row, Method) else frozenset[str]()
         self._prepare = methods.prepare.get(name)
@@ -159,13 +156,13 @@ class _Binder:
         if not self._is_plain or parameters.renamed or not parameters.known.issuperset(kwargs):
             return self._bind_any(held, parameters, target, args, kwargs)
         if not args:
-            operation = Operation(self._method or self._choose(kwargs), kwargs)
+            operation = Operation(self._method_for(kwargs), kwargs)
             return operation, lambda given: target(**given)
         arguments = dict(zip(parameters.names, args, strict=False))
         arguments.update(kwargs)
         if len(arguments) != len(args) + len(kwargs):
             return self._bind_any(held, parameters, target, args, kwargs)
-        operation = Operation(self._method or self._choose(arguments), arguments)
+        operation = Operation(self._method_for(arguments), arguments)
         if parameters.by_name:
             return operation, lambda given: target(**given)
         return operation, rebuild(target, parameters.names[: len(args)])
@@ -184,20 +181,20 @@ class _Binder:
         arguments = bound.arguments
         if self._prepare is not None:
             arguments = self._prepare(arguments)
-        method = self._method or self._choose(arguments)
+        method = self._method_for(arguments)
         if not self._unknown and not parameters.known.issuperset(arguments):
             method = guess(method, parameters.known, is_understood=bound.is_understood)
         return Operation(method, arguments), bound.invoke(target)
+
+    def _method_for(self, arguments: Arguments) -> Method:
+        row = self._row
+        return row if isinstance(row, Method) else row(arguments)
 
     def _of_object(self, held: dict[str, Any], target: Callable[..., Any]) -> Parameters:
         """Return the parameters of a method that its object has, or makes, for itself."""
         parameters = self._parameters_of(target, is_bound=True)
         held[self._cached] = target, parameters
         return parameters
-
-
-def _always(method: Method) -> Callable[[Arguments], Method]:
-    return lambda _given: method
 
 
 def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable[..., Any]:

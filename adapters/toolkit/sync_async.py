@@ -15,6 +15,14 @@ async def resolve(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that this thread runs, if it does."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 def loop_of(client: Any) -> asyncio.AbstractEventLoop | None:
     """Return the event loop that an asynchronous *client* was made in, if it keeps one."""
     found = (getattr(client, name, None) for name in _LOOPS)

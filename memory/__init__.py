@@ -19,6 +19,7 @@ from .errors import (
     ConfigurationError,
     ContentTooLargeError,
     DeadlineExceededError,
+    HandoffError,
     KeyMismatchError,
     MnemoscopeError,
     RedactionError,
@@ -34,6 +35,7 @@ from .scope import Mnemoscope, open_audit
 
 if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
+    from .handoff.handoff import Handoff
     from .settings import Settings, load_settings
 
 __all__ = [
@@ -47,6 +49,8 @@ __all__ = [
     "ConfigurationError",
     "ContentTooLargeError",
     "DeadlineExceededError",
+    "Handoff",
+    "HandoffError",
     "Health",
     "KeyMismatchError",
     "Mnemoscope",
@@ -71,6 +75,7 @@ __all__ = [
 
 _MODULES = {
     "BudgetStatus": ".budgets.budgets",
+    "Handoff": ".handoff.handoff",
     "Settings": ".settings",
     "load_settings": ".settings",
 }

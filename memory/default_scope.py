@@ -84,9 +84,7 @@ def observe(
     """
     from .guard.decorator import observed  # noqa: PLC0415 - only where it is wanted
 
-    return observed(
-        _default_guard, store=store, operation=operation, neutral=neutral, inline=inline
-    )
+    return observed(default_guard, store=store, operation=operation, neutral=neutral, inline=inline)
 
 
 def current_scope() -> Mnemoscope:
@@ -99,7 +97,8 @@ def current_scope() -> Mnemoscope:
     return _default or configure()
 
 
-def _default_guard(store: str) -> Guard | None:
+def default_guard(store: str) -> Guard | None:
+    """Return the guard of *store* in the scope of the latest `configure`. None: there is none."""
     if _default is not None:
         return _default.guard_for(store)
     if store not in _told:

@@ -15,6 +15,7 @@ Exceptions of this library.
   * VaultError                            the vault cannot be read or written
     * UncertainErasureError               it cannot be told whether all of a customer is erased
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
+  * HandoffError (ValueError)             an agent's output is not what its schema says
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
 
 `ConfigurationError` is raised while something is configured or wrapped, the others by calls. No
@@ -226,6 +227,24 @@ class ContentTooLargeError(RedactionError):
 
     Raised where ``MNEMOSCOPE_PII_TOO_LARGE`` is ``refuse``; see ``MNEMOSCOPE_PII_MOST_CHARACTERS``.
     """
+
+
+class HandoffError(MnemoscopeError, ValueError):
+    """
+    An agent's output is not what the schema of its handoff says, so nothing of it passed.
+
+    Attributes:
+        schema: Name of the schema.
+        problems: A field of the schema and what is wrong with it, each: no words of the agent's.
+    """
+
+    def __init__(self, schema: type, problems: tuple[str, ...]) -> None:
+        super().__init__(
+            f"the output is not a {schema.__name__} ({'; '.join(problems)}), so nothing of it was "
+            "handed on: ask the agent again"
+        )
+        self.schema = schema.__name__
+        self.problems = problems
 
 
 class BudgetExceededError(MnemoscopeError, RuntimeError):

@@ -1,0 +1,1 @@
+"""What may pass from one agent to another, or into memory."""

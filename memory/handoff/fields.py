@@ -104,8 +104,9 @@ class Fields:
 
     def _passing(self, model: BaseModel, at: str) -> Iterator[tuple[str, Any]]:
         # Of a subclass only what the schema knows.
-        known = next(each for each in type(model).__mro__ if each in self._models[at])
-        for field in cast("type[BaseModel]", known).model_fields:
+        family: tuple[Any, ...] = type(model).__mro__
+        known: type[BaseModel] = next(each for each in family if each in self._models[at])
+        for field in known.model_fields:
             path, value = f"{at}{field}", getattr(model, field)
             if path in self._preserve:
                 yield field, to_jsonable_python(value)

@@ -32,7 +32,7 @@ STORE: Final = "handoff"
 
 
 def _redact(arguments: Arguments, redaction: Redaction) -> Arguments:
-    return redaction.value(arguments)
+    return {"output": redaction.value(arguments["output"])}
 
 
 class Handoff:
@@ -112,7 +112,7 @@ class Handoff:
             raise HandoffError(self._schema, problems) from None
         except ValueError:
             raise HandoffError(self._schema, ("the output: not JSON",)) from None
-        return self._fields.translate(read) | {"schema": self._packet_name}
+        return {**self._fields.translate(read), "schema": self._packet_name}
 
     def _problem(self, error: Mapping[str, Any]) -> str:
         # Other names in the place of an error, and its message, may be the agent's words.

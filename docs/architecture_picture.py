@@ -14,7 +14,7 @@ ADAPTERS, MEMORY, TELEMETRY, AUDIT, OUTSIDE = "#dbeafe", "#dcfce7", "#fef3c7", "
 
 STEPS = (
     *("await audit", "report", "tenancy", "require audit", "redact"),
-    *("late writes", "journal", "admit", "classify"),
+    *("ask rules", "late writes", "journal", "admit", "classify"),
 )
 """The order of memory/guard/factory.py; `deadline` calls the store behind the last of them."""
 

@@ -20,10 +20,15 @@ from .errors import (
     ContentTooLargeError,
     DeadlineExceededError,
     HandoffError,
+    HeldError,
     KeyMismatchError,
     MnemoscopeError,
     RedactionError,
+    RefusedError,
+    RuleError,
     ScopeError,
+    Stopped,
+    StoppedError,
     StoreUnavailableError,
     UncertainErasureError,
     UnsupportedClientError,
@@ -36,9 +41,11 @@ from .scope import Mnemoscope, open_audit
 if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
+    from .rules.rule import Asked, Facts, Fails, Outcome, Point, Rule, Verdict
     from .settings import Settings, load_settings
 
 __all__ = [
+    "Asked",
     "AuditUnavailableError",
     "BreakerPolicy",
     "Budget",
@@ -49,22 +56,33 @@ __all__ = [
     "ConfigurationError",
     "ContentTooLargeError",
     "DeadlineExceededError",
+    "Facts",
+    "Fails",
     "Handoff",
     "HandoffError",
     "Health",
+    "HeldError",
     "KeyMismatchError",
     "Mnemoscope",
     "MnemoscopeError",
+    "Outcome",
+    "Point",
     "Policy",
     "RedactionError",
+    "RefusedError",
+    "Rule",
+    "RuleError",
     "Scope",
     "ScopeError",
     "Settings",
     "State",
+    "Stopped",
+    "StoppedError",
     "StoreUnavailableError",
     "UncertainErasureError",
     "UnsupportedClientError",
     "VaultError",
+    "Verdict",
     "configure",
     "context",
     "feature",
@@ -76,6 +94,9 @@ __all__ = [
 _MODULES = {
     "BudgetStatus": ".budgets.budgets",
     "Handoff": ".handoff.handoff",
+    **dict.fromkeys(
+        ("Asked", "Facts", "Fails", "Outcome", "Point", "Rule", "Verdict"), ".rules.rule"
+    ),
     "Settings": ".settings",
     "load_settings": ".settings",
 }

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ..audit.sink.sink import AuditSink
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
+    from .rules.rule import Rule
 
 
 _makes_keys: ContextVar[bool] = ContextVar("makes_keys", default=True)
@@ -130,6 +131,7 @@ def compose(
     policy: Policy | None = None,
     prices: Prices | None = None,
     budgets: Budgets | None = None,
+    rules: Sequence[Rule] = (),
     journal: Journal | None = None,
     vault: Vault | None = None,
     bound: CallBound | None = None,
@@ -175,6 +177,8 @@ def compose(
         clock=clock,
         wall_ns=wall_ns,
     )
+    if rules:
+        _add_rules(rules, guards, accounting)
     subject_data = SubjectDataRegistry()
     services = AdapterServices(
         policy=guards.policy,
@@ -197,6 +201,30 @@ def compose(
     )
 
 
+def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAccounting) -> None:
+    """Have the guards, and whoever counts model calls, ask *rules*."""
+    from .guard.steps.rules import AskRules  # noqa: PLC0415 - only where there are rules
+    from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
+    from .rules.run_facts import Hashes  # noqa: PLC0415 - as above
+    from .rules.telling import Teller  # noqa: PLC0415 - as above
+
+    teller = Teller(
+        drain=accounting.drain,
+        labels=accounting.labels,
+        tracing=accounting.tracing,
+        parent_run=accounting.parent_run,
+        wall_ns=accounting.wall_ns,
+    )
+    accounting.rulebook = Rulebook(
+        rules,
+        hashes=Hashes(guards.keys.key("rules")),
+        tell=teller,
+        faults=accounting.faults,
+        clock=accounting.clock,
+    )
+    guards.ask_rules = AskRules(accounting.rulebook, accounting.faults)
+
+
 def build(
     settings: Settings,
     *,
@@ -204,6 +232,7 @@ def build(
     extra_sinks: Sequence[Sink] = (),
     redactor: Redactor | None = None,
     budgets: Budgets | None = None,
+    rules: Sequence[Rule] = (),
 ) -> Parts:
     """
     Build the parts that *settings* ask for.
@@ -214,6 +243,7 @@ def build(
         extra_sinks: Besides these.
         redactor: In place of the one that the settings name.
         budgets: What may be spent.
+        rules: What is decided at the points that the layer stands at.
 
     Raises:
         ConfigurationError: A sink, key, model or price file cannot be used as asked.
@@ -253,6 +283,7 @@ def build(
         policy=settings.policy,
         prices=prices,
         budgets=budgets,
+        rules=rules,
         journal=journal,
         vault=vault,
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),

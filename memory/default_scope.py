@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ..telemetry.delivery.sink import Sink
     from .budgets.budget import Budget
     from .guard.guard import Guard
+    from .rules.rule import Rule
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +27,7 @@ def configure(
     only_sinks: Sequence[Sink] | None = None,
     extra_sinks: Sequence[Sink] = (),
     budgets: Iterable[Budget] = (),
+    rules: Iterable[Rule] = (),
     **settings: Any,
 ) -> Mnemoscope:
     """
@@ -36,6 +38,7 @@ def configure(
         only_sinks: Sink objects in place of all that are named or configured.
         extra_sinks: Sink objects besides those.
         budgets: What may be spent.
+        rules: What is decided in front of memory, models, nodes and tools.
         **settings: Override the environment.
 
     Raises:
@@ -51,6 +54,7 @@ def configure(
         only_sinks=only_sinks,
         extra_sinks=extra_sinks,
         budgets=budgets,
+        rules=rules,
     )
     return _default
 

@@ -17,6 +17,10 @@ Exceptions of this library.
   * AuditUnavailableError                 audit mode strict, and auditing is impossible
   * HandoffError (ValueError)             an agent's output is not what its schema says
   * BudgetExceededError (RuntimeError)    a budget with on_exceeded="stop" is spent
+  * RuleError (RuntimeError)              a rule that is not in shadow does not allow it
+    * StoppedError                        the run ends
+    * RefusedError                        this operation is not done
+    * HeldError                           a human decides
 
 `ConfigurationError` is raised while something is configured or wrapped, the others by calls. No
 message quotes a value of the user's: names, types and numbers only.
@@ -287,5 +291,66 @@ BudgetExceeded = BudgetExceededError
 """Alias of `BudgetExceededError`, the name in other libraries."""
 
 
-REFUSALS = (ScopeError, AuditUnavailableError)
+class RuleError(MnemoscopeError, RuntimeError):
+    """
+    A rule does not allow the operation, so it was not done.
+
+    Also a `RuntimeError`, so that LangGraph's default retry policy does not retry it.
+
+    Attributes:
+        rule: Name of the rule.
+        reason: The rule's own code.
+    """
+
+    strictness = 0
+
+    def __init__(self, rule: str, reason: str) -> None:
+        super().__init__(self._sentence(rule, reason))
+        self.rule = rule
+        self.reason = reason
+
+    def _sentence(self, rule: str, reason: str) -> str:
+        return f"the rule {rule!r} does not allow it ({reason})"
+
+    def __reduce__(self) -> tuple[type[RuleError], tuple[str, str]]:
+        """Return the arguments to unpickle it with: the default is its message alone."""
+        return type(self), (self.rule, self.reason)
+
+
+class StoppedError(RuleError):
+    """A rule ends the run: no further node, model or tool of it is called."""
+
+    strictness = 3
+
+    def _sentence(self, rule: str, reason: str) -> str:
+        return f"the run was stopped by the rule {rule!r} ({reason}); what it has done is kept"
+
+
+class RefusedError(RuleError):
+    """
+    A rule refuses the operation. The message does not say why: the audit trail does.
+
+    A recall that is refused finds nothing instead.
+    """
+
+    strictness = 2
+
+    def _sentence(self, rule: str, reason: str) -> str:  # noqa: ARG002 - not for the caller
+        return "not available"
+
+
+class HeldError(RuleError):
+    """A rule leaves the operation to a human, who has not decided yet."""
+
+    strictness = 1
+
+    def _sentence(self, rule: str, reason: str) -> str:
+        return f"a human has to decide first: the rule {rule!r} holds it ({reason})"
+
+
+Stopped = StoppedError
+"""Alias of `StoppedError`."""
+
+
+REFUSALS = (ScopeError, AuditUnavailableError, RuleError)
 """Exceptions that refuse an operation before its content is looked at."""

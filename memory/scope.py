@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .privacy.vault.guarded_vault import GuardedVault
+    from .rules.rule import Fact, Rule
     from .settings import Settings
     from .subject_data.customer_data import ScopedCustomerData
     from .subject_data.registry import SubjectDataRegistry
@@ -46,9 +47,10 @@ class Mnemoscope:
         extra_sinks: Sinks besides those that the settings name.
         redactor: What replaces personal data. None: what the settings name.
         budgets: What may be spent.
+        rules: What is decided in front of memory, models, nodes and tools.
 
     Raises:
-        ConfigurationError: A setting or budget makes no sense, or a sink cannot be set up.
+        ConfigurationError: A setting, rule or budget makes no sense, or a sink cannot be set up.
 
     Example:
         >>> scope = Mnemoscope(load_settings(sinks="logs"))
@@ -63,6 +65,7 @@ class Mnemoscope:
         extra_sinks: Sequence[Sink] = (),
         redactor: Redactor | None = None,
         budgets: Iterable[Budget] = (),
+        rules: Iterable[Rule] = (),
     ) -> None:
         from .budgets.budgets import Budgets  # noqa: PLC0415 - not before it is wanted
         from .settings import (  # noqa: PLC0415 - pydantic costs time to import
@@ -87,6 +90,7 @@ class Mnemoscope:
             extra_sinks=extra_sinks,
             redactor=redactor,
             budgets=limits,
+            rules=tuple(rules),
         )
         self._parts = parts
         parts.drain.close_at_exit()
@@ -409,6 +413,22 @@ class Mnemoscope:
     def budgets(self) -> tuple[BudgetStatus, ...]:
         """How each budget stands now: what is spent and left, how fast, and past which level."""
         return () if self._parts is None else self._parts.accounting.budgets.status()
+
+    def note_facts(self, **known: Fact) -> None:
+        """
+        Tell the rules facts of the run that runs now: numbers, flags and short codes, no content.
+
+        Raises:
+            ValueError: One is something else, or there are too many.
+
+        Example:
+            >>> scope.note_facts(quality=0.86, novel_issues=0)
+        """
+        rulebook = None if self._parts is None else self._parts.accounting.rulebook
+        if rulebook is not None:
+            from .context import current  # noqa: PLC0415
+
+            rulebook.note(current(), known)
 
     def prepare(self) -> None:
         """Load now what the first guarded call would wait for: the model that finds names."""

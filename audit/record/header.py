@@ -18,6 +18,7 @@ from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import Event
 from ...telemetry.event.text import clean_text, json_text
 from ...telemetry.event.usage import Usage
+from ...telemetry.event.verdict_event import VerdictEvent
 from .rows import LOG, OPERATION
 
 VERSION = 1
@@ -114,6 +115,8 @@ def of_event(event: Event, n_memories: int) -> Header:
         fields["deletes"] = event.deletes.value
     if budget_event is not None:
         fields["budget"] = _budget(budget_event)
+    if event.verdict is not None:
+        fields["verdict"] = _verdict(event.verdict)
     columns = Columns(
         fields["operation"],
         fields["op_class"],
@@ -152,6 +155,23 @@ def of_log(name: str, data: Mapping[str, Any], *, writer_id: str, occurred_us: i
 def _budget(budget_event: BudgetEvent) -> dict[str, Any]:
     fields = budget_event.fields().items()
     return _clean({name: _exact(of) if isinstance(of, float) else of for name, of in fields})
+
+
+def _verdict(verdict: VerdictEvent) -> dict[str, Any]:
+    # Facts and settings stay the texts that they are: fractions in them read back as they were.
+    return _clean(
+        {
+            "evidence": json_text(dict(verdict.evidence)),
+            "facts": verdict.facts,
+            "kind": verdict.kind,
+            "outcome": verdict.outcome.value,
+            "point": verdict.point.value,
+            "reason": verdict.reason,
+            "rule": verdict.rule,
+            "settings": verdict.settings,
+            "would": verdict.would and verdict.would.value,
+        }
+    )
 
 
 def _redactions(redactions: Mapping[str, int]) -> dict[str, Any]:

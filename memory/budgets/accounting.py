@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.budget_event import BudgetEvent, Level
@@ -16,6 +17,9 @@ from ...telemetry.process.faults import Faults
 from ..context import Scope
 from ..guard.labels import Labels
 from .budgets import Budgets
+
+if TYPE_CHECKING:
+    from ..rules.rulebook import Rulebook
 
 STORE = "budget"
 """What stands for a store in events of budgets."""
@@ -37,6 +41,7 @@ class ModelAccounting:
         faults: Where errors of our own are noted.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
+        rulebook: The rules of the scope, if it has any.
     """
 
     budgets: Budgets
@@ -49,6 +54,7 @@ class ModelAccounting:
     faults: Faults
     clock: Callable[[], float]
     wall_ns: Callable[[], int]
+    rulebook: Rulebook | None = None
 
     def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
         """Count what a model call that ended has used. Never raises: the run goes on."""

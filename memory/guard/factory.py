@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .steps.classify import Classify
     from .steps.deadline import Deadline
     from .steps.journal import JournalWrites
+    from .steps.rules import AskRules
 
 NOT_KEPT = (
     "%s: it cannot be told which database this client writes to, so writes that it does not take "
@@ -97,6 +98,7 @@ class GuardFactory:
         late: The writes that outlived their callers.
         require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
         await_audit: Waits for the audit trail, where ``durable`` asks for it.
+        ask_rules: Asks the rules, where there are any.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
@@ -117,6 +119,7 @@ class GuardFactory:
     late: LateWrites = field(default_factory=LateWrites)
     require_audit: RequireAudit | None = None
     await_audit: AwaitAudit | None = None
+    ask_rules: AskRules | None = None
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
@@ -208,6 +211,7 @@ class GuardFactory:
             Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
+            self.ask_rules,
             late_writes,
             journal,
             *steps,

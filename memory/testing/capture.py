@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...telemetry.event.event import Event
 from ..budgets.budget import Budget
 from ..scope import Mnemoscope
 from ..settings import load_settings
+
+if TYPE_CHECKING:
+    from ..rules.rule import Rule
 
 _KEY = "bW5lbW9zY29wZSB0ZXN0cyBvbmx5"  # 21 bytes that protect nothing, so that no key file is made
 
@@ -42,18 +45,19 @@ class CapturingSink:
 
 @contextmanager
 def scope_for_tests(
-    *, budgets: Iterable[Budget] = (), **settings: Any
+    *, budgets: Iterable[Budget] = (), rules: Iterable[Rule] = (), **settings: Any
 ) -> Generator[tuple[Mnemoscope, CapturingSink]]:
     """
     Yield a scope that redacts with patterns alone and sends events to a list.
 
     Args:
         budgets: What may be spent.
+        rules: What is decided in front of memory, models, nodes and tools.
         **settings: As for `configure`, for example ``deadline_recall_s=0.05``.
     """
     sink = CapturingSink()
     given = {"audit_pseudonym_key": _KEY, "pii_model": "none", **settings}
-    scope = Mnemoscope(load_settings(**given), only_sinks=[sink], budgets=budgets)
+    scope = Mnemoscope(load_settings(**given), only_sinks=[sink], budgets=budgets, rules=rules)
     try:
         yield scope, sink
     finally:

@@ -20,6 +20,7 @@ from .phase import Phase
 from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
+from .verdict_event import VerdictEvent
 
 __all__ = [
     "AUDIT_CHECKPOINT",
@@ -30,6 +31,9 @@ __all__ = [
     "Redacted",
     "Status",
 ]
+
+VERDICT = "verdict"
+"""The operation of an event with what a rule decided."""
 
 AUDIT_CHECKPOINT = "audit_checkpoint"
 """The operation of an event with an audit checkpoint: `collection`, `hits` size, `root`."""
@@ -117,6 +121,7 @@ class Event(msgspec.Struct, frozen=True):
         inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
         phases: What the store did within it. Only in traces, and not sealed.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
+        verdict: What a rule decided, where that is what happened.
     """
 
     writer_id: str
@@ -158,6 +163,7 @@ class Event(msgspec.Struct, frozen=True):
     iteration: int | None = None
     inner_cost_usd: float | None = None
     phases: tuple[Phase, ...] = ()
+    verdict: VerdictEvent | None = None
 
     @property
     def event_id(self) -> str:
@@ -175,14 +181,18 @@ class Event(msgspec.Struct, frozen=True):
 
     @property
     def is_notice(self) -> bool:
-        """True for what mnemoscope says itself: a budget past a level, an audit checkpoint."""
-        return self.budget_event is not None or self.operation == AUDIT_CHECKPOINT
+        """True for what mnemoscope says itself: of budgets, rules and audit checkpoints."""
+        return (
+            self.budget_event is not None
+            or self.verdict is not None
+            or self.operation == AUDIT_CHECKPOINT
+        )
 
     @property
     def is_frame(self) -> bool:
         """True for a graph, node or tool, whose operations have events of their own."""
         is_model = self.op_class is OperationClass.MODEL
-        return is_model and self.usage is None and self.budget_event is None
+        return is_model and self.usage is None and not self.is_notice
 
     @property
     def ended_ns(self) -> int:

@@ -139,6 +139,8 @@ def _metadata(event: Event) -> dict[str, Any]:
 def _further(event: Event) -> dict[str, Any]:
     if event.budget_event is not None:
         return event.budget_event.fields()
+    if event.verdict is not None:
+        return event.verdict.fields()
     return _model(event.usage) if event.usage else {}
 
 

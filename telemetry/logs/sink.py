@@ -111,7 +111,9 @@ def _loguru(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> 
 
 def is_ordinary(event: Event) -> bool:
     """Return whether the store answered, and with nothing that belongs to somebody else."""
-    return event.status.is_normal and not event.foreign_hits and event.budget_event is None
+    if event.budget_event is not None or event.verdict is not None:
+        return False
+    return event.status.is_normal and not event.foreign_hits
 
 
 def level_of(event: Event) -> Level:
@@ -130,8 +132,8 @@ _JOURNAL_PHRASES = {
 
 def sentence(event: Event) -> str:
     """Return a one-line description for people."""
-    if event.budget_event is not None:
-        return event.budget_event.sentence()
+    if (notice := event.budget_event or event.verdict) is not None:
+        return notice.sentence()
     if event.root is not None:
         return f"audit checkpoint of {event.collection}: {event.hits or 0:,} events sealed"
     parts = [
@@ -184,6 +186,7 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         "span_id": event.trace.span_hex,
         **(_usage_fields(event.usage) if event.usage else {}),
         **(event.budget_event.fields() if event.budget_event else {}),
+        **(event.verdict.fields() if event.verdict else {}),
         "content": event.content.value if content and event.content else None,
     }
     return {name: value for name, value in known.items() if value is not None}

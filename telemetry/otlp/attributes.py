@@ -17,6 +17,7 @@ from ..event.budget_event import BudgetEvent
 from ..event.event import Event, Status
 from ..event.text import clean_text
 from ..event.usage import Usage
+from ..event.verdict_event import VerdictEvent
 from . import openinference, semconv
 
 Attributes = dict[str, AttributeValue]
@@ -59,7 +60,7 @@ class SpanTemplate(NamedTuple):
 
     Attributes:
         is_frame: Whether it is a graph, node or tool.
-        is_budget_event: Whether it tells of a budget.
+        is_notice: Whether mnemoscope says it itself, as of a budget.
         replaced: Its redactions.
         call: Of a model call, what it has in common with others.
     """
@@ -78,7 +79,7 @@ class SpanTemplate(NamedTuple):
     agent: str | None
     feature: str | None
     is_frame: bool
-    is_budget_event: bool
+    is_notice: bool
     replaced: tuple[tuple[str, int], ...]
     call: _ModelCall | None
 
@@ -121,7 +122,7 @@ class SpanTemplate(NamedTuple):
         }
 
     def _further(self) -> dict[str, Any]:
-        if self.is_budget_event:
+        if self.is_notice:
             return {}
         if self.is_frame:
             return self._frame()
@@ -168,7 +169,7 @@ def span_template(event: Event) -> SpanTemplate:
         event.agent,
         event.feature,
         event.is_frame,
-        event.budget_event is not None,
+        event.is_notice,
         tuple((clean_text(entity), number) for entity, number in event.redactions.items()),
         _call(usage) if usage else None,
     )
@@ -224,6 +225,8 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
     }
     if event.budget_event is not None:
         found |= _budget(event.budget_event)
+    elif event.verdict is not None:
+        found |= _verdict(event.verdict)
     elif event.usage is not None:
         found |= _consumed(event.usage) | openinference.consumed(event.usage)
     elif not event.is_frame:
@@ -252,6 +255,16 @@ def _consumed(usage: Usage) -> dict[str, Any]:
         semconv.USAGE_CACHE_CREATION_TOKENS: usage.cache_write_tokens or None,
         semconv.USAGE_REASONING_TOKENS: usage.reasoning_tokens or None,
         semconv.COST_USD: usage.cost_usd,
+    }
+
+
+def _verdict(verdict: VerdictEvent) -> dict[str, Any]:
+    return {
+        semconv.RULE_NAME: verdict.rule,
+        semconv.RULE_POINT: verdict.point.value,
+        semconv.VERDICT: verdict.outcome.value,
+        semconv.VERDICT_WOULD: verdict.would and verdict.would.value,
+        semconv.VERDICT_REASON: verdict.reason,
     }
 
 

@@ -84,6 +84,11 @@ BUDGET_SPENT: Final = "mnemoscope.budget.spent"
 BUDGET_LIMIT: Final = "mnemoscope.budget.limit"
 BUDGET_PERIOD_S: Final = "mnemoscope.budget.period_s"
 BUDGET_BURN_PER_HOUR: Final = "mnemoscope.budget.burn_per_hour"
+RULE_NAME: Final = "mnemoscope.rule.name"
+RULE_POINT: Final = "mnemoscope.rule.point"
+VERDICT: Final = "mnemoscope.verdict"
+VERDICT_WOULD: Final = "mnemoscope.verdict.would"
+VERDICT_REASON: Final = "mnemoscope.verdict.reason"
 
 METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
 METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - the name of a metric

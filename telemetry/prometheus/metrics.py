@@ -29,7 +29,14 @@ SCORE_BUCKETS = (*(tenth / 10 for tenth in range(11)), 2.0, 5.0, 10.0, 100.0)
 OTHER = "other"
 NONE = "none"
 _LABEL_LENGTH = 80
-_LABEL_VALUES = {"store": 50, "operation": 100, "entity": 100, "model": 100, "node": 200}
+_LABEL_VALUES = {
+    "store": 50,
+    "operation": 100,
+    "entity": 100,
+    "rule": 100,
+    "model": 100,
+    "node": 200,
+}
 _SERIES = 2_000
 
 M = TypeVar("M", bound="MetricWrapperBase")
@@ -161,6 +168,11 @@ class Metrics:
         )
         self.tripwire = self._counter(
             "tenant_tripwire_total", "Results that belong to somebody else", ("store",)
+        )
+        self.verdicts = self._counter(
+            "verdicts_total",
+            "Decisions of rules that are no plain allow; in shadow, would is what had been decided",
+            ("rule", "point", "outcome", "would"),
         )
 
     def _register_spend(self) -> None:

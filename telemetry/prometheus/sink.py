@@ -22,6 +22,7 @@ from ..event.event import Event, Journalled, OperationClass, Status
 from ..event.self_time import SelfTime
 from ..event.trace_ref import TraceRef
 from ..event.usage import Usage
+from ..event.verdict_event import VerdictEvent
 from .durations import buckets_s
 from .live import LiveCollector, Read
 from .metrics import Metrics, metrics_of
@@ -93,6 +94,8 @@ class PrometheusSink:
         shown = _shown(batch)
         with self._metrics.guard:
             for event, own_s in zip(batch, self._self_time.self_seconds(batch), strict=True):
+                if event.verdict is not None:
+                    _count_verdict(self._metrics, event.verdict)
                 if event.is_notice:
                     continue  # no store was asked, and nobody waited
                 exemplar = _exemplar(event.trace) if id(event) in shown else None
@@ -155,6 +158,12 @@ def _count(metrics: Metrics, event: Event, own_s: float, exemplar: Exemplar | No
         _count_recall(metrics, event)
     if event.usage is not None:
         _count_usage(metrics, event.usage, event.feature)
+
+
+def _count_verdict(metrics: Metrics, verdict: VerdictEvent) -> None:
+    metrics.verdicts.series(
+        verdict.rule, verdict.point, verdict.outcome, verdict.would or verdict.outcome
+    ).inc()
 
 
 def _count_time(metrics: Metrics, event: Event, exemplar: Exemplar | None) -> None:

@@ -44,6 +44,7 @@ class Bench:
     policy: Policy = field(default_factory=patient_policy)
     prices: Prices = field(default_factory=lambda: Prices({}))
     budgets: Budgets = field(default_factory=Budgets)
+    rules: Any = ()
     journal: Any = None
     vault: Any = None
     bound: Any = None

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
+from langgraph.types import Command
 from msgspec.structs import replace
 
 from ....memory.budgets.accounting import ModelAccounting
@@ -57,7 +58,10 @@ class GraphCallbacks(BaseCallbackHandler):
     Attributes:
         is_cache_used: Whether calls that LangChain's cache can answer cost nothing, as far as is
             known: streams do not look into it.
+        is_resuming_asked: Whether rules ask of a graph whether it goes on with an earlier run.
     """
+
+    is_resuming_asked = False
 
     run_inline = True  # in the caller's own thread and context, sync and async
 
@@ -90,6 +94,9 @@ class GraphCallbacks(BaseCallbackHandler):
         self._accountings.add(accounting)
         accounting.tracing.enclosing = self.runs.current_span_ref
         accounting.tracing.enclosing_thread = self.runs.current_thread
+        if accounting.rulebook is not None:
+            accounting.rulebook.enclosing = self.runs.current_root
+            self.is_resuming_asked = True
         if accounting.host_run is not no_parent:
             accounting.tracing.enclosing_run = self.runs.current_place
             self.runs.read_host_run = accounting.host_run
@@ -104,7 +111,7 @@ class GraphCallbacks(BaseCallbackHandler):
     def on_chain_start(
         self,
         serialized: Any,  # noqa: ARG002
-        inputs: Any,  # noqa: ARG002
+        inputs: Any,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
@@ -124,6 +131,8 @@ class GraphCallbacks(BaseCallbackHandler):
                     self._note_tags(run_id, kwargs)
                 return
         self.runs.begin_chain(run_id, parent, named, thread_in(about) if parent is None else None)
+        if self.is_resuming_asked and parent is None and (run := self.runs.open(run_id)):
+            run.resumes = inputs is None or isinstance(inputs, Command)
         if self.runs.read_host_run is not None:
             self._note_tags(run_id, kwargs)
 

@@ -16,7 +16,7 @@ from contextlib import closing
 from contextvars import ContextVar
 from functools import cache
 from inspect import CO_COROUTINE
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
@@ -25,15 +25,19 @@ from langchain_core.tracers.context import register_configure_hook
 from ....memory.budgets.budgets import Asking, Budgets
 from ....memory.budgets.under_way import Reservation, Waiting
 from ....memory.context import Scope
-from ....memory.errors import BudgetExceededError
+from ....memory.errors import BudgetExceededError, RuleError
 from ....memory.guard.call import outer_call
 from ....telemetry.event.event import Status
+from ....telemetry.event.verdict_event import Point
 from ....telemetry.process.faults import Faults
 from ...toolkit.sync_async import running_loop
 from .cached_answers import is_cached
 from .callbacks import graph_callbacks
 from .meter import Meter
-from .spans import Run
+from .spans import Kind, Run
+
+if TYPE_CHECKING:
+    from ....memory.rules.rulebook import Rulebook
 
 _MODEL_NAMES: Final = ("ls_model_name", "model", "model_name")
 
@@ -46,10 +50,11 @@ class Gate:
 
     def __init__(self) -> None:
         self._budgets: weakref.WeakKeyDictionary[Budgets, Faults] = weakref.WeakKeyDictionary()
+        self.rulebooks: weakref.WeakSet[Rulebook] = weakref.WeakSet()
 
     def __bool__(self) -> bool:
-        """Return whether there are budgets to ask."""
-        return bool(self._budgets)
+        """Return whether there are budgets or rules to ask."""
+        return bool(self._budgets or self.rulebooks)
 
     def watch(self, budgets: Budgets, faults: Faults) -> None:
         """Ask *budgets* from now on, as long as they live; errors of ours are noted in *faults*."""
@@ -57,8 +62,9 @@ class Gate:
         graph_callbacks().runs.notes_around = True
 
     def clear(self) -> None:
-        """Drop all budgets."""
+        """Drop all budgets and rules."""
         self._budgets.clear()
+        self.rulebooks.clear()
 
     def pass_or_raise(self, call: Asked) -> None:
         """
@@ -83,6 +89,8 @@ class Gate:
         if run is None or outer_call() is not None:
             return  # a memory operation's own: mem0's, say, whose write would be lost
         try:
+            if self.rulebooks:
+                ask_rules(run, Point.MODEL, _model(call.about) or "")
             for budgets, faults in list(self._budgets.items()):
                 yield from _waits_for(budgets, faults, run, call)
         except GeneratorExit:  # whoever wanted the call is gone
@@ -99,6 +107,38 @@ def _waits_for(budgets: Budgets, faults: Faults, run: Run, call: Asked) -> Itera
     if found is not None:
         graph_callbacks().rejected(run.run_id, found)
         raise found
+
+
+def ask_rules(run: Run, point: Point, name: str, about: Any = None) -> None:
+    """
+    Ask the rules of the scopes that observe *run* whether it may go on.
+
+    Raises:
+        RuleError: One that is not in shadow does not allow it.
+    """
+    for observer in run.observers_above():
+        if isinstance(observer, Meter) and (rulebook := observer.rulebook) is not None:
+            try:
+                error = _asked(rulebook, run, observer.scope_of(run), point, name, about)
+            except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
+                graph_callbacks().note(exc)
+                continue
+            if error is not None:
+                graph_callbacks().rejected(run.run_id, error)
+                raise error
+
+
+def _asked(  # noqa: PLR0917 - all that is known of what is asked
+    rulebook: Rulebook, run: Run, scope: Scope, point: Point, name: str, about: Any
+) -> RuleError | None:
+    from ....memory.rules.rule import Asked as Question  # noqa: PLC0415 - there are rules
+
+    asked, root = Question(point, name, scope, about=about), run.root()
+    if point is Point.NODE:
+        return rulebook.stopped(scope, root)
+    if point is Point.TOOL:
+        rulebook.begin_tool(asked, root)
+    return rulebook.decide(asked, root)
 
 
 class Asked:
@@ -273,10 +313,68 @@ class TextGate(_GateHandler):
         await self.gate.apass_or_raise(Asked(run_id, serialized, None, about, can_wait=True))
 
 
+class RunGate(_GateHandler):
+    """Callback handler that asks the rules before a tool is called, and before a node of a run."""
+
+    run_inline = True
+
+    @property
+    def ignore_chat_model(self) -> bool:
+        """As `ChatGate`, which is there for them."""
+        return True
+
+    @property
+    def ignore_chain(self) -> bool:
+        """True while there are no rules."""
+        return not self.gate.rulebooks
+
+    @property
+    def ignore_agent(self) -> bool:
+        """True while there are no rules; tools count as agents."""
+        return not self.gate.rulebooks
+
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
+        """Let no node begin of a run that a rule has stopped."""
+        run = graph_callbacks().runs.open(run_id)
+        if run is not None and run.kind is Kind.NODE:
+            ask_rules(run, Point.NODE, run.name)
+
+    def on_tool_start(
+        self,
+        serialized: Any,  # noqa: ARG002
+        input_str: str,
+        *,
+        run_id: UUID,
+        inputs: Any = None,
+        **_about: Any,
+    ) -> None:
+        """Let a tool be called, or not."""
+        run = graph_callbacks().runs.open(run_id)
+        if run is not None:
+            ask_rules(run, Point.TOOL, run.name, input_str if inputs is None else inputs)
+
+
+def guard_runs(rulebook: Rulebook) -> None:
+    """Ask *rulebook* before every model call, tool and node from now on, while it lives."""
+    gate().rulebooks.add(rulebook)
+    _watch_runs()
+
+
+@cache
+def _watch_runs() -> None:
+    """Have LangChain ask before tools and nodes, which it does for budgets alone not."""
+    handler = RunGate(gate())
+    hook: ContextVar[Any] = ContextVar("mnemoscope_run_gate", default=handler)
+    register_configure_hook(hook, inheritable=True)
+
+
 def guard_models(budgets: Budgets, faults: Faults) -> None:
     """Ask *budgets* before every model call from now on, if one of them may stop it."""
     if budgets.can_stop:
         gate().watch(budgets, faults)
+
+
+_GATES: Final = {("ChatGate",), ("TextGate",), ("RunGate",)}
 
 
 @cache
@@ -294,4 +392,4 @@ def gate() -> Gate:
 def _is_no_refusal(record: logging.LogRecord) -> bool:
     """Return whether a warning of LangChain's is of anything but a call that a budget refuses."""
     args = record.args
-    return not (isinstance(args, tuple) and args[:1] in {("ChatGate",), ("TextGate",)})
+    return not (isinstance(args, tuple) and args[:1] in _GATES)

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -19,10 +20,14 @@ from ....telemetry.event.event import Event, Journalled, OperationClass, Status
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject
 from ....telemetry.event.usage import Usage
+from ....telemetry.process.faults import Faults
 from .loops import Loops
 from .model_calls import with_cost
 from .run_tree import place_of
 from .spans import Kind, Recipients, Run, usage_of_run
+
+if TYPE_CHECKING:
+    from ....memory.rules.rulebook import Rulebook
 
 
 @dataclass(slots=True)
@@ -156,6 +161,21 @@ class Meter:
             accounting.charge(self.scope_of(run), made, failed=run.status is not Status.OK)
         if not accounting.faults.tripped:
             accounting.drain.emit(self._event(run, usage, again, accounting))
+        if accounting.rulebook is not None and run.status is not Status.REJECTED:
+            self._show(run, usage, accounting.rulebook, accounting.faults)
+
+    def _show(self, run: Run, usage: Usage | None, rulebook: Rulebook, faults: Faults) -> None:
+        """Have the rules see a run that ended."""
+        try:
+            scope, root, failed = self.scope_of(run), run.root(), run.status is Status.ERROR
+            if run.kind is Kind.MODEL:
+                rulebook.saw_model(scope, root, usage, failed=failed)
+            elif run.kind is Kind.TOOL:
+                rulebook.saw_tool(scope, root, failed=failed)
+            elif run.kind is Kind.NODE:
+                rulebook.saw_node(run.name, scope, root, failed=failed)
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            faults.note("rules.see", exc)
 
     def _priced(self, run: Run) -> Usage:
         usage = run.usage or usage_of_run(run)
@@ -233,6 +253,12 @@ class Meter:
         """Budgets of the scope that observes, while it lives."""
         accounting = self._accounting or self._seen()
         return None if accounting is None else accounting.budgets
+
+    @property
+    def rulebook(self) -> Rulebook | None:
+        """Rules of the scope that observes, while it lives."""
+        accounting = self._accounting or self._seen()
+        return None if accounting is None else accounting.rulebook
 
     def scope_of(self, run: Run) -> Scope:
         """Return the scope that a run is for: customer, feature, thread."""

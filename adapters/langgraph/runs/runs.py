@@ -183,6 +183,11 @@ class Runs:
         run = self.current_run()
         return host if run is None else place_in(run, host)
 
+    def current_root(self) -> Run | None:
+        """Return the graph run, the outermost, that the code running now is part of, or None."""
+        run = self.current_run()
+        return None if run is None else run.root()
+
     def current_thread(self) -> str | None:
         """Return the id of the thread of the graph that the code running now is part of."""
         run = self.current_run()

@@ -128,6 +128,7 @@ class Run:
         host_run: The host's place in LangSmith as it began.
         tags: LangChain's, redacted by nobody.
         is_free: Of a model call: whether budgets let it pass since a cache has the answer.
+        resumes: Of a graph: whether it goes on with what was interrupted.
     """
 
     parent: Run | None = None
@@ -144,6 +145,7 @@ class Run:
     around: tuple[Run, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     is_free: bool = False
+    resumes: bool = False
     tracer_maps: TracerMaps = NO_TRACER
     traced: ParentRun | None = None
     host_run: ParentRun | None = None
@@ -190,6 +192,13 @@ class Run:
         reservations, self.reservations = self.reservations, ()
         for each in reservations:
             each.release(each)
+
+    def root(self) -> Run | None:
+        """Return the graph run that all of it is part of. None: a model call outside of graphs."""
+        run = self
+        while run.parent is not None:
+            run = run.parent
+        return None if run.kind is Kind.MODEL else run
 
     def observers_above(self) -> list[RunObserver]:
         """Return the observers of this run and those around it, the nearest first."""

@@ -21,7 +21,7 @@ from langgraph.stream import StreamTransformer  # pyright: ignore[reportMissingT
 
 from ....memory.budgets.accounting import ModelAccounting
 from .callbacks import graph_callbacks
-from .gate import guard_models
+from .gate import guard_models, guard_runs
 from .meter import Meter
 
 logger = logging.getLogger("mnemoscope")
@@ -128,6 +128,8 @@ class UsageFactory:
         if accounting is not None:
             graph_callbacks().report_to(accounting)
             guard_models(accounting.budgets, accounting.faults)
+            if accounting.rulebook is not None:
+                guard_runs(accounting.rulebook)
 
     def meter(self) -> Meter | None:
         """Return a meter for a run that begins here and now. None: nothing counts. Never raises."""

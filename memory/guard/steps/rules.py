@@ -1,0 +1,71 @@
+"""The step that asks the rules before a memory operation, and has them see what came of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....telemetry.event.event import OperationClass, Status
+from ....telemetry.event.verdict_event import Point
+from ....telemetry.process.faults import Faults
+from ...errors import RuleError
+from ..call import Call
+from ..operation import Method
+from ..step import NOTHING, Faces
+
+if TYPE_CHECKING:
+    from ...rules.rulebook import Rulebook
+
+_READS = OperationClass.RECALL
+_WRITES = OperationClass.REMEMBER
+
+
+class AskRules:
+    """
+    Asks the rules of a scope in its guards. Added only where there are rules.
+
+    Args:
+        rulebook: The rules.
+        faults: Where failing functions of the adapter are noted.
+    """
+
+    def __init__(self, rulebook: Rulebook, faults: Faults) -> None:
+        from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
+
+        self._rulebook = rulebook
+        self._faults = faults
+        self._asked = Asked
+
+    def faces(self, method: Method) -> Faces:
+        """Return the faces that *method* needs: what is only resumed or saved is not looked at."""
+        before = self._ask if self._rulebook.is_asked_at(Point.MEMORY) else None
+        after = self._see if method.op_class in {_READS, _WRITES} or before else None
+        return Faces(before=before, after=after) if before or after else NOTHING
+
+    def _ask(self, call: Call) -> None:
+        if not call.covered:  # what it is part of was asked about
+            scope = call.scope
+            self._rulebook.ask(self._asked(Point.MEMORY, call.method.name, scope, call))
+
+    def _see(self, call: Call) -> None:
+        if call.covered:
+            return
+        error = call.error
+        if isinstance(error, RuleError):
+            self._refuse(call)
+        elif error is None:
+            try:
+                op_class, ids = call.method.op_class, call.summary.memory_ids
+                asked = self._asked(Point.MEMORY, call.method.name, call.scope, call)
+                self._rulebook.saw_memory(asked, ids, wrote=op_class is _WRITES)
+            except Exception as exc:  # noqa: BLE001 - observing fails open
+                self._faults.note("rules.see", exc)
+
+    def _refuse(self, call: Call) -> None:
+        """Have a refused recall find nothing: its caller is not told why."""
+        call.status = Status.DENIED
+        method = call.method
+        if method.op_class is _READS and method.neutral is not None and not call.sheltered:
+            try:
+                call.result, call.neutral = method.neutral(call.arguments), True
+            except Exception as exc:  # noqa: BLE001 - then the caller sees the refusal
+                self._faults.note("guard.neutral", exc)

@@ -1,0 +1,253 @@
+"""
+What a rule is: a pure function of the facts about a run, and the verdict that it returns.
+
+A rule is asked at the points that the layer stands at: before a memory operation, a model call or a
+tool call, and at the end of a node. It has no clock, no state and no model of its own: the same
+facts lead to the same verdict, in another process as well. Facts and verdicts hold numbers, flags,
+codes and keyed hashes, never content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+
+from ...telemetry.event.verdict_event import Outcome, Point
+from ..context import EMPTY_SCOPE, Scope
+
+if TYPE_CHECKING:
+    from ..guard.call import Call
+
+Fact: TypeAlias = bool | int | float | str | None
+"""A value of a fact: text is a code, an id of ours or a hash, of 64 characters at most."""
+
+MOST_TURNS: Final = 12
+"""Ends of nodes that facts look back upon."""
+
+MOST_KNOWN: Final = 64
+"""Facts of rules' own and of the caller's that are kept of a run."""
+
+LONGEST_TEXT: Final = 64
+
+
+class Fails(StrEnum):
+    """
+    What a rule that fails decides.
+
+    Attributes:
+        CLOSED: Refuse: rules of privacy and scope.
+        OPEN: Allow: rules of spend and progress.
+        TO_HUMAN: Hold: approval.
+    """
+
+    CLOSED = "closed"
+    OPEN = "open"
+    TO_HUMAN = "to_human"
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of a rule that fails so."""
+        return _FAILED[self]
+
+
+_FAILED = {
+    Fails.CLOSED: Outcome.REFUSE,
+    Fails.OPEN: Outcome.ALLOW,
+    Fails.TO_HUMAN: Outcome.HOLD,
+}
+
+
+class Turn(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """
+    One run of a node, as far as progress can be told from it.
+
+    Attributes:
+        node: Keyed hash of its name.
+        recalled: Keyed hash of the ids that were recalled, in their order. Empty: none.
+        tools: Keyed hash of its tool calls and their arguments. Empty: none.
+        writes: Memories written.
+        likeness: How like its text is to the likest of the earlier turns, -1 to 1. None: unknown.
+    """
+
+    node: str
+    recalled: str = ""
+    tools: str = ""
+    writes: int = 0
+    likeness: float | None = None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """
+    All that rules may know: of one run until now, and of what is asked.
+
+    Attributes:
+        point: Where it is asked.
+        what: Of memory: the class of the operation. Of models, nodes and tools: the keyed hash of
+            the name.
+        is_whole: Whether the run is known from its start. False: it was resumed, and what was
+            before cannot be read.
+        elapsed_s: Seconds that the run has been at work, those that it was interrupted left out.
+        cost_usd: Of its model calls.
+        unpriced_calls: Model calls whose cost is not known.
+        input_tokens: Of its model calls.
+        output_tokens: Of its model calls.
+        model_calls: That ended.
+        tool_calls: That ended.
+        node_ends: Nodes that ended.
+        recalls: Recalls that were answered.
+        writes: Memories written.
+        errors: Model calls, tools and nodes that failed one after the other, up to now.
+        iteration: Most runs of one and the same node.
+        turns: The latest ends of nodes, oldest first.
+        known: What rules have seen for themselves, and what the caller has noted, by name.
+    """
+
+    point: Point
+    what: str = ""
+    is_whole: bool = True
+    elapsed_s: float = 0.0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    node_ends: int = 0
+    recalls: int = 0
+    writes: int = 0
+    errors: int = 0
+    iteration: int = 0
+    turns: tuple[Turn, ...] = ()
+    known: Mapping[str, Fact] = msgspec.field(default_factory=dict[str, Fact])
+
+    def text(self) -> str:
+        """Return the facts as JSON, which `facts_from` reads back as equal facts."""
+        return _ENCODER.encode(self).decode()
+
+
+def with_known(facts: Facts, known: Mapping[str, Fact]) -> Facts:
+    """Return *facts* with *known* among those that go by name."""
+    if not known:
+        return facts
+    return msgspec.structs.replace(facts, known={**facts.known, **known})
+
+
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
+_DECODER: Final = msgspec.json.Decoder(Facts)
+
+
+def facts_from(text: str) -> Facts:
+    """
+    Return the facts that `Facts.text` wrote.
+
+    Raises:
+        msgspec.ValidationError: The text is none of facts.
+    """
+    return _DECODER.decode(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """
+    What a rule decides on facts.
+
+    Attributes:
+        outcome: What is done.
+        reason: Why: a code of the rule's own. Empty where all is well.
+        evidence: The figures that decided, by name.
+    """
+
+    outcome: Outcome = Outcome.ALLOW
+    reason: str = ""
+    evidence: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to tell."""
+        return self.outcome is Outcome.ALLOW and not self.reason
+
+
+ALLOW: Final = Verdict()
+"""Nothing to object to."""
+
+
+class Rule(Protocol):
+    """
+    One rule.
+
+    Attributes:
+        name: Its name in events, metrics and errors. Two rules of a scope have different ones.
+        points: Where it is asked.
+        fails: What it decides where it fails.
+        shadow: Decide and tell, but let everything pass.
+    """
+
+    @property
+    def name(self) -> str:
+        """As above."""
+        ...
+
+    @property
+    def points(self) -> frozenset[Point]:
+        """As above."""
+        ...
+
+    @property
+    def fails(self) -> Fails:
+        """As above."""
+        ...
+
+    @property
+    def shadow(self) -> bool:
+        """As above."""
+        ...
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what it was made with, as JSON types about nobody: ``Kind(**settings)`` is it."""
+        ...
+
+    def decide(self, facts: Facts, /) -> Verdict:
+        """Return the verdict on *facts*. Pure: it looks at nothing else."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """
+    What is about to be done, raw: for witnesses, which make facts of it. It goes nowhere else.
+
+    Attributes:
+        point: Where it is asked.
+        name: Of the method, model, node or tool.
+        scope: For whom.
+        call: Of a memory operation: the call, its arguments redacted.
+        about: Of a tool: its arguments. Of a model: what is said to it.
+    """
+
+    point: Point
+    name: str = field(default="", repr=False)
+    scope: Scope = field(default=EMPTY_SCOPE, repr=False)
+    call: Call | None = field(default=None, repr=False)
+    about: Any = field(default=None, repr=False)
+
+
+@runtime_checkable
+class Witness(Protocol):
+    """A rule that makes facts of its own of what is asked, before it decides on them."""
+
+    def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
+        """Return facts for this decision alone, by name."""
+        ...
+
+
+@runtime_checkable
+class Onlooker(Protocol):
+    """A rule that makes facts of its own of what was done."""
+
+    def seen(self, asked: Asked, /) -> Mapping[str, Fact]:
+        """Return facts to keep of the run, by name: of a memory operation that was answered."""
+        ...

@@ -1,0 +1,297 @@
+"""The rules of one scope: asked at each point, and what comes of their verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from ...telemetry.event.text import json_text
+from ...telemetry.event.usage import Usage
+from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
+from ...telemetry.process.faults import Faults
+from ..context import Scope
+from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
+from .rule import Asked, Fact, Facts, Onlooker, Rule, Verdict, Witness, with_known
+from .run_facts import Hashes, RunFacts, RunKey, RunsUnderWay
+
+MOST_RULES: Final = 64
+"""Maximum number of rules of a scope: each has metric series of its own."""
+
+FAILED: Final = "rule_failed"
+"""The reason of a verdict whose rule raised, or returned none."""
+
+
+class GraphRun(Protocol):
+    """
+    The graph run that code is part of, as `Rulebook` is told of it.
+
+    Attributes:
+        run_id: LangChain's id of it.
+        thread: LangGraph's id of its thread.
+        resumes: Whether it goes on with what was interrupted.
+    """
+
+    @property
+    def run_id(self) -> object:
+        """As above."""
+        ...
+
+    @property
+    def thread(self) -> str | None:
+        """As above."""
+        ...
+
+    @property
+    def resumes(self) -> bool:
+        """As above."""
+        ...
+
+
+class Rulebook:
+    """
+    Asks the rules of one scope. Thread-safe.
+
+    Args:
+        rules: The rules, in the order in which they are asked.
+        hashes: Makes hashes of names, ids and arguments.
+        tell: Emits the event of a verdict, for a scope.
+        faults: Where errors of rules are noted.
+        clock: Monotonic seconds.
+
+    Attributes:
+        rules: As given.
+        hashes: As given.
+        runs: The facts of the runs under way.
+        enclosing: Returns the graph run that the code running now is part of, or None.
+
+    Raises:
+        ConfigurationError: Two have the same name, or there are too many, or it is no rule.
+    """
+
+    def __init__(
+        self,
+        rules: Iterable[Rule],
+        *,
+        hashes: Hashes,
+        tell: Callable[[Scope, VerdictEvent], None],
+        faults: Faults,
+        clock: Callable[[], float],
+    ) -> None:
+        self.rules = tuple(rules)
+        _check(self.rules)
+        self.hashes = hashes
+        self.runs = RunsUnderWay(clock)
+        self.enclosing: Callable[[], GraphRun | None] | None = None
+        self._tell = tell
+        self._faults = faults
+        self._clock = clock
+        self._at = {
+            point: tuple(each for each in self.rules if point in each.points) for point in Point
+        }
+        self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
+
+    def is_asked_at(self, point: Point) -> bool:
+        """Return whether a rule stands at *point*."""
+        return bool(self._at[point])
+
+    # -- whose facts -------------------------------------------------------------------------------
+
+    def run_facts(self, scope: Scope, graph: GraphRun | None = None) -> RunFacts:
+        """Return the facts of the run that code for *scope*, in *graph*, is part of."""
+        if graph is None and self.enclosing is not None:
+            graph = self._enclosing_run(self.enclosing)
+        found = self.runs.of(_key(scope, graph))
+        if graph is not None:
+            named = scope.run is not None and scope.run != graph.thread
+            found.enter(graph.run_id, self._clock(), resumes=graph.resumes, named=named)
+        return found
+
+    def _enclosing_run(self, find: Callable[[], GraphRun | None]) -> GraphRun | None:
+        try:
+            return find()
+        except Exception as exc:  # noqa: BLE001 - then it is of no run
+            self._faults.note("rules.enclosing", exc)
+            return None
+
+    # -- decisions ---------------------------------------------------------------------------------
+
+    def ask(self, asked: Asked, graph: GraphRun | None = None) -> None:
+        """
+        Ask the rules of a point, and tell and carry out what they decide.
+
+        Raises:
+            StoppedError, RefusedError, HeldError: A rule that is not in shadow says so.
+        """
+        error = self.decide(asked, graph)
+        if error is not None:
+            raise error
+
+    def decide(self, asked: Asked, graph: GraphRun | None = None) -> RuleError | None:
+        """Return the error that `ask` raises. None: it may be done."""
+        with self.runs.guard:
+            run = self.run_facts(asked.scope, graph)
+            if run.stopped is not None and asked.point is not Point.MEMORY:
+                return run.ended_by()
+            facts = run.at(asked.point, self._what(asked), self._clock())
+            found: RuleError | None = None
+            for rule in self._at[asked.point]:
+                error = self._decide(rule, asked, facts, run)
+                if error is not None and (found is None or error.strictness > found.strictness):
+                    found = error
+            if isinstance(found, StoppedError) or (found and asked.point is Point.NODE):
+                run.stopped = type(found), found.rule, found.reason
+            return found
+
+    def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | None:
+        """Return the error that ends the run, where a rule has said so: no node of it begins."""
+        with self.runs.guard:
+            return self.run_facts(scope, graph).ended_by()
+
+    def _decide(self, rule: Rule, asked: Asked, facts: Facts, run: RunFacts) -> RuleError | None:
+        where = "witness"
+        try:
+            if isinstance(rule, Witness):
+                facts = with_known(facts, rule.witness(asked))
+            where = "decide"
+            verdict = decided(rule, facts)
+            if verdict.is_plain:
+                return None
+        except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
+            self._faults.note("rules.decide", exc)
+            verdict = failed(rule, where)
+        return self._carry_out(rule, verdict, facts, asked, run)
+
+    def _carry_out(
+        self, rule: Rule, verdict: Verdict, facts: Facts, asked: Asked, run: RunFacts
+    ) -> RuleError | None:
+        outcome = verdict.outcome
+        shadows = rule.shadow and outcome is not Outcome.ALLOW
+        if shadows and outcome is Outcome.STOP:
+            if (rule.name, verdict.reason) in run.told:
+                return None  # it would have ended before
+            run.told.add((rule.name, verdict.reason))
+        try:
+            self._tell(asked.scope, verdict_event(rule, verdict, facts))
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            self._faults.note("rules.tell", exc)
+        if shadows or outcome is Outcome.ALLOW:
+            return None
+        return _ERRORS[outcome](rule.name, verdict.reason)
+
+    def _what(self, asked: Asked) -> str:
+        if asked.call is not None:
+            return asked.call.method.op_class.value
+        return self.hashes.of_name(asked.name) if asked.name else ""
+
+    # -- what was done -----------------------------------------------------------------------------
+
+    def saw_memory(self, asked: Asked, ids: tuple[str, ...], *, wrote: bool) -> None:
+        """Note a memory operation that the store answered."""
+        with self.runs.guard:
+            run, now = self.run_facts(asked.scope), self._clock()
+            if wrote:
+                run.wrote(now)
+            elif ids:
+                run.recalled(self.hashes.of_text("\n".join(ids)), now)
+            for each in self._onlookers:
+                if known := each.seen(asked):
+                    run.note(known)
+
+    def saw_model(
+        self, scope: Scope, graph: GraphRun | None, usage: Usage | None, *, failed: bool
+    ) -> None:
+        """Note a model call that ended."""
+        with self.runs.guard:
+            self.run_facts(scope, graph).model_ended(usage, self._clock(), failed=failed)
+
+    def saw_tool(self, scope: Scope, graph: GraphRun | None, *, failed: bool) -> None:
+        """Note a tool call that ended."""
+        with self.runs.guard:
+            self.run_facts(scope, graph).tool_ended(self._clock(), failed=failed)
+
+    def begin_tool(self, asked: Asked, graph: GraphRun | None) -> None:
+        """Note a tool call that begins, by its arguments."""
+        with self.runs.guard:
+            called = self.hashes.of_json([asked.name, asked.about])
+            self.run_facts(asked.scope, graph).tool_begun(called)
+
+    def saw_node(self, name: str, scope: Scope, graph: GraphRun | None, *, failed: bool) -> None:
+        """Note the end of a node, and ask the rules that stand there."""
+        with self.runs.guard:
+            run, node = self.run_facts(scope, graph), self.hashes.of_name(name)
+            run.node_ended(node, self.hashes, self._clock(), failed=failed)
+            self.decide(Asked(Point.NODE, name, scope), graph)
+
+    def note(self, scope: Scope, known: Mapping[str, Fact]) -> None:
+        """
+        Keep facts of the caller's, of the run that runs now.
+
+        Raises:
+            ValueError: See `RunFacts.note`.
+        """
+        with self.runs.guard:
+            self.run_facts(scope).note(known)
+
+
+def decided(rule: Rule, facts: Facts) -> Verdict:
+    """
+    Return the verdict of *rule* on *facts*.
+
+    Raises:
+        Exception: Whatever the rule raised, or it returned none that a rule may return.
+    """
+    verdict = rule.decide(facts)
+    if verdict.outcome is Outcome.SHADOW:
+        raise ValueError("a rule is put into shadow by its attribute")
+    return verdict
+
+
+def failed(rule: Rule, where: str) -> Verdict:
+    """Return the verdict of a rule that raised in its method *where*."""
+    return Verdict(rule.fails.outcome, FAILED, {"where": where})
+
+
+def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
+    """Return what is told of a verdict."""
+    shadows = rule.shadow and verdict.outcome is not Outcome.ALLOW
+    return VerdictEvent(
+        rule=rule.name,
+        kind=type(rule).__name__,
+        point=facts.point,
+        outcome=Outcome.SHADOW if shadows else verdict.outcome,
+        would=verdict.outcome if shadows else None,
+        reason=verdict.reason,
+        evidence=dict(verdict.evidence),
+        settings=json_text(dict(rule.settings())),
+        facts=facts.text(),
+    )
+
+
+_ERRORS: Final[Mapping[Outcome, Callable[[str, str], RuleError]]] = {
+    Outcome.STOP: StoppedError,
+    Outcome.REFUSE: RefusedError,
+    Outcome.HOLD: HeldError,
+}
+
+
+def _key(scope: Scope, graph: GraphRun | None) -> RunKey | None:
+    if scope.run is not None:
+        return scope.tenant, scope.run
+    if graph is None:
+        return None
+    return scope.tenant, graph.thread or str(graph.run_id)
+
+
+def _check(rules: tuple[Any, ...]) -> None:
+    if len(rules) > MOST_RULES:
+        raise ConfigurationError(f"a scope may have {MOST_RULES} rules, not {len(rules)}")
+    for place, rule in enumerate(rules, 1):
+        wanted = ("name", "points", "fails", "shadow", "settings", "decide")
+        if missing := [each for each in wanted if not hasattr(rule, each)]:
+            raise ConfigurationError(f"rule {place} has no {missing[0]}: see Rule")
+    names = [rule.name for rule in rules]
+    for place, name in enumerate(names, 1):
+        if name in names[: place - 1]:
+            raise ConfigurationError(
+                f"rules {names.index(name) + 1} and {place} have the same name: give one a name=…"
+            )

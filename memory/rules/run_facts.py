@@ -1,0 +1,308 @@
+"""The facts of the runs that are under way: bounded, and of numbers and hashes only."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import orjson
+
+from ...telemetry.event.text import json_text
+from ...telemetry.event.usage import Usage
+from ...telemetry.event.verdict_event import Point
+from ...telemetry.process.fork import reset_after_fork
+from ..errors import RuleError
+from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from
+
+MOST_RUNS: Final = 4_096
+"""Runs that facts are kept of: the one that was idle the longest goes first."""
+
+RunKey: TypeAlias = tuple[str | None, str]
+"""A tenant, and the name of a run, thread or graph of theirs."""
+
+_MOST_NODES = 256
+_MOST_PARTS = 8
+_HASH_BYTES = 8
+
+
+class Hashes:
+    """
+    Keyed hashes of names, ids and arguments: equal in every process that has the key.
+
+    Args:
+        key: The key.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self.of_name = lru_cache(4_096)(self.of_text)
+
+    def of_text(self, text: str) -> str:
+        """Return the hash of *text*: 16 hex digits."""
+        return self._hash(text.encode("utf-8", "surrogatepass"))
+
+    def of_json(self, value: Any) -> str:
+        """Return the hash of *value* as JSON, the order of keys left out."""
+        try:
+            return self._hash(orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str))
+        except TypeError:
+            return self._hash(json_text(value).encode())
+
+    def _hash(self, data: bytes) -> str:
+        return hmac.digest(self._key, data, "sha256")[:_HASH_BYTES].hex()
+
+
+class RunFacts:
+    """
+    The facts of one run, as they grow. Not thread-safe.
+
+    Attributes:
+        seen: Numbered on each change: of two copies, the one that saw more is the later one.
+        stopped: What ends the run: the error's class, rule and reason.
+        told: Reasons in shadow that were told already: a run would have been stopped once.
+        facts: What is known of it, as `Facts`, but for the point, what is asked, and the time.
+    """
+
+    __slots__ = (
+        "_begun",
+        "_earlier_s",
+        "_iterations",
+        "_known",
+        "_recalled",
+        "_roots",
+        "_tools",
+        "_turn_writes",
+        "_turns",
+        "facts",
+        "likeness",
+        "seen",
+        "stopped",
+        "told",
+    )
+
+    def __init__(self, now: float) -> None:
+        self._roots: deque[object] = deque(maxlen=_MOST_PARTS)
+        self._reset(now)
+
+    def _reset(self, now: float) -> None:
+        self._begun, self._earlier_s = now, 0.0
+        self._iterations: dict[str, int] = {}
+        self._known: dict[str, Fact] = {}
+        self._turns: deque[Turn] = deque(maxlen=MOST_TURNS)
+        self.facts = Facts(Point.NODE)
+        self.seen = 0
+        self.stopped: tuple[type[RuleError], str, str] | None = None
+        self.told: set[tuple[str, str]] = set()
+        self._clear_turn()
+
+    def _clear_turn(self) -> None:
+        self._recalled: tuple[str, ...] = ()
+        self._tools: tuple[str, ...] = ()
+        self._turn_writes = 0
+        self.likeness: float | None = None
+
+    def enter(self, root: object, now: float, *, resumes: bool, named: bool) -> None:
+        """
+        Note that the graph run *root* works on it.
+
+        A new input begins a new run of a thread. One that is resumed goes on, and so does one that
+        the caller named.
+        """
+        if root in self._roots:
+            return
+        is_first = not self._roots
+        self._roots.append(root)
+        if not (is_first or resumes or named):
+            self._reset(now)
+        elif resumes:
+            self._earlier_s, self._begun = self.facts.elapsed_s, now
+            self.stopped = None
+            if is_first and not self.seen:
+                self.facts = msgspec.structs.replace(self.facts, is_whole=False)
+
+    def ended_by(self) -> RuleError | None:
+        """Return the error that ends the run, made anew: one that was raised holds frames."""
+        if self.stopped is None:
+            return None
+        kind, rule, reason = self.stopped
+        return kind(rule, reason)
+
+    def elapsed_s(self, now: float) -> float:
+        """Return the seconds that it has been at work."""
+        return self._earlier_s + max(0.0, now - self._begun)
+
+    def at(self, point: Point, what: str, now: float) -> Facts:
+        """Return the facts for a decision."""
+        f = self.facts
+        return Facts(
+            point,
+            what,
+            f.is_whole,
+            self.elapsed_s(now),
+            f.cost_usd,
+            f.unpriced_calls,
+            f.input_tokens,
+            f.output_tokens,
+            f.model_calls,
+            f.tool_calls,
+            f.node_ends,
+            f.recalls,
+            f.writes,
+            f.errors,
+            f.iteration,
+            f.turns,
+            self._known,
+        )
+
+    # -- what was done -----------------------------------------------------------------------------
+
+    def _change(self, now: float, **changes: Any) -> None:
+        self.seen += 1
+        changes["elapsed_s"] = self.elapsed_s(now)
+        self.facts = msgspec.structs.replace(self.facts, **changes)
+
+    def _errors(self, *, failed: bool) -> int:
+        return self.facts.errors + 1 if failed else 0
+
+    def model_ended(self, usage: Usage | None, now: float, *, failed: bool) -> None:
+        """Count a model call."""
+        f, cost = self.facts, usage.cost_usd if usage is not None else None
+        self._change(
+            now,
+            cost_usd=f.cost_usd + (cost or 0.0),
+            unpriced_calls=f.unpriced_calls + (cost is None),
+            input_tokens=f.input_tokens + (usage.input_tokens if usage else 0),
+            output_tokens=f.output_tokens + (usage.output_tokens if usage else 0),
+            model_calls=f.model_calls + 1,
+            errors=self._errors(failed=failed),
+        )
+
+    def tool_begun(self, call_hash: str) -> None:
+        """Note a tool call by the hash of its name and arguments."""
+        self._tools = (*self._tools[-MOST_KNOWN:], call_hash)
+
+    def tool_ended(self, now: float, *, failed: bool) -> None:
+        """Count a tool call."""
+        calls = self.facts.tool_calls + 1
+        self._change(now, tool_calls=calls, errors=self._errors(failed=failed))
+
+    def recalled(self, ids_hash: str, now: float) -> None:
+        """Count a recall by the hash of the ids that it found."""
+        self._recalled = (*self._recalled[-MOST_KNOWN:], ids_hash)
+        self._change(now, recalls=self.facts.recalls + 1)
+
+    def wrote(self, now: float) -> None:
+        """Count a write."""
+        self._turn_writes += 1
+        self._change(now, writes=self.facts.writes + 1)
+
+    def node_ended(self, node: str, hashes: Hashes, now: float, *, failed: bool) -> None:
+        """Count the end of a node: a turn."""
+        runs = self._iterations.get(node, 0) + 1
+        if runs > 1 or len(self._iterations) < _MOST_NODES:
+            self._iterations[node] = runs
+        turn = Turn(
+            node,
+            hashes.of_text("\n".join(self._recalled)) if self._recalled else "",
+            hashes.of_text("\n".join(self._tools)) if self._tools else "",
+            self._turn_writes,
+            self.likeness,
+        )
+        self._turns.append(turn)
+        self._clear_turn()
+        f = self.facts
+        # What failed within it is counted already.
+        errors = f.errors + 1 if failed and not f.errors else f.errors
+        self._change(
+            now,
+            node_ends=f.node_ends + 1,
+            iteration=max(f.iteration, runs),
+            turns=tuple(self._turns),
+            errors=errors,
+        )
+
+    def note(self, known: Mapping[str, Fact]) -> None:
+        """
+        Keep facts by name.
+
+        Raises:
+            ValueError: There are too many, or one is no number, flag or short code.
+        """
+        for name, value in known.items():
+            if not _is_fact(value):
+                raise ValueError("a fact must be a number, a flag or a code of 64 characters")
+            if len(self._known) >= MOST_KNOWN and name not in self._known:
+                raise ValueError(f"a run may have {MOST_KNOWN} facts of its own")
+            self._known = {**self._known, name: value}
+        self.seen += 1
+
+    # -- across processes --------------------------------------------------------------------------
+
+    def dump(self, now: float) -> str:
+        """Return all of it as text, for whoever resumes the run."""
+        facts = self.at(Point.NODE, "", now).text()
+        return json_text({"facts": facts, "nodes": self._iterations, "seen": self.seen})
+
+    def load(self, text: str, now: float) -> None:
+        """
+        Take what `dump` returned in another process, unless as much or more is known here.
+
+        Raises:
+            ValueError: It is no such text.
+        """
+        found = orjson.loads(text)
+        seen, facts = int(found["seen"]), facts_from(found["facts"])
+        if seen <= self.seen:
+            return
+        self.facts = msgspec.structs.replace(facts, point=Point.NODE, known={})
+        self._known, self._turns = dict(facts.known), deque(facts.turns, MOST_TURNS)
+        self._iterations = {str(name): int(runs) for name, runs in found["nodes"].items()}
+        self._earlier_s, self._begun, self.seen = facts.elapsed_s, now, seen
+
+
+def _is_fact(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= LONGEST_TEXT
+    return value is None or isinstance(value, bool | int | float)
+
+
+class RunsUnderWay:
+    """
+    The facts of all runs of one scope, the latest `MOST_RUNS`. Thread-safe.
+
+    Args:
+        clock: Monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.forked()
+        reset_after_fork(self)
+
+    def forked(self) -> None:
+        """Forget all runs in a forked child: they go on in the parent."""
+        self._runs: OrderedDict[RunKey, RunFacts] = OrderedDict()
+        # Re-entrant: the collector may end a run in here.
+        self.guard = threading.RLock()
+
+    def of(self, key: RunKey | None) -> RunFacts:
+        """Return the facts of a run, to be used under `guard`. None: of no run, and not kept."""
+        if key is None:
+            return RunFacts(self._clock())
+        found = self._runs.get(key)
+        if found is None:
+            found = self._runs[key] = RunFacts(self._clock())
+            if len(self._runs) > MOST_RUNS:
+                self._runs.popitem(last=False)
+        else:
+            self._runs.move_to_end(key)
+        return found
+
+    def known(self, key: RunKey) -> RunFacts | None:
+        """Return the facts of a run, if there are any."""
+        return self._runs.get(key)

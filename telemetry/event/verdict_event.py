@@ -1,0 +1,82 @@
+"""The part of an event that reports what a rule decided, and the facts it was decided on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Outcome(StrEnum):
+    """
+    What a rule decides. Closed: safe as a metric label.
+
+    Attributes:
+        ALLOW: Go on. Only told where the rule failed and fails open.
+        SHADOW: Go on; were the rule not in shadow, it had not been.
+        HOLD: A human decides.
+        REFUSE: This operation is not done.
+        STOP: The run ends.
+    """
+
+    ALLOW = "allow"
+    SHADOW = "shadow"
+    HOLD = "hold"
+    REFUSE = "refuse"
+    STOP = "stop"
+
+
+class Point(StrEnum):
+    """Where a rule is asked. Closed: safe as a metric label."""
+
+    MEMORY = "memory"
+    MODEL = "model"
+    NODE = "node"
+    TOOL = "tool"
+
+
+class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """
+    A decision of a rule that is no plain ``allow``. Holds numbers, codes and hashes only.
+
+    Attributes:
+        rule: The rule's name. A capped label.
+        kind: Which rule of this package it is, or the class of the user's own.
+        point: Where it was asked.
+        outcome: What it decided.
+        would: Of a rule in shadow: what it would have decided.
+        reason: Why: one of the rule's own codes.
+        evidence: The figures that decided.
+        settings: The rule's own settings, as JSON: with the facts, the decision can be made again.
+        facts: What it was decided on, as JSON.
+    """
+
+    rule: str
+    kind: str
+    point: Point
+    outcome: Outcome
+    would: Outcome | None = None
+    reason: str
+    evidence: Mapping[str, Any]
+    settings: str
+    facts: str
+
+    def sentence(self) -> str:
+        """Return a one-line description for people."""
+        said = f"would {self.would}" if self.would else self.outcome.value
+        return f"rule {self.rule} at a {self.point}: {said}, because {self.reason}"
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields by the names that log records and runs use, without the facts."""
+        known = {
+            "rule": self.rule,
+            "rule_kind": self.kind,
+            "rule_point": self.point.value,
+            "verdict": self.outcome.value,
+            "verdict_would": self.would and self.would.value,
+            "verdict_reason": self.reason,
+            **{f"verdict_{name}": value for name, value in self.evidence.items()},
+        }
+        return {name: value for name, value in known.items() if value is not None}

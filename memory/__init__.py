@@ -41,6 +41,7 @@ from .scope import Mnemoscope, open_audit
 if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
+    from .rules.roles import Role, Roles, granted
     from .rules.rule import Asked, Facts, Fails, Outcome, Point, Rule, Verdict
     from .settings import Settings, load_settings
 
@@ -70,6 +71,8 @@ __all__ = [
     "Policy",
     "RedactionError",
     "RefusedError",
+    "Role",
+    "Roles",
     "Rule",
     "RuleError",
     "Scope",
@@ -86,6 +89,7 @@ __all__ = [
     "configure",
     "context",
     "feature",
+    "granted",
     "load_settings",
     "observe",
     "open_audit",
@@ -97,6 +101,7 @@ _MODULES = {
     **dict.fromkeys(
         ("Asked", "Facts", "Fails", "Outcome", "Point", "Rule", "Verdict"), ".rules.rule"
     ),
+    **dict.fromkeys(("Role", "Roles", "granted"), ".rules.roles"),
     "Settings": ".settings",
     "load_settings": ".settings",
 }

@@ -211,7 +211,7 @@ class GuardFactory:
             Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
-            self.ask_rules,
+            self.ask_rules and self.ask_rules.of(store, parts),
             late_writes,
             journal,
             *steps,

@@ -225,6 +225,9 @@ class Asked:
         name: Of the method, model, node or tool.
         scope: For whom.
         call: Of a memory operation: the call, its arguments redacted.
+        operations: Of a memory operation that is to be done: itself, or those of a batch, each as a
+            call. Empty: they cannot be told.
+        store: Of a memory operation: the store's name.
         about: Of a tool: its arguments. Of a model: what is said to it.
     """
 
@@ -233,6 +236,8 @@ class Asked:
     scope: Scope = field(default=EMPTY_SCOPE, repr=False)
     call: Call | None = field(default=None, repr=False)
     about: Any = field(default=None, repr=False)
+    operations: tuple[Call, ...] = field(default=(), repr=False)
+    store: str = ""
 
 
 @runtime_checkable

@@ -13,7 +13,9 @@ from ..operation import Method
 from ..step import NOTHING, Faces
 
 if TYPE_CHECKING:
+    from ...rules.rule import Asked
     from ...rules.rulebook import Rulebook
+    from .report import Parts
 
 _READS = OperationClass.RECALL
 _WRITES = OperationClass.REMEMBER
@@ -21,19 +23,51 @@ _WRITES = OperationClass.REMEMBER
 
 class AskRules:
     """
-    Asks the rules of a scope in its guards. Added only where there are rules.
+    Asks the rules of a scope in one of its guards. Added only where there are rules.
 
     Args:
         rulebook: The rules.
         faults: Where failing functions of the adapter are noted.
+        store: The guard's store.
+        parts: Splits calls that hold several operations. None: none does.
     """
 
-    def __init__(self, rulebook: Rulebook, faults: Faults) -> None:
+    def __init__(
+        self, rulebook: Rulebook, faults: Faults, store: str = "", parts: Parts | None = None
+    ) -> None:
         from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
 
         self._rulebook = rulebook
         self._faults = faults
-        self._asked = Asked
+        self._store = store
+        self._parts = parts
+        self._make = Asked
+
+    def of(self, store: str, parts: Parts | None) -> AskRules:
+        """Return the step for the guard of *store*."""
+        return AskRules(self._rulebook, self._faults, store, parts)
+
+    def _asked(self, call: Call, operations: tuple[Call, ...] = ()) -> Asked:
+        method = call.method
+        return self._make(
+            Point.MEMORY,
+            method.name,
+            call.scope,
+            call,
+            operations=operations,
+            store=self._store,
+        )
+
+    def _operations(self, call: Call) -> tuple[Call, ...]:
+        """Return what *call* asks of the store. None: it cannot be told."""
+        if self._parts is None:
+            return (call,)
+        try:
+            # Its parts have results only once it has ended well, and are asked about before.
+            return tuple(self._parts(call.but(status=Status.CANCELLED))) or (call,)
+        except Exception as exc:  # noqa: BLE001 - rules that look at it find nothing
+            self._faults.note("rules.parts", exc)
+            return ()
 
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs: what is only resumed or saved is not looked at."""
@@ -43,8 +77,7 @@ class AskRules:
 
     def _ask(self, call: Call) -> None:
         if not call.covered:  # what it is part of was asked about
-            scope = call.scope
-            self._rulebook.ask(self._asked(Point.MEMORY, call.method.name, scope, call))
+            self._rulebook.ask(self._asked(call, self._operations(call)))
 
     def _see(self, call: Call) -> None:
         if call.covered:
@@ -55,8 +88,7 @@ class AskRules:
         elif error is None:
             try:
                 op_class, ids = call.method.op_class, call.summary.memory_ids
-                asked = self._asked(Point.MEMORY, call.method.name, call.scope, call)
-                self._rulebook.saw_memory(asked, ids, wrote=op_class is _WRITES)
+                self._rulebook.saw_memory(self._asked(call), ids, wrote=op_class is _WRITES)
             except Exception as exc:  # noqa: BLE001 - observing fails open
                 self._faults.note("rules.see", exc)
 

@@ -1,0 +1,313 @@
+"""
+Who may do what: roles that are written in a file, and grants that a run acts under.
+
+A role says, for each class of operations, in which places of which stores it may be done: a pattern
+of ``store/collection``, such as ``qdrant/notes``, ``langgraph.store/profile/*`` or ``mem0/*``. What
+it does not name is refused, and so is whoever has no role.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+import tomllib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from enum import Enum
+from fnmatch import fnmatchcase
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+import msgspec
+
+from ...telemetry.event.verdict_event import Outcome, Point
+from ..budgets.sliding_window import SlidingSum
+from ..context import Scope, current
+from ..errors import ConfigurationError
+from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
+
+LONGEST_GRANT_S: Final = 3_600
+"""Seconds for which a grant holds at most: there are no standing ones."""
+
+_MINUTE_S = 60.0
+_MOST_AGENTS = 4_096
+_KEY_BYTES = 32
+_DEPTH = 12
+_BOUND_TO = ("agent", "tenant", "purpose", "run")
+_granted: ContextVar[str | None] = ContextVar("mnemoscope_grant", default=None)
+
+
+class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """
+    What an agent may do with memory.
+
+    Attributes:
+        recall: Places that it may read.
+        remember: Places that it may write to.
+        forget: Places that it may delete from.
+        resume: Checkpointers that it may resume from: ``langgraph.checkpoint``.
+        checkpoint: Checkpointers that it may save to.
+        per_minute: Operations in a minute. None: as many as it likes.
+        bytes_per_minute: Bytes of answers in a minute. None: as many as it likes.
+    """
+
+    recall: tuple[str, ...] = ()
+    remember: tuple[str, ...] = ()
+    forget: tuple[str, ...] = ()
+    resume: tuple[str, ...] = ("*",)
+    checkpoint: tuple[str, ...] = ("*",)
+    per_minute: int | None = None
+    bytes_per_minute: int | None = None
+
+    def may(self, op_class: str, place: str) -> bool:
+        """Return whether it may do operations of *op_class* in *place*."""
+        patterns: tuple[str, ...] = getattr(self, op_class, ())
+        return any(fnmatchcase(place, each) for each in patterns)
+
+
+class _Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a grant says, in the order in which it is signed."""
+
+    role: str
+    agent: str
+    tenant: str | None
+    purpose: str | None
+    run: str | None
+    expires_s: float
+
+
+class Roles:
+    """
+    Refuses what the role of the agent does not allow. It is a rule: ``configure(rules=[roles])``.
+
+    Args:
+        roles: The roles by name, or a TOML file with a table for each.
+        key: Signs grants: at least 32 random bytes, the same where they are made and checked. None:
+            there are no grants, and an agent has the role of its name in the context. That is for
+            agents whose context is set by code that you trust.
+        shadow: Tell what it would refuse, and let it pass.
+        clock: Seconds since 1970.
+
+    Raises:
+        ConfigurationError: The file or a role makes no sense, or the key is too short.
+
+    Example:
+        >>> roles = Roles({"researcher": Role(recall=("qdrant/notes",), per_minute=30)}, key=key)
+        >>> grant = roles.grant("researcher", agent="anna", purpose="triage", run="r-7829")
+        >>> with context(agent="anna", purpose="triage", run="r-7829"), granted(grant):
+        ...     run_agent()
+    """
+
+    name = "roles"
+    points = frozenset({Point.MEMORY})
+    fails = Fails.CLOSED
+
+    def __init__(
+        self,
+        roles: Mapping[str, Role | Mapping[str, Any]] | Path,
+        *,
+        key: bytes | None = None,
+        shadow: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if key is not None and len(key) < _KEY_BYTES:
+            raise ConfigurationError(f"the key of roles has {len(key)} bytes, expected at least 32")
+        self.shadow = shadow
+        given = _read(roles) if isinstance(roles, Path) else roles
+        self._roles = {name: _role(name, each) for name, each in given.items()}
+        self._key, self._clock = key, clock
+        self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
+        self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what it was made with, but for the key."""
+        return {"roles": msgspec.to_builtins(self._roles)}
+
+    def grant(
+        self,
+        role: str,
+        *,
+        agent: str,
+        tenant: str | None = None,
+        purpose: str | None = None,
+        run: str | None = None,
+        for_s: float = 300,
+    ) -> str:
+        """
+        Return a signed grant of *role* to one agent, for `granted`.
+
+        It holds in contexts that have these very values: of one tenant, purpose and run, where they
+        are given. It cannot be widened.
+
+        Raises:
+            ConfigurationError: There is no such role, no key, or *for_s* is no such time.
+        """
+        if self._key is None:
+            raise ConfigurationError("grants are signed: give Roles a key of 32 random bytes")
+        if role not in self._roles:
+            raise ConfigurationError(f"there is no role {role}: name one that Roles has")
+        if not 0 < for_s <= LONGEST_GRANT_S:
+            raise ConfigurationError(f"a grant holds for up to {LONGEST_GRANT_S} seconds")
+        claims = _Claims(role, agent, tenant, purpose, run, self._clock() + for_s)
+        said = msgspec.json.encode(claims)
+        return b".".join(map(urlsafe_b64encode, (said, _sign(self._key, said)))).decode()
+
+    def witness(self, asked: Asked) -> Mapping[str, Fact]:
+        """Return the role of the agent, what it has done lately, and whether it may do this."""
+        # Of the context, which code sets: an agent may name another one in its arguments.
+        scope = current()
+        name, problem = self._role_of(scope)
+        if problem is not None:
+            return {"roles.problem": problem}
+        role, now, minute = self._roles[name], self._clock(), self._minute_of(scope)
+        known: dict[str, Fact] = {
+            "roles.role": name,
+            "roles.is_within": bool(asked.operations)
+            and all(role.may(*each) for each in _places(asked)),
+            "roles.operations": minute.operations.total(now),
+            "roles.bytes": minute.read_bytes.total(now),
+        }
+        if _refusal(role, known) is None:
+            minute.operations.add(1, now)
+        return known
+
+    def seen(self, asked: Asked) -> Mapping[str, Fact]:
+        """Count the bytes of an answer."""
+        if asked.call is not None and asked.call.result is not None:
+            size_bytes = _size_bytes(asked.call.result)
+            self._minute_of(current()).read_bytes.add(size_bytes, self._clock())
+        return {}
+
+    def decide(self, facts: Facts) -> Verdict:
+        """Refuse what the role does not allow, and whoever has none."""
+        known = facts.known
+        reason = known.get("roles.problem")
+        if reason is None:
+            role = self._roles.get(str(known.get("roles.role")))
+            reason = "no_role" if role is None else _refusal(role, known)
+        if reason is None:
+            return ALLOW
+        told = {each: value for each, value in known.items() if each.startswith("roles.")}
+        return Verdict(Outcome.REFUSE, str(reason), told)
+
+    def _role_of(self, scope: Scope) -> tuple[str, str | None]:
+        """Return the role of the agent that runs, or why there is none."""
+        if self._key is None:
+            name = scope.agent or ""
+        elif (token := _granted.get()) is None:
+            return "", "no_grant"
+        else:
+            claims = self._claims(token)
+            if claims is None:
+                return "", "forged_grant"
+            if claims.expires_s <= self._clock():
+                return "", "expired_grant"
+            if any(
+                (bound := getattr(claims, what)) is not None and bound != getattr(scope, what)
+                for what in _BOUND_TO
+            ):
+                return "", "grant_of_another"
+            name = claims.role
+        return name, None if name in self._roles else "no_role"
+
+    def _minute_of(self, scope: Scope) -> _Minute:
+        key = scope.tenant, scope.agent
+        minute = self._minutes.setdefault(key, _Minute(self._clock()))
+        self._minutes.move_to_end(key)
+        if len(self._minutes) > _MOST_AGENTS:
+            self._minutes.popitem(last=False)
+        return minute
+
+
+class _Minute:
+    """What one agent has done in the last minute."""
+
+    def __init__(self, now: float) -> None:
+        self.operations = SlidingSum(_MINUTE_S, now)
+        self.read_bytes = SlidingSum(_MINUTE_S, now)
+
+
+@contextmanager
+def granted(grant: str) -> Generator[None]:
+    """Let the body act under a *grant* that `Roles.grant` made, in this task or thread."""
+    token = _granted.set(grant)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a generator may be closed in another context
+            _granted.reset(token)
+
+
+def _places(asked: Asked) -> Iterator[tuple[str, str]]:
+    """Yield the class and the place of each operation in a call."""
+    for call in asked.operations:
+        collection = call.method.collection(call.arguments) or ""
+        yield call.method.op_class.value, f"{asked.store}/{collection}"
+
+
+def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
+    """Return about what an answer weighs: a byte a character, eight for any other value."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if depth == 0 or value is None or isinstance(value, int | float | Enum | type):
+        return 8
+    inner: Iterable[Any] = (value.__getstate__(),)  # nothing that would consume an iterator
+    if isinstance(value, Mapping):
+        pairs = cast("Mapping[Any, Any]", value)
+        inner = (*pairs.keys(), *pairs.values())
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner = cast("Iterable[Any]", value)
+    return sum(_size_bytes(each, depth - 1) for each in inner)
+
+
+def _refusal(role: Role, known: Mapping[str, Fact]) -> str | None:
+    if not known.get("roles.is_within"):
+        return "out_of_role"
+    for limit, done, reason in (
+        (role.per_minute, known.get("roles.operations"), "too_often"),
+        (role.bytes_per_minute, known.get("roles.bytes"), "too_much"),
+    ):
+        if limit is not None and (not isinstance(done, int) or done >= limit):
+            return reason
+    return None
+
+
+def _sign(key: bytes, said: bytes) -> bytes:
+    return hmac.digest(key, b"mnemoscope grant\0" + said, "sha256")
+
+
+def _claims(token: str, key: bytes) -> _Claims | None:
+    """Return what a grant says. None: nobody with the key said it."""
+    try:
+        said, signature = (urlsafe_b64decode(each) for each in token.split("."))
+        if hmac.compare_digest(signature, _sign(key, said)):
+            return msgspec.json.decode(said, type=_Claims)
+    except (ValueError, msgspec.DecodeError):
+        pass
+    return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:  # the message may hold what the file says
+        raise ConfigurationError(
+            f"the file of roles cannot be read ({type(exc).__name__}): expected TOML with a table "
+            "for each role"
+        ) from None
+
+
+def _role(name: str, given: Any) -> Role:
+    if isinstance(given, Role):
+        return given
+    try:
+        return msgspec.convert(given, Role)
+    except msgspec.ValidationError as exc:
+        raise ConfigurationError(
+            f"the role {name} makes no sense ({exc}): expected lists of places by class of "
+            "operations, per_minute, bytes_per_minute"
+        ) from None

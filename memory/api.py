@@ -21,7 +21,7 @@ from .errors import ScopeError
 from .guard.failures import CallerMistake
 from .guard.operation import Arguments, Method, Operation, Summary
 from .guard.rows import checkpoint, forget, method_table, recall, remember, resume
-from .guard.step import Around, AsyncInvoke, Faces, Invoke, Step
+from .guard.step import Around, AsyncInvoke, Faces, Invoke, Stay, Step
 
 if TYPE_CHECKING:
     from ..telemetry.delivery.registry import SinkContext, SinkFactory
@@ -118,6 +118,8 @@ class StoreBinding:
         serialise: Held around each synchronous call, for clients that are not thread-safe.
         blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
             are that now: they are run on threads then. None: they are not.
+        stay: Asked whether a synchronous call may stay on its caller's thread, since nothing in it
+            can wait for anything. None: it may not.
         inline: Tells whether a synchronous call must stay on the caller's thread.
         steps: Steps of the adapter's own, between the journal and the breaker.
         around: What is around every call of the store, the innermost first.
@@ -138,6 +140,7 @@ class StoreBinding:
     database: Database | None = None
     serialise: AbstractContextManager[Any] | None = None
     blocks: Callable[[], bool] | None = None
+    stay: Stay | None = None
     inline: Callable[[Any], bool] = _never
     steps: Sequence[Step] = ()
     around: Sequence[Around] = ()

@@ -6,6 +6,7 @@ What goes through the client's own methods is guarded; its ``http``, ``grpc_poin
 
 A local client (``:memory:`` or ``path=``) is not thread-safe, so calls to it take turns. The async
 one is synchronous code, which would block its event loop while it answers: it is run on threads.
+Calls in which nothing can hang stay on their caller's thread: see `staying`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from .failures import MISTAKES
 from .headers import headers_for
 from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
+from .staying import stay
 from .subject_data import QdrantSubjectData
 from .turns import is_bound, local_of, lock_of
 
@@ -63,6 +65,7 @@ def bind(
         blocks=partial(_is_synchronous, client)
         if isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None
         else None,
+        stay=None if lock is None or inline else partial(stay, client, lock),
         around=headers_for(client, services.faults),
     )
 

@@ -65,6 +65,17 @@ class CallLock:
             self._turn = turn
         _inside.set((*inside, turn))
 
+    def enter_now(self) -> bool:
+        """Enter if that means no wait. False: another call has the turn."""
+        inside, turn = _inside.get(), self._turn
+        if turn is None or turn not in inside:
+            turn = _Turn(self._lock)
+            if not turn.lock.acquire(blocking=False):
+                return False
+            self._turn = turn
+        _inside.set((*inside, turn))
+        return True
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -76,6 +76,7 @@ def _wrapped(
         exits=binding.exits,
         serialise=binding.serialise,
         blocks=binding.blocks,
+        stay=binding.stay,
         writes=binding.writes
         and replace(binding.writes, method=partial(method_by_key, adapter.client_types)),
         database=binding.database,

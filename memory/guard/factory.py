@@ -28,7 +28,7 @@ from ..limits.policy import Policy
 from ..limits.workers import Workers
 from ..privacy.scoped_redactor import ScopedRedactor
 from .shared_state import SharedState
-from .step import Around, Step
+from .step import Around, Stay, Step
 from .steps.admit import Admit
 from .steps.late_writes import LateWrites, WaitForLateWrites
 from .steps.redact import Redact
@@ -135,6 +135,7 @@ class GuardFactory:
         exits: bool = False,
         serialise: AbstractContextManager[Any] | None = None,
         blocks: Callable[[], bool] | None = None,
+        stay: Stay | None = None,
         writes: JournalledWrites | None = None,
         database: Database | None = None,
         steps: Sequence[Step] = (),
@@ -153,6 +154,8 @@ class GuardFactory:
             serialise: Held around each synchronous call, for clients that are not thread-safe.
             blocks: Tells of a client whose coroutines are synchronous code whether they are that
                 now, so that they are run on threads. None: they are not.
+            stay: Asked whether a synchronous call may stay on its caller's thread. None: it may
+                not.
             writes: How writes are kept in the journal and made again. None: they are not.
             database: What the client writes to. None: that is not known, and nothing is kept.
             steps: Steps of the adapter's own, between the journal and the breaker.
@@ -176,6 +179,7 @@ class GuardFactory:
             self.clock,
             serialise=serialise,
             blocks=blocks,
+            stay=stay,
             around=(Retry(classify.is_failure), *around) if retries else around,
         )
         redact = Redact(

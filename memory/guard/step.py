@@ -9,6 +9,7 @@ an `Around`. Both touch the call and their own state and nothing else.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from .operation import Arguments, Method
@@ -21,6 +22,12 @@ Invoke: TypeAlias = Callable[[Arguments], Any]
 
 AsyncInvoke: TypeAlias = Callable[[Arguments], Awaitable[Any]]
 """Its coroutine twin."""
+
+Stay: TypeAlias = "Callable[[Call], AbstractContextManager[Any] | None]"
+"""
+Asked before a synchronous call with a deadline. Returns, if nothing in the call can wait for
+anything, what is left when it has ended, entered already: the call is made on its caller's thread.
+"""
 
 Face: TypeAlias = "Callable[[Call], None]"
 AsyncFace: TypeAlias = "Callable[[Call], Awaitable[None] | None]"

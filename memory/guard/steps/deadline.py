@@ -12,7 +12,7 @@ from ....telemetry.process.fork_lock import ForkLock
 from ...limits.workers import Expired, Workers, driven
 from ..call import Call
 from ..operation import Arguments
-from ..step import Around, AsyncInvoke, Invoke
+from ..step import Around, AsyncInvoke, Invoke, Stay
 
 
 class Deadline:
@@ -28,6 +28,7 @@ class Deadline:
         serialise: Held around each synchronous call, for clients that are not thread-safe.
         blocks: Tells of a client whose coroutines are synchronous code whether they are that now,
             so that they are run on threads. None: they are not.
+        stay: Asked whether a synchronous call may stay on its caller's thread.
         around: What is around every call of the store, the innermost first.
 
     Attributes:
@@ -42,6 +43,7 @@ class Deadline:
         *,
         serialise: AbstractContextManager[Any] | None = None,
         blocks: Callable[[], bool] | None = None,
+        stay: Stay | None = None,
         around: Sequence[Around] = (),
     ) -> None:
         self.late_results = 0
@@ -50,6 +52,7 @@ class Deadline:
         self._clock = clock
         self._serialise = serialise
         self._blocks = blocks
+        self._stay = stay
         self._around = tuple(around)
         self._late_lock = ForkLock()
 
@@ -71,6 +74,8 @@ class Deadline:
         deadline_s = call.limits.deadline_s
         if inline or call.method.inline or not deadline_s:
             return self._work(call, invoke)
+        if self._stay is not None and (turn := self._stay(call)) is not None:
+            return self._work_now(call, invoke, turn)
         work, late = partial(self._work, call, invoke), partial(self._note_late, call)
         return self._workers.run(work, call.left_s or deadline_s, late)
 
@@ -115,6 +120,14 @@ class Deadline:
             with self._serialise:
                 return self._ask(call, invoke)
         finally:
+            call.let_go()
+
+    def _work_now(self, call: Call, invoke: Invoke, turn: AbstractContextManager[Any]) -> Any:
+        call.holds = [_end]
+        try:
+            return self._ask(call, invoke)
+        finally:
+            turn.__exit__(None, None, None)
             call.let_go()
 
     def _ask(self, call: Call, invoke: Invoke) -> Any:

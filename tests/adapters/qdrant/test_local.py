@@ -9,15 +9,18 @@ import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partialmethod
 
 import pytest
 from bench import wrapping
 from children import exit_code_of_child
 from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
+from qdrant_client.fastembed_common import FastEmbedMisc
+from qdrant_client.local.qdrant_local import QdrantLocal
 
 from mnemoscope.adapters.qdrant import adapter as qdrant
-from mnemoscope.adapters.qdrant.turns import CallLock
+from mnemoscope.adapters.qdrant.turns import CallLock, lock_of
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.telemetry.event.event import OperationClass, Status
 
@@ -85,6 +88,115 @@ async def test_what_is_uploaded_while_nested_is_redacted(local, bench):
     client.upload_points(COLLECTION, points=points())
 
     assert local.retrieve(COLLECTION, ids=[11])[0].payload == {"n": "mail <EMAIL_ADDRESS>"}
+
+
+class AnotherClient(QdrantClient):
+    """A client of somebody else's, which may wait for anything."""
+
+
+class Noted(dict):
+    """The collections of a local store, which notes the threads that look for one."""
+
+    def __init__(self, held):
+        super().__init__(held)
+        self.threads = set()
+
+    def __contains__(self, name):
+        self.threads.add(threading.get_ident())
+        return super().__contains__(name)
+
+
+def threads_of_a_query(client, bench):
+    """Return the threads on which a guarded query of *client*, which has a deadline, is made."""
+    noted = client._client.collections = Noted(client._client.collections)
+    guarded = wrapping(qdrant.ADAPTER)(client, bench)
+    assert guarded.query_points(COLLECTION, query=[1.0, 0.0]).points
+    return noted.threads
+
+
+async def test_a_query_in_memory_stays_on_its_thread(bench):
+    """Nothing in it waits for anything."""
+    client = QdrantClient(":memory:")
+    await filled(client)
+
+    assert threads_of_a_query(client, bench) == {threading.get_ident()}
+
+
+def replace_method(client, _monkeypatch):
+    client.query_points = QdrantClient.query_points.__get__(client)
+
+
+def replace_method_below(client, _monkeypatch):
+    client._client.query_points = QdrantLocal.query_points.__get__(client._client)
+
+
+def replace_method_of_class(_client, monkeypatch):
+    monkeypatch.setattr(QdrantClient, "query_points", partialmethod(QdrantClient.query_points))
+
+
+def give_class(client, _monkeypatch):
+    client.__class__ = AnotherClient
+
+
+def install_fastembed(_client, monkeypatch):
+    monkeypatch.setattr(FastEmbedMisc, "IS_INSTALLED", True)
+
+
+def exceed_size(_client, monkeypatch):
+    monkeypatch.setattr("mnemoscope.adapters.qdrant.staying.MOST_POINTS", 3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        replace_method,
+        replace_method_below,
+        replace_method_of_class,
+        give_class,
+        install_fastembed,
+        exceed_size,
+    ],
+)
+async def test_what_may_wait_leaves_its_thread(bench, monkeypatch, change):
+    """What somebody else put there, a model that is downloaded, a search that takes long."""
+    client = QdrantClient(":memory:")
+    await filled(client)
+    change(client, monkeypatch)
+
+    assert threading.get_ident() not in threads_of_a_query(client, bench)
+
+
+async def test_a_query_in_a_folder_leaves_its_thread(bench, tmp_path):
+    """A disk may hang."""
+    client = LOCAL["path"](tmp_path)
+    await filled(client)
+
+    assert threading.get_ident() not in threads_of_a_query(client, bench)
+    client.close()
+
+
+async def test_a_call_that_would_wait_for_a_turn_has_its_deadline(bench, events):
+    """An upload has the turn as long as its iterator has points."""
+    client = QdrantClient(":memory:")
+    await filled(client)
+    hasty = replace(bench.policy, deadlines_s={OperationClass.RECALL: 0.01})
+    guarded = wrapping(qdrant.ADAPTER)(client, replace(bench, policy=hasty))
+    taken, done = threading.Event(), threading.Event()
+
+    def upload() -> None:
+        with lock_of(client._client):
+            taken.set()
+            done.wait(GIVE_UP_S)
+
+    uploading = threading.Thread(target=upload)
+    uploading.start()
+    taken.wait(GIVE_UP_S)
+    found = guarded.query_points(COLLECTION, query=[1.0, 0.0])
+    done.set()
+    uploading.join(GIVE_UP_S)
+
+    assert found.points == []
+    assert [each.status for each in events()] == [Status.TIMEOUT]
 
 
 def test_turns_exclude_each_other():

@@ -1,0 +1,90 @@
+"""
+The calls of a local Qdrant that stay on their caller's thread: nothing in them waits for anything.
+
+In memory, a search of what local mode is for costs less than two hand-overs between threads. A
+folder's disk may hang, and so may an embedding model, which is downloaded; a large collection takes
+as long as a server; and what somebody else's method does nobody knows. Those run on a worker.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from qdrant_client import QdrantClient
+from qdrant_client.fastembed_common import FastEmbedMisc
+from qdrant_client.local.local_collection import LocalCollection
+from qdrant_client.local.qdrant_local import QdrantLocal
+
+from ...memory.guard.call import Call
+from .turns import CallLock
+
+MOST_POINTS = QdrantLocal.LARGE_DATA_THRESHOLD
+"""Points of a collection beyond which Qdrant itself advises against local mode."""
+
+_STAYING = (
+    "query_points",
+    "scroll",
+    "retrieve",
+    "count",
+    "facet",
+    "upsert",
+    "update_vectors",
+    "set_payload",
+    "overwrite_payload",
+    "delete",
+    "delete_vectors",
+    "delete_payload",
+    "clear_payload",
+)
+"""Methods that go through one collection once, and pull no iterator of the caller's."""
+
+
+def _functions(kind: type) -> dict[str, Any]:
+    members = ((name, inspect.getattr_static(kind, name)) for name in dir(kind))
+    return {name: member for name, member in members if inspect.isfunction(member)}
+
+
+def _is_own(kind: type, name: str) -> bool:
+    """Tell whether *kind* defines the method, and nobody has replaced it before this was read."""
+    member = vars(kind).get(name)
+    return inspect.isfunction(member) and member.__code__.co_qualname == f"{kind.__name__}.{name}"
+
+
+_CLIENTS, _LOCALS = (frozenset(_functions(kind)) for kind in (QdrantClient, QdrantLocal))
+_OWN = {
+    name: (vars(QdrantClient)[name], vars(QdrantLocal)[name])
+    for name in _STAYING
+    if _is_own(QdrantClient, name) and _is_own(QdrantLocal, name)
+}
+
+
+def stay(client: Any, lock: CallLock, call: Call) -> CallLock | None:
+    """
+    Return *lock*, entered, if *call* of a bare *client* may stay on its caller's thread.
+
+    Not while another call has the turn: that may be an upload, which waits for its caller's items.
+    """
+    return lock if _waits_for_nothing(client, call) and lock.enter_now() else None
+
+
+def _waits_for_nothing(client: Any, call: Call) -> bool:
+    # Looked at before each call: a method may be replaced at any time, or another class given.
+    name, local = call.method.name, getattr(client, "_client", None)
+    return (
+        client.__class__ is QdrantClient
+        and local.__class__ is QdrantLocal
+        and not local.persistent
+        and not FastEmbedMisc.IS_INSTALLED
+        and _OWN.get(name) == (QdrantClient.__dict__.get(name), QdrantLocal.__dict__.get(name))
+        and _CLIENTS.isdisjoint(client.__dict__)
+        and _LOCALS.isdisjoint(local.__dict__)
+        and _is_small(local, call.arguments.get("collection_name"))
+    )
+
+
+def _is_small(local: QdrantLocal, name: Any) -> bool:
+    if not isinstance(name, str):
+        return False
+    found = local.collections.get(local.aliases.get(name, name))
+    return found.__class__ is LocalCollection and len(found.ids) <= MOST_POINTS

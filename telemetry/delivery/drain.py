@@ -21,6 +21,7 @@ from ..process.exit_deadline import remaining_s
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from .acknowledged import SinkDeliveries
+from .fan_out import FanOut
 from .lane import Lane, inside_sink
 from .lane_stats import LaneLimits, LaneStats
 from .numbers import WriterNumbers
@@ -70,7 +71,8 @@ class Drain:
         faults = faults or Faults()
         limits = limits or LaneLimits()
         self._lanes = [Lane(sink, limits, faults, clock, _pseudonyms(sink, keys)) for sink in sinks]
-        self._offers = [lane.offer for lane in self._lanes]
+        self._fan_out = FanOut(self._lanes)
+        self._offer = self._fan_out.offer
         self.numbers = WriterNumbers()
         self.next_seq = self.numbers.take
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
@@ -85,9 +87,9 @@ class Drain:
         """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""
         if inside_sink():
             return
-        weighed = event, _weight(event)
-        for offer in self._offers:
-            offer(weighed)
+        # As `_weight`, which would be a call for each event.
+        size_bytes = event.size_bytes or 0
+        self._offer((event, _EVENT_BYTES + size_bytes + _ID_BYTES * len(event.memory_ids)))
 
     def emit_to_others(self, event: Event, *, sender: str) -> tuple[str, ...]:
         """
@@ -161,6 +163,7 @@ class Drain:
     def forked(self) -> None:
         """Start anew in a forked child, as another writer."""
         self.numbers.begin()
+        self._fan_out.forked()
         for lane in self._lanes:
             lane.forked()
 

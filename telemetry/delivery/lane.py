@@ -27,11 +27,9 @@ from ..event.sink_pseudonyms import SinkPseudonyms
 from ..process.faults import Faults
 from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
+from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
 from .sink import Sink
-
-_UNCOUNTED, _LIGHT_BYTES = 32, 8_192
-"""Events that wait at most until they are counted, and what each of them weighs at most."""
 
 _inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
 # Not a `threading.local`: where gevent comes late, all its greenlets share one.
@@ -81,6 +79,7 @@ class Lane:
         self._limits = limits
         self._faults = faults
         self._clock = clock
+        self._source: FanOut | None = None
         self.forked()
 
     def forked(self) -> None:
@@ -120,6 +119,7 @@ class Lane:
     @property
     def stats(self) -> LaneStats:
         """The counters, as of now."""
+        self._pull()
         with self._lock:
             self._count()
             return LaneStats(
@@ -135,21 +135,38 @@ class Lane:
 
     def is_idle(self) -> bool:
         """Return whether nothing waits, and nothing is being written."""
-        return not (self._offers or self._queue or self._writing)
+        waits = self._source is not None and self._source.holds_any()
+        return not (waits or self._offers or self._queue or self._writing)
+
+    def follow(self, source: FanOut) -> None:
+        """Take what is offered to *source*."""
+        self._source = source
 
     def offer(self, weighed: Weighed) -> None:
         """Queue an event for the sink. O(1); drops the oldest event if the lane is full."""
+        self.take(weighed)
+        self.notice()
+
+    def take(self, weighed: Weighed) -> None:
+        """Queue an event as `offer` does, without rousing the lane."""
         offers = self._offers
-        # Atomic. To take the lock, for every event and sink, would cost a caller more than all else
-        # that is done here; so events are counted by whoever holds it next, and small ones wait.
+        # Atomic. To take the lock for every event would cost more than all else that is done here;
+        # so events are counted by whoever holds it next, and small ones wait.
         offers.append(weighed)
-        if self._thread is None or weighed[1] > _LIGHT_BYTES or len(offers) > _UNCOUNTED:
+        if weighed[1] > LIGHT_BYTES or len(offers) > UNCOUNTED:
             self._admit()
-        if self._wake.locked():
-            self._rouse()
+
+    def notice(self) -> None:
+        """See to it that the thread looks at what there is."""
+        if self._thread is None:
+            if self._source is not None:
+                self._source.share_out_now()
+            self._admit()
+        self._rouse()
 
     def flush(self, deadline: float) -> FlushRequest:
         """Ask for everything so far to be delivered; the request's event is set when it is."""
+        self._pull()
         with self._lock:
             self._count()
             request = FlushRequest(self._offered, deadline, threading.Event())
@@ -165,6 +182,7 @@ class Lane:
 
     def close(self, deadline: float) -> None:
         """Take no more events and let the thread end by *deadline*. Does not wait."""
+        self._pull()
         with self._lock:
             self._count()
             if self._closing_at is not None:
@@ -180,11 +198,17 @@ class Lane:
             # Not yet started where a signal handler closes in the middle of `_start`.
             with contextlib.suppress(RuntimeError):
                 thread.join(max(0.0, deadline - self._clock()))
+        self._pull()
         self._drop_all("exit")
         if thread is None and not self._is_closed:
             self._end()  # no event has come, and so no thread that would
 
     # -- on the caller's thread ------------------------------------------------------------------
+
+    def _pull(self) -> None:
+        """Have what was offered to all lanes shared out. The lock is not held."""
+        if self._source is not None:
+            self._source.share_out()
 
     def _admit(self) -> None:
         with self._lock:
@@ -240,6 +264,7 @@ class Lane:
             self._thread = None
             self._faults.note("lane.start", exc)
             self._drop_all("thread")
+            self._await_offer()
 
     def _rouse(self) -> None:
         # A lock as a binary semaphore: unlike Event.set, release() takes no second lock.
@@ -274,10 +299,17 @@ class Lane:
         while watched_s < limits.watch_s:
             self._hurry.wait(limits.linger_s)
             if self._wake.acquire(blocking=False):
+                self._await_offer()
                 return
             watched_s += limits.linger_s or limits.watch_s
         self._wake.acquire()
         self._hurry.wait(limits.linger_s)
+        self._await_offer()
+
+    def _await_offer(self) -> None:
+        """Have this lane told of what comes from now on. What there is, it looks at next."""
+        if self._source is not None:
+            self._source.await_offer()
 
     def _end(self) -> None:
         self._is_closed = True
@@ -291,6 +323,7 @@ class Lane:
                 self._settle()
             while self._flushes:
                 self._answer(self._flushes.popleft(), complete=not self._queue)
+        self._await_offer()
 
     def _empty(self) -> None:
         while batch := self._take():
@@ -301,6 +334,7 @@ class Lane:
 
     def _take(self) -> list[Event]:
         limits, batch = self._limits, list[Event]()
+        self._pull()
         with self._lock:
             self._count()
             while self._queue and len(batch) < limits.batch:

@@ -1,0 +1,95 @@
+"""
+The one queue that callers append to, which the lanes of a drain share out among themselves.
+
+However many sinks there are, an event costs its caller one append and one look at a lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .lane_stats import Weighed
+
+if TYPE_CHECKING:
+    from .lane import Lane
+
+UNCOUNTED, LIGHT_BYTES = 32, 8_192
+"""Events that wait at most until lanes count them, and what each of them weighs at most."""
+
+
+class FanOut:
+    """
+    The queue in front of several lanes.
+
+    Args:
+        lanes: Each is given every event.
+    """
+
+    def __init__(self, lanes: Sequence[Lane]) -> None:
+        self._lanes = lanes
+        self.forked()
+        for lane in lanes:
+            lane.follow(self)
+
+    def forked(self) -> None:
+        """Start anew, also in a forked child."""
+        self._offers: deque[Weighed] = deque()
+        self._lock = threading.RLock()
+        # Held while a lane may not have seen what comes next. `release` takes no second lock.
+        self._unseen = threading.Lock()
+        self._unseen.acquire()
+
+    def offer(self, weighed: Weighed) -> None:
+        """Queue an event for every lane. O(1), whatever their number."""
+        offers = self._offers
+        offers.append(weighed)  # atomic
+        if self._unseen.locked() or len(offers) > UNCOUNTED or weighed[1] > LIGHT_BYTES:
+            self._tell(at_once=weighed[1] > LIGHT_BYTES)
+
+    def holds_any(self) -> bool:
+        """Return whether an event waits to be shared out."""
+        return bool(self._offers)
+
+    def share_out(self) -> None:
+        """Give every lane what was offered, in order. No lane's lock is held."""
+        if self._offers:
+            with self._lock:
+                self._share()
+
+    def share_out_now(self) -> None:
+        """Share out as `share_out` does, unless somebody does: a lane's lock may be held here."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._share()
+            finally:
+                self._lock.release()
+
+    def await_offer(self) -> None:
+        """Have the next offer rouse the lanes: one is about to look at what there is, and rest."""
+        self._unseen.acquire(blocking=False)
+
+    def _share(self) -> None:
+        offers = self._offers
+        while True:
+            try:
+                weighed = offers.popleft()
+            except IndexError:
+                return  # no check before: a signal handler in between may have taken the last
+            for lane in self._lanes:
+                lane.take(weighed)
+
+    def _tell(self, *, at_once: bool) -> None:
+        try:
+            with contextlib.suppress(RuntimeError):  # somebody else tells them
+                self._unseen.release()
+            if at_once or len(self._offers) > UNCOUNTED:
+                self.share_out_now()
+            for lane in self._lanes:
+                lane.notice()
+        except BaseException:
+            self.await_offer()  # an interrupt: the next offer tells the lanes
+            raise

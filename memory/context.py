@@ -79,13 +79,13 @@ class Scope:
         return self if scope == self else scope
 
 
-_current: contextvars.ContextVar[Scope] = contextvars.ContextVar("mnemoscope_scope")
 EMPTY_SCOPE = Scope()
+_current: contextvars.ContextVar[Scope] = contextvars.ContextVar(
+    "mnemoscope_scope", default=EMPTY_SCOPE
+)
 
-
-def current() -> Scope:
-    """Return the scope of the code that runs now."""
-    return _current.get(EMPTY_SCOPE)
+current: Callable[[], Scope] = _current.get
+"""Returns the scope of the code that runs now. Not a function of ours: each call asks."""
 
 
 @contextmanager

@@ -220,6 +220,9 @@ _innermost: contextvars.ContextVar[Call | None] = contextvars.ContextVar(
     "mnemoscope_call", default=None
 )
 
+innermost: Callable[[], Call | None] = _innermost.get
+"""Returns the latest call that was entered here, which may have ended: see `outer_call`."""
+
 last_event: contextvars.ContextVar[Event | None] = contextvars.ContextVar(
     "mnemoscope_last_event", default=None
 )

@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..limits.class_limits import ClassLimits
 from ..limits.workers import Expired
-from .call import Call, Plan, outer_call
+from .call import Call, Plan, innermost, outer_call
 from .operation import Method, Operation
 from .plan import plan_for
 from .step import AsyncInvoke, Invoke, Step, Waiting
@@ -202,7 +202,7 @@ class Guard:
         call = Call(method, arguments, current(), trace, context, now_ns, now, plan)
         if operation.journal:
             call.journal = operation.journal
-        if (outer := outer_call()) is not None:
+        if innermost() is not None and (outer := outer_call()) is not None:
             call.scope = call.scope.with_defaults(outer.scope)
             call.nested, call.sheltered = True, outer.method.shields
             # Another scope has rules of its own: what it did with the call is nothing to this one.

@@ -9,8 +9,10 @@ called by the guard, which survives their failing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from ...telemetry.event.event import Deletes, Journalled, OperationClass
 from ..context import EMPTY_SCOPE, Scope
@@ -117,8 +119,7 @@ class Method:
     inline: bool = False
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(msgspec.Struct, eq=False):
     """
     One call of a method with its raw arguments, which its `repr` leaves out.
 
@@ -130,5 +131,9 @@ class Operation:
     """
 
     method: Method
-    arguments: Arguments = field(repr=False)
+    arguments: Arguments
     journal: Journalled = Journalled.NO
+
+    def __repr__(self) -> str:
+        """Show the method's name alone."""
+        return f"Operation({self.method.name})"

@@ -58,6 +58,9 @@ class Breaker:
     Args:
         policy: When to open, and for how long.
         clock: Monotonic seconds.
+
+    Attributes:
+        opened_at: Monotonic seconds. None: it is closed, and whoever asks is admitted.
     """
 
     def __init__(self, policy: BreakerPolicy, clock: Callable[[], float] = time.monotonic) -> None:
@@ -71,21 +74,21 @@ class Breaker:
         # Re-entrant: a finaliser or signal handler may call a store from within these few lines.
         self._lock = threading.RLock()
         self._window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
-        self._opened_at: float | None = None
+        self.opened_at: float | None = None
         self._probe: Admission | None = None
 
     @property
     def state(self) -> BreakerState:
         """The state that the next caller meets."""
         with self._lock:
-            if self._opened_at is None:
+            if self.opened_at is None:
                 return BreakerState.CLOSED
-            waited = self._clock() - self._opened_at >= self._policy.open_s
+            waited = self._clock() - self.opened_at >= self._policy.open_s
             return BreakerState.HALF_OPEN if waited else BreakerState.OPEN
 
     def admit(self) -> Admission:
         """Ask to make a call. Whoever is admitted must `settle` or `release` it."""
-        if self._opened_at is None:
+        if self.opened_at is None:
             return NORMAL
         with self._lock:
             return self._admit_probe()
@@ -106,7 +109,7 @@ class Breaker:
         if admission is NORMAL and not (failed or slow):
             # What most calls come to opens and closes nothing: atomic, and without the lock, which
             # would cost them more than all else here.
-            if self._opened_at is None:
+            if self.opened_at is None:
                 self._window.append((self._clock() if now is None else now, False, False))
             return
         with self._lock:
@@ -115,8 +118,8 @@ class Breaker:
             if admission is self._probe:
                 self._probe = None
                 self._window.clear()
-                self._opened_at = now if failed or slow else None
-            elif admission is NORMAL and self._opened_at is None:
+                self.opened_at = now if failed or slow else None
+            elif admission is NORMAL and self.opened_at is None:
                 self._record((now, failed, slow))
             # Else: a probe that was given up, or a call from before the breaker opened. The breaker
             # waits for one that is newer.
@@ -144,6 +147,6 @@ class Breaker:
         return failures / calls >= policy.failure_rate or slow / calls >= policy.slow_rate
 
     def _open(self, now: float) -> None:
-        self._opened_at = now
+        self.opened_at = now
         self._probe = None
         self._window.clear()

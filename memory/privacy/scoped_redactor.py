@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..context import Scope
-from .engine.redaction import CallBound, Redaction
+from .engine.redaction import UNLIMITED, CallBound, Extent, Redaction, within
 
 if TYPE_CHECKING:
     from .engine.redactor import Redactor
@@ -33,14 +33,14 @@ class ScopedRedactor:
         self.bound = bound or CallBound()
         self._vault = vault
 
-    def begin(self, scope: Scope) -> Redaction:
+    def begin(self, scope: Scope, extent: Extent = UNLIMITED) -> Redaction:
         """Return the redaction of what a call for *scope* carries; pseudonyms go to the vault."""
-        customer = scope.customer
-        if customer is None:
-            return self.redactor.begin(tenant=scope.tenant, known=scope.known)
-        vault = self._vault
-        pseudonyms = None if vault is None else vault.for_customer(customer, scope.tenant)
-        return self.redactor.begin(tenant=scope.tenant, known=scope.identifiers, vault=pseudonyms)
+        customer, tenant, known, vault = scope.customer, scope.tenant, scope.known, None
+        if customer:
+            known = (*known, customer)  # as `Scope.identifiers`
+        if customer is not None and self._vault is not None:
+            vault = self._vault.for_customer(customer, tenant)
+        return self.redactor.begin(tenant=tenant, known=known, vault=vault, extent=extent)
 
     def begin_labels(self, scope: Scope) -> Redaction:
         """Return the redaction of names that stand beside a call: nothing goes to the vault."""
@@ -53,6 +53,5 @@ class ScopedRedactor:
         Args:
             known: Identifiers of the people that it is about.
         """
-        redaction = self.redactor.begin(known=known)
-        redaction.keep_within(CallBound(self.bound.most_characters, cuts=True))
-        return redaction
+        bound = CallBound(self.bound.most_characters, cuts=True)
+        return self.redactor.begin(known=known, extent=within(bound))

@@ -122,19 +122,20 @@ alive: weakref.WeakSet[Tracing] = weakref.WeakSet()
 
 
 class _Entered(NonRecordingSpan):
-    """The span with the ids of *ref*, as clients below the operation find it."""
+    """The span with the ids of `ref`, as clients below the operation find it."""
 
-    def __init__(self, ref: TraceRef) -> None:
-        self._ref = ref
+    ref: TraceRef
 
     def get_span_context(self) -> SpanContext:
-        ref = self._ref
+        ref = self.ref
         flags = _SAMPLED if ref.sampled else _NOT_SAMPLED
         return SpanContext(ref.trace_id, ref.span_id, is_remote=False, trace_flags=flags)
 
     def __repr__(self) -> str:
         return f"NonRecordingSpan({self.get_span_context()!r})"
 
+
+_new = object.__new__
 
 _SPAN_KEY = next(iter(otel_trace.set_span_in_context(otel_trace.INVALID_SPAN, Context())))
 """Where a context holds its span. The API sets it by making two copies of the context."""
@@ -159,7 +160,8 @@ Holds the current context. Asked by itself: `attach` and `get_current` are three
 def around(ref: TraceRef) -> Context:
     """Return the current context with *ref* for its span, to be set in `CURRENT`."""
     outer = CURRENT.get()
-    span = _Entered(ref)
+    span = _new(_Entered)  # without an `__init__`, which each call would pay for
+    span.ref = ref
     return Context({**outer, _SPAN_KEY: span} if outer else {_SPAN_KEY: span})
 
 

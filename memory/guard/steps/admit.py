@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from ...errors import StoreUnavailableError
+from ...limits.breaker import NORMAL
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Expired
 from ..call import Call
@@ -37,9 +38,12 @@ class Admit:
             StoreUnavailableError: The breaker is open, or there is no place.
             Expired: The deadline passed before the store was asked.
         """
-        if not self.try_place(call):
-            self._admit_waited(call, found=call.limits.bulkhead.wait(self._until(call)))
-        if call.limits.deadline_s:
+        limits = call.limits
+        if limits.breaker.opened_at is None and limits.bulkhead.enter():
+            call.admission = NORMAL  # as most are
+        elif not self.try_place(call):
+            self._admit_waited(call, found=limits.bulkhead.wait(self._until(call)))
+        if limits.deadline_s:
             self._begin_deadline(call)
 
     def atake_place(self, call: Call) -> Awaitable[None] | None:

@@ -14,13 +14,13 @@ from ....telemetry.process.faults import Faults
 from ...errors import ContentTooLargeError, RedactionError
 from ...limits.workers import Expired, Workers
 from ...privacy.engine.pace import LongRedaction, LoopPace, SlowRedaction, ThreadPace
-from ...privacy.engine.redaction import Redaction
+from ...privacy.engine.redaction import Redaction, short, within
 from ...privacy.scoped_redactor import ScopedRedactor
 from ..call import Call, error_name
 from ..operation import Arguments, Method
 from ..step import Faces
 
-_ON_LOOP = LoopPace()
+_SHORT, _SHORT_ON_LOOP = short(None), short(LoopPace())
 
 
 class Redact:
@@ -46,6 +46,7 @@ class Redact:
     ) -> None:
         self._store = store
         self._redactor = redactor
+        self._whole = within(redactor.bound)
         self._workers = workers
         self._faults = faults
         self._clock = clock
@@ -68,15 +69,16 @@ class Redact:
 
     def _redact(self, call: Call) -> None:
         try:
-            redaction = call.redaction = self._redactor.begin(call.scope)
+            if call.limits.deadline_s:
+                extent = _SHORT if self._redactor.redactor.is_prepared else _SHORT_ON_LOOP
+            else:
+                extent = self._whole
+            redaction = call.redaction = self._redactor.begin(call.scope, extent)
             # If private, the outer call's event has the content; the scope ids are verbatim.
             if call.private:
-                return
-            if call.limits.deadline_s:
-                redaction.keep_short(None if self._redactor.redactor.is_prepared else _ON_LOOP)
+                redaction.end_call()
             else:
-                redaction.keep_within(self._redactor.bound)
-            self._take(call, redaction, call.method.redact(call.arguments, redaction))
+                self._take(call, redaction, call.method.redact(call.arguments, redaction))
         except LongRedaction as left:
             self._redact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
@@ -87,9 +89,10 @@ class Redact:
 
     def _aredact(self, call: Call) -> Awaitable[None] | None:
         try:
-            redaction = call.redaction = self._redactor.begin(call.scope)
-            if not call.private:
-                redaction.keep_short(_ON_LOOP)
+            redaction = call.redaction = self._redactor.begin(call.scope, _SHORT_ON_LOOP)
+            if call.private:
+                redaction.end_call()
+            else:
                 self._take(call, redaction, call.method.redact(call.arguments, redaction))
         except LongRedaction as left:
             return self._aredact_on_worker(call, left)
@@ -134,9 +137,8 @@ class Redact:
         """Return a redaction for a worker: the call's own may be asked for labels meanwhile."""
         pace = ThreadPace()
         self.open(call)
-        redaction = self._redactor.begin(call.scope)
-        redaction.keep_within(self._redactor.bound, pace)
-        return redaction, pace
+        extent = within(self._redactor.bound, pace)
+        return self._redactor.begin(call.scope, extent), pace
 
     def _must_load(self, left: LongRedaction) -> bool:
         """Tell whether something is to be loaded first: once in a process, for seconds."""

@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from ....telemetry.event.event import Redacted
 from ...errors import ContentTooLargeError, RedactionError
@@ -111,7 +113,35 @@ class TextRedactor(Protocol):
         ...
 
 
-class Redaction:
+class Extent(NamedTuple):
+    """
+    How much text a call may carry.
+
+    Attributes:
+        left: Characters.
+        bound: Cuts or refuses what is beyond. None: `LongRedaction` is raised there.
+        pace: Asked between the pieces of long texts.
+    """
+
+    left: int
+    bound: CallBound | None = None
+    pace: Pace | None = None
+
+
+UNLIMITED = Extent(_UNLIMITED)
+
+
+def short(pace: Pace | None) -> Extent:
+    """Raise `LongRedaction` as soon as there is more text than may be redacted here."""
+    return Extent(SHORT_CHARS, None, pace)
+
+
+def within(bound: CallBound, pace: Pace | None = None) -> Extent:
+    """Cut or refuse what is beyond *bound*."""
+    return Extent(bound.most_characters, bound, pace)
+
+
+class Redaction(msgspec.Struct, eq=False):
     """
     The redaction of one call, as adapters use it. Not thread-safe.
 
@@ -119,43 +149,19 @@ class Redaction:
         counts: Number of replacements so far, by entity (``EMAIL_ADDRESS``, ``PERSON``…).
     """
 
-    __slots__ = (
-        "_bound",
-        "_known",
-        "_left",
-        "_pace",
-        "_rebuild",
-        "_redactor",
-        "_tenant",
-        "_vault",
-        "counts",
-    )
+    _redactor: TextRedactor
+    _tenant: str | None
+    _known: KnownIdentifiers
+    _rebuild: Mapping[type, Rebuild]
+    _vault: PseudonymStore | None
+    _left: int = _UNLIMITED
+    _bound: CallBound | None = None
+    _pace: Pace | None = None
+    counts: dict[str, int] = msgspec.field(default_factory=dict[str, int])
 
-    def __init__(
-        self,
-        redactor: TextRedactor,
-        tenant: str | None,
-        known: KnownIdentifiers,
-        rebuild: Mapping[type, Rebuild],
-        vault: PseudonymStore | None,
-    ) -> None:
-        self.counts: dict[str, int] = {}
-        self._redactor = redactor
-        self._tenant = tenant
-        self._known = known
-        self._vault = vault
-        self._rebuild = rebuild
-        self._left = _UNLIMITED
-        self._bound: CallBound | None = None
-        self._pace: Pace | None = None
-
-    def keep_short(self, pace: Pace | None) -> None:
-        """Raise `LongRedaction` as soon as there is more text than may be redacted here."""
-        self._left, self._pace = SHORT_CHARS, pace
-
-    def keep_within(self, bound: CallBound, pace: Pace | None = None) -> None:
-        """Cut or refuse what is beyond *bound*."""
-        self._left, self._bound, self._pace = bound.most_characters, bound, pace
+    def __repr__(self) -> str:
+        """Return a constant, never whom or what it knows."""
+        return "Redaction(...)"
 
     def end_call(self) -> None:
         """Count no further: what comes now is labels, and items as the store pulls them."""

@@ -26,7 +26,7 @@ from .engine import SEARCH_S, Engine
 from .mentioned_people import MentionedPeople
 from .operators import OVERSIZE, Operators, cut_text
 from .pace import Pace
-from .redaction import PseudonymStore, Redaction, TextRole
+from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild
 
 NO_OPERATORS: Mapping[str, str] = {}
@@ -112,7 +112,8 @@ class Redactor:
         self._limits = limits or Limits()
         self._rebuild = dict(rebuild or {})
         self._cache = RedactionCache(entries=self._limits.cached)
-        self._known = lru_cache(maxsize=256)(KnownIdentifiers)
+        self._known = lru_cache(maxsize=256)(_identifiers)
+        self._nobody = KnownIdentifiers(())
         self._people = lru_cache(maxsize=_CUSTOMERS)(_nobody_mentioned)
         self.is_prepared = False
 
@@ -122,6 +123,7 @@ class Redactor:
         tenant: str | None = None,
         known: Sequence[str] = (),
         vault: PseudonymStore | None = None,
+        extent: Extent = UNLIMITED,
     ) -> Redaction:
         """
         Begin the redaction of one call.
@@ -130,9 +132,10 @@ class Redactor:
             tenant: Tenant of the pseudonyms.
             known: Identifiers of the data subject.
             vault: Stores the originals of this call's pseudonyms.
+            extent: How much text there may be.
         """
-        identifiers = tuple(dict.fromkeys(filter(None, known))) if known else ()
-        return Redaction(self, tenant, self._known(identifiers), self._rebuild, vault)
+        found = self._nobody if not known else self._known(tuple(known))
+        return Redaction(self, tenant, found, self._rebuild, vault, *extent)
 
     def health(self) -> RedactorHealth:
         """Return the state of the language models."""
@@ -295,6 +298,10 @@ _CUSTOMERS = 1_024
 
 _CLEAN = "clean"
 """First part of the keys of texts that are clean for everybody; no `TextRole` has this value."""
+
+
+def _identifiers(known: tuple[str, ...]) -> KnownIdentifiers:
+    return KnownIdentifiers(tuple(dict.fromkeys(filter(None, known))))
 
 
 def _nobody_mentioned(_tenant: str, _customer: str) -> MentionedPeople:

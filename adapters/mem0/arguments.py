@@ -194,17 +194,20 @@ _WALKS: dict[str, Callable[[Any, Redaction], Any]] = {
 
 def content(arguments: Arguments) -> Any:
     """Return the content of the redacted arguments for the audit trail, without ids of people."""
+    given = with_options(arguments) if "options" in arguments else arguments
     return {
-        name: _shown(name, value)
-        for name, value in with_options(arguments).items()
-        if _shows(name, value)
+        name: _shown(name, value) if name in _WITH_IDS else value
+        for name, value in given.items()
+        if name not in _VERBATIM or (name == "memory_id" and _is_machine_made(value))
     }
 
 
-def _shows(name: str, value: Any) -> bool:
-    if name == "memory_id":
-        return isinstance(value, str) and _UUID.fullmatch(value) is not None
-    return name not in _VERBATIM
+_WITH_IDS = frozenset({"filters", "options", "memories"})
+"""Arguments that may hold ids of people at some depth."""
+
+
+def _is_machine_made(memory_id: Any) -> bool:
+    return isinstance(memory_id, str) and _UUID.fullmatch(memory_id) is not None
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -15,12 +15,12 @@ def summarize_list(result: Any, _arguments: Arguments) -> Summary:
         return Summary()
     records = [each for each in rows if is_dict(each)]
     # Lists first: a tuple of a generator costs twice as much, in every recall.
-    scores = tuple([each["score"] for each in records if isinstance(each.get("score"), float)])
+    scores = tuple([at for each in records if isinstance(at := each.get("score"), float)])
     return Summary(
         hits=len(rows),
-        memory_ids=_texts(records, "id"),
+        memory_ids=tuple([id_ for each in records if isinstance(id_ := each.get("id"), str)]),
         scores=scores if len(scores) == len(records) else (),
-        owners=_texts(records, "user_id"),
+        owners=tuple([whose for each in records if isinstance(whose := each.get("user_id"), str)]),
     )
 
 

@@ -65,7 +65,7 @@ class _BoundedConverter:
         if self.left <= 0 or depth > DEPTH_LIMIT:
             return TRUNCATED
         self.left -= _VALUE_SIZE
-        kind = _any(type(value))
+        kind: Any = type(value)
         if kind is str:
             return self._text(value)
         if kind is dict:
@@ -97,7 +97,16 @@ class _BoundedConverter:
                 result[TRUNCATED] = len(value) - len(result)
                 break
             name = self._text(key) if isinstance(key, str) else _name(key)
-            result[name] = self.convert(item, depth + 1)
+            if (
+                type(item) is str
+                and item.isascii()
+                and self.left > len(item) + _VALUE_SIZE
+                and depth < DEPTH_LIMIT
+            ):
+                self.left -= len(item) + _VALUE_SIZE  # as `convert`, which is called less often
+                result[name] = item
+            else:
+                result[name] = self.convert(item, depth + 1)
         return result
 
     def _items(self, value: Iterable[Any], depth: int) -> list[Any]:

@@ -32,6 +32,7 @@ from ....memory.api import (
     recall,
     remember,
 )
+from ....memory.guard.operation import nobody
 from ...toolkit.proxy import GuardedMethods, guarded_class
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
@@ -59,8 +60,10 @@ def _no_items(_arguments: Arguments) -> list[Any]:
 
 
 def _collection(arguments: Arguments) -> str | None:
-    labels = next((arguments[name] for name in _PATHS if arguments.get(name)), None)
-    return "/".join(map(str, labels)) if is_labels(labels) else None
+    for name in _PATHS:
+        if labels := arguments.get(name):
+            return "/".join(map(str, labels)) if is_labels(labels) else None
+    return None
 
 
 def _content(arguments: Arguments) -> dict[str, Any]:
@@ -195,7 +198,7 @@ def _methods(addresses: Addresses) -> dict[str, Method]:
         name: replace(
             method,
             redact=addresses.redact,
-            scope=addresses.scope,
+            scope=addresses.scope if owned else nobody,
             needs_owner=owned,
             confine=addresses.confine if owned else None,
             only=addresses.only if owned else None,
@@ -206,7 +209,9 @@ def _methods(addresses: Addresses) -> dict[str, Method]:
     def summarize(result: Any, given: Arguments) -> Summary:
         return _summarize_items(result, given)._replace(owners=addresses.owners(result))
 
-    return {**methods, "search": replace(methods["search"], summary=summarize)}
+    return (
+        {**methods, "search": replace(methods["search"], summary=summarize)} if owned else methods
+    )
 
 
 def _batch(methods: dict[str, Method], op_class: OperationClass) -> Method:

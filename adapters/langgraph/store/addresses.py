@@ -101,9 +101,8 @@ class Addresses:
         if not is_labels(labels):
             return redaction.value(labels)
         owner = self._owner(labels)
-        return type(labels)(
-            each if each is owner else self.label(each, redaction) for each in labels
-        )
+        label = self.label
+        return type(labels)([each if each is owner else label(each, redaction) for each in labels])
 
     def label(self, label: Any, redaction: Redaction) -> Any:
         """Return a label or key, or its digest if it holds personal data."""
@@ -234,8 +233,10 @@ _ITEM = frozenset({"key", "value", "index", "query", "filter"})
 
 
 def _named_paths(arguments: Arguments, names: tuple[str, ...]) -> list[Labels]:
-    several: list[Arguments] = [each._asdict() for each in arguments.get("ops", ()) if is_op(each)]
-    paths = (one.get(name) for one in (arguments, *several) for name in names)
+    several = [arguments]
+    if "ops" in arguments:
+        several += [each._asdict() for each in arguments["ops"] if is_op(each)]
+    paths = [one.get(name) for one in several for name in names]
     return [path for path in paths if is_labels(path)]
 
 

@@ -8,7 +8,7 @@ own class and result; all but the first are marked as nested, since the first on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from ....memory.guard.call import Call
@@ -32,10 +32,11 @@ def batch_parts(row: Rows, *, tracing: Tracing, redactor: ScopedRedactor) -> Par
         redactor: Begins their redactions.
     """
 
-    def parts(call: Call) -> Iterator[Call]:
-        ops: Sequence[Any] = call.arguments.get("ops", ())
-        if not ops:
-            return
+    def parts(call: Call) -> Iterable[Call]:
+        ops: Sequence[Any] | None = call.arguments.get("ops")
+        return split(call, ops) if ops else ()
+
+    def split(call: Call, ops: Sequence[Any]) -> Iterator[Call]:
         normal = call.status.is_normal
         results = call.result if normal else [None] * len(ops)
         rows = ((row(op), op, result) for op, result in zip(ops, results, strict=True))

@@ -85,7 +85,8 @@ class _ContentBuilder:
 def _is_vector(name: str, value: Any) -> bool:
     if not isinstance(value, (list, tuple)) or not value or name in _NOT_VECTORS:
         return False
-    return isinstance(cast("list[Any]", value)[0], (int, float))
+    first: Any = value[0]
+    return isinstance(first, (int, float))
 
 
 def _is_nothing(value: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import attrgetter, itemgetter
 from typing import Any, cast
 
 from qdrant_client.http import models
@@ -202,10 +203,10 @@ def _responses(result: Any) -> list[Any]:
 
 
 _RECORDS: Mapping[str, Callable[[Any], list[Any]]] = {
-    "query_points": lambda result: result.points,
+    "query_points": attrgetter("points"),
     "query_batch_points": _responses,
     "query_points_groups": lambda result: [hit for group in result.groups for hit in group.hits],
-    "scroll": lambda result: result[0],
+    "scroll": itemgetter(0),
     "retrieve": lambda result: result,
 }
 
@@ -216,18 +217,32 @@ _SIZES: Mapping[str, Callable[[Any], int]] = {
 }
 
 
-def _summarize(name: str, owner: Owner | None, result: Any, arguments: Arguments) -> Summary:
+def _summary_of(name: str, owner: Owner | None) -> Callable[[Any, Arguments], Summary]:
     if name in _RECORDS:
-        records = _RECORDS[name](result)
-        # Lists first: a tuple of a generator costs twice as much, in every recall.
-        return Summary(
-            len(records),
-            tuple([str(each.id) for each in records]),
-            tuple([each.score for each in records if isinstance(each, models.ScoredPoint)]),
-            owner.owners(records) if owner else (),
-        )
+        return partial(_summarize, _RECORDS[name], owner)
     if name in _SIZES:
-        return Summary(hits=_SIZES[name](result))
+        return partial(_summarize_size, _SIZES[name])
+    return _summarize_ids
+
+
+def _summarize(
+    read: Callable[[Any], list[Any]], owner: Owner | None, result: Any, _arguments: Arguments
+) -> Summary:
+    records = read(result)
+    # Lists first: a tuple of a generator costs twice as much, in every recall.
+    return Summary(
+        len(records),
+        tuple([str(each.id) for each in records]),
+        tuple([each.score for each in records if isinstance(each, models.ScoredPoint)]),
+        owner.owners(records) if owner else (),
+    )
+
+
+def _summarize_size(read: Callable[[Any], int], result: Any, _arguments: Arguments) -> Summary:
+    return Summary(hits=read(result))
+
+
+def _summarize_ids(_result: Any, arguments: Arguments) -> Summary:
     return Summary(memory_ids=tuple(_ids(arguments)))
 
 
@@ -295,7 +310,7 @@ def _row(method: Method, owner: Owner | None) -> Method:
         method,
         redact=_redaction_of(method.name, owner.path if owner else ()),
         collection=_collection,
-        summary=partial(_summarize, method.name, owner),
+        summary=_summary_of(method.name, owner),
         content=partial(content, owner),
     )
     return _with_owner(described, owner) if owner else described

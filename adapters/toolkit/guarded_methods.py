@@ -147,7 +147,7 @@ class _Binder:
         self, held: dict[str, Any], args: tuple[Any, ...], kwargs: Arguments
     ) -> tuple[Operation, Invoke]:
         """Return what a call asks of the client in *held*, and what asks it."""
-        inner, name, parameters = held[INNER], self._name, self._parameters
+        inner, name, parameters, row = held[INNER], self._name, self._parameters, self._row
         target = getattr(inner, name)
         if parameters is None or name in getattr(inner, "__dict__", ()):
             latest, parameters = held.get(self._cached, _NOTHING)
@@ -156,13 +156,14 @@ class _Binder:
         if not self._is_plain or parameters.renamed or not parameters.known.issuperset(kwargs):
             return self._bind_any(held, parameters, target, args, kwargs)
         if not args:
-            operation = Operation(self._method_for(kwargs), kwargs)
-            return operation, lambda given: target(**given)
+            method = row if isinstance(row, Method) else row(kwargs)
+            return Operation(method, kwargs), lambda given: target(**given)
         arguments = dict(zip(parameters.names, args, strict=False))
         arguments.update(kwargs)
         if len(arguments) != len(args) + len(kwargs):
             return self._bind_any(held, parameters, target, args, kwargs)
-        operation = Operation(self._method_for(arguments), arguments)
+        method = row if isinstance(row, Method) else row(arguments)
+        operation = Operation(method, arguments)
         if parameters.by_name:
             return operation, lambda given: target(**given)
         return operation, rebuild(target, parameters.names[: len(args)])

@@ -58,8 +58,9 @@ def nobody(_arguments: Arguments) -> Scope:
     return EMPTY_SCOPE
 
 
-def _nothing(_arguments: Arguments) -> None:
-    return None
+def nothing(_arguments: Arguments) -> None:
+    """Return None, for methods of which there is nothing to tell."""
+    return
 
 
 def _no_summary(_result: Any, _arguments: Arguments) -> Summary:
@@ -108,9 +109,9 @@ class Method:
     answer: Callable[[Any], bool] | None = None
     redact: Callable[[Arguments, Redaction], Arguments] = _as_given
     scope: Callable[[Arguments], Scope] = nobody
-    collection: Callable[[Arguments], str | None] = _nothing
+    collection: Callable[[Arguments], str | None] = nothing
     summary: Callable[[Any, Arguments], Summary] = _no_summary
-    content: Callable[[Arguments], Any] = _nothing
+    content: Callable[[Arguments], Any] = nothing
     shields: bool = True
     keywords: frozenset[str] = frozenset()
     needs_owner: bool = False

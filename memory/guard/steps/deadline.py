@@ -120,7 +120,7 @@ class Deadline:
             with self._serialise:
                 return self._ask(call, invoke)
         finally:
-            call.let_go()
+            call.holds.pop()(call)  # as `let_go`
 
     def _work_now(self, call: Call, invoke: Invoke, turn: AbstractContextManager[Any]) -> Any:
         call.holds = [_end]

@@ -24,7 +24,7 @@ from ...errors import RedactionError
 from ...limits.workers import Expired
 from ...privacy.engine.content import FAILED, to_content
 from ..call import Call, error_name, last_event
-from ..operation import Method
+from ..operation import Method, nothing
 from ..step import Faces
 
 Parts = Callable[[Call], Iterable[Call]]
@@ -88,7 +88,7 @@ class Report:
             self._emit(call)
             return
         try:
-            parts = list(self._parts(call))
+            parts = [*self._parts(call)]
         except Exception as ours:  # noqa: BLE001 - observing fails open
             self._faults.note("guard.report", ours)
             parts = []
@@ -141,7 +141,7 @@ class Report:
             run = self._thread(call)
         # By position: names cost a caller fifteen times as much.
         return Event(
-            drain.writer_id,
+            drain.numbers.writer_id,
             drain.next_seq(),
             call.started_ns,
             ended - started if ended > started else 0.0,
@@ -153,7 +153,7 @@ class Report:
             call.trace,
             reached - started if reached > started else 0.0,
             self._db_system,
-            self._collection(call),
+            None if method.collection is nothing else self._collection(call),
             method.deletes,
             call.neutral,
             call.late,

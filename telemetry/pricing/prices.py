@@ -2,27 +2,28 @@
 Prices of model calls: a table that ships, dated and with sources, and the user's own.
 
 A price that is not in the table is not guessed: the cost is None, and the tokens are counted all
-the same. Costs are list prices at a vendor's base tier; a contract, a batch or a long context may
-be billed otherwise, which is what the user's file is for.
+the same. What runs on one's own machine has no price, and costs 0. Costs are list prices at a
+vendor's base tier; a contract, a batch or a long context may be billed otherwise, which is what
+the user's file is for.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from ..event.usage import Usage
-from .model_names import names_of
+from .serving import LOCAL, is_vendor, served
 
 _PER = 1_000_000
 _NUMBERS = ("input", "output", "cached_input", "cache_write", "reasoning")
-_KNOWN = frozenset({*_NUMBERS, "source", "as_of"})
+_KNOWN = frozenset({*_NUMBERS, "snapshots", "source", "as_of"})
 
 
 class PriceFileError(ValueError):
@@ -40,6 +41,8 @@ class Price:
         cached_input: Input read from the provider's cache. None: as `input`.
         cache_write: Input written to the provider's cache. None: as `input`.
         reasoning: Output that the model kept to itself. None: as `output`.
+        snapshots: Endings of the names that it is also the price of: ``2024-11-20``. None: of no
+            other, or, in a user's file, of those of the row that it overrides.
         source: Where the figures are from: a key of the file's ``sources``, or words.
         as_of: The day they were read, ISO 8601.
     """
@@ -49,8 +52,13 @@ class Price:
     cached_input: float | None = None
     cache_write: float | None = None
     reasoning: float | None = None
+    snapshots: tuple[str, ...] | None = None
     source: str | None = None
     as_of: str | None = None
+
+
+FREE: Final = Price(input=0, output=0, source="it runs on a machine of one's own")
+"""The price of a model that no vendor serves."""
 
 
 class Prices:
@@ -58,11 +66,17 @@ class Prices:
     Prices by model name.
 
     Args:
-        table: Rows by name, as vendors write it, without vendor prefix and snapshot date.
+        table: Rows by name, as vendors write it, without the vendor's prefix.
     """
 
     def __init__(self, table: Mapping[str, Price]) -> None:
-        self._table = {name.lower(): price for name, price in table.items()}
+        rows = {name.lower(): price for name, price in table.items()}
+        self._table = {
+            f"{name}-{ending.lower()}": price
+            for name, price in rows.items()
+            for ending in ("latest", *(price.snapshots or ()))
+        } | rows
+        self._rows = len(rows)
         self._found = lru_cache(maxsize=1_024)(self._look_up)
 
     @classmethod
@@ -76,28 +90,29 @@ class Prices:
         shipped = files(__package__ or __name__).joinpath("prices.json").read_text("utf-8")
         table = _parsed(shipped, "the shipped price file")
         if path is not None:
-            table |= _parsed(_text(Path(path)), str(path))
+            table = _merged(table, _parsed(_text(Path(path)), str(path)))
         return cls(table)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return self._rows
 
-    def price(self, model: str) -> Price | None:
+    def price(self, model: str, provider: str | None = None) -> Price | None:
         """
-        Return the price of *model*, or None for a model that is not in the table.
+        Return the price of *model* where *provider* serves it, or None if it is not known.
 
-        The name is looked up as it is, then without the vendor's prefix (``models/``, ``openai/``,
-        ``us.anthropic.``), then without its snapshot (``-2024-11-20``, ``-latest``, ``-v1:0``).
+        The name is looked up as it is, then without a prefix that leaves the vendor's price as it
+        is (``models/``, ``openai/``, ``global.anthropic.``). A row is the price of the snapshots
+        that it lists, and of no other.
         """
-        return self._found(model)
+        return self._found(model, provider)
 
     def cost_usd(self, usage: Usage) -> float | None:
         """
-        Return what *usage* cost in USD, or None for a model that is not in the table.
+        Return what *usage* cost in USD, or None where its price is not known.
 
         Cached and cache-written tokens are part of the input, reasoning is part of the output.
         """
-        price = self.price(usage.model)
+        price = self.price(usage.model, usage.provider)
         if price is None:
             return None
         fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens)
@@ -114,8 +129,38 @@ class Prices:
         )
         return total / _PER
 
-    def _look_up(self, model: str) -> Price | None:
-        return next((self._table[name] for name in names_of(model) if name in self._table), None)
+    def _look_up(self, model: str, provider: str | None) -> Price | None:
+        model = model.lower()
+        own = self._table.get(f"{provider}/{model}".lower()) or self._table.get(model)
+        if own is not None and not is_vendor(own.source):
+            return own  # a row of the user's holds whoever serves the model
+        found = served(model, provider)
+        if found.vendor == LOCAL:
+            return FREE
+        row = self._of(found.name)
+        if row is None or "/" in found.name:
+            return None
+        return row if found.vendor in (None, row.source) or not is_vendor(row.source) else None
+
+    def _of(self, name: str) -> Price | None:
+        if name.startswith("ft:"):
+            name = ":".join(name.split(":")[:2])  # whose it is and what it is called say no price
+        name = name.replace("@", "-")
+        # OpenRouter writes versions with a dot where vendors have a dash.
+        return self._table.get(name) or self._table.get(name.replace(".", "-"))
+
+
+def _merged(shipped: Mapping[str, Price], own: Mapping[str, Price]) -> dict[str, Price]:
+    """Return the rows of both: one that overrides another is of the same snapshots."""
+    return {
+        **shipped,
+        **{
+            name: replace(price, snapshots=shipped[name].snapshots)
+            if price.snapshots is None and name in shipped
+            else price
+            for name, price in own.items()
+        },
+    }
 
 
 def _text(path: Path) -> str:
@@ -152,11 +197,20 @@ def _price(row: Any, where: str) -> Price:
             raise PriceFileError(
                 f"{where}: {name} must be a number, 0 or more, in USD per million tokens"
             )
-    return Price(**cells)
+    snapshots: Any = cells.get("snapshots")
+    if snapshots is not None and not _is_words(snapshots):
+        raise PriceFileError(f'{where}: snapshots must be a list such as ["2024-11-20"]')
+    return Price(**{**cells, "snapshots": None if snapshots is None else tuple(snapshots)})
 
 
 def _is_dict(value: Any) -> bool:
     return isinstance(value, dict)
+
+
+def _is_words(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, str) and each for each in cast("list[Any]", value)
+    )
 
 
 def _is_price(value: Any) -> bool:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
-from ..langgraph.runs.model_calls import message_of, text_of, usage_in
+from ..langgraph.runs.model_calls import is_from_cache, message_of, text_of, usage_in
 from .provider_answer import ProviderAnswer
 
 
@@ -34,7 +34,8 @@ class UsageCallback(BaseCallbackHandler):
         message = message_of(response)
         reported = getattr(message, "usage_metadata", None)
         if reported:
-            answer.usage = usage_in(reported)
+            is_free = is_from_cache(response, message, run_id)
+            answer.usage = usage_in({} if is_free else reported)
         answer.model = text_of(getattr(message, "response_metadata", None), "model_name", "model")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 import msgspec
+from langchain_core.utils.utils import LC_ID_PREFIX
 
 from ....telemetry.event.usage import Usage
 from ...toolkit.type_guards import is_dict
@@ -41,6 +43,11 @@ class StreamedUsage:
         self._last: dict[str, int] = {}
         self._sum: dict[str, int] = {}
 
+    @property
+    def has_reported(self) -> bool:
+        """Whether a chunk told of usage."""
+        return bool(self._sum)
+
     def add(self, message: Any) -> None:
         """Take a chunk."""
         if message.usage_metadata:
@@ -68,8 +75,6 @@ class StreamedUsage:
 def counts_of(reported: Any) -> dict[str, int]:
     """Return the five counts of a ``usage_metadata``; one that is no number is 0."""
     used = _dict(reported)
-    if used.get("total_cost") == 0:
-        used = {}  # LangChain's own cache answered, and says so like this
     into, out = _dict(used.get("input_token_details")), _dict(used.get("output_token_details"))
     return {
         "input_tokens": _count(used.get("input_tokens")),
@@ -112,6 +117,19 @@ def message_of(response: Any) -> Any:
         for generation in row:
             return getattr(generation, "message", generation)
     return None
+
+
+def is_from_cache(response: Any, message: Any, run_id: UUID) -> bool:
+    """
+    Tell whether LangChain's own cache has answered the call, and not its model.
+
+    It says so by a cost of 0, as a model may that costs nothing. What it kept has the id of another
+    call, or of the provider's, and nothing of the provider's around it.
+    """
+    if _dict(getattr(message, "usage_metadata", None)).get("total_cost") != 0:
+        return False
+    is_own = str(getattr(message, "id", None)).startswith(f"{LC_ID_PREFIX}-{run_id}")
+    return not is_own and not getattr(response, "llm_output", None)
 
 
 def usage_of(

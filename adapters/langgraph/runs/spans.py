@@ -25,7 +25,7 @@ from ....telemetry.event.event import Status
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.trace import CURRENT, TraceRef, Tracing
 from ....telemetry.event.usage import Usage
-from .model_calls import StreamedUsage, message_of, usage_of
+from .model_calls import StreamedUsage, is_from_cache, message_of, usage_of
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -212,9 +212,14 @@ class Run:
 
 def usage_of_run(run: Run, response: Any = None) -> Usage:
     """Return the tokens of a model call, by its answer or a part of it, without their cost."""
-    streamed = run.streamed or StreamedUsage()
+    streamed, message = run.streamed or StreamedUsage(), message_of(response)
+    # Asked first, since nearly no answer has a cost.
+    if "total_cost" in (getattr(message, "usage_metadata", None) or _NONE) and (
+        not streamed.has_reported and is_from_cache(response, message, run.run_id)
+    ):
+        message = message.model_copy(update={"usage_metadata": {}})  # it was used before
     return usage_of(
-        message_of(response),
+        message,
         streamed,
         metadata=run.metadata,
         path=run.nodes,

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import add_usage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.runs.model_calls import StreamedUsage, counts_of
+from mnemoscope.memory.testing import scope_for_tests
 
+TOKENS = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}
 INPUT = [
     # as langchain-openai, -groq, -fireworks, -google-genai and others have it
     ({"cache_read": 40}, 40, 0),
@@ -80,3 +89,62 @@ def test_details_of_a_stream(details, cached, written):
 
     assert (counts["cached_tokens"], counts["cache_write_tokens"]) == (cached, written)
     assert (counts["input_tokens"], counts["output_tokens"]) == (100, 25)
+
+
+FREE = {**TOKENS, "total_cost": 0}
+"""As an integration of a model without a price may have it, and as LangChain's cache does."""
+
+
+class Free(BaseChatModel):
+    """A model that says it costs nothing, with or without an id and an output of its provider's."""
+
+    identity: str | None = None
+    output: dict[str, Any] | None = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "free"
+
+    def _generate(self, *_args: Any, **_kwargs: Any) -> ChatResult:
+        message = AIMessage("There.", usage_metadata=FREE, id=self.identity)
+        return ChatResult(generations=[ChatGeneration(message=message)], llm_output=self.output)
+
+
+class Streaming(Free):
+    """The same, chunk by chunk."""
+
+    def _stream(self, *_args: Any, **_kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        yield ChatGenerationChunk(message=AIMessageChunk("There.", usage_metadata=FREE, id="m-1"))
+
+
+@pytest.mark.parametrize(
+    ("model", "ask"),
+    [
+        (Free(), lambda model: model.invoke("hi")),
+        (Free(identity="m-1", output={"model_name": "m"}), lambda model: model.invoke("hi")),
+        (Streaming(), lambda model: list(model.stream("hi"))),
+    ],
+)
+def test_a_cost_of_nothing_hides_no_tokens(model, ask):
+    """A model that costs nothing has used what it reports."""
+    with scope_for_tests() as (scope, sink):
+        scope.usage()
+        ask(model)
+        scope.flush(GIVE_UP_S)
+
+        assert [each.usage.input_tokens for each in sink.events] == [3]
+
+
+@pytest.mark.parametrize("identity", [None, "m-1"])
+def test_a_cache_has_used_nothing(identity):
+    """Its answer reports what was used when it was made."""
+    model = Free(identity=identity, cache=InMemoryCache())
+    model.output = {"model_name": "m"}
+    with scope_for_tests() as (scope, sink):
+        scope.usage()
+        model.invoke("hi")
+        model.invoke("hi")
+        scope.flush(GIVE_UP_S)
+
+        assert [each.usage.input_tokens for each in sink.events] == [3, 0]
+        assert [each.usage.reported for each in sink.events] == [True, True]

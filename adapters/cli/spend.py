@@ -28,7 +28,7 @@ def spend(
     ] = None,
     by: Annotated[
         str,
-        typer.Option(metavar="LIST", help="Some of feature,node,model,customer."),
+        typer.Option(metavar="LIST", help="Some of feature,node,model,customer,tenant."),
     ] = "feature",
     tenant: Tenant = None,
     json: Json = False,

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.queries.spending import Dimension, Line, Period, Spending, Spent
-from ...audit.queries.top_mover import moved_most, sentence
+from ...audit.queries.top_mover import TopMover, moved_most, sentence
 from ...telemetry.event.format import decimals
 from ...telemetry.event.text import utc_text
 
@@ -23,16 +23,22 @@ SHOWN: Final = 20
 BAR: Final = 10
 """Width of the longest bar."""
 
+MOST_BESIDE_BARS: Final = 2
+"""Columns of names, and of tokens written to caches, that leave place for bars."""
+
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 REFERENCE: Final = 8
-"""Characters shown of the hash that stands for a customer."""
+"""Characters shown of the hash that stands for a customer or a tenant."""
+
+_HASHED: Final = frozenset(("customer", "tenant"))
 
 _NO_NAME: dict[Dimension, str] = {
     "feature": "no feature",
     "node": "no node",
     "model": "no model",
-    "customer": "no customer",
+    "customer": "nobody",
+    "tenant": "none",
 }
 
 
@@ -59,49 +65,61 @@ def _period_text(period: Period) -> str:
 
 def _table(found: Spending) -> Table:
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim", expand=True)
-    table.add_column("\n".join(found.by), ratio=1, overflow="fold")
-    table.add_column("", width=BAR, no_wrap=True, style="cyan")
-    for name in ("share", "tokens", "cost", "change"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for each in found.by:
+        if each in _HASHED:
+            table.add_column(each, width=REFERENCE, overflow="fold")
+        else:
+            table.add_column(each, ratio=1, overflow="fold")
     total = Line(names=(), now=found.now, before=found.before)
-    scale = _Scale(total, max(_weight(line, total) for line in found.lines))
+    scale = _Scale(total, max(_weight(line, total) for line in found.lines), len(found.by))
+    if scale.has_bars:
+        table.add_column("", width=BAR, no_wrap=True, style="cyan")
+    for name in scale.columns:
+        table.add_column(name, justify="right", no_wrap=True)
     for line in found.lines[:SHOWN]:
-        table.add_row(_names(line, found.by), *scale.cells(line))
+        table.add_row(*map(_name, line.names, found.by), *scale.cells(line))
+    blank = [""] * (len(found.by) - 1)
     if hidden := found.lines[SHOWN:]:
         rest = sum((line.now for line in hidden), Spent())
         before = sum((line.before for line in hidden), Spent())
-        table.add_row(
-            f"({len(hidden)} more)", *scale.cells(Line(names=(), now=rest, before=before))
-        )
+        others = Line(names=(), now=rest, before=before)
+        table.add_row(f"({len(hidden)} more)", *blank, *scale.cells(others))
     table.add_section()
-    table.add_row("all", "", *scale.cells(total)[1:])
+    table.add_row("all", *blank, *scale.cells(total, is_total=True))
     return table
 
 
-def _names(line: Line, by: tuple[Dimension, ...]) -> Text:
-    """Return the name of the first dimension, and below it those of the others."""
-    first, *others = map(_name, line.names, by)
-    return Text.assemble(first, *((f"\n  {name}", "dim") for name in others))
-
-
 class _Scale:
-    """The scale of a table: shares of one total, and one number of decimals."""
+    """
+    The scale of a table: shares of one total, and one number of decimals.
 
-    def __init__(self, total: Line, most: float) -> None:
+    Attributes:
+        has_bars: Whether lines have bars: not where many names need the place.
+        columns: The heads of the figures.
+    """
+
+    def __init__(self, total: Line, most: float, names: int) -> None:
         self._total = total
         self._most = most
         self._decimals = decimals(max(total.now.cost_usd, total.before.cost_usd))
+        self._has_writes = total.now.cache_write_tokens > 0
+        self.has_bars = names + self._has_writes <= MOST_BESIDE_BARS
+        written = ("written",) if self._has_writes else ()
+        self.columns = ("share", "tokens", *written, "cost", "change")
 
-    def cells(self, line: Line) -> tuple[str | Text, ...]:
-        """Return the bar, share, tokens, cost and change of *line*."""
+    def cells(self, line: Line, *, is_total: bool = False) -> list[str | Text]:
+        """Return the bar if there are any, and the figures of *line*."""
         weight, whole = _weight(line, self._total), _weight(self._total, self._total)
-        return (
-            _bar(weight / self._most if self._most else 0.0),
+        share = weight / self._most if self._most and not is_total else 0.0
+        written = f"{line.now.cache_write_tokens:,}" if line.now.cache_write_tokens else ""
+        return [
+            *([_bar(share)] if self.has_bars else []),
             f"{weight / whole:.0%}" if whole else "",
             f"{line.now.tokens:,}",
+            *([written] if self._has_writes else []),
             "no price" if _is_unpriced(line) else self._usd(line.now.cost_usd),
             self._change(line),
-        )
+        ]
 
     def _usd(self, amount: float) -> str:
         smallest = 10.0**-self._decimals
@@ -153,7 +171,7 @@ def _unpriced(found: Spending) -> list[Text]:
 def _name(name: str | None, dimension: Dimension) -> str:
     if name is None:
         return _NO_NAME[dimension]
-    return name[:REFERENCE] if dimension == "customer" else name
+    return name[:REFERENCE] if dimension in _HASHED else name
 
 
 def as_document(found: Spending, parts: Spending) -> dict[str, Any]:
@@ -165,9 +183,9 @@ def as_document(found: Spending, parts: Spending) -> dict[str, Any]:
         "before": utc_text(found.period.before_us),
         "by": list(found.by),
         "lines": [_document(line, found.by) for line in found.lines],
-        "total": asdict(found.now),
-        "total_before": asdict(found.before),
-        "moved": asdict(moved) | {"factor": moved.factor} if moved else None,
+        "total": _figures(found.now),
+        "total_before": _figures(found.before),
+        "moved": _moved(moved) if moved else None,
         "said": sentence(parts),
     }
 
@@ -175,7 +193,22 @@ def as_document(found: Spending, parts: Spending) -> dict[str, Any]:
 def _document(line: Line, by: tuple[Dimension, ...]) -> dict[str, Any]:
     named = zip(by, line.names, strict=True)
     names: dict[str, Any] = {each: _reference(name, each) for each, name in named}
-    return {**names, **asdict(line.now), "before": asdict(line.before)}
+    return {**names, **_figures(line.now), "before": _figures(line.before)}
+
+
+def _moved(moved: TopMover) -> dict[str, Any]:
+    figures = {"now": _figures(moved.now), "before": _figures(moved.before)}
+    factor = moved.factor
+    return asdict(moved) | figures | {"factor": None if factor is None else _exact(factor)}
+
+
+def _figures(spent: Spent) -> dict[str, Any]:
+    return asdict(spent) | {"cost_usd": _exact(spent.cost_usd)}
+
+
+def _exact(amount: float) -> float:
+    """Return *amount* without what adding up fractions has left behind its twelfth digit."""
+    return float(f"{amount:.12g}")
 
 
 def _reference(name: str | None, dimension: Dimension) -> str | None:
@@ -189,4 +222,4 @@ def write_csv(found: Spending, file: IO[str]) -> None:
     writer.writerow([*found.by, *figures, *(f"before_{each}" for each in figures)])
     for line in found.lines:
         names = (_reference(name, each) for name, each in zip(line.names, found.by, strict=True))
-        writer.writerow([*names, *asdict(line.now).values(), *asdict(line.before).values()])
+        writer.writerow([*names, *_figures(line.now).values(), *_figures(line.before).values()])

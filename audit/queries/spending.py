@@ -1,5 +1,5 @@
 """
-The spend on model calls by feature, node, model or customer, beside the period before.
+The spend on model calls by feature, node, model, customer or tenant, beside the period before.
 
 Rows come from `audit_usage`, one for each model call; one that a budget refused was not made. Who
 is behind a call is known by the opaque reference that the trail has for them. All SQL is here, in
@@ -17,7 +17,7 @@ import orjson
 from ..store.snapshot import Snapshot, first_at
 from .reading import SKEW_US
 
-Dimension: TypeAlias = Literal["feature", "node", "model", "customer"]
+Dimension: TypeAlias = Literal["feature", "node", "model", "customer", "tenant"]
 
 DIMENSIONS: Final[dict[Dimension, str]] = {
     "feature": "e.feature",
@@ -25,6 +25,7 @@ DIMENSIONS: Final[dict[Dimension, str]] = {
     "model": "u.model",
     # The nobody of a tenant is a subject too, so that no detail is in clear.
     "customer": "CASE WHEN s.kind = 'customer' THEN coalesce(s.merged_into, s.subject_uid) END",
+    "tenant": "NULL",  # no column tells it, but the sealed header
 }
 
 _FIGURES: Final = (
@@ -32,6 +33,7 @@ _FIGURES: Final = (
     "u.input_tokens",
     "u.output_tokens",
     "u.cached_tokens",
+    "u.cache_write_tokens",
     "u.reasoning_tokens",
     "coalesce(u.cost_usd, 0.0)",
     "CASE WHEN u.cost_usd IS NULL THEN 1 ELSE 0 END",
@@ -76,6 +78,7 @@ class Spent:
         input_tokens: All input, cached included.
         output_tokens: All output, reasoning included.
         cached_tokens: Input read from caches.
+        cache_write_tokens: Input written to caches.
         reasoning_tokens: Output the models kept to themselves.
         cost_usd: Of the calls whose cost is known.
         unpriced_calls: Calls whose cost is not known.
@@ -86,6 +89,7 @@ class Spent:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd: float = 0.0
     unpriced_calls: int = 0
@@ -107,7 +111,7 @@ def _figures(spent: Spent) -> tuple[Any, ...]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """
-    One feature, node, model or customer, or what several of these have in common.
+    One feature, node, model, customer or tenant, or what several of these have in common.
 
     Attributes:
         names: One for each dimension; None where it is not known.
@@ -168,7 +172,8 @@ def spending(
             for: tenants are keyed hashes.
     """
     found: dict[tuple[str | None, ...], list[Spent]] = {}
-    rows = _grouped(snapshot, by, period) if tenant is None else _of(tenant, snapshot, by, period)
+    is_by_column = tenant is None and "tenant" not in by
+    rows = (_grouped if is_by_column else _of)(snapshot, by, period, tenant)
     for row in rows:
         names, later, used = tuple(row[: len(by)]), int(row[len(by)]), _spent(row[len(by) + 1 :])
         periods = found.setdefault(names, [Spent(), Spent()])
@@ -178,7 +183,7 @@ def spending(
 
 
 def _grouped(
-    snapshot: Snapshot, by: Sequence[Dimension], period: Period
+    snapshot: Snapshot, by: Sequence[Dimension], period: Period, _tenant: str | None
 ) -> Iterable[Sequence[Any]]:
     names = ", ".join(DIMENSIONS[each] for each in by)
     sums = ", ".join(f"sum({each})" for each in _FIGURES)
@@ -189,15 +194,20 @@ def _grouped(
 
 
 def _of(
-    tenant: str, snapshot: Snapshot, by: Sequence[Dimension], period: Period
+    snapshot: Snapshot, by: Sequence[Dimension], period: Period, tenant: str | None
 ) -> Iterator[Sequence[Any]]:
-    """Yield the calls of *tenant*, which no column tells: call by call, by their sealed headers."""
+    """Yield the calls of *tenant*, or everybody's: call by call, by their sealed headers."""
     names = ", ".join(DIMENSIONS[each] for each in by)
     statement = _CALLS.format(names=names, figures=", ".join((*_FIGURES, "e.header")))
     reference = snapshot.references.tenant(tenant) if tenant and snapshot.size else None
+    place = by.index("tenant") if "tenant" in by else None
     for *row, header in snapshot.stream(statement, _values(snapshot, period)):
-        if orjson.loads(bytes(header))["tenant"] == reference:
-            yield row
+        found = orjson.loads(bytes(header))["tenant"]
+        if tenant is not None and found != reference:
+            continue
+        if place is not None:
+            row[place] = found
+        yield row
 
 
 def _values(snapshot: Snapshot, period: Period) -> tuple[int, ...]:
@@ -207,17 +217,8 @@ def _values(snapshot: Snapshot, period: Period) -> tuple[int, ...]:
 
 def _spent(figures: Sequence[Any]) -> Spent:
     # PostgreSQL adds integers up to decimals.
-    calls, given, said, cached, reasoned, cost_usd, unpriced_calls, unpriced_tokens = figures
-    return Spent(
-        calls=int(calls),
-        input_tokens=int(given),
-        output_tokens=int(said),
-        cached_tokens=int(cached),
-        reasoning_tokens=int(reasoned),
-        cost_usd=float(cost_usd),
-        unpriced_calls=int(unpriced_calls),
-        unpriced_tokens=int(unpriced_tokens),
-    )
+    *tokens, cost_usd, unpriced_calls, unpriced_tokens = figures
+    return Spent(*map(int, tokens), float(cost_usd), int(unpriced_calls), int(unpriced_tokens))
 
 
 def _rank(line: Line) -> tuple[float, int, float, tuple[str, ...]]:

@@ -21,6 +21,7 @@ SECRET = bytes(range(32))
 HOUR_US = 3_600_000_000
 NOW_US = 1_700_000_000_000_000
 MIDNIGHT_US = NOW_US - NOW_US % (24 * HOUR_US)
+PLACES = ("feature", "node", "model", "customer", "tenant")
 ADA = "grace@example.com"
 
 
@@ -84,12 +85,71 @@ def test_the_screen_names_the_feature_that_moved_most(surge, table):
 
 def test_the_table_fits_eighty_columns_and_has_no_colours(surge, table):
     """As for a file or a pipe; every line has bar, share, tokens, cost and change."""
-    lines = table("--by", "feature,node,model,customer").splitlines()
+    lines = table("--by", "feature").splitlines()
     (draft,) = (line.split() for line in lines if "reply-draft" in line and "█" in line)
 
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in "".join(lines)
     assert draft[2:] == ["59%", "120", "$3.00", "+$2.00", "×3.0"]  # noqa: RUF001 - a multiplication
+
+
+@pytest.mark.parametrize(("width", "by"), [(80, PLACES[:4]), (120, PLACES)])
+def test_each_dimension_is_a_column(surge, table, monkeypatch, width, by):
+    """One line for each combination, whatever the number of them."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = table("--by", ",".join(by)).splitlines()
+    (head,) = (line.split() for line in lines if "share" in line)
+    (search,) = (line.split() for line in lines if line.split()[:1] == ["search"])
+
+    assert head == [*by, "share", "tokens", "cost", "change"]
+    assert max(map(len, lines)) <= width
+    assert search[:3] == ["search", "write", "gpt-5"]
+    assert search[-5:-2] == ["41%", "120", "$2.10"]
+
+
+def test_tenants_are_short_references(call, table):
+    """Told apart, and named on no screen."""
+    call(10, 1.0, tenant="acme")
+    call(10, 5.0, tenant="globex")
+    call(10, 7.0, tenant=None)
+    lines = json.loads(table("--by", "tenant", "--json"))["lines"]
+
+    assert [each["cost_usd"] for each in lines] == [7.0, 5.0, 1.0]
+    assert [len(each["tenant"] or "") for each in lines] == [0, 8, 8]
+    assert "none" in table("--by", "tenant")
+    assert "globex" not in table("--by", "tenant,customer")
+
+
+def test_tokens_written_to_a_cache_have_a_column(trail, event_factory, table):
+    """Where there are any: they cost more than others."""
+    usage = Usage(model="m", input_tokens=9_000, cache_write_tokens=8_000, cost_usd=0.1)
+    fields = {"operation": "chat", "op_class": OperationClass.MODEL, "store": "langgraph.model"}
+    trail.append([event_factory(usage=usage, started_ns=time.time_ns() - 10**9, **fields)])
+
+    assert "written" in table()
+    assert "8,000" in table()
+    assert json.loads(table("--json"))["total"]["cache_write_tokens"] == 8_000
+
+
+def test_amounts_have_no_noise_of_fractions(call, table):
+    """What is added up reads as what was paid, in both forms for scripts."""
+    for _ in range(10):
+        call(10, 0.1)
+    call(10, 0.2)
+    found = json.loads(table("--json"))
+    rows = list(csv.DictReader(io.StringIO(table("--csv"))))
+
+    assert (found["total"]["cost_usd"], found["lines"][0]["cost_usd"]) == (1.2, 1.2)
+    assert found["moved"]["now"]["cost_usd"] == 1.2
+    assert rows[0]["cost_usd"] == "1.2"
+
+
+def test_times_name_their_zone(surge, table):
+    """UTC, in which a time is that was given without one."""
+    found = json.loads(table("--json"))
+
+    assert all(found[each].endswith("Z") for each in ("since", "until", "before"))
+    assert " UTC" in table()
 
 
 def test_a_model_without_a_price_is_said_to_have_none(surge, table):
@@ -241,7 +301,7 @@ def test_a_period_that_makes_no_sense_is_a_mistake(given, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--by", "colour"], "--by takes some of feature,node,model,customer"),
+        (["--by", "colour"], "--by takes some of feature,node,model,customer,tenant"),
         (["--by", ""], "--by takes some of"),
         (["--by", "feature,feature"], "--by takes some of"),
         (["--json", "--csv"], "one of --json and --csv, not both"),

@@ -76,7 +76,7 @@ class TestSpending:
             (("draft",), 2.0),
             (("search",), 0.5),
         ]
-        assert lines[0].now == Spent(2, 200, 40, 80, 10, 2.0)
+        assert lines[0].now == Spent(2, 200, 40, 80, 0, 10, 2.0)
 
     def test_the_period_before_is_as_long_and_stands_beside_it(self, call, spent):
         """What is older than both is in neither."""
@@ -176,10 +176,12 @@ def test_postgresql_tells_the_same(postgres_url, subject_keys, event_factory):
     )
     with log.reading() as snapshot:
         everybody = spending(snapshot, ("feature", "node", "model", "customer"), LAST_HOUR)
+        tenants = spending(snapshot, ("tenant",), LAST_HOUR)
         (acme,) = spending(snapshot, ("feature",), LAST_HOUR, tenant="acme").lines
     log.close()
 
-    assert everybody.now == Spent(2, 200, 40, 0, 0, 2.0)
+    assert [each.now.calls for each in tenants.lines] == [1, 1]
+    assert everybody.now == Spent(2, 200, 40, 0, 0, 0, 2.0)
     assert everybody.lines[0].names[:3] == ("draft", "write", "m-1")
     assert (acme.now.cost_usd, acme.before.cost_usd) == (1.0, 1.0)
 

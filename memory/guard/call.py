@@ -11,6 +11,7 @@ from opentelemetry.context import Context
 
 from ...telemetry.event.event import Event, Journalled, Status
 from ...telemetry.event.phase import Phase
+from ...telemetry.event.text import one_line
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
 from ..context import Scope
@@ -243,5 +244,5 @@ def error_name(exc: BaseException) -> str:
     """Return the qualified name of the exception's type: its message may quote the input."""
     kind = type(exc)
     if kind.__module__ == "builtins":
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
+        return one_line(kind.__qualname__)
+    return one_line(f"{kind.__module__}.{kind.__qualname__}")

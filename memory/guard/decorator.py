@@ -8,6 +8,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ...telemetry.event.event import Deletes, OperationClass
+from ...telemetry.event.text import one_line
 from ..errors import ConfigurationError
 from ..limits.policy import FAILS_OPEN
 from .factory import import_guard
@@ -61,7 +62,7 @@ def observed(
                 "guard the function that fetches, and yield from its result"
             )
         method = Method(
-            name=fn.__name__,
+            name=one_line(fn.__name__),
             operation=operation,
             op_class=op_class,
             deletes=Deletes.IDS if op_class is OperationClass.FORGET else None,

@@ -19,6 +19,7 @@ from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.subject import SubjectKeys
+from ...telemetry.event.text import one_line
 from ...telemetry.event.trace import Tracing
 from ...telemetry.process.faults import Faults
 from ..journal.replayer import Replayer
@@ -171,6 +172,7 @@ class GuardFactory:
         from .steps.deadline import Deadline  # noqa: PLC0415
         from .steps.retry import Retry  # noqa: PLC0415
 
+        store = one_line(store)
         limits = limits_by_class(self.policy, self.clock)
         failures = Failures(caller_mistakes, self.faults, exits=exits)
         classify = Classify(failures, self.faults, raise_unexpected=self.policy.raise_unexpected)

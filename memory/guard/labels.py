@@ -65,7 +65,8 @@ class Labels:
         def name(text: str) -> str:
             nonlocal redaction
             try:
-                redaction = redaction or self._redactor.begin_labels(scope)
+                if redaction is None:
+                    redaction = self._redactor.begin_labels(scope)
                 return redaction.label(text)
             except Exception as exc:  # noqa: BLE001 - closed on confidentiality
                 self._faults.note("labels.redact", exc)

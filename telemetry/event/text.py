@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import orjson
 
 _DEPTH = 100
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What ends a line, moves a terminal's cursor, or turns the direction of what follows."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 2**63 - 1
 
@@ -29,6 +33,11 @@ def json_text(value: Any) -> str:
 def clean_text(text: str) -> str:
     """Return *text* without lone surrogates, which no UTF-8 format takes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def one_line(text: str) -> str:
+    """Return *text* without control characters, by which a name would forge a line or a screen."""
+    return text if text.isprintable() else _CONTROLS.sub("?", text)
 
 
 def utc_text(micros: int) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ..delivery.sink import SinkOutput
 from ..event.event import Event, Journalled
-from ..event.text import clean_text, json_text, utc_text
+from ..event.text import clean_text, json_text, one_line, utc_text
 from ..event.usage import Usage
 from . import records
 from .file import LogFile
@@ -132,6 +132,10 @@ _JOURNAL_PHRASES = {
 
 def sentence(event: Event) -> str:
     """Return a one-line description for people."""
+    return one_line(_sentence(event))
+
+
+def _sentence(event: Event) -> str:
     if (notice := event.budget_event or event.verdict) is not None:
         return notice.sentence()
     if event.root is not None:

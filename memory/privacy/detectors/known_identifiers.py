@@ -81,11 +81,11 @@ class KnownIdentifiers:
 
     def mark_clean(self, text: str) -> None:
         """
-        Remember that a short *text* is clean; of what is remembered, any gives way when it is full.
+        Remember that a short *text* is clean, if it is one line; any gives way when it is full.
 
         To forget all, or the oldest, would lose every one where a few more come round in turn.
         """
-        if len(text) > LABEL_CHARS:
+        if len(text) > LABEL_CHARS or not text.isprintable():
             return
         if len(self.clean) >= _MAX_CLEAN:
             self.clean.pop()

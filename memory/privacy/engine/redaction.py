@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from ....telemetry.event.event import Redacted
+from ....telemetry.event.text import one_line
 from ...errors import ContentTooLargeError, RedactionError
 from ..detectors.known_identifiers import KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later
@@ -193,8 +194,12 @@ class Redaction(msgspec.Struct, eq=False):
         return map(self._value_redactor().redact, items)
 
     def label(self, text: str, /) -> str:
-        """Return a name or id (collection, key, thread, agent) redacted for sinks; see `value`."""
-        return text if text in self._known.clean else self._redact_text(text, TextRole.KEY)
+        """Return a name or id (collection, key) redacted for sinks: one line; see `value`."""
+        # What is known to be clean is one line: see `KnownIdentifiers.mark_clean`.
+        if text in self._known.clean:
+            return text
+        text = self._redact_text(text, TextRole.KEY)
+        return text if text.isprintable() else one_line(text)
 
     def identifier(self, text: str, /) -> str:
         """

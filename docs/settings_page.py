@@ -66,7 +66,7 @@ STANDARD_VARIABLES = (
         "with `mnemoscope` in it, `opentelemetry-instrument` guards nothing.",
     ),
     (
-        "`LANGSMITH_TRACING`, `LANGCHAIN_TRACING_V2`",
+        "`LANGSMITH_TRACING`, `LANGSMITH_TRACING_V2`, `LANGCHAIN_TRACING`, `LANGCHAIN_TRACING_V2`",
         "`true` switches the langsmith sink on.",
     ),
     (

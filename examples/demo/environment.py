@@ -9,9 +9,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-COLLECTORS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-TRACING = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
+from mnemoscope.telemetry.langsmith.factory import TRACING
 
+COLLECTORS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 NO_TRACER = {"LANGSMITH_TRACING_V2": "false"}
 """
 Switches LangChain's own tracer off, which would send every prompt unredacted.

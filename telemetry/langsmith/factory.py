@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import os
+from typing import Final
 
 from ..delivery.registry import SinkContext
 from .sink import LangSmithSink
+
+TRACING: Final = tuple(
+    f"{vendor}_{name}"
+    for name in ("TRACING_V2", "TRACING")
+    for vendor in ("LANGSMITH", "LANGCHAIN")
+)
+"""The variables by which LangSmith's tracing is switched on; `langsmith` reads all four."""
 
 
 def build(context: SinkContext) -> LangSmithSink | None:
@@ -16,5 +24,4 @@ def build(context: SinkContext) -> LangSmithSink | None:
 
 
 def _is_tracing() -> bool:
-    variables = ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2")
-    return any(os.environ.get(name, "").lower() == "true" for name in variables)
+    return any(os.environ.get(name, "").strip().lower() == "true" for name in TRACING)

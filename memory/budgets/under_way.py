@@ -86,9 +86,11 @@ class UnderWay:
 
     def is_any_but(self, around: Collection[object], now: float) -> bool:
         """Tell whether any call is under way but *around*, and so may end while others wait."""
-        for abandoned in [each for each in self._reservations if each.begun < now - LONGEST_S]:
-            del self._reservations[abandoned]
-        return any(each.call not in around for each in self._reservations)
+        for each in list(self._reservations):
+            if each.begun < now - LONGEST_S:
+                self._reservations.pop(each, None)
+        # A copy: one may be released by the garbage collector meanwhile.
+        return any(each.call not in around for each in list(self._reservations))
 
     def add(self, reservation: Reservation) -> None:
         """Keep something back for a call that begins."""

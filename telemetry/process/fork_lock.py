@@ -20,10 +20,15 @@ PATIENCE_S = 0.25
 
 
 class ForkLock:
-    """A lock that keeps out other threads and also forks of the process."""
+    """
+    A lock that keeps out other threads and also forks of the process.
+
+    It is re-entrant: the garbage collector may end a forgotten stream on the very thread that is
+    inside, and with it a model call that has to come in as well.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._held_for_fork = False
         _guards.add(self)
         reset_after_fork(self)
@@ -51,7 +56,7 @@ class ForkLock:
 
     def forked(self) -> None:
         """Begin anew in a child: whoever held the lock does not exist there."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._held_for_fork = False
 
 

@@ -7,7 +7,7 @@ import threading
 import tracemalloc
 
 import pytest
-from patience import GIVE_UP_S
+from patience import GIVE_UP_S, until
 
 from mnemoscope.memory import (
     Budget,
@@ -17,6 +17,7 @@ from mnemoscope.memory import (
     configure,
 )
 from mnemoscope.memory.budgets.budgets import Asking, Budgets
+from mnemoscope.memory.budgets.under_way import Reservation
 from mnemoscope.memory.context import Scope
 from mnemoscope.memory.health.checks import budgets as examined
 from mnemoscope.memory.health.live_metrics import LiveMetrics
@@ -445,3 +446,50 @@ class TestDoctor:
         budgets.add(scope(), used(None))
 
         assert examined(budgets).state is State.WARNING
+
+
+class TestWhatTheCollectorEnds:
+    """It may end a forgotten stream at any moment, on a thread that budgets are at work on."""
+
+    def test_a_call_may_be_released_while_another_is_decided_on(self):
+        """The thread that is inside comes in once more: it waits for nobody."""
+        held = []
+
+        def clock():
+            if held:
+                ended = held.pop()
+                ended.release(ended)
+            return 0.0
+
+        budgets = Budgets([Budget(usd=1, on_exceeded="stop")], clock=clock)
+        first = budgets.admit(scope(), "gpt-5", Asking(object(), (), 0.0, can_wait=False))
+        decided = []
+
+        def decide():
+            held.append(first)
+            asking = Asking(object(), (), 0.0, can_wait=False)
+            decided.append(budgets.admit(scope(), "gpt-5", asking))
+            budgets.add(scope(), used())
+
+        threading.Thread(target=decide, daemon=True).start()
+        until(lambda: budgets.calls == 1)
+
+        assert isinstance(decided[0], Reservation)
+
+    def test_a_call_may_be_released_while_others_are_looked_through(self):
+        """As it is asked whether anything is under way that a call would wait for."""
+        budgets = Budgets([Budget(usd=1, on_exceeded="stop")], clock=lambda: 0.0)
+        begun = [
+            budgets.admit(scope(), "gpt-5", Asking(object(), (), 0.0, can_wait=False))
+            for _ in range(3)
+        ]
+
+        class Around(list):
+            def __contains__(self, _call):
+                for each in begun:
+                    each.release(each)
+                return True
+
+        asking = Asking(object(), Around(), 0.0, can_wait=True)
+
+        assert isinstance(budgets.admit(scope(), "gpt-5", asking), Reservation)

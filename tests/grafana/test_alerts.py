@@ -142,6 +142,30 @@ STORIES = [
         "all reads turn slow",
         reads(counter((3 * HOUR, 60)), counter((2 * HOUR, 60), (HOUR, 0))),
     ),
+    # 15 times too fast over an hour, and 2.5 times over six: the long windows tell nobody.
+    fires(
+        "LatencyBudgetBurnsFast",
+        "one read in five is slow for 45 minutes",
+        reads(counter((7 * HOUR, 100), (45, 100)), counter((7 * HOUR, 100), (45, 80))),
+    ),
+    quiet(
+        "LatencyBudgetBurnsFast",
+        "a little less of the reads is slow for 45 minutes: 13.5 times too fast",
+        reads(counter((7 * HOUR, 100), (45, 100)), counter((7 * HOUR, 100), (45, 82))),
+    ),
+    # 6.7 times too fast over six hours, and 8 times over one: the short windows tell nobody.
+    fires(
+        "LatencyBudgetBurnsFast",
+        "one read in twelve is slow for five hours",
+        reads(counter((84, 500), (60, 500)), counter((84, 500), (60, 460))),
+        step=FIVE_MINUTES,
+    ),
+    quiet(
+        "LatencyBudgetBurnsFast",
+        "a little less of the reads is slow for five hours: 5.7 times too fast",
+        reads(counter((84, 500), (60, 500)), counter((84, 500), (60, 466))),
+        step=FIVE_MINUTES,
+    ),
     fires(
         "LatencyBudgetBurnsFast",
         "a store never answers from the start",

@@ -69,8 +69,10 @@ class Tracing:
 
     Args:
         ids: The host's generator, where its provider has one of its own.
-        sample: Decides for a trace that begins here, from its id: the host's sampler. None: all
-            are sampled.
+        sample: Decides for a trace that begins here, from its id: the sampler that spans are
+            exported by. None: all are sampled.
+        overrule: Decides likewise for a span below one of the host's, from the trace's id and
+            whether that is sampled. None: it is as that one.
 
     Attributes:
         enclosing: Returns the ids of a span that is nearer than the current one, such as that of
@@ -80,10 +82,16 @@ class Tracing:
             given one, or a nearer one of ours.
     """
 
-    def __init__(self, ids: Ids | None = None, sample: Callable[[int], bool] | None = None) -> None:
+    def __init__(
+        self,
+        ids: Ids | None = None,
+        sample: Callable[[int], bool] | None = None,
+        overrule: Callable[[int, bool], bool] | None = None,
+    ) -> None:
         self._ids: Ids = ids or RandomIds()
         self._bits = self._ids.bits if isinstance(self._ids, RandomIds) else None
         self._sample = sample
+        self._overrule = overrule
         self.enclosing: Callable[[], TraceRef | None] | None = None
         self.enclosing_thread: Callable[[], str | None] | None = None
         self.enclosing_run: Callable[[ParentRun | None], ParentRun | None] | None = None
@@ -97,6 +105,8 @@ class Tracing:
     def under(self, parent: SpanContext) -> TraceRef:
         """Return ids below a span of the host's."""
         span_id, sampled = self._ids.generate_span_id(), parent.trace_flags.sampled
+        if self._overrule is not None:
+            sampled = self._overrule(parent.trace_id, sampled)
         return TraceRef(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
 
     def capture(self) -> TraceRef:
@@ -111,6 +121,8 @@ class Tracing:
             parent = otel_trace.get_current_span(context).get_span_context()
             if parent.is_valid:
                 sampled = parent.trace_flags.sampled
+                if self._overrule is not None:
+                    sampled = self._overrule(parent.trace_id, sampled)
                 return TraceRef(parent.trace_id, span_id, parent.span_id, sampled, parent.is_remote)
         trace_id = self._ids.generate_trace_id() | 0 if bits is None else bits(128) or 1
         sampled = self._sample is None or self._sample(trace_id)

@@ -12,14 +12,23 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind
 
 from ..event.trace import Ids, RandomIds, Tracing
-from .spans import SCOPE
+from ..event.trace_ref import TraceRef
+from .spans import SCOPE, own_context
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import Sampler
 
 LOOK_EVERY_S: Final = 1.0
 """Looking for a provider costs the caller a microsecond or two."""
+
+
+_AS_PARENTS: Final = (
+    "remoteParentSampled:AlwaysOnSampler,remoteParentNotSampled:AlwaysOffSampler,"
+    "localParentSampled:AlwaysOnSampler,localParentNotSampled:AlwaysOffSampler}"
+)
+"""The end of how a sampler describes itself that decides on no span below another one."""
 
 
 def host_tracer_provider() -> TracerProvider | None:
@@ -46,7 +55,9 @@ def _class_of_sdk(module: str, name: str) -> type | None:
     return getattr(sys.modules.get(module), name, None)
 
 
-def host_tracing(clock: Callable[[], float] = time.monotonic) -> Tracing:
+def host_tracing(
+    clock: Callable[[], float] = time.monotonic, *, alone: Sampler | None = None
+) -> Tracing:
     """
     Return a maker of trace ids that agree with the host's provider.
 
@@ -55,16 +66,18 @@ def host_tracing(clock: Callable[[], float] = time.monotonic) -> Tracing:
 
     Args:
         clock: Monotonic seconds.
+        alone: Decides on spans as long as the host has no provider. None: all are exported.
     """
-    host = _Host(clock)
-    return Tracing(host, host.sampled)
+    host = _Host(clock, alone)
+    return Tracing(host, host.sampled, host.overruled)
 
 
 class _Host:
-    """The host's id generator and sampler, where it has its own."""
+    """The host's id generator and sampler, where it has its own, or the sampler of our export."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], alone: Sampler | None) -> None:
         self._clock = clock
+        self._follow(alone)
         self._look_at = float("-inf")
         self._ids: Ids = RandomIds()
         self._provider: TracerProvider | None = None
@@ -79,14 +92,29 @@ class _Host:
         return self._ids.generate_trace_id()
 
     def sampled(self, trace_id: int) -> bool:
-        if self._provider is None:
+        return self._decide(trace_id, Context())
+
+    def overruled(self, trace_id: int, sampled: bool) -> bool:  # noqa: FBT001 - called for each span
+        """Return whether a span is sampled below one of which *sampled* tells that."""
+        if self._follows_parents:
+            return sampled
+        return self._decide(trace_id, own_context(TraceRef(trace_id, 1, sampled=sampled)))
+
+    def _decide(self, trace_id: int, parent: Context) -> bool:
+        if self._sampler is None:
             return True
-        result = self._provider.sampler.should_sample(Context(), trace_id, SCOPE, SpanKind.CLIENT)
+        result = self._sampler.should_sample(parent, trace_id, SCOPE, SpanKind.CLIENT)
         return result.decision.name == "RECORD_AND_SAMPLE"
+
+    def _follow(self, sampler: Sampler | None) -> None:
+        self._sampler = sampler
+        self._follows_parents = sampler is None or sampler.get_description().endswith(_AS_PARENTS)
 
     def _look(self) -> None:
         self._look_at = self._clock() + LOOK_EVERY_S
         self._provider = host_tracer_provider()
+        if self._provider is not None:
+            self._follow(self._provider.sampler)
         # The SDK's own generator draws from the global random state, which hosts seed in tests.
         if self._provider is not None and not _is_stock(self._provider.id_generator):
             self._ids = self._provider.id_generator

@@ -45,6 +45,16 @@ def is_wanted(signal: Signal) -> bool:
     return os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip().lower() != "none"
 
 
+def is_disabled() -> bool:
+    """Return True where ``OTEL_SDK_DISABLED`` is ``true``."""
+    return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def names_sampler() -> bool:
+    """Return True where ``OTEL_TRACES_SAMPLER`` names one: without it, every trace is sampled."""
+    return bool(os.environ.get("OTEL_TRACES_SAMPLER", "").strip())
+
+
 def timeout_s(signal: Signal) -> float:
     """Return the environment's timeout where it is shorter than ours."""
     try:

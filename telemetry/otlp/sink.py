@@ -24,13 +24,14 @@ from .metrics import Instruments, instruments_of
 from .phases import with_phases
 from .probe import collectors, reach
 from .saved_variables import SavedVariables
-from .settings import Signal, is_wanted, protocol, setting
+from .settings import Signal, is_disabled, is_wanted, names_sampler, protocol, setting
 from .spans import DeferredSpans
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import Sampler
 
     from .export import OwnMetrics, OwnTraces
 
@@ -95,6 +96,19 @@ class Exports:
         for own in (self._own_traces, self.own_metrics):
             if own is not None:
                 own.close()
+
+
+def own_sampler() -> Sampler | None:
+    """Return the sampler of our own export of spans by the environment. None: all are exported."""
+    if not is_wanted("TRACES") or is_disabled():
+        from opentelemetry.sdk.trace.sampling import ALWAYS_OFF  # noqa: PLC0415 - see below
+
+        return ALWAYS_OFF
+    if not names_sampler():
+        return None
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - see below
+
+    return TracerProvider(shutdown_on_exit=False).sampler
 
 
 def own_traces(resource: Resource | None, *, content: bool) -> OwnTraces | None:
@@ -166,7 +180,8 @@ class OtlpSink:
 
     def tracing(self) -> Tracing:
         """Return the maker of trace ids that agree with the host's provider."""
-        return host_tracing()
+        with self._variables.applied():
+            return host_tracing(alone=own_sampler())
 
     def write(self, batch: Sequence[Event], /) -> None:
         """Deliver the batch's spans, and its metrics if their interval is over."""

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -28,13 +29,14 @@ from mnemoscope.telemetry.delivery.sink import (
     UnavailableError,
 )
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
-from mnemoscope.telemetry.event.trace import TraceRef, Tracing, entered
+from mnemoscope.telemetry.event.trace import CURRENT, TraceRef, Tracing, entered
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.otlp import semconv
 from mnemoscope.telemetry.otlp.host import host_tracing
 from mnemoscope.telemetry.otlp.metrics import OTHER, CappedValues
 from mnemoscope.telemetry.otlp.settings import timeout_s
 from mnemoscope.telemetry.otlp.sink import OtlpSink
+from mnemoscope.telemetry.otlp.spans import own_context
 
 USAGE = Usage(
     model="gpt-4o-mini",
@@ -645,6 +647,55 @@ class TestHostTracing:
         ]
         assert [ref.sampled for ref in refs] == wanted
         assert len(set(wanted)) == 2
+
+    @pytest.mark.parametrize(
+        ("sampler", "argument"),
+        [
+            ("always_on", ""),
+            ("always_off", ""),
+            ("traceidratio", "0.5"),
+            ("parentbased_always_on", ""),
+            ("parentbased_always_off", ""),
+            ("parentbased_traceidratio", "0.5"),
+        ],
+    )
+    @pytest.mark.parametrize("parent", [None, True, False])
+    def test_what_is_sampled_is_what_we_export(
+        self, otlp_http, make_event, monkeypatch, sampler, argument, parent
+    ):
+        """By each sampler that the environment may name, at a root and below a host's span."""
+        monkeypatch.setenv("OTEL_TRACES_SAMPLER", sampler)
+        monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", argument)
+        sink = OtlpSink()
+        tracing = sink.tracing()
+        refs = []
+        for number in range(1, 41):
+            around = own_context(TraceRef(number << 58, 9, sampled=bool(parent)))
+            token = CURRENT.set(Context() if parent is None else around)
+            refs.append(tracing.capture())
+            CURRENT.reset(token)
+        sink.write([make_event(trace=ref) for ref in refs])
+        metrics = sink._out.own_metrics._collect()
+        sink.close(1.0)
+        exported = {int.from_bytes(span.trace_id) for span in otlp_http.spans}
+        shown = {
+            exemplar.trace_id
+            for metric in metrics.resource_metrics[0].scope_metrics[0].metrics
+            for point in metric.data.data_points
+            for exemplar in point.exemplars
+        }
+
+        assert {ref.trace_id for ref in refs if ref.sampled} == exported
+        assert shown <= exported
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("OTEL_TRACES_EXPORTER", "none"), ("OTEL_SDK_DISABLED", "true")]
+    )
+    def test_where_no_span_is_exported_none_is_sampled(self, monkeypatch, name, value):
+        """Nobody is led to a trace that is nowhere."""
+        monkeypatch.setenv(name, value)
+
+        assert not OtlpSink().tracing().capture().sampled
 
     def test_the_hosts_ids_are_used(self, as_global):
         """A generator of the host's own, for example X-Ray's, makes our ids too."""

@@ -33,11 +33,13 @@ from ..delivery.sink import DeliveryError, UnacceptableError, UnavailableError
 from ..event.event import Event
 from ..network.http import BoundedSession
 from ..network.timeouts import failure, quiet, suppressed_args, time_limit
+from . import semconv
 from .fast.direct import direct_spans
 from .histograms import OwnHistograms, keeps_defaults
-from .metrics import Instruments, instruments_of
+from .metrics import Instruments, Pairs, instruments_of
 from .settings import GRPC, metrics_every_s, protocol, timeout_s
 from .spans import DeferredSpans
+from .streams import STREAMS
 
 _COLLECTOR: Final = "the OTLP collector"
 _LOGGERS: Final = (
@@ -124,15 +126,18 @@ class OwnMetrics:
         self._protocol = protocol("METRICS")
         self._timeout_s = timeout_s("METRICS")
         self._exporter = _metric_exporter(self._timeout_s)
+        self._stream = STREAMS.take()
+        about: Pairs = ((semconv.STREAM, self._stream),) if self._stream > 1 else ()
         self.instruments: Instruments[Any]
         self._collect: Callable[[], MetricsData | None]
         if keeps_defaults():
-            own = OwnHistograms(resource)
+            own = OwnHistograms(resource, about=about)
             self.instruments, self._collect = own.instruments, own.collect
         else:
             reader = InMemoryMetricReader(**_preferences(self._exporter))
             provider = MeterProvider([reader], resource, shutdown_on_exit=False)
-            self.instruments, self._collect = instruments_of(provider), reader.get_metrics_data
+            self.instruments = instruments_of(provider, about)
+            self._collect = reader.get_metrics_data
         self._every_s = metrics_every_s()
         self._clock = clock
         self._next_at = float("-inf")
@@ -155,6 +160,7 @@ class OwnMetrics:
 
     def close(self) -> None:
         """Let go of the connection."""
+        STREAMS.release(self._stream)
         with quiet(*_LOGGERS):
             self._exporter.shutdown()  # pyright: ignore[reportUnknownMemberType] - see above
 

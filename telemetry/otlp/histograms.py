@@ -57,18 +57,24 @@ class OwnHistograms:
     Args:
         resource: What they are attributed to. None: what the environment says.
         clock_ns: Nanoseconds since 1970 UTC.
+        about: Attributes of all of them.
 
     Attributes:
         instruments: What records into them.
     """
 
     def __init__(
-        self, resource: Resource | None = None, clock_ns: Callable[[], int] = time.time_ns
+        self,
+        resource: Resource | None = None,
+        clock_ns: Callable[[], int] = time.time_ns,
+        about: Pairs = (),
     ) -> None:
         self._resource = resource_here() if resource is None else resource
         self._clock_ns = clock_ns
         self._histograms: list[OwnHistogram] = []
-        self.instruments: Instruments[TraceRef] = Instruments(self._histogram, lambda trace: trace)
+        self.instruments: Instruments[TraceRef] = Instruments(
+            self._histogram, lambda trace: trace, about
+        )
 
     def _histogram(
         self, name: str, *, unit: str, description: str, bounds: Sequence[float]

@@ -14,6 +14,7 @@ from opentelemetry.util.types import AttributeValue
 from ..event.event import Event
 from ..event.text import clean_text
 from ..event.trace_ref import TraceRef
+from ..event.usage import Usage
 from . import semconv
 from .attributes import error_type
 from .spans import SCOPE, own_context
@@ -82,12 +83,17 @@ class Instruments(Generic[TraceT]):
     Args:
         histogram: Makes the histograms.
         where: Turns the ids of an event's span into what they take to lead there.
+        about: Attributes of every measurement.
     """
 
     def __init__(
-        self, histogram: RecorderFactory[TraceT], where: Callable[[TraceRef], TraceT]
+        self,
+        histogram: RecorderFactory[TraceT],
+        where: Callable[[TraceRef], TraceT],
+        about: Pairs = (),
     ) -> None:
         self._where = where
+        self._about = about
         self._capped = CappedValues()
         # CappedValues values stay what they are, so what was made of them may be kept.
         self._memory = lru_cache(_SETS_HELD)(self._of_memory)
@@ -121,7 +127,7 @@ class Instruments(Generic[TraceT]):
         usage = event.usage
         if usage is None or not usage.reported:
             return
-        pairs = self._model(event.operation, usage.provider, usage.model, None)
+        pairs = self._model(event.operation, usage.provider, _models(usage), None)
         for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             self._tokens.record(tokens, (*pairs, (semconv.TOKEN_TYPE, kind)), where)
         if usage.time_to_first_token_s is not None:
@@ -130,7 +136,7 @@ class Instruments(Generic[TraceT]):
     def _timed(self, event: Event) -> Pairs:
         usage, error = event.usage, error_type(event)
         if usage is not None:
-            return self._model(event.operation, usage.provider, usage.model, error)
+            return self._model(event.operation, usage.provider, _models(usage), error)
         return self._memory(event.operation, event.store, event.status.value, event.nested, error)
 
     def _of_memory(
@@ -147,21 +153,30 @@ class Instruments(Generic[TraceT]):
             (semconv.STATUS, status),
             (semconv.NESTED, nested),
             *self._error(error),
+            *self._about,
         )
 
     def _of_model(
-        self, operation: str, provider: str | None, model: str, error: str | None
+        self, operation: str, provider: str | None, models: tuple[str, str], error: str | None
     ) -> Pairs:
         provider = provider or UNKNOWN_PROVIDER
+        asked, answered = models
         return (
             (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),
             (semconv.PROVIDER_NAME, self._capped(semconv.PROVIDER_NAME, provider)),
-            (semconv.REQUEST_MODEL, self._capped(semconv.REQUEST_MODEL, model)),
+            (semconv.REQUEST_MODEL, self._capped(semconv.REQUEST_MODEL, asked)),
+            (semconv.RESPONSE_MODEL, self._capped(semconv.RESPONSE_MODEL, answered)),
             *self._error(error),
+            *self._about,
         )
 
     def _error(self, error: str | None) -> Pairs:
         return ((semconv.ERROR_TYPE, self._capped(semconv.ERROR_TYPE, error)),) if error else ()
+
+
+def _models(usage: Usage) -> tuple[str, str]:
+    """Return the name that a model was asked for by, and that of the one that answered."""
+    return usage.requested_model or usage.model, usage.model
 
 
 class _SdkHistogram:
@@ -174,8 +189,8 @@ class _SdkHistogram:
         self._histogram.record(amount, dict(pairs), where)
 
 
-def instruments_of(provider: MeterProvider) -> Instruments[Context]:
-    """Return instruments that record into histograms of *provider*."""
+def instruments_of(provider: MeterProvider, about: Pairs = ()) -> Instruments[Context]:
+    """Return instruments that record into histograms of *provider*, with attributes *about*."""
     meter = provider.get_meter(SCOPE, version("mnemoscope"))
 
     def histogram(
@@ -190,4 +205,4 @@ def instruments_of(provider: MeterProvider) -> Instruments[Context]:
             )
         )
 
-    return Instruments(histogram, own_context)
+    return Instruments(histogram, own_context, about)

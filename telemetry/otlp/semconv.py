@@ -56,6 +56,7 @@ LLM_TOKENS_CACHE_WRITE: Final = "llm.token_count.prompt_details.cache_write"
 LLM_TOKENS_REASONING: Final = "llm.token_count.completion_details.reasoning"
 EMBEDDING_MODEL: Final = "embedding.model_name"
 
+STREAM: Final = "mnemoscope.stream"
 STORE: Final = "mnemoscope.store"
 METHOD: Final = "mnemoscope.method"
 CLASS: Final = "mnemoscope.class"

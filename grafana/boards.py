@@ -108,7 +108,7 @@ def _links(runbooks: str) -> list[Builder[model.DashboardLink]]:
     dashboards.include_vars(include_vars=True).keep_time(keep_time=True)
     return [
         dashboards,
-        _explore("Traces", "tempo", {"queryType": "traceql", "query": '{name=~".*_memory"}'}),
+        _explore("Traces", "tempo", {"queryType": "traceql", "query": '{name=~".*_memory .*"}'}),
         _explore("Logs", "loki", {"expr": '{service_name=~".+"} | json | status!="ok"'}),
         build.DashboardLink("Runbooks")
         .type(model.DashboardLinkType.LINK)

@@ -85,10 +85,12 @@ class SpanTemplate(NamedTuple):
 
     @property
     def span_name(self) -> str:
-        """``chat <model>``, ``invoke_agent <graph>``…, and else the operation alone."""
+        """The operation, and the model, agent, node, tool or store that it is of."""
         if self.call:
             return f"{self.operation} {self.call.requested_model}"
-        return f"{self.operation} {self.method}" if self.is_frame else self.operation
+        if not self.is_frame:
+            return f"{self.operation} {self.store}"
+        return f"{self.operation} {self._frame().get(semconv.AGENT_NAME, self.method)}"
 
     @property
     def is_failure(self) -> bool:

@@ -25,7 +25,6 @@ _KINDS: Final = {
     "rerank": "RERANKER",
     "invoke_agent": "AGENT",
     "execute_tool": "TOOL",
-    "search_vectors": "RETRIEVER",
 }
 DOCUMENT_IDS: Final = tuple(
     f"retrieval.documents.{place}.document.id" for place in range(MOST_DOCUMENTS)
@@ -36,7 +35,11 @@ _DOCUMENT_SCORES: Final = tuple(
 
 
 def kind_of(operation: str, op_class: str) -> str:
-    """Return the kind of a span: what is neither a model's, an agent's nor a tool's is a chain."""
+    """
+    Return the kind of a span: what is neither a model's, an agent's nor a tool's is a chain.
+
+    So is a search within a recall: what was retrieved is told once, by the recall.
+    """
     if op_class == OperationClass.RECALL.value:
         return "RETRIEVER"
     return _KINDS.get(operation, "CHAIN")

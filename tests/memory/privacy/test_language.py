@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from mnemoscope.memory.privacy.models.language import (
+from mnemoscope.memory.privacy.detectors.language import (
     MOST_CHARS,
     identify_language,
     known_languages,

@@ -15,6 +15,7 @@ from ..proof.merkle import Frontier
 from ..proof.note import checkpoint_text
 from ..queries import reading
 from ..record.rows import StoredEvent
+from ..record.sequence_gaps import UNDER_WAY
 from ..record.writer_events import ENDED, is_durable
 from ..sink.deliveries import DELIVERED
 from ..store.snapshot import Snapshot
@@ -145,6 +146,8 @@ def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
     for (header,) in gaps:
         known = json.loads(header)
         data = known["data"]
+        if data["reason"] == UNDER_WAY:
+            continue
         gap = (data["writer"], data["from_wseq"], data["to_wseq"])
         n_events = 0 if gap in seen else gap[2] - gap[1] + 1 - _arrived(snapshot, gap)
         seen.add(gap)

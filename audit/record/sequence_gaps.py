@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 PATIENCE_S = 10.0
 """Seconds that an event may arrive after one that was counted later."""
 
+UNDER_WAY = "under_way"
+"""Why an event is missing that no call was over for: its process was killed in the middle of it."""
+
 _WRITERS = 64
 
 
@@ -25,7 +28,7 @@ class SequenceGap(NamedTuple):
         first: The first number.
         last: The last one.
         reason: ``overflow``: a queue was full; ``spool_full``; ``damaged``; ``killed``: its process
-            died before it had recorded them.
+            died before it had recorded them; `UNDER_WAY`: likewise, before their calls returned.
     """
 
     writer: str

@@ -15,6 +15,7 @@ from ..record.writer_events import (
     STARTED,
     STOPPED,
     about,
+    is_durable,
 )
 from ..store.roll import Roll
 from .spool_ledger import SpoolLedger
@@ -54,6 +55,8 @@ class Presence:
         self._mode = mode
         if roll is not None:
             numbers.grant = roll.grant
+            if is_durable(mode):
+                numbers.note_let_go = roll.let_return
         self._writer_id = ""
         self._is_idle = False
         self._said_at = self._busy_at = clock()
@@ -72,6 +75,12 @@ class Presence:
         """Note in the roll how many events were counted."""
         if self.roll is not None:
             self.roll.note(self.counter)
+
+    def note_kept(self, numbers: Iterable[tuple[str, int]]) -> None:
+        """Note in the roll, where calls wait for these events, that they wait no longer."""
+        if self.roll is not None and is_durable(self._mode):
+            own = (number for writer, number in numbers if writer == self.writer_id)
+            self.roll.let_return(max(own, default=0))
 
     def end(self, *, is_said: bool) -> None:
         """End in order, with the roll; *is_said*: the log says so."""

@@ -141,7 +141,10 @@ class AuditSink:
             return
         self._presence.note_counter()
         with self._guard:
-            self._store(drafts)
+            try:
+                self._store(drafts)
+            finally:  # whatever became of them, nobody waits for them any more
+                self._presence.note_kept((each.writer_id, each.writer_seq) for each in drafts)
             for each in drafts:
                 self._counters.saw(each.writer_id, each.writer_seq)
         if self.spool is not None or self._every_s:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from ..database.database import WriteConnection
-from ..record.sequence_gaps import SequenceGap
-from ..record.writer_events import ENDED, STOPPED, about
+from ..record.sequence_gaps import UNDER_WAY, SequenceGap
+from ..record.writer_events import ENDED, STOPPED, about, is_durable
 from .tables import LogTables
 
 GAP = "audit.gap"
@@ -25,6 +25,7 @@ class Departed(NamedTuple):
         at_most: Events that it may have counted.
         mode: The durability that it was asked for.
         ended: Whether it ended in order, but could not say so in the log.
+        returned: The last event whose call may be over, in the modes that have calls wait.
     """
 
     writer: str
@@ -32,6 +33,12 @@ class Departed(NamedTuple):
     at_most: int
     mode: str
     ended: bool
+    returned: int
+
+    @property
+    def lost_to(self) -> int:
+        """The last event that is lost if it is not recorded; a later one was under way."""
+        return self.returned if is_durable(self.mode) and not self.ended else self.counter
 
 
 def declare_departed(tables: LogTables, gone: Departed) -> int:
@@ -39,21 +46,30 @@ def declare_departed(tables: LogTables, gone: Departed) -> int:
     Declare the end of a writer, and the events that are missing of it.
 
     Returns:
-        How many are missing for certain.
+        How many are missing for certain, whose calls may have been over.
 
     Raises:
         AuditError: None of it was recorded.
     """
     writer = gone.writer
     with tables.writing() as (connection, head):
-        gaps = list(_missing(connection, writer, gone.counter, from_one=not head.first_seq))
+        missing = _missing(connection, writer, gone.counter, from_one=not head.first_seq)
+        gaps = [part for each in missing for part in _divided(each, gone.lost_to)]
         end = head
         for each in gaps:
             end = tables.note(connection, end, GAP, each.as_data())
         more = {"mode": gone.mode} if gone.ended else {"mode": gone.mode, "at_most": gone.at_most}
         said = about(STOPPED if gone.ended else ENDED, writer, gone.counter, **more)
         tables.note(connection, end, *said)
-    return sum(each.events for each in gaps)
+    return sum(each.events for each in gaps if each.reason != UNDER_WAY)
+
+
+def _divided(gap: SequenceGap, lost_to: int) -> Iterator[SequenceGap]:
+    """Yield the part of *gap* of which calls may be over, and that whose calls were under way."""
+    if gap.first <= lost_to:
+        yield gap._replace(last=min(gap.last, lost_to))
+    if gap.last > lost_to:
+        yield gap._replace(first=max(gap.first, lost_to + 1), reason=UNDER_WAY)
 
 
 def _missing(

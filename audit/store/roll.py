@@ -2,10 +2,11 @@
 The roll: a small file for each process that has events to record, for as long as it lives.
 
 It says which writer the process is, how many events it is known to have counted, and how many it
-may have: that it writes before it goes beyond. And it is locked: the kernel lets go of the lock
-when the process dies, however it dies. So another process of the machine can be certain that it is
-gone, and declare what did not get into the log. The file is made with the first event, before its
-call returns; a process that ends in order removes it.
+may have: that it writes before it goes beyond. In ``durable`` it says as well up to which event
+calls may be over: a later one that is missing was under way. And it is locked: the kernel lets go
+of the lock when the process dies, however it dies. So another process of the machine can be certain
+that it is gone, and declare what did not get into the log. The file is made with the first event,
+before its call returns; a process that ends in order removes it.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Roll:
         if fd != -1:
             os.close(fd)
         self._lock = RLock()  # a signal handler may make an event while one is granted
-        self._counter = self._at_most = 0
+        self._counter = self._at_most = self._returned = 0
         self._writer = ""
 
     def grant(self, writer_id: str, number: int) -> int:
@@ -105,6 +106,14 @@ class Roll:
         with self._lock, suppress(OSError):
             if counter > self._counter:
                 self._counter = counter
+                self._write()
+
+    def let_return(self, number: int) -> None:
+        """Note, before it is so, that the calls of events up to that *number* may be over."""
+        with self._lock, suppress(Exception):  # the caller's thread is an application's
+            if number > self._returned:
+                self._returned = number
+                self._counter = max(self._counter, number)
                 self._write()
 
     def end(self, counter: int, *, is_said: bool) -> None:
@@ -176,10 +185,11 @@ class Roll:
         self._fd = fd
 
     def _write(self, *, ended: bool = False) -> None:
-        written = -1
-        while self._fd != -1 and written < self._at_most:  # more where a signal came in between
-            written = self._at_most
-            body = orjson.dumps([self._writer, self._counter, written, self._mode, ended])
+        written = (-1, -1)
+        while self._fd != -1 and written < (end := (self._at_most, self._returned)):
+            written = end  # more than once where a signal came in between
+            entry = Departed(self._writer, self._counter, end[0], self._mode, ended, end[1])
+            body = orjson.dumps([*entry])
             text = b" ".join((self._ring.current_id.encode(), _mac(self._ring.current, body), body))
             os.pwrite(self._fd, text.ljust(_SIZE_BYTES), 0)
 

@@ -13,6 +13,7 @@ import orjson
 from ..database.schema import columns_of
 from ..record.rows import LOG
 from ..record.seals import added, identities_in
+from ..record.sequence_gaps import UNDER_WAY
 from ..record.spool_numbers import SpoolAccount, note_spool
 from ..record.writer_events import ABOUT_WRITERS
 from ..store.customers import ERASED
@@ -89,7 +90,7 @@ class Pass:
         words: What each said of itself last.
         spools: What the log says of each spool.
         keys: Verifier keys that the log names.
-        gaps: Holes that it declares.
+        gaps: Losses that it declares; *under_way*: the holes of calls that were not over.
         pruned: The data of each step of retention: what it removed, and the counts of that.
         wrong: Findings, a line each.
     """
@@ -106,6 +107,7 @@ class Pass:
         self.spools: dict[str, SpoolAccount] = {}
         self.keys: set[str] = set()
         self.gaps: list[MissingRange] = []
+        self.under_way: list[MissingRange] = []
         self.pruned: list[dict[str, Any]] = []
         self.wrong: list[str] = []
         self._origin = origin
@@ -129,6 +131,7 @@ class Pass:
             self.spools.setdefault(spool, SpoolAccount()).absorb(account)
         self.keys |= later.keys
         self.gaps += later.gaps
+        self.under_way += later.under_way
         self.pruned += later.pruned
 
     def counted_before(self, name: str) -> int:
@@ -215,7 +218,8 @@ class Pass:
             self.words[writer] = last_words(self.words.get(writer), name, data, recorded_us)
         note_spool(self.spools, name, data)
         if name == GAP:
-            self.gaps.append(MissingRange(data["writer"], data["from_wseq"], data["to_wseq"]))
+            gap = MissingRange(data["writer"], data["from_wseq"], data["to_wseq"])
+            (self.under_way if data.get("reason") == UNDER_WAY else self.gaps).append(gap)
 
 
 def _removal(known: dict[str, Any], data: dict[str, Any]) -> Removal:

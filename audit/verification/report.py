@@ -41,6 +41,7 @@ class Verification:
         details: How many were opened and compared; how many agree.
         erased: How many details are gone, as the log says.
         gaps: How many gaps are declared, and how many events are *lost* in them.
+        under_way: Events that killed processes did not record, in calls that were not over.
         root: Merkle root of the whole log, in hexadecimal.
         origin: The log's name.
         waiting: Records in the spool of this machine, which will be in the log.
@@ -64,6 +65,7 @@ class Verification:
     erased: int = 0
     gaps: int = 0
     lost: int = 0
+    under_way: int = 0
     root: str = ""
     origin: str = ""
     waiting: int = 0
@@ -110,6 +112,8 @@ class Verification:
             parts.append(f"{self.erased:,} details erased")
         if self.gaps:
             parts.append(f"{self.gaps:,} declared gaps ({self.lost:,} events)")
+        if self.under_way:
+            parts.append(f"under way when killed: {self.under_way:,}")
         at_work = self.writers["writing"] + self.writers["idle"]
         broken_off = self.writers["killed"] + self.writers["silent"]
         if self.waiting:
@@ -136,7 +140,7 @@ class Verification:
                 "valid": self.valid_details,
                 "erased": self.erased,
             },
-            "gaps": {"declared": self.gaps, "events": self.lost},
+            "gaps": {"declared": self.gaps, "events": self.lost, "under_way": self.under_way},
             "waiting": self.waiting,
             "writers": self.writers,
             "removals": self.removals,

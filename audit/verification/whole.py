@@ -305,7 +305,8 @@ class _Whole:
     def _writers(self) -> None:
         """Look for gaps in the sequences of writers, declared or not."""
         report, passed = self.report, self._passed
-        gaps = union(passed.gaps)
+        gaps = union([*passed.gaps, *passed.under_way])
+        report.under_way = sum(map(passed.writers.missing_in, union(passed.under_way)))
         for writer, number in passed.writers.twice():
             report.tampered(f"event {number} of writer {writer} was recorded twice")
         for missing_range in passed.writers.missing_ranges(from_one=not self._since):
@@ -313,7 +314,7 @@ class _Whole:
             if missing:
                 what = f"{missing:,} events of writer {missing_range.writer} are missing"
                 report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
-        for gap in gaps:
+        for gap in union(passed.gaps):
             lost = passed.writers.missing_in(gap)
             report.gaps += lost > 0
             report.lost += lost

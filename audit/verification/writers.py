@@ -220,7 +220,10 @@ def _departed(report: Verification, gone: Departed, known: Endings) -> None:
     """Find what is missing of a process of this machine that nobody has declared yet."""
     report.writers["stopped" if gone.ended else "killed"] += 1
     last = known.last_of(gone.writer)
-    missing = known.missing(gone.writer, gone.counter)
+    missing, lost = (known.missing(gone.writer, end) for end in (gone.counter, gone.lost_to))
+    if not known.has_spool:
+        report.under_way += missing - lost
+        missing = lost
     later = 0 if is_durable(gone.mode) else max(0, gone.at_most - max(gone.counter, last))
     if not (missing or later):
         return

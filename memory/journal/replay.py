@@ -231,7 +231,7 @@ class Replay:
             self._faults.note("journal.tell", exc)
             call = self.calls.unread()
         call.journal, call.status = journal, Status.OK
-        self._report.report(call)
+        self._report.report_unawaited(call)
 
     # -- the lease --------------------------------------------------------------------------------
 
@@ -308,7 +308,7 @@ class Replay:
         except _NotNowError:
             batch.stopped = True
         for call in batch.told:
-            self._report.report(call)
+            self._report.report_unawaited(call)
             call.error = None
 
     def _make(self, entry: Entry, batch: _Batch) -> Generator[_Step, Any, None]:

@@ -48,7 +48,8 @@ class Drain:
     Attributes:
         sinks: Where events go, in the order of `stats`.
         numbers: The identity of this process incarnation, and the numbers of its events.
-        next_seq: Returns the number of its next event.
+        next_seq: Returns the number of its next event, which nobody waits for.
+        next_awaited_seq: Returns the number of one that its call waits for, in ``durable``.
 
     Raises:
         ValueError: Two sinks have the same name.
@@ -75,6 +76,7 @@ class Drain:
         self._offer = self._fan_out.offer
         self.numbers = WriterNumbers()
         self.next_seq = self.numbers.take
+        self.next_awaited_seq = self.numbers.take_awaited
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
         reset_after_fork(self)
 

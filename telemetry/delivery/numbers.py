@@ -9,6 +9,9 @@ from itertools import count
 Grant = Callable[[str, int], int]
 """Takes a writer and the number that it is about to use; returns the last one that it may use."""
 
+LetGo = Callable[[int], None]
+"""Takes the number of an event that nobody waits for: its call may be over before it is kept."""
+
 UNBOUNDED = 2**62
 
 
@@ -25,10 +28,12 @@ class WriterNumbers:
         writer_id: 16 hex digits. Another one after a fork.
         grant: Asked before the first number is used, and whenever those that it gave are used up,
             on the thread that is about to use one: so it must neither take long nor raise.
+        note_let_go: Told of each number that nobody waits for, on the same terms. None: nobody is.
     """
 
     def __init__(self) -> None:
         self.grant: Grant = without_end
+        self.note_let_go: LetGo | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -38,11 +43,25 @@ class WriterNumbers:
         self._granted = 0
 
     def take(self) -> int:
-        """Return the next number."""
+        """Return the next number, of an event that nobody waits for."""
+        number = next(self._given)
+        if number > self._granted:
+            self._granted = self.grant(self.writer_id, number)
+        if self.note_let_go is not None:
+            self.note_let_go(number)
+        return number
+
+    def take_awaited(self) -> int:
+        """Return the next number, of an event that its call waits for, where calls wait at all."""
         number = next(self._given)
         if number > self._granted:
             self._granted = self.grant(self.writer_id, number)
         return number
+
+    def let_go(self) -> None:
+        """Wait for none of the events so far: some call is over, and its event is not kept yet."""
+        if self.note_let_go is not None:
+            self.note_let_go(self.taken())
 
     def taken(self) -> int:
         """Return how many numbers were taken so far."""

@@ -46,6 +46,7 @@ class WriterTally:
         declared: Of those, how many are in a gap that the log declares, by number.
         bounded: How many more are among those that the log says a killed writer may have counted.
         undeclared: How many it says nothing about.
+        under_way: Events that the log says were under way: no call of theirs was over.
         killed: Processes that the log says were killed.
         state: What `verify` finds.
     """
@@ -57,6 +58,7 @@ class WriterTally:
     declared: int = 0
     bounded: int = 0
     undeclared: int = 0
+    under_way: int = 0
     killed: int = 0
     state: str = ""
     seconds: float = 0.0
@@ -64,8 +66,11 @@ class WriterTally:
 
     @property
     def wrong(self) -> int:
-        """The number of events that are lost and must not be, or of which nothing is said."""
-        return self.undeclared if self.mode == "fail_open" else self.lost
+        """The number of losses that must not be or are not said, and of ends that are not."""
+        unseen = len(self.by_writer) - self.killed
+        if self.mode == "fail_open":
+            return unseen + self.undeclared
+        return unseen + self.lost + (self.state != "ok")
 
     def __str__(self) -> str:
         """Return one line."""
@@ -73,8 +78,8 @@ class WriterTally:
             f"{self.mode}: {self.rounds} rounds x {WRITERS} processes, {self.acknowledged:,} "
             f"acknowledged, {self.lost:,} lost: {self.declared:,} in declared gaps, "
             f"{self.bounded:,} within the bound of a killed writer, {self.undeclared} "
-            f"undeclared; {self.killed} said to be killed, verify: {self.state} "
-            f"({self.seconds:.0f} s)"
+            f"undeclared; {self.under_way} under way; {self.killed} said to be killed, "
+            f"verify: {self.state} ({self.seconds:.0f} s)"
         )
 
 
@@ -96,7 +101,7 @@ def write_for_ever(url: str | Path, folder: Path, mode: str, told: mmap.mmap) ->
     told[8:24] = writer.encode()
     draw = random.Random(writer)  # noqa: S311 - not secret
     while True:
-        number = drain.next_seq()
+        number = drain.next_awaited_seq()
         drain.emit(an_event(writer, number))
         if asked == "durable" and not drain.settle("audit", PATIENCE_S):
             raise TimeoutError
@@ -170,7 +175,8 @@ def look(url: str | Path, tally: WriterTally) -> None:
                     ended = known["data"]
                     at_most[ended["writer"]] = ended["counter"], ended["at_most"]
         log.checkpoint_now()
-        tally.state = verify(log).state
+        found = verify(log)
+        tally.state, tally.under_way = found.state, found.under_way
     tally.killed = len(at_most)
     for writer, told in tally.by_writer.items():
         lost = set(range(1, told + 1)) - there.get(writer, set())

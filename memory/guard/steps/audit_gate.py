@@ -86,16 +86,21 @@ class AwaitAudit:
     def _settle(self, call: Call) -> None:
         if _waits(call):
             self.wait()
+        elif not call.covered:
+            self._drain.numbers.let_go()
 
     async def _asettle(self, call: Call) -> None:
         import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
         if _waits(call):
             await asyncio.to_thread(self.wait)
+        elif not call.covered:
+            self._drain.numbers.let_go()
 
     def wait(self) -> None:
         """Wait until everything that was emitted so far is on a disk, `PATIENCE_S` at most."""
         if not self._drain.settle(self._trail.name, PATIENCE_S):
+            self._drain.numbers.let_go()
             self._faults.count("audit_gate.settle")
 
 

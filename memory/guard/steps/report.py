@@ -82,6 +82,11 @@ class Report:
         """Return the face after the store: for every method."""
         return Faces(after=self._emit if self._parts is None else self.report)
 
+    def report_unawaited(self, call: Call) -> None:
+        """Emit the event of *call*, which ended while no caller was there to wait for it."""
+        self.report(call)
+        self._drain.numbers.let_go()
+
     def report(self, call: Call) -> None:
         """Emit the event of *call*, whose status and error say how it ended, or of each part."""
         if self._parts is None:
@@ -142,7 +147,7 @@ class Report:
         # By position: names cost a caller fifteen times as much.
         return Event(
             drain.numbers.writer_id,
-            drain.next_seq(),
+            drain.next_awaited_seq(),
             call.started_ns,
             ended - started if ended > started else 0.0,
             method.operation,

@@ -58,7 +58,7 @@ class Process:
     def emit(self, count=1):
         """Count so many events, and write none of them."""
         made = [
-            self.event(writer_id=self.drain.writer_id, writer_seq=self.drain.next_seq())
+            self.event(writer_id=self.drain.writer_id, writer_seq=self.drain.next_awaited_seq())
             for _ in range(count)
         ]
         self.emitted += made
@@ -131,6 +131,10 @@ def verified(path, subject_keys, clock):
         return found
 
     return found
+
+
+def failing(_drafts):
+    raise AuditError("no disk")
 
 
 def rolls(tmp_path):
@@ -300,6 +304,56 @@ class TestADeath:
 
         found = verified()
         assert (found.state, found.writers["killed"]) == ("ok", 1)
+
+    @pytest.mark.parametrize("is_said_before", [False, True])
+    def test_calls_that_were_under_way_are_no_loss(
+        self, start, said, verified, tmp_path, is_said_before
+    ):
+        """In `durable` a call that has returned is recorded: a later one had not."""
+        process = start("durable")
+        process.write(2)
+        process.emit(3)
+        process.sink.beat()
+        process.die()
+        spool = tmp_path / "spool" / "audit.spool"
+        if is_said_before:
+            for _ in range(2):
+                start().write()
+            ((_name, gap),) = said("audit.gap")
+            assert (gap["from_wseq"], gap["to_wseq"], gap["reason"]) == (3, 5, "under_way")
+        else:
+            start(folder=tmp_path / "elsewhere").write()
+            spool.unlink(missing_ok=True)
+
+        found = verified(spool=spool)
+        assert (found.state, found.gaps, found.lost, found.under_way) == ("ok", 0, 0, 3)
+        assert "under way when killed: 3" in found.verdict()
+
+    @pytest.mark.parametrize("how", ["model call", "waited too long", "could not be kept"])
+    def test_a_call_that_may_have_returned_is_a_loss(
+        self, start, said, verified, monkeypatch, tmp_path, how
+    ):
+        """Its event was not waited for, or not to the end; those after it were under way."""
+        process = start("durable")
+        process.write(2)
+        if how == "model call":
+            process.drain.next_seq()
+        elif how == "waited too long":
+            process.emit()
+            process.drain.numbers.let_go()
+        else:
+            monkeypatch.setattr(process.sink, "_store", failing)
+            with pytest.raises(AuditError):
+                process.write()
+        process.emit(2)
+        process.sink.beat()
+        process.die()
+        start().write()
+
+        found = [(gap["from_wseq"], gap["to_wseq"], gap["reason"]) for _, gap in said("audit.gap")]
+        assert found == [(3, 3, "killed"), (4, 5, "under_way")]
+        found = verified()
+        assert (found.state, found.lost, found.under_way) == ("loss", 1, 2)
 
     def test_one_that_lives_is_left_alone(self, start, said, verified):
         """Its lock is held."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -179,6 +180,32 @@ class TestModes:
         assert spool.stat().st_size > 500
         assert not scope._parts.faults.counts["audit_gate.settle"]
         trail.parent.unlink()
+
+    @pytest.mark.parametrize("is_async", [False, True])
+    @pytest.mark.parametrize(
+        ("how", "ends"),
+        [("in time", None), ("not at all", KeyboardInterrupt()), ("too late", None)],
+    )
+    def test_who_does_not_wait_says_so(self, make_scope, monkeypatch, how, ends, is_async):
+        """Its call is over, and its event perhaps on no disk: a kill may lose it."""
+        scope, noted = make_scope("durable"), []
+        drain = scope._parts.drain
+        monkeypatch.setattr(drain.numbers, "let_go", lambda: noted.append(how))
+        if how == "too late":
+            monkeypatch.setattr(drain, "settle", lambda *_given: False)
+
+        def find():
+            if ends is not None:
+                raise ends
+
+        async def afind():
+            find()
+
+        observed = scope.observe(store="crm", operation="search_memory")
+        with nullcontext() if ends is None else pytest.raises(KeyboardInterrupt):
+            asyncio.run(observed(afind)()) if is_async else observed(find)()
+
+        assert noted == ([] if how == "in time" else [how])
 
     @pytest.mark.parametrize("mode", ["strict", "strict:recall"])
     def test_strict_refuses_what_could_not_be_audited(self, make_scope, trail, tmp_path, mode):

@@ -29,6 +29,18 @@ def test_another_beginning_is_another_writer():
     assert (numbers.taken(), numbers.take()) == (0, 1)
 
 
+def test_it_is_said_which_events_nobody_waits_for():
+    """Each that is not taken as awaited, and all so far when a call waits no longer."""
+    numbers, said = WriterNumbers(), []
+    numbers.note_let_go = said.append
+    for take in (numbers.take, numbers.take_awaited, numbers.take, numbers.take_awaited):
+        take()
+    assert said == [1, 3]
+    numbers.let_go()
+
+    assert said == [1, 3, 4]
+
+
 @pytest.mark.parametrize("ahead", [1, 3])
 def test_none_is_used_that_was_not_granted(ahead):
     """Whoever grants them is asked with the first, and whenever those are used up."""

@@ -36,6 +36,11 @@ OwnStores = Annotated[
     typer.Option("--own-stores", help="The scope's stores have this tenant's customers alone."),
 ]
 
+IncludingShared = Annotated[
+    bool,
+    typer.Option("--including-shared", help="Include threads that another customer wrote in, too."),
+]
+
 NO_TENANT = "no tenant"
 _MOST = 20
 """People that are listed."""

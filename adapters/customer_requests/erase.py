@@ -22,6 +22,7 @@ def erase(
     *,
     tenant: str | None = None,
     vouched: Collection[str] = (),
+    including_shared: bool = False,
 ) -> Erasure:
     """
     Erase a person; *tell* is called with the name of each step as it begins.
@@ -32,6 +33,7 @@ def erase(
         tell: See above.
         tenant: Of a person whom the trail does not know, if it is known otherwise.
         vouched: Stores that cannot be asked, and hold nothing of theirs, as the operator says.
+        including_shared: Erase threads that another customer has written in, too, for both.
 
     Raises:
         ConfigurationError: The scope has no audit trail.
@@ -62,6 +64,7 @@ def erase(
             tenant=whose,
             others=others,
             vouched=vouched,
+            including_shared=including_shared,
             tell=tell,
         )
         return run.run()

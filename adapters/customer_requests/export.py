@@ -82,11 +82,14 @@ def export_from_scope(
     *,
     request: Request,
     path: Path,
+    including_shared: bool = False,
     progress: Progress = _no_progress,
     tell: Callable[[str], None] = lambda _line: None,
 ) -> Bundle:
     """
     Write the bundle from the trail and the stores of *scope*; see `export_from_log`.
+
+    With *including_shared*, it has the content of threads that another customer has written in.
 
     Raises:
         ConfigurationError: The scope is disabled or has no audit trail.
@@ -100,7 +103,13 @@ def export_from_scope(
         joined = JoinedData(data, dict.fromkeys(others, data))
 
         def stores() -> Iterator[StoreData]:
-            subject = data_subject(log, first.customer, first.tenant, others=others)
+            subject = data_subject(
+                log,
+                first.customer,
+                first.tenant,
+                others=others,
+                including_shared=including_shared,
+            )
             if not person.shared_with:
                 yield from joined.stores(subject)
                 return

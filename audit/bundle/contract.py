@@ -46,6 +46,7 @@ class StoreReport:
         status: How much of it is in the bundle.
         n_memories: Memories of it in the bundle: its own, or the log's where it was not read.
         n_beside: Records that it keeps beside them: earlier versions, messages.
+        n_shared: Those without content, which are another customer's, too.
         error: Why it is not complete: the type of an exception, or one line.
         asked_us: When it was read, microseconds since 1970 UTC.
     """
@@ -56,6 +57,7 @@ class StoreReport:
     status: StoreStatus = StoreStatus.NOT_ASKED
     n_memories: int = 0
     n_beside: int = 0
+    n_shared: int = 0
     error: str | None = None
     asked_us: int | None = None
 

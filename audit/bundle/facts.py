@@ -118,7 +118,7 @@ class Facts:
     def incomplete(self) -> list[str]:
         """What is missing, a line each."""
         lines = [
-            f"store {each.name}: {_WHY[each.status]}" + (f" ({each.error})" if each.error else "")
+            f"store {each.name}: {_why(each)}" + (f" ({each.error})" if each.error else "")
             for each in self.lacking
         ]
         if self.not_stated:
@@ -153,6 +153,7 @@ class Facts:
         return f"{escape(title)} ({shown})" if title else shown
 
 
+_SHARED = "has records that are somebody else's, too, whose content is not shown (GDPR Art. 15(4))"
 _WHY = {
     StoreStatus.PARTIAL: "failed before it had told everything",
     StoreStatus.FAILED: "could not be read",
@@ -164,7 +165,11 @@ def why(report: StoreReport) -> str:
     """Return why a store is not complete, for the customer; the manifest has the error."""
     if report.status is StoreStatus.NOT_ASKED and report.error:
         return "cannot tell which of its records are yours"
-    return _WHY[report.status]
+    return _why(report)
+
+
+def _why(report: StoreReport) -> str:
+    return _SHARED if report.n_shared else _WHY[report.status]
 
 
 def day_of(moment: str | None) -> str:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,8 +216,10 @@ class _Writing:
             n_logged = self._from_log(store.name, store.store, out)
             return report.but(StoreStatus.NOT_ASKED, n_logged, error=store.unavailable)
         read = Counter[bool]()
+        shared = 0
         try:
-            for record in self._records_of(store):
+            for record, is_shared in self._records_of(store):
+                shared += is_shared
                 self._known.memories.told(store.store, record)
                 if self._write_record(store.store, record, out):
                     read[record["is_current"]] += 1
@@ -226,22 +228,31 @@ class _Writing:
             n_memories = read[True] + self._from_log(store.name, store.store, out)
             # Not its message, which may quote what is stored.
             return report.but(status, n_memories, read[False], error=type(exc).__qualname__)
+        if shared:
+            # Art. 15(4): what is somebody else's as well cannot be told apart from what is theirs.
+            error = f"{shared:,} of its records are another customer's, too: without content here"
+            found = report.but(StoreStatus.PARTIAL, read[True], read[False], error=error)
+            return replace(found, n_shared=shared)
         return report.but(StoreStatus.COMPLETE, read[True], read[False])
 
-    def _records_of(self, store: StoreData) -> Iterator[dict[str, Any]]:
+    def _records_of(self, store: StoreData) -> Iterator[tuple[dict[str, Any], bool]]:
+        """Yield records, and whether each is another customer's, too."""
         for record in store.records():
             if record.is_current or self._request.kind is RequestType.ACCESS:
-                yield {
-                    "source": "store",
-                    "store": store.name,
-                    "kind": record.kind,
-                    "id": record.id,
-                    "collection": record.collection,
-                    "content": record.content,
-                    "created": record.created,
-                    "updated": record.updated,
-                    "is_current": record.is_current,
-                }
+                yield (
+                    {
+                        "source": "store",
+                        "store": store.name,
+                        "kind": record.kind,
+                        "id": record.id,
+                        "collection": record.collection,
+                        "content": record.content,
+                        "created": record.created,
+                        "updated": record.updated,
+                        "is_current": record.is_current,
+                    },
+                    record.is_shared,
+                )
 
     def _from_log(self, name: str, store: str, out: Writable) -> int:
         n_records = 0

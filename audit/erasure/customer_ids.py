@@ -8,7 +8,8 @@ gone. The trail has them in that customer's name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...memory.subject_data.records import DataSubject
@@ -16,11 +17,13 @@ from ...telemetry.event.event import OperationClass
 from ...telemetry.event.spelling import Identity
 from ..queries import reading
 from ..queries.provenance import verbatim
+from ..record.subjects import NOBODY
 from .residue_scan import ResidueTexts
 
 if TYPE_CHECKING:
     from ..log import AuditLog
     from ..record.rows import AuditRow
+    from ..store.snapshot import Snapshot
 
 _OURS = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT, OperationClass.FORGET})
 """Reads are not: what was found for a customer may be a document, or somebody else's."""
@@ -33,17 +36,19 @@ def data_subject(
     residue: ResidueTexts | None = None,
     *,
     others: Sequence[Identity] = (),
+    including_shared: bool = False,
 ) -> DataSubject:
     """
     Return a customer with the ids that *log* knows to be theirs; offer its texts to *residue*.
 
     They need not be known to it. What it has of *others*, further ids of theirs, is theirs too.
+    With *including_shared*, so is what is another customer's as well.
 
     Raises:
         AuditError: It cannot be read, or was written with other keys.
         ScopeError: The customer is nobody or everybody.
     """
-    runs: set[str] = set()
+    runs: dict[str, str] = {}
     stores: set[str] = set()
     memory_ids: dict[str, set[str]] = {}
     identities = (Identity(customer, tenant or ""), *others)
@@ -53,18 +58,52 @@ def data_subject(
         if row.op_class is not OperationClass.FORGET:
             stores.add(row.store)
         if row.run and row.op_class is OperationClass.CHECKPOINT:
-            runs |= {row.run, *(verbatim(row.run, each.customer) for each in identities)}
+            runs |= dict.fromkeys(
+                (verbatim(row.run, each.customer) for each in identities), row.run
+            )
+            runs[row.run] = row.run
         memory_ids.setdefault(row.store, set()).update(each.memory_id for each in row.memories)
         if residue and row.content and row.op_class is OperationClass.REMEMBER:
             residue.offer(json.loads(row.content))
     return DataSubject(
         customer=customer,
         tenant=tenant,
-        runs=runs,
+        runs=set(runs),
         memory_ids=memory_ids,
         stores=stores,
+        also={each.customer for each in identities},
+        run_names=runs,
+        is_shared=partial(_is_shared, log, identities),
+        including_shared=including_shared,
         shorter_ids=_shorter_ids(log, customer, tenant),
     )
+
+
+def _is_shared(
+    log: AuditLog, identities: Sequence[Identity], run: str, memory_ids: Iterable[str]
+) -> bool:
+    """See `DataSubject.is_shared`."""
+    with log.reading() as snapshot:
+        references = snapshot.references
+        owners = _saved_by(snapshot, "d.run_ref = ?", references.run(run))
+        for each in memory_ids:
+            owners |= _saved_by(snapshot, _OF_MEMORY, references.memory(each))
+        nobodies = snapshot.execute(_NOBODIES, (NOBODY,)).fetchall()
+        own = snapshot.family(snapshot.uids_of(identities))
+    return not owners.issubset([*own, *(uid for (uid,) in nobodies)])
+
+
+_OF_MEMORY = "d.seq IN (SELECT seq FROM audit_memory WHERE memory_ref = ?)"
+_NOBODIES = "SELECT subject_uid FROM audit_subject_alias WHERE id_type = ?"
+_SAVED_BY = (
+    "SELECT DISTINCT d.subject_uid FROM audit_detail d JOIN audit_event e ON e.seq = d.seq "
+    "WHERE e.op_class = ? AND "
+)
+
+
+def _saved_by(snapshot: Snapshot, where: str, ref: bytes) -> set[str]:
+    found = snapshot.execute(_SAVED_BY + where, (OperationClass.CHECKPOINT.value, ref))
+    return {uid for (uid,) in found.fetchall()}
 
 
 def _shorter_ids(log: AuditLog, customer: str, tenant: str | None) -> set[str]:

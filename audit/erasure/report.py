@@ -173,7 +173,8 @@ def offer_records(store: StoreData, residue: ResidueTexts) -> None:
         Exception: Whatever the store raises.
     """
     for record in store.records():
-        _offer(residue, record)
+        if not record.is_shared:  # it stays
+            _offer(residue, record)
 
 
 def erased_from(store: StoreData) -> StoreErasure:

@@ -98,6 +98,7 @@ class ErasureRun:
         vouched: Names of stores that cannot be asked, of which the operator says that they hold
             nothing of theirs; ``vault`` and ``files`` likewise.
         others: Further ids of theirs, which `data` knows as well.
+        including_shared: Erase what is another customer's, too, for both.
         tell: Called with the name of each step as it begins.
     """
 
@@ -110,6 +111,7 @@ class ErasureRun:
         tenant: str | None = None,
         vouched: Collection[str] = (),
         others: Sequence[Identity] = (),
+        including_shared: bool = False,
         tell: Callable[[str], None] = _nothing,
     ) -> None:
         self._log = log
@@ -118,6 +120,7 @@ class ErasureRun:
         self._tenant = tenant
         self._vouched = frozenset(vouched)
         self._others = tuple(others)
+        self._including_shared = including_shared
         self._tell = tell
         self._request = ""
         self._kept = KeptWords()
@@ -137,7 +140,12 @@ class ErasureRun:
         self._tell("settling what is under way")
         unsettled = [*self._settled(), *([_LOST] if self._lost else [])]
         subject = data_subject(
-            self._log, self._customer, self._tenant, self._residue, others=self._others
+            self._log,
+            self._customer,
+            self._tenant,
+            self._residue,
+            others=self._others,
+            including_shared=self._including_shared,
         )
         erased = [(each, self._erased(each)) for each in self._data.stores(subject)]
         missing = tuple(self._missing(subject, {each.store for each, _result in erased}))

@@ -7,7 +7,7 @@ through `StoreData` and `CustomerData`, and this is the only module of memory th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +16,10 @@ from ..errors import ScopeError
 
 PAGE_SIZE = 100
 """How many records a page holds at most."""
+
+
+def _unshared(_run: str, _memory_ids: Iterable[str]) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +35,11 @@ class DataSubject:
         memory_ids: Ids of memories that it knows to be theirs, by the store's name; of a
             checkpointer, its checkpoints'. A history finds deleted memories by nothing else.
         stores: Names of the stores that the audit trail has writes of theirs in.
+        also: All ids of theirs.
+        run_names: What the audit trail calls these runs: redacted.
+        is_shared: Takes a thread and the ids of its checkpoints, and tells whether the trail has
+            writes of another customer there.
+        including_shared: Whether what is another customer's, too, is to be read and erased.
         shorter_ids: Ids of other customers that this one begins with, up to a period: ``c`` where
             it is ``c.42``. A store that takes a period for a border confuses the two.
 
@@ -45,6 +54,10 @@ class DataSubject:
         default_factory=dict[str, Collection[str]], repr=False
     )
     stores: Collection[str] = frozenset()
+    also: Collection[str] = field(default=(), repr=False)
+    run_names: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    is_shared: Callable[[str, Iterable[str]], bool] = field(default=_unshared, repr=False)
+    including_shared: bool = False
     shorter_ids: Collection[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +81,8 @@ class SubjectRecord:
         updated: Likewise.
         is_own: False where the content quotes what other people's records quote too, so that its
             texts are no sign of this one in a file.
+        is_shared: Whether it is another customer's, too. It has no content then, unless it was
+            asked for.
     """
 
     kind: str
@@ -77,6 +92,7 @@ class SubjectRecord:
     created: str | None = None
     updated: str | None = None
     is_own: bool = True
+    is_shared: bool = False
 
     @property
     def is_current(self) -> bool:

@@ -7,10 +7,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from any_id import async_postgres_pool_at, postgres_pool_at
 from bench import Bench, journalling
 from patience import GIVE_UP_S
 
@@ -128,3 +130,17 @@ def replay() -> Callable[..., Awaitable[bool]]:
         return await waiting.adrain() if is_async else waiting.drain()
 
     return replayed
+
+
+@pytest.fixture
+def pool(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Return a function that returns a pool of connections, to a server that starts for it."""
+    with ExitStack() as exits:
+
+        def made(*, is_async: bool = False) -> Any:
+            url = request.getfixturevalue("postgres_url")
+            if is_async:
+                return async_postgres_pool_at(url)
+            return exits.enter_context(postgres_pool_at(url))
+
+        yield made

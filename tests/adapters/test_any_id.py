@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import AsyncExitStack, ExitStack, contextmanager
-
 import pytest
 from any_id import (
     IDS,
-    ClientLoop,
-    async_postgres_pool_at,
-    async_sqlite_at,
     postgres_pool_at,
     put_item,
     put_memory,
     put_point,
     put_thread,
     rows_in,
-    sqlite_at,
 )
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
+from every_store import (
+    async_mem0,
+    async_postgres_saver,
+    async_postgres_store,
+    async_qdrant,
+    async_sqlite_saver,
+    async_sqlite_store,
+    mem0,
+    memory_saver,
+    memory_store,
+    postgres_saver,
+    postgres_store,
+    qdrant,
+    sqlite_saver,
+    sqlite_store,
+)
 from langgraph.store.base import PutOp
-from langgraph.store.memory import InMemoryStore
-from langgraph.store.sqlite import SqliteStore
-from mem0 import AsyncMemory
-from mem0.utils import spacy_models
-from qdrant_client import AsyncQdrantClient, QdrantClient, models
 from remains import found_in
 
-from mnemoscope.adapters.langgraph.checkpoint.subject_data import CheckpointSubjectData
 from mnemoscope.adapters.langgraph.store.subject_data import StoreSubjectData
-from mnemoscope.adapters.mem0.subject_data import MemorySubjectData
-from mnemoscope.adapters.qdrant.subject_data import QdrantSubjectData
-from mnemoscope.demo.embedded_mem0 import embedded_memory
 from mnemoscope.memory.subject_data.records import DataSubject, UncertainOwnerError
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
 
@@ -45,158 +43,6 @@ NEIGHBOURS = (
 """Ids that are nearly the same, and somebody else's."""
 
 WORDS, OTHERS = "her grandmother's marzipan recipe", "somebody else's liquorice, which stays"
-
-
-@pytest.fixture
-def pool(request):
-    """Return a function that returns a pool of connections, to a server that starts for it."""
-    with ExitStack() as exits:
-
-        def made(*, is_async=False):
-            url = request.getfixturevalue("postgres_url")
-            if is_async:
-                return async_postgres_pool_at(url)
-            return exits.enter_context(postgres_pool_at(url))
-
-        yield made
-
-
-@contextmanager
-def memory_store(_folder, _pool):
-    yield StoreSubjectData(InMemoryStore(), 1)
-
-
-@contextmanager
-def sqlite_store(folder, _pool):
-    with sqlite_at(folder / "store.db") as connection:
-        store = SqliteStore(connection)
-        store.setup()
-        yield StoreSubjectData(store, 1)
-
-
-@contextmanager
-def postgres_store(_folder, pool):
-    from langgraph.store.postgres import PostgresStore
-
-    store = PostgresStore(pool())
-    store.setup()
-    yield StoreSubjectData(store, 1)
-
-
-@contextmanager
-def memory_saver(_folder, _pool):
-    yield CheckpointSubjectData(InMemorySaver())
-
-
-@contextmanager
-def sqlite_saver(folder, _pool):
-    with sqlite_at(folder / "threads.db") as connection:
-        yield CheckpointSubjectData(SqliteSaver(connection))
-
-
-@contextmanager
-def postgres_saver(_folder, pool):
-    from langgraph.checkpoint.postgres import PostgresSaver
-
-    saver = PostgresSaver(pool())
-    saver.setup()
-    yield CheckpointSubjectData(saver)
-
-
-@contextmanager
-def qdrant(folder, _pool):
-    client = QdrantClient(path=str(folder / "qdrant"))
-    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
-    client.create_collection("notes", vectors_config=size)
-    yield QdrantSubjectData(client, {"user_id"})
-    client.close()
-
-
-@contextmanager
-def mem0(folder, _pool):
-    memory = embedded_memory(folder)
-    spacy_models._load_failed_full = spacy_models._load_failed_lemma = True  # no network
-    yield MemorySubjectData(memory)
-    memory.close()
-    memory.vector_store.client.close()
-
-
-@contextmanager
-def async_sqlite_store(folder, _pool):
-    from langgraph.store.sqlite.aio import AsyncSqliteStore
-
-    with ClientLoop() as loop:
-
-        async def made():
-            store = AsyncSqliteStore(await exits.enter_async_context(async_sqlite_at(path)))
-            await store.setup()
-            return store
-
-        exits, path = AsyncExitStack(), folder / "store.db"
-        yield StoreSubjectData(loop.run(made()), 1)
-        loop.run(exits.aclose())
-
-
-@contextmanager
-def async_sqlite_saver(folder, _pool):
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    with ClientLoop() as loop:
-
-        async def made():
-            return AsyncSqliteSaver(await exits.enter_async_context(async_sqlite_at(path)))
-
-        exits, path = AsyncExitStack(), folder / "threads.db"
-        yield CheckpointSubjectData(loop.run(made()))
-        loop.run(exits.aclose())
-
-
-@contextmanager
-def in_postgres(kind, pool):
-    """Return a client of an asynchronous pool, in a loop that runs."""
-    with ClientLoop() as loop:
-
-        async def made():
-            client = kind(await exits.enter_async_context(pool))
-            await client.setup()
-            return client
-
-        exits = AsyncExitStack()
-        yield loop.run(made())
-        loop.run(exits.aclose())
-
-
-@contextmanager
-def async_postgres_store(_folder, pool):
-    from langgraph.store.postgres.aio import AsyncPostgresStore
-
-    with in_postgres(AsyncPostgresStore, pool(is_async=True)) as store:
-        yield StoreSubjectData(store, 1)
-
-
-@contextmanager
-def async_postgres_saver(_folder, pool):
-    from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-
-    with in_postgres(AsyncPostgresSaver, pool(is_async=True)) as saver:
-        yield CheckpointSubjectData(saver)
-
-
-@contextmanager
-def async_qdrant(folder, _pool):
-    client = AsyncQdrantClient(path=str(folder / "qdrant"))
-    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
-    asyncio.run(client.create_collection("notes", vectors_config=size))
-    yield QdrantSubjectData(client, {"user_id"})
-    asyncio.run(client.close())
-
-
-@contextmanager
-def async_mem0(folder, _pool):
-    with mem0(folder, _pool) as provider:
-        memory = AsyncMemory.__new__(AsyncMemory)
-        memory.__dict__.update(provider._memory.__dict__)  # it has the same stores
-        yield MemorySubjectData(memory)
 
 
 PUT = {

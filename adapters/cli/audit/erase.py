@@ -12,7 +12,17 @@ from rich.console import Console
 
 from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, SEVERAL_PEOPLE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import AllTenants, Also, AnySpelling, Exact, OwnStores, asked_of, say_who, shared_line
+from ..whose import (
+    AllTenants,
+    Also,
+    AnySpelling,
+    Exact,
+    IncludingShared,
+    OwnStores,
+    asked_of,
+    say_who,
+    shared_line,
+)
 from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
@@ -30,6 +40,7 @@ def erase(
     any_spelling: AnySpelling = False,
     exact: Exact = False,
     own_stores: OwnStores = False,
+    including_shared: IncludingShared = False,
     even_if_unknown: Annotated[
         bool,
         typer.Option("--even-if-unknown", help="Sweep the stores for an id that nobody knows."),
@@ -86,7 +97,14 @@ def erase(
         status.stop()
         _confirm(yes=yes)
         status.start()
-        erasure = erase_person(opened, person, status.update, tenant=tenant, vouched=vouch or ())
+        erasure = erase_person(
+            opened,
+            person,
+            status.update,
+            tenant=tenant,
+            vouched=vouch or (),
+            including_shared=including_shared,
+        )
         left = leave_receipt(opened, erasure, receipt, person=person, is_known=is_known)
     if json:
         _print_json(erasure, asked, person, left, is_known=is_known)

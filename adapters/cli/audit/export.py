@@ -14,7 +14,17 @@ from ....audit.bundle.contract import RequestType, StoreStatus
 from ....audit.bundle.notice import Notice, parse_notice
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import AllTenants, Also, AnySpelling, Exact, OwnStores, asked_of, say_who, shared_line
+from ..whose import (
+    AllTenants,
+    Also,
+    AnySpelling,
+    Exact,
+    IncludingShared,
+    OwnStores,
+    asked_of,
+    say_who,
+    shared_line,
+)
 from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
@@ -38,6 +48,7 @@ def export(
     any_spelling: AnySpelling = False,
     exact: Exact = False,
     own_stores: OwnStores = False,
+    including_shared: IncludingShared = False,
     out: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Write to this file or folder. Default: this folder."),
@@ -93,6 +104,7 @@ def export(
         person, bundle = _from_log(open_trail(audit_url), asked, how)
     else:
         with scope_with_trail(scope, audit_url) as opened:
+            how["including_shared"] = including_shared
             person, bundle = _from_scope(opened, asked, how)
     if json:
         document = _as_document(bundle, from_log_alone=scope is None)
@@ -153,7 +165,10 @@ def _show(bundle: Bundle, *, from_log_alone: bool) -> None:
     for each in bundle.stores:
         if each.status in _STATUSES and each.name != TRAIL:  # its doubts were told
             error = f" ({each.error})" if each.error else ""
-            say(f"{each.name}: {_STATUSES[each.status]}{error}")
+            status = "answered" if each.n_shared else _STATUSES[each.status]
+            say(f"{each.name}: {status}{error}")
+            if each.n_shared:
+                say("--including-shared exports their content, with what the other has written")
     if bundle.losses:
         say(f"the log declares {bundle.losses:,} events of any customer as lost")
     if bundle.not_stated:

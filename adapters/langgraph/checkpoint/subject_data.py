@@ -3,13 +3,15 @@ Subject data in a checkpointer: the person's threads.
 
 A thread's id says nothing of whose it is. The audit trail does, since it has the checkpoints that
 were written in each customer's name; so does the metadata of those whose config had ``user_id``.
+A thread that two customers have written in is neither's alone: it is kept, and said, unless it is
+asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterable, Callable, Collection
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -18,7 +20,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ....memory.errors import DeadlineExceededError
 from ....memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
-from ....telemetry.event.spelling import id_forms
+from ....telemetry.event.spelling import id_forms, id_text
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ...toolkit.type_guards import is_dict, is_sequence
 from ..files import checkpoints_in, clean_files, files_of
@@ -32,6 +34,14 @@ _DEPTH = 12
 
 LATE_S = 10.0
 """Seconds for which an erasure waits for a write that its caller waits for no longer."""
+
+
+_A_THREAD = "a thread that the audit trail has no name of"
+_KEPT = (
+    "{} is shared with another customer, and was kept: whose its words are cannot be told. "
+    "--including-shared erases it for both"
+)
+_ERASED_FOR_BOTH = "{:,} threads in which another customer has written, too, are gone for both"
 
 
 class CheckpointSubjectData:
@@ -57,7 +67,10 @@ class CheckpointSubjectData:
         if not threads:
             return Page(())
         newest = await self._newest(threads[0])
-        return Page(() if newest is None else (_record(threads[0], newest),), threads[1:] or None)
+        if newest is None:
+            return Page((), threads[1:] or None)
+        kept = not subject.including_shared and await self._is_shared(threads[0], subject)
+        return Page((_record(threads[0], newest, is_shared=kept),), threads[1:] or None)
 
     async def _threads(self, subject: DataSubject) -> list[str]:
         """Return the ids of threads that may be *subject*'s, some of which may be gone."""
@@ -89,16 +102,42 @@ class CheckpointSubjectData:
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Remove all threads of *subject*."""
-        removed = 0
+        removed, shared = 0, list[str]()
         # Before the saver is asked, which may be away: what waits must not come after this.
         for thread in (*subject.runs, *self._overlay.threads_of(subject.customer)):
-            self._drop(thread)
+            if subject.including_shared or not subject.is_shared(thread, ()):
+                self._drop(thread)
         for thread in await self._threads(subject):
+            if await self._is_shared(thread, subject):
+                shared.append(thread)
+                if not subject.including_shared:
+                    continue
             self._drop(thread)
             removed += await self._newest(thread) is not None
             # In any case: writes may be there without a checkpoint.
             await self._delete(thread)
-        return Erased(removed, messages=await clean_files(self._client))
+        messages = (*_told(shared, subject), *await clean_files(self._client))
+        return Erased(removed, 0 if subject.including_shared else len(shared), messages)
+
+    async def _is_shared(self, thread: str, subject: DataSubject) -> bool:
+        """Return whether a thread is another customer's, too, by its metadata or the trail."""
+        ids: list[str] = []
+        own = {subject.customer, *subject.also}
+        for each in await self._checkpoints(thread):
+            ids.append(each.checkpoint["id"])
+            owners = (id_text(each.metadata.get(name)) for name in OWNERS)
+            if any(owner is not None and owner not in own for owner in owners):
+                return True
+        return subject.is_shared(thread, ids)
+
+    async def _checkpoints(self, thread: str) -> list[Any]:
+        config = {"configurable": {"thread_id": thread}}
+        if not self._is_asynchronous:
+            return list(self._client.list(config))
+        found: list[Any] = await run_in_client_loop(
+            self._client, lambda: _listed(self._client.alist(config))
+        )
+        return found
 
     async def _delete(self, thread: str) -> None:
         """
@@ -136,6 +175,19 @@ class CheckpointSubjectData:
         return await files_of(self._client)
 
 
+def _told(shared: Collection[str], subject: DataSubject) -> tuple[str, ...]:
+    if (
+        subject.including_shared
+    ):  # not which: a receipt has this, and their names may be the other's
+        return (_ERASED_FOR_BOTH.format(len(shared)),) if shared else ()
+    names = dict.fromkeys(subject.run_names.get(each, _A_THREAD) for each in shared)
+    return tuple(_KEPT.format(each) for each in names)
+
+
+async def _listed(found: AsyncIterable[Any]) -> list[Any]:
+    return [each async for each in found]
+
+
 def _any(_ids: dict[str, str]) -> bool:
     return True
 
@@ -149,14 +201,16 @@ def _lacks_synchronous(kind: Any) -> bool:
     return kind.get_tuple is _Base.get_tuple
 
 
-def _record(thread: str, newest: Any) -> SubjectRecord:
+def _record(thread: str, newest: Any, *, is_shared: bool) -> SubjectRecord:
     checkpoint = newest.checkpoint
+    content = None if is_shared else _plain(checkpoint.get("channel_values", {}), 0)
     return SubjectRecord(
         kind="thread",
         id=thread,
-        content=_plain(checkpoint.get("channel_values", {}), 0),
+        content=content,
         updated=checkpoint.get("ts"),
         is_own=False,  # a state quotes documents, which are in other people's threads too
+        is_shared=is_shared,
     )
 
 

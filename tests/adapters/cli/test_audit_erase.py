@@ -251,6 +251,13 @@ def _away(*_args, **_kwargs):
     raise ConnectionError
 
 
+def made_threads(application):
+    """Return the threads that an application's saver has, and close it."""
+    rows = application.tables[1].execute("SELECT DISTINCT thread_id FROM checkpoints").fetchall()
+    application.close()
+    return {thread for (thread,) in rows}
+
+
 class TestAsking:
     def test_without_a_scope_it_refuses(self, remembered, erase, tmp_path):
         """The log alone cannot forget in stores; nothing is changed."""
@@ -309,6 +316,27 @@ class TestAsking:
         code, _out, _err = erase("--yes", "--own-stores")
         assert code == 0
         assert found_in([tmp_path / "application"], *everything) == {WORDS[BOB]}
+
+    def test_a_thread_of_two_customers_is_kept_until_it_is_asked_for(
+        self, remembered, erase, module
+    ):
+        """Exit code 3, which thread, and how to go on; then it is gone for both."""
+        made = module.Application()
+        with context(tenant=TENANT, customer=BOB):
+            config = {"configurable": {"thread_id": "thread-1"}}
+            made.graph.invoke({"messages": [("user", "joins in")]}, config)
+        made.scope.flush(GIVE_UP_S)
+        made.close()
+
+        code, out, _err = erase("--yes")
+        said = " ".join(out.replace("│", " ").split())
+        assert code == 3
+        assert "thread-1 is shared with another customer, and was kept" in said
+        assert made_threads(module.made.pop()) == {"thread-1", "thread-2"}
+
+        code, _out, _err = erase("--yes", "--including-shared")
+        assert code == 0
+        assert made_threads(module.made.pop()) == {"thread-2"}
 
     def test_a_store_that_fails_is_named(self, remembered, erase, module, monkeypatch):
         """With exit code 3, and what to do; running it again ends it."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
-from operator import itemgetter
+from operator import itemgetter, le
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
+from msgspec import UNSET, UnsetType
+from msgspec.structs import astuple
 
 from ..database.schema import columns_of
 from ..record.rows import LOG
@@ -22,8 +25,8 @@ from ..store.writer import BROKEN
 from .writers import LastWords, MissingRange, Writers, last_words, later_words
 
 GAP = "audit.gap"
-BLOCK = 4_096
-"""Events after which their hashes are handed on."""
+BLOCK = 512
+"""Events that are checked at once, and whose hashes are handed on: they fit a core's cache."""
 
 _COLUMNS = columns_of("audit_event")
 _SEALED_AS = {
@@ -64,6 +67,34 @@ class Removal(NamedTuple):
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return self._asdict()
+
+
+class _Sealed(msgspec.Struct, frozen=True, gc=False):
+    """What is compared and counted of a header: first what the table repeats, in its order."""
+
+    seq: int
+    writer: str
+    wseq: int
+    kind: str
+    occurred_at: int
+    recorded_at: int
+    operation: str
+    op_class: str
+    store: str
+    method: str
+    status: str
+    nested: bool
+    duration_us: int
+    feature: str | None
+    prev: str
+    log: str
+    detail_commit: str | UnsetType | None = UNSET
+    usage: dict[str, Any] | UnsetType | None = UNSET
+    identities: str | None = None
+
+
+_read = msgspec.json.Decoder(_Sealed).decode
+_COMPARED = len(_COLUMNS)  # two less for header and leaf, two more for the chain and the log
 
 
 class Pass:
@@ -142,8 +173,61 @@ class Pass:
     def leaves(self, rows: Iterable[Any]) -> Iterator[list[bytes]]:
         """Check *rows* of `SELECT`, and yield their hashes as they are, in blocks."""
         ordered = iter(rows)
-        while block := [self._leaf(row) for row in islice(ordered, BLOCK)]:
-            yield block
+        while block := list(islice(ordered, BLOCK)):
+            yield self._in_order(block) or [self._leaf(row) for row in block]
+
+    def _in_order(self, rows: list[Any]) -> list[bytes] | None:
+        """
+        Check *rows* all at once, and return their hashes.
+
+        None: it cannot be told of all of them that they are in order; nothing is counted then.
+        """
+        headers = [bytes(row[-2]) for row in rows]
+        leaves = [sha256(b"\x00" + each).digest() for each in headers]
+        try:
+            known = list(map(_read, headers))
+            if not self._follow(known, leaves, rows):
+                return None
+        except (msgspec.MsgspecError, *_BROKEN):
+            return None
+        self.events += len(rows)
+        self.valid += len(rows)
+        self._count_all(known, headers, rows)
+        self.prev, self.next_seq, self.last_us = leaves[-1].hex(), known[-1].seq + 1, rows[-1][5]
+        return leaves
+
+    def _follow(self, known: list[_Sealed], leaves: list[bytes], rows: list[Any]) -> bool:
+        """Return whether each has its hash, follows the one before it, and says what it sealed."""
+        before = [self.prev, *(each.hex() for each in leaves)]
+        expected = [
+            (*row[:-2], prev, self._origin) for row, prev in zip(rows, before, strict=False)
+        ]
+        times = [self.last_us, *(row[5] for row in rows)]
+        return (
+            leaves == [row[-1] for row in rows]
+            and expected == [astuple(each)[:_COMPARED] for each in known]
+            and [row[0] for row in rows] == [*range(self.next_seq, self.next_seq + len(rows))]
+            and all(map(le, times, times[1:]))
+        )
+
+    def _count_all(self, known: list[_Sealed], headers: list[bytes], rows: list[Any]) -> None:
+        for each, header, row in zip(known, headers, rows, strict=True):
+            commit, usage = each.detail_commit, each.usage
+            if each.kind == LOG or each.identities is not None or commit is UNSET or usage is UNSET:
+                self._count_one(header, row)
+                continue
+            self.operations += 1
+            self.committed += commit is not None
+            self.usages += usage is not None
+            self.writers.add(each.writer, each.wseq)
+
+    def _count_one(self, header: bytes, row: Any) -> None:
+        """Count an event that says more than an operation does, or less than it should."""
+        try:
+            self._count(orjson.loads(header), row)
+        except _BROKEN:
+            self.wrong.append(f"event {row[0]}: what is sealed cannot be read")
+            self.valid -= 1
 
     def _leaf(self, row: Any) -> bytes:
         header, seq = bytes(row[-2]), row[0]

@@ -11,7 +11,6 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -31,16 +30,18 @@ from .tree import cut
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError)
 """What a changed row may raise where it is read: it can break anything."""
 
-LEAST = 131_072
-"""Events that are worth the second which processes take to start."""
+LEAST = 50_000
+"""Events, with their details, that are worth the second which processes take to start."""
 
 LESS_WORK = 3
 """How many events without their details take as long as one with it."""
 
-EACH = 32_768
+EACH = 16_384
 """Events of a range: a multiple of those of a tile."""
 
-_FAILED = (BrokenProcessPool, PickleError, OSError, *UNREADABLE)
+_FAILED = (PickleError, OSError, ImportError, RuntimeError, AssertionError, *UNREADABLE)
+"""What stands in the way of processes: no semaphores, a daemon that may have no children."""
+
 _PREVIOUS = """
     SELECT seq, header, recorded_us FROM audit_event WHERE seq >= ? AND seq < ?
     ORDER BY seq DESC LIMIT 1
@@ -48,7 +49,7 @@ _PREVIOUS = """
 
 
 class UnsoundError(Exception):
-    """A range is not in order, or could not be read as of the right moment."""
+    """A range is not in order, or could not be read as of the right moment: the text says which."""
 
 
 class Range(NamedTuple):
@@ -131,17 +132,29 @@ def checked(where: LogLocation, given: Iterable[Range], each: Each) -> Iterator[
     try:
         for part in each(partial(check_range, where), given):
             if part is None:
-                raise UnsoundError
+                raise UnsoundError("a part of it is not in order, or was changed meanwhile")
             yield part
-    except _FAILED:
-        raise UnsoundError from None
+    except _FAILED as exc:
+        raise _unusable(exc) from None
+
+
+def _unusable(exc: BaseException) -> UnsoundError:
+    return UnsoundError(f"other processes could not be used ({type(exc).__name__})")
 
 
 @contextmanager
 def processes(count: int) -> Generator[Each]:
-    """Return what checks ranges in so many processes, which end with the body."""
-    context = multiprocessing.get_context("spawn")  # a fork would share the database's locks
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts)
+    """
+    Return what checks ranges in so many processes, which end with the body.
+
+    Raises:
+        UnsoundError: There are none to be had.
+    """
+    try:
+        context = multiprocessing.get_context("spawn")  # a fork would share the database's locks
+        pool = ProcessPoolExecutor(count, mp_context=context, initializer=_leave_interrupts)
+    except _FAILED as exc:
+        raise _unusable(exc) from None
     try:
         yield pool.map
     finally:

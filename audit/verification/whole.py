@@ -51,6 +51,11 @@ SIGNED_WITHIN_S = 10.0
 """Seconds after which an event that nothing signs is a finding: a writer signs within one."""
 
 Progress = Callable[[int], object]
+Said = Callable[[str], object]
+
+
+def _unsaid(_text: str) -> None:
+    """Say nothing."""
 
 
 def verify(
@@ -61,6 +66,7 @@ def verify(
     with_details: bool = True,
     progress: Progress = lambda _done: None,
     jobs: int = 1,
+    said: Said = _unsaid,
 ) -> Verification:
     """
     Recompute what *log* claims.
@@ -73,6 +79,7 @@ def verify(
         progress: Called with the number of events and details that were checked since.
         jobs: Processes that share a large log. They import the main module of this one, which
             must do nothing when it is imported.
+        said: Called with the reason why one process has to do it after all.
 
     Raises:
         AuditError: The log cannot be read.
@@ -91,7 +98,8 @@ def verify(
             try:
                 with processes(jobs) as each:
                     return report_of(log, snapshot, options, each)
-            except UnsoundError:
+            except UnsoundError as exc:
+                said(f"verified again by one process: {exc}")
                 counted_once.begin_again()
         return report_of(log, snapshot, options)
 
@@ -250,7 +258,7 @@ class _Whole:
             if opens:
                 snapshot.check_keys()
         except (AuditError, *UNREADABLE):
-            raise UnsoundError from None
+            raise UnsoundError("its details cannot be opened") from None
         secrets = log.ring.unwrapping()
         return LogLocation(log.url, secrets, mark(snapshot), self._since, self._passed.prev, opens)
 

@@ -110,15 +110,20 @@ def _verify_trail(
     with log.reading() as snapshot:
         events = max(0, snapshot.size - since)
     total = events * (2 if with_details else 1)
+    reasons: list[str] = []
     with progress_bar(Console(stderr=True), "verifying", total) as advance:
-        return verify_log(
+        found = verify_log(
             log,
             since=since,
             checkpoints=checkpoints,
             with_details=with_details,
             progress=advance,
             jobs=jobs,
+            said=reasons.append,
         )
+    for each in reasons:
+        _tell(each)
+    return found
 
 
 def _cores() -> int:

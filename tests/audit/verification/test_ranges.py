@@ -221,6 +221,20 @@ def test_a_process_that_ends_early_leaves_it_to_one_pass(large, in_ranges, given
     assert given_up == [0]
 
 
+def test_a_machine_without_processes_is_told(large, in_ranges, monkeypatch):
+    """One process does it all, and says why: no semaphores, for example."""
+    reasons = []
+
+    def none_to_be_had(*_given, **_options):
+        raise OSError(38, "no semaphores here")
+
+    monkeypatch.setattr(whole, "processes", ranges.processes)
+    monkeypatch.setattr(ranges, "ProcessPoolExecutor", none_to_be_had)
+
+    assert in_ranges(large, said=reasons.append)["state"] == "ok"
+    assert reasons == ["verified again by one process: other processes could not be used (OSError)"]
+
+
 def test_what_another_process_is_given_shows_no_key(large):
     """Keys that open details are in it, and in nothing that is printed of it."""
     secrets = large.ring.unwrapping()

@@ -10,14 +10,22 @@ from __future__ import annotations
 
 import base64
 import hmac
+import json
+import os
 from functools import lru_cache
-from typing import NoReturn, final
+from typing import TYPE_CHECKING, NoReturn, final
 
 from .spelling import Identity, Spelling, seal
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 HASH_BYTES = 16
 _HELD = 4_096
 _SHA256_BYTES = 32
+_NONCE_BYTES = 12
+_PADDED_BYTES = 64
+"""What is enclosed is as long as a multiple of this, so that lengths tell nobody."""
 
 
 class SubjectKeys:
@@ -28,7 +36,7 @@ class SubjectKeys:
         secret: At least 16 random bytes.
     """
 
-    __slots__ = ("_derive", "_secret", "pseudonym")
+    __slots__ = ("_derive", "_secret", "enclosed", "opened", "pseudonym")
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < 16:  # noqa: PLR2004 - 128 bits, the least that RFC 5869 inputs should hold
@@ -37,6 +45,8 @@ class SubjectKeys:
         self._derive = lru_cache(maxsize=64)(self._hkdf)
         # Every sink asks for each event, and whoever was seen just now is seen again.
         self.pseudonym = lru_cache(maxsize=_HELD)(self._pseudonym)
+        self.enclosed = lru_cache(maxsize=_HELD)(self._enclosed)
+        self.opened = lru_cache(maxsize=_HELD)(self._opened)
 
     def __repr__(self) -> str:
         """Return a constant, never the secret."""
@@ -48,6 +58,26 @@ class SubjectKeys:
 
     def _pseudonym(self, sink: str, tenant: str, customer: str) -> str:
         return keyed_hash(self.key(sink), tenant, customer)
+
+    def _enclosed(self, tenant: str, customer: str) -> bytes:
+        nonce, text = os.urandom(_NONCE_BYTES), json.dumps([tenant, customer]).encode()
+        text = text.ljust(-(-len(text) // _PADDED_BYTES) * _PADDED_BYTES)
+        return nonce + self._aead().encrypt(nonce, text, None)
+
+    def _opened(self, enclosed: bytes, current: SubjectKeys) -> Subject:
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - 20 ms
+
+        nonce, text = enclosed[:_NONCE_BYTES], enclosed[_NONCE_BYTES:]
+        try:
+            tenant, customer = json.loads(self._aead().decrypt(nonce, text, None))
+        except InvalidTag:
+            raise ValueError("a subject was enclosed with other keys") from None
+        return Subject(customer, tenant=tenant, keys=current)
+
+    def _aead(self) -> AESGCM:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
+
+        return AESGCM(self.key("subject/enclosed"))
 
     def _hkdf(self, purpose: str) -> bytes:
         # RFC 5869 with SHA-256, no salt and one block, as `cryptography` has it, whose import takes
@@ -70,7 +100,7 @@ class Subject:
     One customer of one tenant, whose id cannot be read from it.
 
     It has no readable attribute, `repr` or pickled form; the questions it answers are `hashed`
-    and, encrypted, `spelling`.
+    and, encrypted, `spelling` and `enclosed`.
     """
 
     __slots__ = ("__customer", "__keys", "__tenant")
@@ -102,3 +132,7 @@ class Subject:
         """Return id and tenant encrypted, for whoever has the keys and knows the id; see `seal`."""
         identity = Identity(self.__customer, self.__tenant)
         return seal((keys or self.__keys).key, identity, bound_to)
+
+    def enclosed(self) -> bytes:
+        """Return id and tenant encrypted, for `SubjectKeys.opened` of a process with these keys."""
+        return self.__keys.enclosed(self.__tenant, self.__customer)

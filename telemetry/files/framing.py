@@ -85,6 +85,15 @@ def payload(marker: bytes, framed: bytes) -> bytes | None:
     return framed[RECORD_BYTES:] if whole is True else None
 
 
+def first_record(data: bytes, marker: bytes, at: int) -> Span | None:
+    """Return the range of the first whole record at *at* or behind; None: there is none."""
+    while at != -1:
+        if _whole(data, marker, at):
+            return Span(at, at + RECORD_BYTES + _RECORD.unpack_from(data, at)[1])
+        at = data.find(marker, at + 1)
+    return None
+
+
 def scan(data: bytes, kind: bytes) -> Scan:
     """Find the records in *data*, which should be a file of *kind*."""
     if len(data) < HEADER_BYTES:

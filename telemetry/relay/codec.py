@@ -1,0 +1,171 @@
+"""
+The bytes of one event, as a process appends it and the relay reads it.
+
+An event is an array of its fields, by position; each file names the fields in their order, so that
+a process and a relay of different releases understand one another. People are in it encrypted (see
+`Subject.enclosed`), content as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+import orjson
+from msgspec.structs import astuple
+
+from ..event.event import Event, Redacted
+from ..event.subject import SubjectKeys
+from ..event.text import clean_text, json_text
+from ..event.trace_ref import TraceRef
+
+FIELDS: tuple[str, ...] = Event.__struct_fields__
+"""The fields of an event, in the order of this release."""
+
+MakeContent = Callable[[Any], Redacted]
+"""Returns JSON types that were redacted content as such: `memory.privacy` alone makes it."""
+
+_TRACE, _SUBJECT, _CONTENT = map(FIELDS.index, ("trace", "subject", "content"))
+_LARGEST = 2**63 - 1
+_OTHERWISE: dict[str, Any] = {
+    "trace": tuple[bytes, int, int | None, bool, bool],
+    "subject": bytes | None,
+    "content": bytes | None,
+}
+"""The types of the fields that are written in another form."""
+
+
+def _plain(value: Any) -> Any:
+    """Return *value*, of a type that cannot be written, as a number or the name of its type."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return f"[{type(value).__qualname__}]"
+
+
+_encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
+_TYPES = {each.name: _OTHERWISE.get(each.name, each.type) for each in msgspec.structs.fields(Event)}
+_DEFAULTS = {
+    each.name: each.default if each.default is not msgspec.NODEFAULT else each.default_factory
+    for each in msgspec.structs.fields(Event)
+}
+
+
+def _columns() -> Iterable[tuple[str, Any] | tuple[str, Any, Any]]:
+    for each in msgspec.structs.fields(Event):
+        kind = _TYPES[each.name]
+        if each.default_factory is not msgspec.NODEFAULT:
+            yield each.name, kind, msgspec.field(default_factory=each.default_factory)
+        elif each.default is not msgspec.NODEFAULT:
+            yield each.name, kind, each.default
+        else:
+            yield each.name, kind
+
+
+_Row = msgspec.defstruct("_Row", [*_columns()], array_like=True)
+_decode_row = msgspec.msgpack.Decoder(_Row, strict=False).decode
+_decode_any = msgspec.msgpack.Decoder(list[Any]).decode
+
+
+def encode(event: Event) -> bytes:
+    """Return *event* as bytes. What they cannot hold costs its own place, not the event."""
+    values = [*astuple(event)]
+    trace: TraceRef = values[_TRACE]
+    values[_TRACE] = (
+        trace.trace_id.to_bytes(16, "big"),
+        *(trace.span_id, trace.parent_span_id, trace.sampled, trace.parent_is_remote),
+    )
+    if event.subject is not None:
+        values[_SUBJECT] = event.subject.enclosed()
+    if event.content is not None:
+        values[_CONTENT] = _json(event.content.value)
+    try:
+        return _encode(values)
+    except (UnicodeEncodeError, OverflowError):
+        return _encode(_cleaned(values))
+
+
+class EventDecoder:
+    """
+    Reads events of one file.
+
+    Args:
+        fields: The fields of its events, in their order.
+        keys: What the people in it are encrypted with.
+        current: What the sinks know them by.
+        content: Makes the content of what was content.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[str],
+        keys: SubjectKeys,
+        current: SubjectKeys,
+        content: MakeContent,
+    ) -> None:
+        self._fields = tuple(fields)
+        self._keys = keys
+        self._current = current
+        self._content = content
+
+    def decode(self, data: bytes) -> Event:
+        """
+        Return the event that was written as *data*.
+
+        Raises:
+            ValueError: It is none.
+        """
+        values = self._values(data)
+        trace_id, *trace = values[_TRACE]
+        values[_TRACE] = TraceRef(int.from_bytes(trace_id, "big"), *trace)
+        if values[_SUBJECT] is not None:
+            values[_SUBJECT] = self._keys.opened(values[_SUBJECT], self._current)
+        if values[_CONTENT] is not None:
+            values[_CONTENT] = self._content(orjson.loads(values[_CONTENT]))
+        return Event(*values)
+
+    def _values(self, data: bytes) -> list[Any]:
+        if self._fields == FIELDS:
+            try:
+                return [*astuple(_decode_row(data))]
+            except msgspec.ValidationError:
+                pass  # one field of it is at fault
+        found = dict(zip(self._fields, _decode_any(data), strict=False))
+        return [_converted(name, found) for name in FIELDS]
+
+
+def _converted(name: str, found: dict[str, Any]) -> Any:
+    """Return a field as an event has it; where it is missing or unfit, its default."""
+    if name in found:
+        try:
+            return msgspec.convert(found[name], _TYPES[name], strict=False)
+        except msgspec.ValidationError:
+            pass
+    default = _DEFAULTS[name]
+    if default is msgspec.NODEFAULT:
+        raise ValueError(f"an event has no {name}")
+    return default() if isinstance(default, type) or callable(default) else default
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json_text(value).encode()
+
+
+def _cleaned(value: Any) -> Any:
+    """Return *value* with what the format does not take replaced, at any depth."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return min(max(value, -_LARGEST), _LARGEST)
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return {_cleaned(name): _cleaned(each) for name, each in pairs}
+    if isinstance(value, list | tuple):
+        return [_cleaned(each) for each in cast("Sequence[Any]", value)]
+    if value is None or isinstance(value, bool | float | bytes):
+        return value
+    return _cleaned(msgspec.to_builtins(value, enc_hook=_plain))

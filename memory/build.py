@@ -28,13 +28,14 @@ from .budgets.budgets import Budgets
 from .errors import ConfigurationError
 from .guard.factory import GuardFactory
 from .guard.labels import Labels
-from .guard.steps.audit_gate import AwaitAudit, RequireAudit
+from .guard.steps.audit_gate import AuditTrail, AwaitAudit, RequireAudit
 from .guard.steps.report import no_parent
 from .health.live_metrics import LiveMetrics
 from .journal.replayer import Replayer
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import Policy
 from .privacy.detectors.term_lists import read_term_lists
+from .privacy.engine.content import content_again
 from .privacy.engine.redaction import CallBound
 from .privacy.engine.redactor import Limits, Redactor, build_redactor
 from .privacy.key_use import KeyUse
@@ -44,8 +45,11 @@ from .sinks import SINKS
 from .subject_data.registry import SubjectDataRegistry
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..audit.log import AuditLog
     from ..audit.sink.sink import AuditSink
+    from ..telemetry.relay.relay import Relay
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
     from .rules.rule import Rule
@@ -252,11 +256,7 @@ def build(
     try:
         key_made = not settings.has_key and not settings.key_file.exists()
         keys = SubjectKeys(_secret(settings))
-        chosen = (
-            [*only_sinks]
-            if only_sinks is not None
-            else _build_sinks(settings, keys, key_made=key_made)
-        )
+        chosen, beyond = _chosen(settings, keys, only_sinks, key_made=key_made)
         sinks = (*chosen, *extra_sinks)
         drain = Drain(sinks, faults=faults, keys=keys)
         redactor = redactor or build_redactor(
@@ -274,7 +274,7 @@ def build(
     for sink in sinks:
         if isinstance(sink, AttachedSink):
             sink.attach(drain)
-    audit = _audit_sink(sinks)
+    audit = _audit_sink((*sinks, *beyond))
     parts = compose(
         redactor=redactor,
         drain=drain,
@@ -287,15 +287,48 @@ def build(
         journal=journal,
         vault=vault,
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
-        tracing=_tracing(sinks),
-        parent_run=_parent_run(sinks),
-        audit_gate=_audit_gate(settings, audit, drain, faults),
+        tracing=_tracing((*sinks, *beyond)),
+        parent_run=_parent_run((*sinks, *beyond)),
+        audit_gate=_audit_gate(settings, _trail(sinks, audit), drain, faults),
         key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts)
     if audit is None:
         return replace(parts, live=live)
-    return replace(parts, audit=audit.log, note_deliveries=audit.note_deliveries, live=live)
+    note_deliveries = audit.note_deliveries if audit in sinks else None
+    return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
+
+
+def build_relay(settings: Settings, folder: Path) -> Relay:
+    """
+    Build the relay of *folder*, with the sinks that *settings* name.
+
+    Raises:
+        ConfigurationError: The folder, a sink or a key cannot be used as asked.
+        FolderTakenError: Another relay reads the folder.
+    """
+    from ..telemetry.relay.folder import take_folder  # noqa: PLC0415 - only where it is wanted
+    from ..telemetry.relay.relay import LIMITS, Relay  # noqa: PLC0415 - as above
+
+    faults = Faults()
+    try:
+        lock = take_folder(folder)
+        keys = SubjectKeys(_secret(settings))
+        sinks = _build_sinks(settings, keys)
+        drain = Drain(sinks, limits=LIMITS, faults=faults, keys=keys)
+        rings = [keys, *_previous(settings)]
+    except (ValueError, OSError) as exc:
+        raise ConfigurationError(str(exc)) from exc
+    for sink in sinks:
+        if isinstance(sink, AttachedSink):
+            sink.attach(drain)
+    relay = Relay(folder, lock, drain, rings=rings, content=content_again, faults=faults)
+    own = [each.samples for each in sinks if isinstance(each, SampleSource)]
+    for sink in sinks:
+        if isinstance(sink, SampleDisplay):
+            for read in (relay.samples, *own):
+                sink.show(read)
+    return relay
 
 
 def open_audit_log(settings: Settings, *, needs_key: bool = True) -> AuditLog:
@@ -356,15 +389,56 @@ def open_vault(settings: Settings) -> Vault:
     return Vault(settings.vault, keys=keys, previous=previous, faults=Faults())
 
 
-def _build_sinks(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> list[Sink]:
+def _build_sinks(
+    settings: Settings,
+    keys: SubjectKeys,
+    *,
+    key_made: bool = False,
+    is_named: bool | None = None,
+) -> list[Sink]:
     """Build the sinks that *settings* name, or all of this package's that are configured."""
     context = _sink_context(settings, keys, key_made=key_made)
+    if is_named is not None:
+        context = replace(context, is_named=is_named)
     built: list[Sink] = []
-    for name in SINKS.built_in if settings.sinks is None else settings.sinks:
+    for name in _sink_names(settings):
         sink = SINKS.build(name, replace(context, content=name in settings.content_sinks))
         if sink is not None:
             built.append(sink)
     return built
+
+
+def _chosen(
+    settings: Settings,
+    keys: SubjectKeys,
+    only_sinks: Sequence[Sink] | None,
+    *,
+    key_made: bool,
+) -> tuple[Sequence[Sink], Sequence[Sink]]:
+    """Return the sinks of this process, and those beyond the relay, which take nothing here."""
+    if only_sinks is not None:
+        return only_sinks, ()
+    if settings.relay is None:
+        return _build_sinks(settings, keys, key_made=key_made), ()
+    from ..telemetry.relay.sink import RelaySink  # noqa: PLC0415 - only where it is wanted
+
+    names = _sink_names(settings)
+    relayed = RelaySink(
+        settings.relay,
+        keys,
+        max_bytes=settings.relay_max_bytes,
+        shows="prometheus" in names,
+    )
+    # Built for what they know of the caller's thread: its spans, its runs. One binds a port.
+    apart = settings.model_copy(
+        update={"sinks": tuple(each for each in names if each != "prometheus")}
+    )
+    is_named = settings.sinks is not None
+    return [relayed], _build_sinks(apart, keys, key_made=key_made, is_named=is_named)
+
+
+def _sink_names(settings: Settings) -> tuple[str, ...]:
+    return SINKS.built_in if settings.sinks is None else settings.sinks
 
 
 def _sink_context(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> SinkContext:
@@ -441,17 +515,25 @@ def _audit_sink(sinks: Iterable[Sink]) -> AuditSink | None:
     return next((each for each in sinks if isinstance(each, AuditSink)), None)
 
 
+def _trail(sinks: Iterable[Sink], audit: AuditSink | None) -> AuditTrail | None:
+    """Return the sink whose word on an event's being kept counts, if there is an audit trail."""
+    if audit is None or audit in sinks:
+        return audit
+    # The relay records it: until then it is kept where the relay finds it.
+    return next((each for each in sinks if isinstance(each, AuditTrail)), None)
+
+
 def _audit_gate(
-    settings: Settings, sink: AuditSink | None, drain: Drain, faults: Faults
+    settings: Settings, trail: AuditTrail | None, drain: Drain, faults: Faults
 ) -> tuple[RequireAudit | None, AwaitAudit | None]:
     """Return the steps that make calls depend on the audit trail, if the settings ask for them."""
-    if sink is None:
+    if trail is None:
         return None, None
     mode = parse_audit_mode(settings.audit_mode)
     if mode.strict:
-        sink.probe()
-    require = RequireAudit(mode.strict, sink) if mode.strict else None
-    wait = AwaitAudit(mode.durable, sink, drain=drain, faults=faults) if mode.durable else None
+        trail.probe()
+    require = RequireAudit(mode.strict, trail) if mode.strict else None
+    wait = AwaitAudit(mode.durable, trail, drain=drain, faults=faults) if mode.durable else None
     return require, wait
 
 

@@ -16,6 +16,7 @@ from platformdirs import user_data_path
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from ..telemetry.event.kinds import OperationClass
+from ..telemetry.relay import MAX_BYTES as RELAY_MAX_BYTES
 from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
 from .journal import MAX_BYTES
@@ -106,6 +107,11 @@ class Settings(BaseModel):
         journal: File for writes that a store does not accept, the same for all processes of a
             machine; they are made again when it is back. None: such writes are counted as lost.
         journal_max_bytes: Bytes beyond which that file takes no more writes.
+        relay: Folder of the relay: events are appended to files in it, and `mnemoscope relay`
+            delivers them, for all processes of the machine. On a disk of this machine. None: each
+            process delivers its own.
+        relay_max_bytes: How large the two files of one process may become together; events that
+            find no room are lost, and declared in the audit trail.
         raise_: ``unexpected``, for development: recalls and writes raise what a store raises, but
             for known outages (connections, timeouts, 408, 429, 5xx). None: they fail open.
         prices: A JSON price file that extends or overrides the shipped one.
@@ -157,6 +163,8 @@ class Settings(BaseModel):
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
     journal_max_bytes: Annotated[int, Field(ge=65_536)] = MAX_BYTES
+    relay: Path | None = None
+    relay_max_bytes: Annotated[int, Field(ge=2_097_152)] = RELAY_MAX_BYTES
     raise_: Literal["unexpected"] | None = None
     prices: Path | None = None
     prometheus_port: Annotated[int, Field(ge=1, le=65_535)] | None = None

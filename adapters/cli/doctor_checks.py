@@ -55,8 +55,13 @@ def scope_health(scope: Mnemoscope) -> Health:
 
 
 def _unshared(settings: Settings) -> Settings:
-    """Return *settings* without the journal, vault, port and key file of a running application."""
-    changes: dict[str, Any] = {"journal": None, "vault": None, "prometheus_port": None}
+    """Return *settings* without what a running application holds: files, and a port."""
+    changes: dict[str, Any] = {
+        "journal": None,
+        "vault": None,
+        "prometheus_port": None,
+        "relay": None,  # whose sinks are then looked at as if they were this process's
+    }
     if configured_keys(settings) is None:
         changes["audit_pseudonym_key"] = SecretStr(secrets.token_hex(32))
     return settings.model_copy(update=changes)
@@ -68,6 +73,9 @@ def _outside_checks(settings: Settings) -> tuple[Check, ...]:
         "key": lambda: _key(settings),
         "vault": lambda: _vault(settings),
     }
+    folder = settings.relay
+    if folder is not None:
+        questions["relay"] = lambda: checks.relay(folder)
     port = settings.prometheus_port
     if port is not None:
         host = reachable_host(settings.prometheus_address)

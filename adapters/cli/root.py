@@ -22,6 +22,9 @@ COMMANDS: Table = {
     "redact": Command(
         "Replace the personal data in a text as before it is stored.", "redact:redact"
     ),
+    "relay": Command(
+        "Deliver the events of all processes of this machine to the sinks.", "relay:relay"
+    ),
     "spend": Command("Show what model calls cost, and what changed most.", "spend:spend"),
     "audit": Group(
         "Show, verify, export and erase what the audit trail holds.",

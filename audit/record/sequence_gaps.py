@@ -74,16 +74,19 @@ class WriterCounters:
 
     Args:
         clock: Monotonic seconds.
+        from_any: Whether a writer may begin with any number: what came before it was seen by
+            somebody else.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, from_any: bool = False) -> None:
         self._clock = clock
+        self._from_any = from_any
         self._next: dict[str, int] = {}
         self._open: list[tuple[SequenceGap, float]] = []
 
     def saw(self, writer: str, number: int) -> None:
         """Note that an event came."""
-        expected = self._next.get(writer, 1)
+        expected = self._next.get(writer, number if self._from_any else 1)
         if number >= expected:
             self._next[writer] = number + 1
         if number > expected:
@@ -100,6 +103,11 @@ class WriterCounters:
         if last >= self._next.get(writer, 1):
             self.saw(writer, last + 1)
             self._next[writer] = last + 1
+
+    def forget(self, writer: str) -> None:
+        """Forget a writer, and the losses that may be none: what is missing of it is looked up."""
+        self._next.pop(writer, None)
+        self._open = [each for each in self._open if each[0].writer != writer]
 
     def ripe(self, *, at_once: bool = False) -> list[SequenceGap]:
         """Return, and forget, the losses that had time enough to turn out to be none."""

@@ -27,7 +27,7 @@ from ..record.sealing import Draft, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..record.spool_numbers import TAKEN, Range
 from ..store.checkpoints import Announce, nowhere
-from ..store.departed import declare_departed
+from ..store.departed import Departed, declare_departed
 from ..store.roll import Roll, roll_beside
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
@@ -89,13 +89,14 @@ class AuditSink:
         self._guard = ForkLock()
         self._heartbeat = Heartbeat(self.beat, _BEAT_S)
         self._deliveries = Deliveries(clock=clock)
+        self._follows = False
         self.forked()
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Start afresh in a child: backoff, gaps and counts are the parent's own."""
         self.stats = SinkStats()
-        self._counters = WriterCounters(self._clock)
+        self._counters = WriterCounters(self._clock, from_any=self._follows)
         self._gaps: list[SequenceGap] = []
         self._backoff: Backoff | None = None
         self._asked_at = self._clock()
@@ -119,6 +120,34 @@ class AuditSink:
         self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll, ledger=ledger)
         others = (each for each in drain.deliveries() if each.sink != self.name)
         self._deliveries = Deliveries(others, clock=self._clock)
+
+    def follow_writers(self) -> None:
+        """Record the events of other processes, from any of their numbers on."""
+        with self._guard:
+            self._follows = True
+            self._counters = WriterCounters(self._clock, from_any=True)
+
+    def end_writer(self, writer_id: str, counter: int, *, ended: bool) -> None:
+        """
+        Declare the end of a writer whose events were written here, and what is missing of them.
+
+        Raises:
+            AuditError: It was not declared.
+        """
+        with self._guard:
+            if not self._may_ask() and self._backoff is not None:
+                raise self._backoff.error
+            try:
+                self._replay()
+                self._counters.forget(writer_id)
+                gone = Departed(writer_id, counter, counter, self._mode, ended)
+                lost = declare_departed(self.log.tables, gone)
+            except AuditError as exc:
+                self._failed(exc)
+                raise
+            self.stats.lost += lost
+            if lost:
+                logger.error("%d events of writer %s are lost", lost, writer_id)
 
     def note_deliveries(self) -> None:
         """Note in the log what the other sinks have acknowledged until now."""

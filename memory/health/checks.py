@@ -20,6 +20,7 @@ from ...telemetry.network.probe import try_writing
 from ...telemetry.otlp.span_counts import SpanCounts, SpanOutcome
 from ...telemetry.pricing.prices import PriceFileError, Prices
 from ...telemetry.process.faults import Faults
+from ...telemetry.relay.folder import folder_problem, standing
 from ..budgets.budgets import Budgets, BudgetStatus
 from ..environment import unknown_sentence
 from ..guard.factory import GuardFactory
@@ -245,6 +246,21 @@ def _of_journal(stats: JournalStats, now_ns: int) -> Iterator[str]:
 
 def _counted(writes: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} for {store}" for store, count in sorted(writes.items()) if count)
+
+
+def relay(folder: Path) -> Check:
+    """Check the folder of a relay, and that one reads it and is not behind."""
+    try:
+        objection = folder_problem(folder)
+    except FileNotFoundError:
+        objection = None  # made with the first event, or by the relay
+    if objection is not None:
+        return failed("relay", f"{folder} {objection}")
+    found = standing(folder)
+    if found.problem is None:
+        return Check(name="relay", state=State.OK, detail=found.detail)
+    state = State.WARNING if found.is_alive else State.FAILED
+    return Check(name="relay", state=state, detail=found.detail)
 
 
 def variables() -> Check:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...telemetry.otlp.span_counts import SpanCounts
 from ...telemetry.prometheus.live import LiveMetric, Sample, counter, latest
+from ...telemetry.prometheus.own_figures import of_faults, of_lanes
 from ..budgets.budgets import Budgets, BudgetStatus
 from ..guard.factory import GuardFactory
 from ..limits.breaker import BreakerState
@@ -17,21 +18,6 @@ if TYPE_CHECKING:
 
 _STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
 
-_INTERNAL_ERRORS = counter(
-    "mnemoscope_internal_errors_total",
-    "Errors of mnemoscope's own code, none of which reached the caller",
-)
-_SINK_QUEUE_EVENTS = LiveMetric("mnemoscope_sink_queue_events", "Events that wait for the sink")
-_SINK_QUEUE_BYTES = LiveMetric(
-    "mnemoscope_sink_queue_bytes", "Weight of the events that wait for the sink"
-)
-_SINK_DOWN = latest(
-    "mnemoscope_sink_down", "1 while the sink's back end takes nothing and events wait for it"
-)
-_SINK_EVENTS = counter("mnemoscope_sink_events_total", "Events delivered to the sink")
-_SINK_DROPPED = counter(
-    "mnemoscope_sink_dropped_total", "Events lost on the way to the sink, by reason"
-)
 _BUDGET_AMOUNTS = {
     unit: (
         LiveMetric(
@@ -121,27 +107,16 @@ class LiveMetrics:
         """Yield all samples of the scope."""
         for guard in list(self._guards.guards):
             yield from _of_guard(guard)
-        yield from self._of_lanes()
+        yield from of_lanes(self._guards.drain.stats())
         if self._guards.journal is not None:
             stats, keeping = self._guards.journal.stats(), _keeping(self._guards)
             yield from _of_journal(stats, keeping, self._guards.wall_ns())
         for status in self._budgets.status():
             yield from _of_budget(status)
-        for site, count in list(self._guards.faults.counts.items()):
-            yield _INTERNAL_ERRORS.sample(count, site=site)
+        yield from of_faults(self._guards.faults)
         if self._spans is not None and self._spans.exporters:
             for outcome, count in self._spans.by_outcome().items():
                 yield _REDACTED_SPANS.sample(count, outcome=outcome.value)
-
-    def _of_lanes(self) -> Iterator[Sample]:
-        for lane in self._guards.drain.stats():
-            sink = {"sink": lane.sink}
-            yield _SINK_QUEUE_EVENTS.sample(lane.queued, **sink)
-            yield _SINK_QUEUE_BYTES.sample(lane.queued_bytes, **sink)
-            yield _SINK_DOWN.sample(float(not lane.is_up), **sink)
-            yield _SINK_EVENTS.sample(lane.delivered, **sink)
-            for reason, count in lane.dropped.items():
-                yield _SINK_DROPPED.sample(count, **sink, reason=reason)
 
 
 def _of_budget(status: BudgetStatus) -> Iterator[Sample]:

@@ -11,8 +11,9 @@ import atexit
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from typing import TypeAlias
 
 from ..event.event import Event
 from ..event.sink_pseudonyms import SinkPseudonyms
@@ -22,10 +23,14 @@ from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from .acknowledged import SinkDeliveries
 from .fan_out import FanOut
+from .inline_lane import InlineLane
 from .lane import Lane, inside_sink
-from .lane_stats import LaneLimits, LaneStats
+from .lane_stats import LaneLimits, LaneStats, Weighed
 from .numbers import WriterNumbers
-from .sink import EXIT_S, DescribedSink, Sink, StoreLinkedSink
+from .sink import EXIT_S, DescribedSink, InlineSink, Sink, StoreLinkedSink
+
+Offer: TypeAlias = Callable[[Weighed], None]
+"""Offers an event to a lane, or to several."""
 
 _EVENT_BYTES = 1_152
 """Weight of an event without content in a queue, measured with `tracemalloc`, rounded up."""
@@ -71,9 +76,15 @@ class Drain:
         self._clock = clock
         faults = faults or Faults()
         limits = limits or LaneLimits()
-        self._lanes = [Lane(sink, limits, faults, clock, _pseudonyms(sink, keys)) for sink in sinks]
-        self._fan_out = FanOut(self._lanes)
-        self._offer = self._fan_out.offer
+        self._lanes: list[Lane | InlineLane] = [
+            InlineLane(sink, sink.name, faults, clock)
+            if isinstance(sink, InlineSink)
+            else Lane(sink, limits, faults, clock, _pseudonyms(sink, keys))
+            for sink in sinks
+        ]
+        inline = [each for each in self._lanes if isinstance(each, InlineLane)]
+        self._fan_out = FanOut([each for each in self._lanes if isinstance(each, Lane)])
+        self._offer = _offer_to([each.offer for each in inline], self._fan_out)
         self.numbers = WriterNumbers()
         self.next_seq = self.numbers.take
         self.next_awaited_seq = self.numbers.take_awaited
@@ -106,12 +117,19 @@ class Drain:
             lane.offer(weighed)
         return tuple(lane.sink_name for lane in others)
 
+    def emit_to(self, sink: str, events: Iterable[Event]) -> None:
+        """Hand *events* to one sink alone, as the relay does."""
+        for lane in self._lanes:
+            if lane.sink_name == sink:
+                for event in events:
+                    lane.offer((event, _weight(event)))
+
     def settle(self, sink: str, timeout_s: float) -> bool:
         """Wait until one sink has taken or lost everything so far; False after *timeout_s*."""
         if inside_sink():
             return False
         deadline = self._clock() + timeout_s
-        requests = [lane.flush(deadline) for lane in self._lanes if lane.sink_name == sink]
+        requests = [lane.settle(deadline) for lane in self._lanes if lane.sink_name == sink]
         return all(each.done.wait(max(0.0, deadline - self._clock())) for each in requests)
 
     def flush(self, timeout_s: float) -> bool:
@@ -149,6 +167,10 @@ class Drain:
     def stats(self) -> list[LaneStats]:
         """Return the counters of every lane."""
         return [lane.stats for lane in self._lanes]
+
+    def queued(self, sink: str) -> int:
+        """Return how many events wait for one sink, or are being written."""
+        return sum(lane.stats.queued for lane in self._lanes if lane.sink_name == sink)
 
     def deliveries(self) -> tuple[SinkDeliveries, ...]:
         """Return what each sink acknowledges from now on, and what it passes on."""
@@ -198,6 +220,19 @@ def _close_all() -> None:
         drain.close(remaining_s())
 
 
+def _offer_to(inline: Sequence[Offer], fan_out: FanOut) -> Offer:
+    """Return what offers an event to every lane."""
+    offers = [*inline, fan_out.offer] if fan_out.lanes or not inline else inline
+    if len(offers) == 1:
+        return offers[0]
+
+    def offer(weighed: Weighed) -> None:
+        for each in offers:
+            each(weighed)
+
+    return offer
+
+
 def _pseudonyms(sink: Sink, keys: SubjectKeys | None) -> SinkPseudonyms | None:
     if keys is None or (isinstance(sink, StoreLinkedSink) and sink.keeps_pseudonyms):
         return None
@@ -208,7 +243,7 @@ def _weight(event: Event) -> int:
     return _EVENT_BYTES + (event.size_bytes or 0) + _ID_BYTES * len(event.memory_ids)
 
 
-def _dismiss(lanes: Sequence[Lane], clock: Callable[[], float]) -> None:
+def _dismiss(lanes: Sequence[Lane | InlineLane], clock: Callable[[], float]) -> None:
     """Close the lanes of a collected drain, so that their threads deliver the rest and end."""
     deadline = clock() + EXIT_S
     for lane in lanes:

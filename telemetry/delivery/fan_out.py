@@ -27,10 +27,13 @@ class FanOut:
 
     Args:
         lanes: Each is given every event.
+
+    Attributes:
+        lanes: As given.
     """
 
     def __init__(self, lanes: Sequence[Lane]) -> None:
-        self._lanes = lanes
+        self.lanes = lanes
         self.forked()
         for lane in lanes:
             lane.follow(self)
@@ -79,7 +82,7 @@ class FanOut:
                 weighed = offers.popleft()
             except IndexError:
                 return  # no check before: a signal handler in between may have taken the last
-            for lane in self._lanes:
+            for lane in self.lanes:
                 lane.take(weighed)
 
     def _tell(self, *, at_once: bool) -> None:
@@ -88,7 +91,7 @@ class FanOut:
                 self._unseen.release()
             if at_once or len(self._offers) > UNCOUNTED:
                 self.share_out_now()
-            for lane in self._lanes:
+            for lane in self.lanes:
                 lane.notice()
         except BaseException:
             self.await_offer()  # an interrupt: the next offer tells the lanes

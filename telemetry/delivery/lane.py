@@ -164,6 +164,10 @@ class Lane:
             self._admit()
         self._rouse()
 
+    def settle(self, deadline: float) -> FlushRequest:
+        """Ask for everything so far to be delivered, or lost; the request's event tells."""
+        return self.flush(deadline)
+
     def flush(self, deadline: float) -> FlushRequest:
         """Ask for everything so far to be delivered; the request's event is set when it is."""
         self._pull()

@@ -90,6 +90,51 @@ class SinkOutput(NamedTuple):
 
 
 @runtime_checkable
+class InlineSink(Protocol):
+    """A sink that takes events where they are made, instead of on a thread of its own. Optional."""
+
+    def take(self, event: Event, /) -> str | None:
+        """
+        Take *event*, on its caller's thread: at once, whatever is the matter.
+
+        Returns:
+            None, or the reason why it is lost.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Have what was taken on a disk, whatever becomes of the machine."""
+        ...
+
+    def close(self, timeout_s: float, /) -> None:
+        """Let go, as of `Sink`."""
+        ...
+
+
+@runtime_checkable
+class WriterSink(Protocol):
+    """A sink that accounts for the events of each writer. Optional."""
+
+    def follow_writers(self) -> None:
+        """Take events of other processes, from any of their numbers on."""
+        ...
+
+    def end_writer(self, writer_id: str, counter: int, *, ended: bool) -> None:
+        """
+        Declare what is missing of a writer that is gone, all of whose other events were written.
+
+        Args:
+            writer_id: Which one.
+            counter: The events that it had counted.
+            ended: Whether it ended in order.
+
+        Raises:
+            DeliveryError: It cannot be declared now.
+        """
+        ...
+
+
+@runtime_checkable
 class DescribedSink(Protocol):
     """
     A sink that says what it passes on. Optional.

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ..event.subject import SubjectKeys
+from ..files.file_lock import FileLock, try_lock
 from .event_file import SUFFIX
 
 LOCK_NAME = "relay"
@@ -50,12 +51,51 @@ def open_folder(path: Path) -> None:
         OSError: It cannot be made, or others may look into it.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    problem = folder_problem(path)
+    if problem is not None:
+        raise PermissionError(f"{path} {problem}")
+
+
+def folder_problem(path: Path) -> str | None:
+    """
+    Return why *path* is unfit, to follow its name in a message; None if it is fit.
+
+    Raises:
+        OSError: It is not there, or cannot be looked at.
+    """
     found = path.stat()
-    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or found.st_uid != os.geteuid():
-        raise PermissionError(
-            f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):04o}): run "
-            "`chmod 700` on it, or name a folder that does not exist yet"
+    if not stat.S_ISDIR(found.st_mode):
+        return "is not a folder"
+    if found.st_uid != os.geteuid():
+        return f"belongs to user {found.st_uid}, and this process runs as {os.geteuid()}"
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return (
+            f"is open to other users (mode {stat.S_IMODE(found.st_mode):04o}): run `chmod 700` on "
+            "it, or name a folder that does not exist yet"
         )
+    return None
+
+
+class FolderTakenError(Exception):
+    """Another relay reads the folder. One line: which."""
+
+
+def take_folder(path: Path) -> FileLock:
+    """
+    Make *path* the folder of this process's relay, until that is released.
+
+    Raises:
+        OSError: It cannot be used.
+        FolderTakenError: Another relay reads it.
+    """
+    open_folder(path)
+    lock = try_lock(path / LOCK_NAME)
+    if lock is None:
+        found = last_beat(path)
+        holder = f"process {found.pid}" if found is not None else "another process"
+        raise FolderTakenError(f"{holder} reads {path} already: a folder has one relay")
+    beat(path, Beat(pid=os.getpid(), at=time.time()))
+    return lock
 
 
 def file_name(writer_id: str, number: int) -> str:

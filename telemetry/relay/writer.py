@@ -16,6 +16,7 @@ import msgspec
 from ..event.event import Event
 from ..event.subject import SubjectKeys
 from ..process.fork import reset_after_fork
+from . import MAX_BYTES
 from .codec import FIELDS, encode
 from .event_file import EventFile, FileFullError
 from .folder import file_name, key_id, open_folder, writer_key
@@ -23,7 +24,6 @@ from .folder import file_name, key_id, open_folder, writer_key
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-MAX_BYTES = 64 * 1024 * 1024
 RETRY_S = 1.0
 """Seconds until a file is tried again that could not be made."""
 
@@ -117,7 +117,7 @@ class RelayWriter:
         with self._lock:
             file = self._file
             if file is None:
-                return self._clock() >= self._retry_at
+                return self._clock() >= self._retry_at and self._has_folder()
             return file.size_bytes < self._size_bytes * 0.99 or not self._is_before_needed()
 
     def sync(self) -> None:
@@ -180,6 +180,13 @@ class RelayWriter:
         if before is not None:
             self._before = before.path
             before.leave()
+
+    def _has_folder(self) -> bool:
+        try:
+            open_folder(self._folder)
+        except OSError:
+            return False
+        return True
 
     def _is_before_needed(self) -> bool:
         return self._before is not None and self._before.exists()

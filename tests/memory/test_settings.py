@@ -23,6 +23,7 @@ ANY_TEXT = {
     "log_file": "a file of any name can be made",
     "vault": "a file of any name can be made",
     "journal": "a file of any name can be made",
+    "relay": "a folder of any name can be made",
 }
 """Settings that take every text, and why that is right."""
 

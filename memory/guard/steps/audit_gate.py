@@ -7,7 +7,7 @@ auditing is impossible). The latter two can be limited to classes of operations.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ....telemetry.delivery.drain import Drain
 from ....telemetry.event.event import OperationClass
@@ -21,13 +21,18 @@ PATIENCE_S = 5.0
 """Seconds that a call waits for its event to be on a disk, before it returns without."""
 
 
+@runtime_checkable
 class AuditTrail(Protocol):
-    """The part of the audit sink that the steps use."""
+    """The part of the audit sink that the steps use, or of the files from which it is fed."""
 
     name: str
 
     def accepts(self) -> bool:
         """Return whether an event would be on a disk when it is written now. Does not wait."""
+        ...
+
+    def probe(self) -> None:
+        """Find out whether it takes events, before the first one."""
         ...
 
 

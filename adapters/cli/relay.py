@@ -1,0 +1,46 @@
+"""``mnemoscope relay``."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .exit_codes import UNUSABLE, CommandError, say
+
+
+def relay(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="The folder. Else MNEMOSCOPE_RELAY."),
+    ] = None,
+) -> None:
+    """
+    Deliver the events of all processes of this machine that append to the files in DIR.
+
+    Runs until it is stopped, by SIGTERM or Ctrl-C; the sinks are those of the environment. Stop,
+    kill and start it at any time: what the sinks had not taken is sent again. Exits with 2 if
+    another relay reads DIR.
+    """
+    from ...memory.build import build_relay
+    from ...memory.errors import ConfigurationError
+    from ...memory.settings import load_settings
+    from ...telemetry.relay.folder import FolderTakenError
+
+    settings = load_settings()
+    chosen = folder or settings.relay
+    if chosen is None:
+        raise ConfigurationError("relay takes the folder as DIR, or set MNEMOSCOPE_RELAY")
+    try:
+        found = build_relay(settings, chosen)
+    except FolderTakenError as exc:
+        raise CommandError(str(exc), UNUSABLE) from exc
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_signal: stopping.set())
+    names = ", ".join(feed.sink for feed in found.feeds) or "no sink"
+    say(f"mnemoscope relay reads {chosen} and delivers to {names}")
+    found.run(stopping)

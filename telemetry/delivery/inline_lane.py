@@ -1,0 +1,117 @@
+"""The lane of a sink that takes events where they are made: books, and no queue or thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+
+from ..process.faults import Faults
+from .acknowledged import Acknowledged
+from .lane_stats import FlushRequest, LaneStats, Weighed
+from .sink import InlineSink
+
+
+class InlineLane:
+    """
+    The lane of one sink that takes events inline.
+
+    Args:
+        sink: Takes them.
+        sink_name: Its name.
+        faults: Where its errors are noted.
+        clock: Monotonic seconds.
+
+    Attributes:
+        sink_name: As given.
+        acknowledged: Nothing: who receives what it takes is told by those that deliver it.
+    """
+
+    def __init__(
+        self,
+        sink: InlineSink,
+        sink_name: str,
+        faults: Faults,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._sink = sink
+        self.sink_name = sink_name
+        self._faults = faults
+        self._clock = clock
+        self.acknowledged = Acknowledged()
+        self.forked()
+
+    def forked(self) -> None:
+        """Start anew, also in a forked child."""
+        self._lock = threading.RLock()
+        self._offered = 0
+        self._dropped: Counter[str] = Counter()
+        self._lost_before_flush = 0
+        self._is_closed = False
+        self._last_error: str | None = None
+        self.acknowledged.forked()
+
+    @property
+    def stats(self) -> LaneStats:
+        """The counters, as of now."""
+        with self._lock:
+            delivered = self._offered - sum(self._dropped.values())
+            dropped = dict(self._dropped)
+            return LaneStats(
+                self.sink_name, self._offered, delivered, dropped, 0, 0, self._last_error
+            )
+
+    def is_idle(self) -> bool:
+        """Return True: nothing ever waits here."""
+        return True
+
+    def offer(self, weighed: Weighed) -> None:
+        """Hand an event to the sink."""
+        reason = "closed" if self._is_closed else self._taken(weighed)
+        with self._lock:
+            self._offered += 1
+            if reason is not None:
+                self._dropped[reason] += 1
+
+    def _taken(self, weighed: Weighed) -> str | None:
+        try:
+            return self._sink.take(weighed[0])
+        except Exception as exc:  # noqa: BLE001 - a sink may fail in any way
+            self._note(exc)
+            return "error"
+
+    def settle(self, deadline: float) -> FlushRequest:
+        """Have everything so far on a disk."""
+        try:
+            self._sink.sync()
+        except Exception as exc:  # noqa: BLE001 - as above
+            self._note(exc)
+            return FlushRequest(self._offered, deadline, threading.Event())
+        return self.flush(deadline)
+
+    def flush(self, deadline: float) -> FlushRequest:
+        """Return whether everything so far was taken."""
+        request = FlushRequest(self._offered, deadline, threading.Event())
+        with self._lock:
+            lost = sum(self._dropped.values())
+            request.complete = lost == self._lost_before_flush
+            self._lost_before_flush = lost
+        request.done.set()
+        return request
+
+    def close(self, deadline: float) -> None:
+        """Take no more events, and let the sink go by *deadline*."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        with suppress(Exception):
+            self._sink.close(max(0.0, deadline - self._clock()))
+
+    def join(self, _deadline: float) -> None:
+        """Return at once: there is no thread."""
+
+    def _note(self, exc: Exception) -> None:
+        self._last_error = type(exc).__qualname__
+        self._faults.note(f"sink.{self.sink_name}", exc)

@@ -1,0 +1,156 @@
+"""The thread that takes events out of all files, in their order, to the lane of one sink."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..delivery.drain import Drain
+from ..event.event import Event
+from ..process.faults import Faults
+from .event_file import PAGE_BYTES
+from .positions import Positions
+from .source import EventSource
+
+_MOST, _LEAST = 2_048, 32
+_MOST_BYTES = 4 * 1024 * 1024
+_IDLE_S = 0.05
+_LOOK_S, _LOOK_MOST_S = 0.002, 0.05
+_FAILED_S = 1.0
+
+
+class Feed:
+    """
+    Feeds one sink. It is nowhere further than the sink: what the sink has not taken waits in files.
+
+    Args:
+        sink: The sink's name.
+        drain: Has its lane.
+        folder: Of the relay.
+        sources: Returns the files, the older ones of each writer first.
+        faults: Where errors of its own are noted.
+        clock: Seconds since 1970.
+
+    Attributes:
+        sink: As given.
+        skipped: Events that it left out to make room.
+    """
+
+    def __init__(
+        self,
+        sink: str,
+        drain: Drain,
+        *,
+        folder: Path,
+        sources: Callable[[], Sequence[EventSource]],
+        faults: Faults,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.sink = sink
+        self.skipped = 0
+        self._drain = drain
+        self._positions = Positions(folder, sink)
+        self._sources = sources
+        self._faults = faults
+        self._clock = clock
+        self._finished: set[str] = set()
+        self._oldest_ns: int | None = None
+        self._stopping = threading.Event()
+        self._given_up = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"mnemoscope-feed-{sink}")
+        self._thread.daemon = True
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._stopping.set()
+
+    def join(self, until: float) -> None:
+        """Wait until its sink has what it was given, or *until*, in monotonic seconds."""
+        if self._thread.ident is not None:
+            self._thread.join(max(0.0, until - time.monotonic()))
+        self._given_up.set()
+
+    def is_past(self, source: EventSource) -> bool:
+        """Return whether nothing of a file, which is sealed, is wanted any more."""
+        return source.name in self._finished
+
+    def skip(self, source: EventSource) -> None:
+        """Leave out what is left of a file: its room is needed."""
+        if not self.is_past(source):
+            self.skipped += source.count(self._at(source))
+            self._finished.add(source.name)
+
+    def behind_bytes(self) -> int:
+        """Return how much waits for the sink."""
+        return sum(
+            each.waiting_bytes(self._at(each)) for each in self._sources() if not self.is_past(each)
+        )
+
+    def lag_s(self) -> float:
+        """Return how long ago the oldest event happened that the sink was given and has not."""
+        oldest_ns = self._oldest_ns
+        return 0.0 if oldest_ns is None else max(0.0, self._clock() - oldest_ns / 1e9)
+
+    def turn(self) -> bool:
+        """Take what is there to the sink, once; return whether there was anything."""
+        sources = self._sources()
+        self._finished &= {each.name for each in sources}
+        events, ends = self._next(sources)
+        if not ends:
+            return False
+        if not self._delivered(events):
+            return False
+        self._positions.advance(ends, {each.name for each in sources})
+        return True
+
+    def _at(self, source: EventSource) -> int:
+        return max(self._positions.at(source.name), PAGE_BYTES)
+
+    def _next(self, sources: Sequence[EventSource]) -> tuple[list[Event], dict[str, int]]:
+        events: list[Event] = []
+        ends: dict[str, int] = {}
+        unfinished: set[str] = set()
+        share, room_bytes = max(_LEAST, _MOST // max(1, len(sources))), _MOST_BYTES
+        for source in sources:
+            if source.writer in unfinished or self.is_past(source) or room_bytes <= 0:
+                continue
+            is_sealed, at = source.is_sealed, self._at(source)
+            batch = source.read(at, share)
+            if batch.end > at:
+                events += batch.events
+                ends[source.name] = batch.end
+                room_bytes -= batch.end - at
+            elif is_sealed:
+                self._finished.add(source.name)
+                continue
+            unfinished.add(source.writer)
+        return events, ends
+
+    def _delivered(self, events: Sequence[Event]) -> bool:
+        """Hand *events* to the sink, and wait until it has taken or refused them."""
+        if not events:
+            return True
+        self._oldest_ns = min(each.ended_ns for each in events)
+        self._drain.emit_to(self.sink, events)
+        pause_s = _LOOK_S
+        while self._drain.queued(self.sink):
+            if self._given_up.wait(pause_s):
+                return False
+            pause_s = min(pause_s * 1.5, _LOOK_MOST_S)
+        self._oldest_ns = None
+        return True
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                pause_s = 0.0 if self.turn() else _IDLE_S
+            except Exception as exc:  # noqa: BLE001 - a full disk, say: it is tried again
+                self._faults.note(f"relay.{self.sink}", exc)
+                pause_s = _FAILED_S
+            self._stopping.wait(pause_s)

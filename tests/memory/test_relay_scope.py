@@ -1,0 +1,161 @@
+"""A scope whose events a relay delivers, and the relay that the same settings make."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from children import exit_code_of_child
+
+from mnemoscope.memory.build import build_relay
+from mnemoscope.memory.context import context
+from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError
+from mnemoscope.memory.scope import Mnemoscope
+from mnemoscope.memory.settings import load_settings
+from mnemoscope.memory.testing import CapturingSink
+from mnemoscope.telemetry.relay import writer
+from mnemoscope.telemetry.relay.event_file import EventFile
+from mnemoscope.telemetry.relay.folder import files_in
+
+
+@pytest.fixture
+def chosen(tmp_path):
+    """Return a function that returns settings with a relay."""
+
+    def choose(**more):
+        given = {
+            "relay": tmp_path / "relay",
+            "sinks": "logs,audit",
+            "audit_pseudonym_key": "ab" * 32,
+            "audit_url": f"sqlite:///{tmp_path / 'audit.db'}",
+            "audit_spool": tmp_path / "spool",
+            "log_file": tmp_path / "events.jsonl",
+            "pii_model": "none",
+        }
+        return load_settings(**(given | more))
+
+    return choose
+
+
+@pytest.fixture
+def started():
+    """Return a function that starts a scope; all are closed at the end."""
+    scopes = []
+
+    def start(settings, **given):
+        scopes.append(Mnemoscope(settings, **given))
+        return scopes[-1]
+
+    yield start
+    for each in scopes:
+        each.close()
+
+
+def recaller(scope):
+    """Return a guarded function."""
+    guarded = scope.observe(store="crm", operation="search_memory", neutral=list, inline=True)
+    return guarded(lambda: [1])
+
+
+def relayed(settings):
+    """Have a relay deliver all that is there."""
+    relay = build_relay(settings, settings.relay)
+    relay.look()
+    while any([feed.turn() for feed in relay.feeds]):
+        relay.look()
+    relay.look()
+    relay.close()
+
+
+def test_events_reach_the_sinks_through_the_relay(chosen, started, tmp_path):
+    """With the customer as each of them knows them, and with content in the audit trail."""
+    settings = chosen()
+    scope = started(settings)
+    with context(tenant="acme", customer="ada"):
+        for _ in range(5):
+            recaller(scope)()
+    before = (tmp_path / "events.jsonl").exists()
+    relayed(settings)
+
+    assert not before
+    assert len((tmp_path / "events.jsonl").read_text().splitlines()) == 5
+    with scope.audit.reading() as snapshot:
+        found = snapshot.execute("SELECT count(*) FROM audit_event WHERE kind = 'operation'")
+        assert found.fetchone() == (5,)
+
+
+def test_the_process_starts_no_thread(chosen, started):
+    """There is nothing that could hold the agent's lock, or its exit."""
+    before = threading.active_count()
+    recaller(started(chosen()))()
+
+    assert threading.active_count() == before
+
+
+def test_each_forked_worker_has_files_of_its_own(chosen, started, tmp_path):
+    """Whose events reach the sinks as the parent's do."""
+    settings = chosen()
+    recall = recaller(started(settings))
+    recall()
+    for _ in range(4):
+        assert exit_code_of_child(recall) == 0
+    found = len(files_in(settings.relay))
+    relayed(settings)
+
+    assert found == 5
+    assert len((tmp_path / "events.jsonl").read_text().splitlines()) == 5
+
+
+def test_sinks_that_the_application_passes_are_its_own(chosen, started):
+    """The relay knows nothing of them."""
+    capture = CapturingSink()
+    scope = started(chosen(), extra_sinks=[capture])
+    recaller(scope)()
+    scope.flush(5.0)
+
+    assert len(capture.events) == 1
+
+
+def test_a_durable_call_returns_when_its_event_is_on_the_disk(chosen, started, monkeypatch):
+    """Not only in the kernel's memory."""
+    synced = []
+    monkeypatch.setattr(EventFile, "sync", lambda self: synced.append(self.size_bytes))
+    recall = recaller(started(chosen(audit_mode="durable")))
+    recall()
+    recall()
+
+    assert len(synced) == 2
+    assert synced == sorted(set(synced))
+
+
+def test_a_strict_call_is_refused_where_its_event_cannot_be_kept(
+    chosen, started, tmp_path, monkeypatch
+):
+    """As where the audit database and its spool take nothing."""
+    monkeypatch.setattr(writer, "RETRY_S", 0.0)
+    folder = tmp_path / "relay"
+    folder.mkdir(mode=0o755)
+    recall = recaller(started(chosen(audit_mode="strict")))
+
+    with pytest.raises(AuditUnavailableError):
+        recall()
+    folder.chmod(0o700)
+    assert recall() == [1]
+
+
+def test_a_relay_says_why_it_cannot_read_a_folder(chosen, tmp_path):
+    """In one line."""
+    (tmp_path / "relay").mkdir(mode=0o755)
+
+    with pytest.raises(ConfigurationError, match="is open to other users"):
+        build_relay(chosen(), tmp_path / "relay")
+
+
+def test_health_tells_that_nobody_reads_the_folder(chosen, started):
+    """And what is to be done."""
+    scope = started(chosen())
+    recaller(scope)()
+    (found,) = [each for each in scope.health().checks if each.name == "sink.relay"]
+
+    assert found.state == "failed"
+    assert "start `mnemoscope relay" in found.detail

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .handoff.handoff import Handoff
     from .rules.roles import Role, Roles, granted
     from .rules.rule import Asked, Facts, Fails, Outcome, Point, Rule, Verdict
+    from .rules.stopping import Stopping
     from .settings import Settings, load_settings
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "State",
     "Stopped",
     "StoppedError",
+    "Stopping",
     "StoreUnavailableError",
     "UncertainErasureError",
     "UnsupportedClientError",
@@ -103,6 +105,7 @@ _MODULES = {
     ),
     **dict.fromkeys(("Role", "Roles", "granted"), ".rules.roles"),
     "Settings": ".settings",
+    "Stopping": ".rules.stopping",
     "load_settings": ".settings",
 }
 

@@ -210,19 +210,11 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
     from .guard.steps.rules import AskRules  # noqa: PLC0415 - only where there are rules
     from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
     from .rules.run_facts import Hashes  # noqa: PLC0415 - as above
-    from .rules.telling import Teller  # noqa: PLC0415 - as above
 
-    teller = Teller(
-        drain=accounting.drain,
-        labels=accounting.labels,
-        tracing=accounting.tracing,
-        parent_run=accounting.parent_run,
-        wall_ns=accounting.wall_ns,
-    )
     accounting.rulebook = Rulebook(
         rules,
         hashes=Hashes(guards.keys.key("rules")),
-        tell=teller,
+        tell=accounting.tell,
         faults=accounting.faults,
         clock=accounting.clock,
     )

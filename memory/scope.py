@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .privacy.vault.guarded_vault import GuardedVault
-    from .rules.rule import Fact, Rule
+    from .rules.rule import Fact, Facts, Rule, Verdict
     from .settings import Settings
     from .subject_data.customer_data import ScopedCustomerData
     from .subject_data.registry import SubjectDataRegistry
@@ -429,6 +429,20 @@ class Mnemoscope:
             from .context import current  # noqa: PLC0415
 
             rulebook.note(current(), known)
+
+    def tell_verdict(self, rule: Rule, facts: Facts) -> Verdict:
+        """
+        Have a rule that is asked elsewhere decide, and tell what it says as a sealed event.
+
+        For gates of your own: nothing is carried out.
+        """
+        from .context import current  # noqa: PLC0415
+        from .rules.rulebook import decided, verdict_event  # noqa: PLC0415
+
+        verdict = decided(rule, facts)
+        if self._parts is not None and not verdict.is_plain:
+            self._parts.accounting.tell(current(), verdict_event(rule, verdict, facts))
+        return verdict
 
     def prepare(self) -> None:
         """Load now what the first guarded call would wait for: the model that finds names."""

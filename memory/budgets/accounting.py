@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.budget_event import BudgetEvent, Level
-from ...telemetry.event.event import Event, OperationClass, Status
+from ...telemetry.event.event import VERDICT, Event, OperationClass, Status
 from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.trace import Tracing
 from ...telemetry.event.usage import Usage
+from ...telemetry.event.verdict_event import VerdictEvent
 from ...telemetry.pricing.prices import Prices
 from ...telemetry.process.faults import Faults
 from ..context import Scope
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 STORE = "budget"
 """What stands for a store in events of budgets."""
+
+RULE = "rule"
+"""The same, in events of rules."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -63,6 +67,31 @@ class ModelAccounting:
                 self.drain.emit(self._event(crossing))
         except Exception as exc:  # noqa: BLE001 - observing fails open
             self.faults.note("budgets.add", exc)
+
+    def tell(self, scope: Scope, verdict: VerdictEvent) -> None:
+        """Emit the event of a rule's verdict on something that was done for *scope*."""
+        labels = self.labels.redacted(scope)
+        event = Event(
+            writer_id=self.drain.writer_id,
+            writer_seq=self.drain.next_seq(),
+            started_ns=self.wall_ns(),
+            duration_s=0.0,
+            operation=VERDICT,
+            op_class=OperationClass.MODEL,
+            store=RULE,
+            method=verdict.rule,
+            status=Status.OK,
+            trace=self.tracing.capture(),
+            subject=self.labels.subject(scope),
+            tenant=labels.tenant,
+            agent=labels.agent,
+            feature=labels.feature,
+            run=labels.run,
+            purpose=labels.purpose,
+            parent_run=self.parent_run(),
+            verdict=verdict,
+        )
+        self.drain.emit(event)
 
     def _event(self, crossing: BudgetEvent) -> Event:
         exceeded = crossing.level is Level.EXCEEDED

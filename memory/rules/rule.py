@@ -9,7 +9,7 @@ codes and keyed hashes, never content.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -67,17 +67,21 @@ class Turn(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         node: Keyed hash of its name.
-        recalled: Keyed hash of the ids that were recalled, in their order. Empty: none.
+        found: Keyed hash of the ids that it recalled and of what its tools answered; of a tool
+            whose answer says nothing, of the call. Empty: nothing.
         tools: Keyed hash of its tool calls and their arguments. Empty: none.
-        writes: Memories written.
-        likeness: How like its text is to the likest of the earlier turns, -1 to 1. None: unknown.
+        written: Keyed hash of what was written. Empty: nothing.
+        likeness: How like its text is to the likest of the node's earlier texts, -1 to 1. None:
+            unknown.
+        quality: The caller's own score of it, where one was noted.
     """
 
     node: str
-    recalled: str = ""
+    found: str = ""
     tools: str = ""
-    writes: int = 0
+    written: str = ""
     likeness: float | None = None
+    quality: float | None = None
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -246,6 +250,21 @@ class Witness(Protocol):
 
     def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
         """Return facts for this decision alone, by name."""
+        ...
+
+
+@runtime_checkable
+class Reader(Protocol):
+    """
+    A rule that compares texts.
+
+    Attributes:
+        embed: Returns the vector of a text: a model of the caller's. None: it compares none.
+    """
+
+    @property
+    def embed(self) -> Callable[[str], Iterable[float]] | None:
+        """As above."""
         ...
 
 

@@ -11,11 +11,14 @@ from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
 from ..context import Scope
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
-from .rule import Asked, Fact, Facts, Onlooker, Rule, Verdict, Witness, with_known
+from .rule import Asked, Fact, Facts, Onlooker, Reader, Rule, Verdict, Witness, with_known
 from .run_facts import Hashes, RunFacts, RunKey, RunsUnderWay
 
 MOST_RULES: Final = 64
 """Maximum number of rules of a scope: each has metric series of its own."""
+
+LEAST_ANSWER: Final = 40
+"""Characters of a tool's answer that tells whether something new was found: not so of "done"."""
 
 FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
@@ -88,7 +91,14 @@ class Rulebook:
         self._at = {
             point: tuple(each for each in self.rules if point in each.points) for point in Point
         }
+        embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
+        self._embeds = [each for each in embeds if each is not None][:1]
         self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether a rule compares what models say."""
+        return bool(self._embeds)
 
     def is_asked_at(self, point: Point) -> bool:
         """Return whether a rule stands at *point*."""
@@ -190,12 +200,16 @@ class Rulebook:
         with self.runs.guard:
             run, now = self.run_facts(asked.scope), self._clock()
             if wrote:
-                run.wrote(now)
+                run.wrote(self._content(asked), now)
             elif ids:
                 run.recalled(self.hashes.of_text("\n".join(ids)), now)
             for each in self._onlookers:
                 if known := each.seen(asked):
                     run.note(known)
+
+    def _content(self, asked: Asked) -> str:
+        call = asked.call
+        return "" if call is None else self.hashes.of_json(call.method.content(call.arguments))
 
     def saw_model(
         self, scope: Scope, graph: GraphRun | None, usage: Usage | None, *, failed: bool
@@ -204,10 +218,21 @@ class Rulebook:
         with self.runs.guard:
             self.run_facts(scope, graph).model_ended(usage, self._clock(), failed=failed)
 
-    def saw_tool(self, scope: Scope, graph: GraphRun | None, *, failed: bool) -> None:
-        """Note a tool call that ended."""
+    def saw_text(self, node: str, scope: Scope, graph: GraphRun | None, text: str) -> None:
+        """Compare what a model said in a node with what it said there before."""
+        vectors = [each(text) for each in self._embeds]
         with self.runs.guard:
-            self.run_facts(scope, graph).tool_ended(self._clock(), failed=failed)
+            for vector in vectors:
+                self.run_facts(scope, graph).said(self.hashes.of_name(node), vector)
+
+    def saw_tool(
+        self, scope: Scope, graph: GraphRun | None, answer: str | None, *, failed: bool
+    ) -> None:
+        """Note a tool call that ended, by its answer."""
+        said = answer is not None and len(answer) >= LEAST_ANSWER
+        answer_hash = self.hashes.of_text(answer) if said and answer else ""
+        with self.runs.guard:
+            self.run_facts(scope, graph).tool_ended(answer_hash, self._clock(), failed=failed)
 
     def begin_tool(self, asked: Asked, graph: GraphRun | None) -> None:
         """Note a tool call that begins, by its arguments."""

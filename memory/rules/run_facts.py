@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hmac
+import math
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from operator import mul
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -26,6 +28,7 @@ RunKey: TypeAlias = tuple[str | None, str]
 """A tenant, and the name of a run, thread or graph of theirs."""
 
 _MOST_NODES = 256
+_MOST_TEXTS = 6
 _MOST_PARTS = 8
 _HASH_BYTES = 8
 
@@ -71,15 +74,17 @@ class RunFacts:
     __slots__ = (
         "_begun",
         "_earlier_s",
+        "_found",
         "_iterations",
         "_known",
-        "_recalled",
+        "_likeness",
+        "_quality",
         "_roots",
+        "_texts",
         "_tools",
-        "_turn_writes",
         "_turns",
+        "_written",
         "facts",
-        "likeness",
         "seen",
         "stopped",
         "told",
@@ -94,6 +99,7 @@ class RunFacts:
         self._iterations: dict[str, int] = {}
         self._known: dict[str, Fact] = {}
         self._turns: deque[Turn] = deque(maxlen=MOST_TURNS)
+        self._texts: dict[str, deque[tuple[float, ...]]] = {}
         self.facts = Facts(Point.NODE)
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
@@ -101,10 +107,11 @@ class RunFacts:
         self._clear_turn()
 
     def _clear_turn(self) -> None:
-        self._recalled: tuple[str, ...] = ()
+        self._found: tuple[str, ...] = ()
         self._tools: tuple[str, ...] = ()
-        self._turn_writes = 0
-        self.likeness: float | None = None
+        self._written: tuple[str, ...] = ()
+        self._likeness: float | None = None
+        self._quality: float | None = None
 
     def enter(self, root: object, now: float, *, resumes: bool, named: bool) -> None:
         """
@@ -186,32 +193,44 @@ class RunFacts:
         """Note a tool call by the hash of its name and arguments."""
         self._tools = (*self._tools[-MOST_KNOWN:], call_hash)
 
-    def tool_ended(self, now: float, *, failed: bool) -> None:
-        """Count a tool call."""
+    def tool_ended(self, answer_hash: str, now: float, *, failed: bool) -> None:
+        """Count a tool call. Empty: its answer says nothing, so that its call stands for it."""
+        found = answer_hash or self._tools[-1] if self._tools else answer_hash
+        self._found = (*self._found[-MOST_KNOWN:], found)
         calls = self.facts.tool_calls + 1
         self._change(now, tool_calls=calls, errors=self._errors(failed=failed))
 
     def recalled(self, ids_hash: str, now: float) -> None:
         """Count a recall by the hash of the ids that it found."""
-        self._recalled = (*self._recalled[-MOST_KNOWN:], ids_hash)
+        self._found = (*self._found[-MOST_KNOWN:], ids_hash)
         self._change(now, recalls=self.facts.recalls + 1)
 
-    def wrote(self, now: float) -> None:
-        """Count a write."""
-        self._turn_writes += 1
+    def wrote(self, content_hash: str, now: float) -> None:
+        """Count a write by the hash of what it wrote."""
+        self._written = (*self._written[-MOST_KNOWN:], content_hash)
         self._change(now, writes=self.facts.writes + 1)
+
+    def said(self, node: str, vector: Iterable[float]) -> None:
+        """Compare a text of a node's with its earlier ones. Of several texts the newest counts."""
+        text, texts = normalised(vector), self._texts.setdefault(node, deque(maxlen=_MOST_TEXTS))
+        if texts:
+            likeness = max(sum(map(mul, text, each)) for each in texts)
+            self._likeness = min(likeness, self._likeness or 1.0)
+        texts.append(text)
+        if len(self._texts) > _MOST_NODES:
+            del self._texts[next(iter(self._texts))]
 
     def node_ended(self, node: str, hashes: Hashes, now: float, *, failed: bool) -> None:
         """Count the end of a node: a turn."""
         runs = self._iterations.get(node, 0) + 1
         if runs > 1 or len(self._iterations) < _MOST_NODES:
             self._iterations[node] = runs
+        done = (self._found, self._tools, self._written)
         turn = Turn(
             node,
-            hashes.of_text("\n".join(self._recalled)) if self._recalled else "",
-            hashes.of_text("\n".join(self._tools)) if self._tools else "",
-            self._turn_writes,
-            self.likeness,
+            *[hashes.of_text("\n".join(each)) if each else "" for each in done],
+            self._likeness,
+            self._quality,
         )
         self._turns.append(turn)
         self._clear_turn()
@@ -239,6 +258,8 @@ class RunFacts:
             if len(self._known) >= MOST_KNOWN and name not in self._known:
                 raise ValueError(f"a run may have {MOST_KNOWN} facts of its own")
             self._known = {**self._known, name: value}
+            if name == "quality" and isinstance(value, int | float):
+                self._quality = float(value)
         self.seen += 1
 
     # -- across processes --------------------------------------------------------------------------
@@ -263,6 +284,13 @@ class RunFacts:
         self._known, self._turns = dict(facts.known), deque(facts.turns, MOST_TURNS)
         self._iterations = {str(name): int(runs) for name, runs in found["nodes"].items()}
         self._earlier_s, self._begun, self.seen = facts.elapsed_s, now, seen
+
+
+def normalised(vector: Iterable[float]) -> tuple[float, ...]:
+    """Return *vector* at the length 1."""
+    numbers = tuple(map(float, vector))
+    length = math.hypot(*numbers) or 1.0
+    return tuple([each / length for each in numbers])
 
 
 def _is_fact(value: Any) -> bool:

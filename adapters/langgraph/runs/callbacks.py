@@ -27,7 +27,7 @@ from ....memory.guard.call import error_name, outer_call
 from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
 from .meter import Meter
-from .model_calls import text_of
+from .model_calls import text_of, text_said
 from .run_tree import spot_tracers
 from .runs import Runs, nodes_in, thread_in
 from .spans import Kind, usage_of_run
@@ -58,10 +58,11 @@ class GraphCallbacks(BaseCallbackHandler):
     Attributes:
         is_cache_used: Whether calls that LangChain's cache can answer cost nothing, as far as is
             known: streams do not look into it.
-        is_resuming_asked: Whether rules ask of a graph whether it goes on with an earlier run.
+        has_rules: Whether there are rules, which want to know more of runs.
+        is_text_asked: Whether rules compare what models answer.
     """
 
-    is_resuming_asked = False
+    has_rules = is_text_asked = False
 
     run_inline = True  # in the caller's own thread and context, sync and async
 
@@ -96,7 +97,8 @@ class GraphCallbacks(BaseCallbackHandler):
         accounting.tracing.enclosing_thread = self.runs.current_thread
         if accounting.rulebook is not None:
             accounting.rulebook.enclosing = self.runs.current_root
-            self.is_resuming_asked = True
+            self.has_rules = True
+            self.is_text_asked |= accounting.rulebook.reads_texts
         if accounting.host_run is not no_parent:
             accounting.tracing.enclosing_run = self.runs.current_place
             self.runs.read_host_run = accounting.host_run
@@ -131,7 +133,7 @@ class GraphCallbacks(BaseCallbackHandler):
                     self._note_tags(run_id, kwargs)
                 return
         self.runs.begin_chain(run_id, parent, named, thread_in(about) if parent is None else None)
-        if self.is_resuming_asked and parent is None and (run := self.runs.open(run_id)):
+        if self.has_rules and parent is None and (run := self.runs.open(run_id)):
             run.resumes = inputs is None or isinstance(inputs, Command)
         if self.runs.read_host_run is not None:
             self._note_tags(run_id, kwargs)
@@ -175,6 +177,8 @@ class GraphCallbacks(BaseCallbackHandler):
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
         """As `on_chain_end`."""
         if run := self.runs.open(run_id):
+            if self.has_rules:
+                run.text = str(getattr(output, "content", output))
             self.runs.end(run, Status.OK)
 
     @_contain_errors
@@ -253,6 +257,8 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record that a model call ended, and its tokens."""
         if run := self.runs.open(run_id):
             run.usage = usage_of_run(run, response)
+            if self.is_text_asked:
+                run.text = text_said(response)
             if run.is_free:
                 self.is_cache_used = run.usage.reported and not run.usage.input_tokens
             self.runs.end(run, Status.OK)

@@ -168,10 +168,13 @@ class Meter:
         """Have the rules see a run that ended."""
         try:
             scope, root, failed = self.scope_of(run), run.root(), run.status is Status.ERROR
+            text, run.text = run.text, None
             if run.kind is Kind.MODEL:
                 rulebook.saw_model(scope, root, usage, failed=failed)
+                if text is not None and rulebook.reads_texts:
+                    rulebook.saw_text("/".join(run.nodes), scope, root, text)
             elif run.kind is Kind.TOOL:
-                rulebook.saw_tool(scope, root, failed=failed)
+                rulebook.saw_tool(scope, root, text, failed=failed)
             elif run.kind is Kind.NODE:
                 rulebook.saw_node(run.name, scope, root, failed=failed)
         except Exception as exc:  # noqa: BLE001 - observing fails open

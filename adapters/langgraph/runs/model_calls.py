@@ -132,6 +132,15 @@ def is_from_cache(response: Any, message: Any, run_id: UUID) -> bool:
     return not is_own and not getattr(response, "llm_output", None)
 
 
+def text_said(response: Any) -> str | None:
+    """Return the text of an ``LLMResult``, or None."""
+    for row in getattr(response, "generations", None) or ():
+        for generation in row:
+            text = getattr(generation, "text", None)
+            return text if isinstance(text, str) and text else None
+    return None
+
+
 def usage_of(
     message: Any,
     streamed: StreamedUsage,

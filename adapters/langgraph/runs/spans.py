@@ -129,6 +129,7 @@ class Run:
         tags: LangChain's, redacted by nobody.
         is_free: Of a model call: whether budgets let it pass since a cache has the answer.
         resumes: Of a graph: whether it goes on with what was interrupted.
+        text: Of a model or tool: what it answered, where rules compare it, until they have.
     """
 
     parent: Run | None = None
@@ -146,6 +147,7 @@ class Run:
     reservations: tuple[Reservation, ...] = ()
     is_free: bool = False
     resumes: bool = False
+    text: str | None = None
     tracer_maps: TracerMaps = NO_TRACER
     traced: ParentRun | None = None
     host_run: ParentRun | None = None
@@ -185,7 +187,7 @@ class Run:
     def forget(self) -> None:
         """Drop all personal data; keep the rest for runs below it that may yet begin."""
         self.scope, self.metadata, self.streamed, self.usage = EMPTY_SCOPE, _NONE, None, None
-        self.thread, self.tags, self.tracer_maps = None, (), NO_TRACER
+        self.thread, self.tags, self.tracer_maps, self.text = None, (), NO_TRACER, None
 
     def release(self) -> None:
         """Let budgets keep nothing back for it any more."""

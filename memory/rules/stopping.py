@@ -1,0 +1,187 @@
+"""
+The rule that ends a run which costs too much, takes too long, or gets nowhere.
+
+Ten conditions, in this order. Hard ones: cost, time, output, errors, and the caller's own signal.
+Smart ones: the run goes in circles, it says the same again and finds nothing new, it improves no
+more, or it is good enough. And a net: too many runs of one node.
+
+Circles are told by what a turn has done, as well as by what it said: the same node, recalling the
+same ids, calling the same tools with the same arguments, writing nothing new. Text alone takes an
+agent for stuck that works through a list, and one for working that says the same in other words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import Any, Final
+
+from ...telemetry.event.verdict_event import Outcome, Point
+from ..errors import ConfigurationError
+from .rule import ALLOW, Fact, Facts, Fails, Turn, Verdict
+
+SAME_WORK: Final = 0.2
+"""Likeness from which a turn only repeats, that made calls and found nothing new by them."""
+
+SAME_TEXT: Final = 0.8
+"""The same, of one that did nothing but talk."""
+
+SAME_TALK: Final = 0.6
+"""Mean likeness of turns that only talk, twice as many, from which they only repeat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopping:
+    """
+    Ends a run by ten conditions, the first that holds. None switches one off.
+
+    Attributes:
+        max_cost_usd: Of the run's model calls.
+        timeout_s: Seconds that the run is at work.
+        max_output_tokens: Of the run's model calls.
+        max_errors: Model calls, tools and nodes that fail one after the other.
+        patience: Turns one after the other that only repeat earlier ones.
+        similarity: Likeness of two texts above which nothing new is said. It ends the run only
+            where the caller has noted ``novel_issues=0``.
+        min_improvement: Least by which ``quality``, as the caller notes it, has to grow.
+        improvement_window: In how many turns.
+        quality_bar: Value of ``quality`` that is good enough; ``accepted=True`` is as well.
+        not_before: Runs of one node before the smart conditions count, circles left out.
+        max_iterations: Runs of one node.
+        embed: Returns the vector of a text, for what models say. None: texts are not compared.
+        shadow: Tell, and stop nothing.
+        name: Its name in events and metrics.
+
+    Raises:
+        ConfigurationError: A limit is not more than 0.
+    """
+
+    max_cost_usd: float | None = 2.0
+    timeout_s: float | None = 300.0
+    max_output_tokens: int | None = 8_000
+    max_errors: int | None = 3
+    patience: int | None = 3
+    similarity: float | None = 0.92
+    min_improvement: float | None = 0.05
+    improvement_window: int = 3
+    quality_bar: float | None = 0.8
+    not_before: int = 2
+    max_iterations: int | None = 10
+    embed: Callable[[str], Iterable[float]] | None = field(default=None, repr=False)
+    shadow: bool = False
+    name: str = "stopping"
+
+    def __post_init__(self) -> None:
+        for name, value in self.settings().items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
+                raise ConfigurationError(f"{name} must be more than 0, or None, not {value:g}")
+
+    @property
+    def points(self) -> frozenset[Point]:
+        """As nodes end, and before each model call."""
+        return frozenset({Point.NODE, Point.MODEL})
+
+    @property
+    def fails(self) -> Fails:
+        """Open: a run is not ended by an error of ours."""
+        return Fails.OPEN
+
+    def settings(self) -> dict[str, Any]:
+        """Return what it was made with, but for the function."""
+        return {
+            each.name: getattr(self, each.name) for each in fields(self) if each.name != "embed"
+        }
+
+    def decide(self, facts: Facts, /) -> Verdict:
+        """Return the verdict by the first condition that holds."""
+        return self._hard(facts) or self._smart(facts) or ALLOW
+
+    def _hard(self, f: Facts) -> Verdict | None:
+        if self.max_cost_usd is not None and f.cost_usd >= self.max_cost_usd:
+            return _stop("cost", cost_usd=f.cost_usd)
+        if self.timeout_s is not None and f.elapsed_s >= self.timeout_s:
+            return _stop("timeout", elapsed_s=f.elapsed_s)
+        if self.max_output_tokens is not None and f.output_tokens >= self.max_output_tokens:
+            return _stop("output_tokens", output_tokens=f.output_tokens)
+        if self.max_errors is not None and f.errors >= self.max_errors:
+            return _stop("errors", errors=f.errors)
+        if f.known.get("abort") is True:
+            return _stop("aborted")
+        return None
+
+    def _smart(self, f: Facts) -> Verdict | None:
+        if self.patience is not None:
+            stale = stale_turns(f.turns, self.patience)
+            if stale >= self.patience:
+                return _stop("cycle", stale_turns=stale)
+        if f.iteration >= self.not_before:
+            if self._says_the_same(f):
+                return _stop("similar", likeness=f.turns[-1].likeness)
+            if (gain := self._too_little_gain(f.turns)) is not None:
+                return _stop("diminishing", gain=gain)
+            if self._is_accepted(f):
+                return _stop("accepted", quality=f.known.get("quality"))
+        if self.max_iterations is not None and f.iteration >= self.max_iterations:
+            return _stop("iterations", iteration=f.iteration)
+        return None
+
+    def _says_the_same(self, facts: Facts) -> bool:
+        if self.similarity is None or not facts.turns or facts.known.get("novel_issues") != 0:
+            return False
+        likeness = facts.turns[-1].likeness
+        return likeness is not None and likeness > self.similarity
+
+    def _too_little_gain(self, turns: Sequence[Turn]) -> float | None:
+        """Return by how much the quality has grown at most, if that is too little."""
+        if self.min_improvement is None:
+            return None
+        scores = [each.quality for each in turns if each.quality is not None]
+        scores = scores[-self.improvement_window - 1 :]
+        if len(scores) <= self.improvement_window:
+            return None
+        gain = max(later - before for before, later in pairwise(scores))
+        return gain if gain < self.min_improvement else None
+
+    def _is_accepted(self, facts: Facts) -> bool:
+        if facts.known.get("accepted") is True:
+            return True
+        quality = facts.known.get("quality")
+        is_score = isinstance(quality, int | float) and self.quality_bar is not None
+        return is_score and quality >= self.quality_bar
+
+
+def _stop(reason: str, **evidence: Fact) -> Verdict:
+    return Verdict(Outcome.STOP, reason, evidence)
+
+
+def stale_turns(turns: Sequence[Turn], patience: int) -> int:
+    """Return how many of the latest turns, one after the other, only repeat earlier ones."""
+    stale, talk = 0, list[float]()
+    for place in range(len(turns) - 1, -1, -1):
+        turn, work = turns[place], _new_work(turns, place)
+        likeness = turn.likeness
+        if work or (work is None and likeness is None):
+            break
+        if likeness is not None:
+            talk.append(likeness)
+        if len(talk) == 2 * patience and sum(talk) >= SAME_TALK * len(talk):
+            return max(stale, len(talk))
+        if stale == len(turns) - 1 - place:
+            stale += likeness is None or likeness >= (SAME_TEXT if work is None else SAME_WORK)
+        if stale >= patience or len(talk) >= 2 * patience:
+            break
+    return stale
+
+
+def _new_work(turns: Sequence[Turn], place: int) -> bool | None:
+    """Return whether a turn did or found what its node had not before. None: it only talks."""
+    turn = turns[place]
+    earlier = [each for each in turns[:place] if each.node == turn.node]
+    if not earlier:
+        return True
+    if turn.written and all(each.written != turn.written for each in earlier):
+        return True
+    if turn.found and all(each.found != turn.found for each in earlier):
+        return True
+    return False if turn.tools else None

@@ -39,10 +39,11 @@ from .limits.policy import BreakerPolicy, Policy
 from .scope import Mnemoscope, open_audit
 
 if TYPE_CHECKING:
+    from ..telemetry.event.verdict_event import Outcome, Point
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
     from .rules.roles import Role, Roles, granted
-    from .rules.rule import Asked, Facts, Fails, Outcome, Point, Rule, Verdict
+    from .rules.rule import Asked, Facts, Fails, Rule, Verdict
     from .rules.stopping import Stopping
     from .settings import Settings, load_settings
 
@@ -100,9 +101,8 @@ __all__ = [
 _MODULES = {
     "BudgetStatus": ".budgets.budgets",
     "Handoff": ".handoff.handoff",
-    **dict.fromkeys(
-        ("Asked", "Facts", "Fails", "Outcome", "Point", "Rule", "Verdict"), ".rules.rule"
-    ),
+    **dict.fromkeys(("Asked", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
+    **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),
     **dict.fromkeys(("Role", "Roles", "granted"), ".rules.roles"),
     "Settings": ".settings",
     "Stopping": ".rules.stopping",

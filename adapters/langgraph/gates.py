@@ -85,7 +85,7 @@ def predicate(theorem: str, parameters: Mapping[str, Any]) -> bool:
         ValueError: There is no such theorem.
     """
     if theorem == STABILITY:
-        return max(parameters["signal_values"]) <= parameters["threshold"]
+        return bool(max(parameters["signal_values"]) <= parameters["threshold"])
     if theorem == INTEGRITY:
         return all(held for _name, held in parameters["invariant_results"])
     raise ValueError("there is no such theorem: expected one of the gates'")

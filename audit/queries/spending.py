@@ -217,8 +217,10 @@ def _values(snapshot: Snapshot, period: Period) -> tuple[int, ...]:
 
 def _spent(figures: Sequence[Any]) -> Spent:
     # PostgreSQL adds integers up to decimals.
-    *tokens, cost_usd, unpriced_calls, unpriced_tokens = figures
-    return Spent(*map(int, tokens), float(cost_usd), int(unpriced_calls), int(unpriced_tokens))
+    *counts, cost_usd, unpriced_calls, unpriced_tokens = figures
+    calls, read, said, cached, cache_written, reasoned = map(int, counts)
+    tokens = (read, said, cached, cache_written, reasoned)
+    return Spent(calls, *tokens, float(cost_usd), int(unpriced_calls), int(unpriced_tokens))
 
 
 def _rank(line: Line) -> tuple[float, int, float, tuple[str, ...]]:

@@ -140,7 +140,8 @@ class AuditSink:
             try:
                 self._replay()
                 self._counters.forget(writer_id)
-                gone = Departed(writer_id, counter, counter, self._mode, ended)
+                # Its file has all that it counted: none of it was under way.
+                gone = Departed(writer_id, counter, counter, self._mode, ended, counter)
                 lost = declare_departed(self.log.tables, gone)
             except AuditError as exc:
                 self._failed(exc)

@@ -20,7 +20,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -249,6 +249,11 @@ def _places(asked: Asked) -> Iterator[tuple[str, str]]:
         yield call.method.op_class.value, f"{asked.store}/{collection}"
 
 
+def _is_a(value: Any, kinds: Any) -> bool:
+    # isinstance() itself would narrow Any to containers of unknown, which strict pyright refuses.
+    return isinstance(value, kinds)
+
+
 def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     """Return about what an answer weighs: a byte a character, eight for any other value."""
     if isinstance(value, str | bytes):
@@ -256,11 +261,10 @@ def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     if depth == 0 or value is None or isinstance(value, int | float | Enum | type):
         return 8
     inner: Iterable[Any] = (value.__getstate__(),)  # nothing that would consume an iterator
-    if isinstance(value, Mapping):
-        pairs = cast("Mapping[Any, Any]", value)
-        inner = (*pairs.keys(), *pairs.values())
-    elif isinstance(value, list | tuple | set | frozenset):
-        inner = cast("Iterable[Any]", value)
+    if _is_a(value, Mapping):
+        inner = (*value.keys(), *value.values())
+    elif _is_a(value, list | tuple | set | frozenset):
+        inner = value
     return sum(_size_bytes(each, depth - 1) for each in inner)
 
 

@@ -225,13 +225,11 @@ class RunFacts:
         runs = self._iterations.get(node, 0) + 1
         if runs > 1 or len(self._iterations) < _MOST_NODES:
             self._iterations[node] = runs
-        done = (self._found, self._tools, self._written)
-        turn = Turn(
-            node,
-            *[hashes.of_text("\n".join(each)) if each else "" for each in done],
-            self._likeness,
-            self._quality,
+        found, tools, written = (
+            hashes.of_text("\n".join(each)) if each else ""
+            for each in (self._found, self._tools, self._written)
         )
+        turn = Turn(node, found, tools, written, self._likeness, self._quality)
         self._turns.append(turn)
         self._clear_turn()
         f = self.facts

@@ -146,9 +146,8 @@ class Stopping:
     def _is_accepted(self, facts: Facts) -> bool:
         if facts.known.get("accepted") is True:
             return True
-        quality = facts.known.get("quality")
-        is_score = isinstance(quality, int | float) and self.quality_bar is not None
-        return is_score and quality >= self.quality_bar
+        quality, bar = facts.known.get("quality"), self.quality_bar
+        return bar is not None and isinstance(quality, int | float) and quality >= bar
 
 
 def _stop(reason: str, **evidence: Fact) -> Verdict:

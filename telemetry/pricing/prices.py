@@ -200,7 +200,8 @@ def _price(row: Any, where: str) -> Price:
     snapshots: Any = cells.get("snapshots")
     if snapshots is not None and not _is_words(snapshots):
         raise PriceFileError(f'{where}: snapshots must be a list such as ["2024-11-20"]')
-    return Price(**{**cells, "snapshots": None if snapshots is None else tuple(snapshots)})
+    given: dict[str, Any] = cells if snapshots is None else {**cells, "snapshots": tuple(snapshots)}
+    return Price(**given)
 
 
 def _is_dict(value: Any) -> bool:
@@ -208,9 +209,11 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_words(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(each, str) and each for each in cast("list[Any]", value)
-    )
+    return _is_list(value) and all(isinstance(each, str) and each for each in value)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
 
 
 def _is_price(value: Any) -> bool:

@@ -44,7 +44,9 @@ def test_each_sink_gets_each_event_of_each_process_once(driven, writers, event_f
     driven(first, second).work()
 
     for sink in (first, second):
-        found = {each: [e.writer_seq for e in sink.events if e.writer_id == each] for each in (A, B)}
+        found = {
+            each: [e.writer_seq for e in sink.events if e.writer_id == each] for each in (A, B)
+        }
         assert found == {A: [*range(1, 101)], B: [*range(1, 51)]}
 
 

@@ -115,6 +115,7 @@ class StoreBinding:
         subject_data: Lists and erases what the store holds about a person. None: it cannot.
         writes: How writes are kept in the journal and made again. None: they are not.
         database: What the client writes to. None: that cannot be told for certain.
+        server: Host and port that the client asks. None: it asks none, or that is not known.
         serialise: Held around each synchronous call, for clients that are not thread-safe.
         blocks: Tells, before a call, of a client whose coroutines are synchronous code whether they
             are that now: they are run on threads then. None: they are not.
@@ -138,6 +139,7 @@ class StoreBinding:
     subject_data: SubjectDataProvider | None = None
     writes: JournalledWrites | None = None
     database: Database | None = None
+    server: tuple[str, int] | None = None
     serialise: AbstractContextManager[Any] | None = None
     blocks: Callable[[], bool] | None = None
     stay: Stay | None = None

@@ -20,7 +20,7 @@ from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.guard import Guard
 from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
-from .database import database_of
+from .database import database_of, server_of
 from .failures import MISTAKES
 from .headers import headers_for
 from .journal import writes
@@ -60,6 +60,7 @@ def bind(
         # A write can be made again on another thread only.
         writes=None if inline else writes(client, rows),
         database=database_of(client),
+        server=server_of(client),
         serialise=lock,
         shared=local is None,
         blocks=partial(_is_synchronous, client)

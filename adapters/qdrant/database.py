@@ -1,14 +1,15 @@
-"""The database that a Qdrant client writes to."""
+"""The database that a Qdrant client writes to, and the server that it asks."""
 
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
 from qdrant_client.qdrant_remote import QdrantRemote
 
 from ...memory.database import Database
-from ..toolkit.databases import in_file, server_address, told
+from ..toolkit.databases import PORTS, in_file, server_address, told
 from .turns import local_of
 
 _CARRIED = frozenset(
@@ -39,6 +40,20 @@ def _database(client: Any) -> Database | None:
         return None
     address = server_address(remote.rest_uri)
     return None if address is None else Database("qdrant", address)
+
+
+def server_of(client: Any) -> tuple[str, int] | None:
+    """Return host and port that *client* asks, without who logs in. None: it is no server."""
+    return told(lambda: _server(client))
+
+
+def _server(client: Any) -> tuple[str, int] | None:
+    remote = getattr(client, "_client", None)
+    if not isinstance(remote, (QdrantRemote, AsyncQdrantRemote)):
+        return None
+    parts = urlsplit(remote.rest_uri)
+    port = remote._grpc_port if remote._prefer_grpc else parts.port or PORTS.get(parts.scheme)  # noqa: SLF001 - see above
+    return (parts.hostname, port) if parts.hostname and port else None
 
 
 def _is_plain(remote: Any) -> bool:

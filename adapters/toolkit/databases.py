@@ -13,11 +13,14 @@ import struct
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
 from ...memory.database import Database
 
-_PORTS = {"http": 80, "https": 443}
+T = TypeVar("T")
+
+PORTS = {"http": 80, "https": 443}
 
 _HERE, _BIRTH = -100, 0x800
 """Of statx(2): relative to the working directory; the time of birth."""
@@ -25,7 +28,7 @@ _STATX_BYTES = 256
 _BIRTH_AT = 80
 
 
-def told(tell: Callable[[], Database | None]) -> Database | None:
+def told(tell: Callable[[], T | None]) -> T | None:
     """Return what *tell* returns; None if it raises."""
     try:
         return tell()
@@ -83,7 +86,7 @@ def server_address(url: str) -> str | None:
     parts = urlsplit(url)
     if not parts.hostname or parts.query or parts.fragment:
         return None
-    port = parts.port or _PORTS[parts.scheme]
+    port = parts.port or PORTS[parts.scheme]
     return f"{part(parts.hostname)}:{port}{parts.path.rstrip('/')}"
 
 

@@ -72,6 +72,7 @@ def _wrapped(
     guard = services.guards.guard(
         adapter.store,
         db_system=adapter.db_system,
+        server=binding.server,
         caller_mistakes=binding.caller_mistakes,
         exits=binding.exits,
         serialise=binding.serialise,

@@ -132,6 +132,7 @@ class GuardFactory:
         store: str,
         *,
         db_system: str | None = None,
+        server: tuple[str, int] | None = None,
         caller_mistakes: Sequence[CallerMistake] = (),
         exits: bool = False,
         serialise: AbstractContextManager[Any] | None = None,
@@ -150,6 +151,7 @@ class GuardFactory:
         Args:
             store: Its name in events and metrics.
             db_system: OpenTelemetry's name of the database, where the store is one.
+            server: Host and port that the client asks, if it is known.
             caller_mistakes: Exceptions out of the store that are not its failure.
             exits: ``SystemExit`` is its failure.
             serialise: Held around each synchronous call, for clients that are not thread-safe.
@@ -190,6 +192,7 @@ class GuardFactory:
         report = Report(
             store,
             db_system=db_system,
+            server=server,
             drain=self.drain,
             keys=self.keys,
             faults=self.faults,

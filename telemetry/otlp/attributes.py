@@ -68,6 +68,7 @@ class SpanTemplate(NamedTuple):
     operation: str
     store: str
     db_system: str | None
+    server: tuple[str, int] | None
     method: str
     op_class: str
     status: str
@@ -104,6 +105,8 @@ class SpanTemplate(NamedTuple):
         if self.db_system is not None:
             found[semconv.DB_SYSTEM_NAME] = self.db_system
             found[semconv.DB_OPERATION_NAME] = self.method
+        if self.server is not None:
+            found[semconv.SERVER_ADDRESS], found[semconv.SERVER_PORT] = self.server
         return found
 
     def _operation(self) -> dict[str, Any]:
@@ -160,6 +163,7 @@ def span_template(event: Event) -> SpanTemplate:
         event.operation,
         event.store,
         event.db_system,
+        event.server,
         event.method,
         event.op_class.value,
         event.status.value,

@@ -37,6 +37,9 @@ DB_SYSTEM_NAME: Final = "db.system.name"
 DB_OPERATION_NAME: Final = "db.operation.name"
 DB_COLLECTION_NAME: Final = "db.collection.name"
 
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
+
 ERROR_TYPE: Final = "error.type"
 ENDUSER_PSEUDO_ID: Final = "enduser.pseudo.id"
 

@@ -89,6 +89,7 @@ events = st.builds(
     op_class=st.sampled_from(OperationClass),
     store=st.sampled_from(["mem0", "qdrant", "langgraph.store"]) | text,
     db_system=st.sampled_from([None, "qdrant"]),
+    server=st.none() | st.tuples(text, st.integers(0, 65_535)),
     method=text,
     status=st.sampled_from(Status),
     trace=traces,

@@ -43,6 +43,7 @@ class Report:
     Args:
         store: The guard's store.
         db_system: OpenTelemetry's name of the database, where the store is one.
+        server: Host and port that the client asks, if it is known.
         drain: Takes the events.
         keys: Turns customers into subjects.
         faults: Where errors of our own are noted.
@@ -58,6 +59,7 @@ class Report:
         store: str,
         *,
         db_system: str | None = None,
+        server: tuple[str, int] | None = None,
         drain: Drain,
         keys: SubjectKeys,
         faults: Faults,
@@ -69,6 +71,7 @@ class Report:
     ) -> None:
         self._store = store
         self._db_system = db_system
+        self._server = server
         self._drain = drain
         self._keys = keys
         self._faults = faults
@@ -186,6 +189,7 @@ class Report:
             None,  # iteration
             None,  # inner_cost_usd
             call.phases,
+            self._server,
         )
 
     def _subject(self, call: Call) -> Subject | None:

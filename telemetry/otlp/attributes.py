@@ -146,7 +146,7 @@ class SpanTemplate(NamedTuple):
 
 def _model(call: _ModelCall) -> dict[str, Any]:
     return {
-        semconv.PROVIDER_NAME: call.provider,
+        semconv.PROVIDER_NAME: semconv.PROVIDERS.get(call.provider or "", call.provider),
         semconv.REQUEST_MODEL: call.requested_model,
         semconv.RESPONSE_MODEL: call.model,
         semconv.REQUEST_STREAM: True if call.streamed else None,

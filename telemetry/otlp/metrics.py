@@ -159,7 +159,7 @@ class Instruments(Generic[TraceT]):
     def _of_model(
         self, operation: str, provider: str | None, models: tuple[str, str], error: str | None
     ) -> Pairs:
-        provider = provider or UNKNOWN_PROVIDER
+        provider = semconv.PROVIDERS.get(provider or "", provider) or UNKNOWN_PROVIDER
         asked, answered = models
         return (
             (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),

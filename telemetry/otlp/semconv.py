@@ -10,6 +10,7 @@ word for them yet.
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Final
 
 OPERATION_NAME: Final = "gen_ai.operation.name"
@@ -93,6 +94,28 @@ RULE_POINT: Final = "mnemoscope.rule.point"
 VERDICT: Final = "mnemoscope.verdict"
 VERDICT_WOULD: Final = "mnemoscope.verdict.would"
 VERDICT_REASON: Final = "mnemoscope.verdict.reason"
+
+PROVIDERS: Final = MappingProxyType(
+    {
+        "amazon_bedrock": "aws.bedrock",
+        "aws_bedrock": "aws.bedrock",
+        "azure": "azure.ai.openai",
+        "azure_ai": "azure.ai.inference",
+        "azure_openai": "azure.ai.openai",
+        "bedrock": "aws.bedrock",
+        "bedrock_converse": "aws.bedrock",
+        "gemini": "gcp.gemini",
+        "google_genai": "gcp.gemini",
+        "google_vertexai": "gcp.vertex_ai",
+        "ibm": "ibm.watsonx.ai",
+        "mistral": "mistral_ai",
+        "mistralai": "mistral_ai",
+        "vertexai": "gcp.vertex_ai",
+        "watsonx": "ibm.watsonx.ai",
+        "xai": "x_ai",
+    }
+)
+"""The conventions' names of providers, by those of LangChain and mem0 where they differ."""
 
 METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
 METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - the name of a metric

@@ -1,10 +1,10 @@
 """
 Events and cost of mem0's own model calls, as part of the memory operation they are for.
 
-mem0 keeps no account of tokens. Two of its providers let them be had: OpenAI's has a callback for
-responses, and LangChain's has those of the model. Of all others, and of every embedder, an event
-says that a call was made, of which model and how long it took, and that what it used is not known.
-Embedders that run on this machine cost nothing and are left out.
+mem0 keeps no account of tokens. Some of its providers let them be had: OpenAI's model has a
+callback for responses, LangChain's has those of the model, and embedders that ask by the client
+of OpenAI have its responses. Of all others an event says that a call was made, of which model and how long it
+took, and that what it used is not known. What runs on this machine costs nothing and is left out.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ REMOTE: Final = frozenset(
 )
 """Providers whose embedders are asked over the network."""
 
+REMOTE_RERANKERS: Final = frozenset(("cohere_reranker", "zero_entropy_reranker"))
+"""Providers whose rerankers are asked over the network."""
+
 
 class ModelCallRecorder:
     """
@@ -50,8 +53,13 @@ class ModelCallRecorder:
             self._watch_model(getattr(client, "llm", None))
             embedder = getattr(client, "embedding_model", None)
             if provider_of(embedder) in REMOTE:
+                _hear_embeddings(getattr(embedder, "client", None))
                 for name in ("embed", "embed_batch"):
                     self._observe(embedder, name, "embeddings")
+            reranker = getattr(client, "reranker", None)
+            if provider_of(reranker) in REMOTE_RERANKERS:
+                self._observe(reranker, "rerank", "rerank")
+            self._watch_model(getattr(reranker, "llm", None))
         except Exception as exc:  # noqa: BLE001 - then its spend is not told
             self._accounting.faults.note("mem0.spend", exc)
 
@@ -67,7 +75,9 @@ class ModelCallRecorder:
         made: Callable[..., Any] = getattr(target, name)
         if hasattr(made, _MARK):
             return False
-        about = {"provider": provider_of(target), "model": _model(target)}
+        provider = provider_of(target)
+        provider = provider and provider.removesuffix("_reranker")
+        about = {"provider": provider, "model": _model(target)}
 
         @wraps(made)
         def observed(*args: Any, **kwargs: Any) -> Any:
@@ -116,10 +126,17 @@ class ModelCallRecorder:
             answer.usage or Usage(model="unknown", reported=False),
             model=answer.model or about["model"] or "unknown",
             provider=about["provider"],
+            node=nodes[-1] if (nodes := self._nodes()) else None,
+            namespace=nodes[:-1],
         )
         if not usage.reported:
             return usage
         return msgspec.structs.replace(usage, cost_usd=self._accounting.prices.cost_usd(usage))
+
+    def _nodes(self) -> tuple[str, ...]:
+        """Return the names of the graph's nodes around the call, outermost first."""
+        find = self._accounting.tracing.enclosing_nodes
+        return () if find is None else find()
 
     def _event(
         self,
@@ -175,6 +192,27 @@ def _chained(given: Callable[..., Any] | None) -> Callable[..., Any]:
             given(model, response, params)
 
     return responded
+
+
+def _hear_embeddings(client: Any) -> None:
+    """Have the responses of OpenAI's *client* heard, once, where mem0 drops what they report."""
+    resource = getattr(client, "embeddings", None)
+    made: Callable[..., Any] | None = getattr(resource, "create", None)
+    if not callable(made) or hasattr(made, _MARK):
+        return
+
+    @wraps(made)
+    def heard(*args: Any, **kwargs: Any) -> Any:
+        response = made(*args, **kwargs)
+        answer, used = CURRENT.get(), _of_openai(getattr(response, "usage", None))
+        if answer is not None and used is not None:
+            before = answer.usage.input_tokens if answer.usage else 0  # of the batch's part before
+            answer.usage = msgspec.structs.replace(used, input_tokens=before + used.input_tokens)
+            answer.model = getattr(response, "model", None)
+        return response
+
+    setattr(heard, _MARK, True)
+    setattr(resource, "create", heard)  # noqa: B010 - of any client
 
 
 def _of_openai(used: Any) -> Usage | None:

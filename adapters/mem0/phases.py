@@ -1,9 +1,9 @@
 """
 The phases of mem0's operations: what it embeds, searches, writes, ranks and keeps as history.
 
-An embedder is watched where it is given its texts (`embedder`), the other parts here. Embedders
-that are asked over the network, and models, are told of as the model calls that they are
-(`model_usage`); a vector store that is guarded itself tells of its own operations.
+An embedder is watched where it is given its texts (`embedder`), the other parts here. Models, and
+embedders and rerankers that are asked over the network, are told of as the model calls that they
+are (`model_usage`); a vector store that is guarded itself tells of its own operations.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ...memory.guard.call import error_name, outer_call
 from ...telemetry.event.phase import Phase
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GUARD
+from .model_usage import REMOTE_RERANKERS, provider_of
 
 MOST: Final = 50
 """Phases that one operation tells: one with more of them, such as a deletion of all, is cut."""
@@ -39,7 +40,9 @@ def watch_phases(client: Any, faults: Faults) -> None:
     """Have the parts of a client of mem0 tell of what they do, once. Never raises."""
     try:
         _watch(getattr(client, "db", None), "history", _HISTORY)
-        _watch(getattr(client, "reranker", None), "rerank", ("rerank",))
+        reranker = getattr(client, "reranker", None)
+        if provider_of(reranker) not in REMOTE_RERANKERS:
+            _watch(reranker, "rerank", ("rerank",))
         vectors = getattr(client, "vector_store", None)
         if GUARD not in getattr(getattr(vectors, "client", None), "__dict__", {}):
             for name, methods in _VECTORS.items():

@@ -78,6 +78,8 @@ class Tracing:
         enclosing: Returns the ids of a span that is nearer than the current one, such as that of
             the graph's node the code is part of, or None. Never raises.
         enclosing_thread: Returns the id of the thread of the graph that the code is part of.
+        enclosing_nodes: Returns the names of the graph's nodes that the code is part of, outermost
+            first. Never raises.
         enclosing_run: Returns the place in LangSmith's tree of code whose own run there is the
             given one, or a nearer one of ours.
     """
@@ -94,6 +96,7 @@ class Tracing:
         self._overrule = overrule
         self.enclosing: Callable[[], TraceRef | None] | None = None
         self.enclosing_thread: Callable[[], str | None] | None = None
+        self.enclosing_nodes: Callable[[], tuple[str, ...]] | None = None
         self.enclosing_run: Callable[[ParentRun | None], ParentRun | None] | None = None
         alive.add(self)
 

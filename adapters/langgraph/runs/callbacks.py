@@ -99,6 +99,7 @@ class GraphCallbacks(BaseCallbackHandler):
             accounting.rulebook.enclosing = self.runs.current_root
             self.has_rules = True
             self.is_text_asked |= accounting.rulebook.reads_texts
+        accounting.tracing.enclosing_nodes = self.runs.current_nodes
         if accounting.host_run is not no_parent:
             accounting.tracing.enclosing_run = self.runs.current_place
             self.runs.read_host_run = accounting.host_run

@@ -193,6 +193,11 @@ class Runs:
         run = self.current_run()
         return None if run is None else run.thread
 
+    def current_nodes(self) -> tuple[str, ...]:
+        """Return the names of the nodes that the code running now is part of, outermost first."""
+        run = self.current_run()
+        return () if run is None else run.nodes
+
     def of_task(self, task_id: Any) -> Run | None:
         """Return the run of the graph that a task is part of, or None."""
         node = self._latest.get(task_id) if isinstance(task_id, str) else None

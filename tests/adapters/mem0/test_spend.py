@@ -18,8 +18,10 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.graph import START, StateGraph
 from mem0 import Memory
+from mem0.configs.embeddings.base import BaseEmbedderConfig
 from mem0.configs.llms.base import BaseLlmConfig
 from mem0.configs.llms.openai import OpenAIConfig
+from mem0.embeddings.openai import OpenAIEmbedding
 from mem0.llms.openai import OpenAILLM
 
 from mnemoscope.adapters.langgraph.runs.graph import runnable
@@ -101,12 +103,34 @@ def langchain_model() -> Any:
     return kind(BaseLlmConfig(model=Scripted()))
 
 
+class Reranker:
+    """Leaves the order as it is; asks its model, if it has one, about each document."""
+
+    llm: Any = None
+
+    @classmethod
+    def of(cls, module: str) -> Any:
+        """Return one whose class is in a module of mem0's."""
+        made = type("Reranker", (cls,), {"__module__": f"mem0.reranker.{module}"})()
+        made.config = types.SimpleNamespace(model="rank-1")
+        return made
+
+    def rerank(self, query: str, documents: list[Any], top_k: int | None = None) -> list[Any]:
+        """Return *documents* with the same score."""
+        for _each in documents if self.llm else ():
+            self.llm.generate_response(messages=[{"role": "user", "content": query}])
+        return [{**each, "rerank_score": 0.5} for each in documents][:top_k]
+
+
 @pytest.fixture
 def remembering(make_memory: Callable[..., Any], bench: Bench, kind: type) -> Callable[..., Any]:
     """Return a function that guards a memory with a model of its own, sync and async."""
 
-    def made(model: Any = None, *, embedder: Any = None, of: type = kind) -> Any:
+    def made(
+        model: Any = None, *, embedder: Any = None, reranker: Any = None, of: type = kind
+    ) -> Any:
         memory = make_memory(of)
+        memory.reranker = reranker
         memory.llm = model or memory.llm
         memory.embedding_model = embedder or memory.embedding_model
         return guarded(memory, bench, prices=PRICES)
@@ -152,6 +176,80 @@ class TestKnown:
         assert chat.nested
         assert chat.subject is not None
         assert MAIL not in repr(chat)
+
+    def test_embedders_by_openais_client_tell_their_tokens(
+        self, remembering: Any, events: Any
+    ) -> None:
+        """mem0 drops what a response reports."""
+        asked: list[int] = []
+
+        def embed(request: httpx.Request) -> httpx.Response:
+            given = json.loads(request.content)["input"]
+            asked.append(len(given))
+            data = [
+                {"object": "embedding", "index": place, "embedding": [0.5] * 16}
+                for place in range(len(given))
+            ]
+            used = {"prompt_tokens": 3 * len(given), "total_tokens": 3 * len(given)}
+            said = {"object": "list", "data": data, "model": "text-embedding-9", "usage": used}
+            return httpx.Response(200, json=said)
+
+        embedder = OpenAIEmbedding(BaseEmbedderConfig(api_key="key", embedding_dims=16))
+        http = httpx.Client(transport=httpx.MockTransport(embed))
+        embedder.client = openai.OpenAI(api_key="key", http_client=http)
+        memory = remembering(embedder=embedder, of=Memory)
+        memory.search("which tea", filters={"user_id": MAIL})
+        (told,) = (each for each in events() if each.operation == "embeddings")
+
+        assert (told.usage.input_tokens, told.usage.reported) == (3 * sum(asked), True)
+        assert (told.usage.model, told.usage.provider) == ("text-embedding-9", "openai")
+
+    def test_in_a_node_they_are_the_nodes(
+        self, remembering: Any, bench: Bench, events: Any
+    ) -> None:
+        """Also where no run of LangChain's tells of them."""
+
+        class State(TypedDict, total=False):
+            said: str
+
+        memory = remembering(openai_model(), of=Memory)
+        builder = StateGraph(State)
+        builder.add_node("learn", lambda _state: memory.add("I like tea", user_id=MAIL) and {})
+        builder.add_edge(START, "learn")
+        runnable(builder.compile(), bench.priced(PRICES)).invoke({})
+        memory.add("I like tea", user_id=MAIL)
+        nodes = [each.usage.node for each in events() if each.operation == "chat"]
+
+        assert nodes == ["learn", None]
+
+    @pytest.mark.parametrize("provider", ["cohere", "zero_entropy"])
+    def test_a_reranker_of_a_service_is_told(
+        self, remembering: Any, events: Any, provider: str
+    ) -> None:
+        """A call that costs something and says no tokens; it is no phase besides."""
+        memory = remembering(of=Memory, reranker=Reranker.of(f"{provider}_reranker"))
+        memory.add("I like tea", user_id=MAIL)
+        memory.search("which tea", filters={"user_id": MAIL}, rerank=True)
+        told = [each for each in events() if each.operation == "rerank"]
+        (search,) = (each for each in events() if each.operation == "search_memory")
+
+        assert [(each.usage.provider, each.usage.model) for each in told] == [(provider, "rank-1")]
+        assert not told[0].usage.reported
+        assert told[0].trace.parent_span_id == search.trace.span_id
+        assert "rerank" not in {each.name for each in search.phases}
+
+    def test_a_reranker_that_asks_a_model_tells_its_calls(
+        self, remembering: Any, events: Any
+    ) -> None:
+        """Each, with what it used."""
+        reranker = Reranker.of("llm_reranker")
+        reranker.llm = openai_model()
+        memory = remembering(of=Memory, reranker=reranker)
+        memory.add("I like tea", user_id=MAIL)
+        memory.search("which tea", filters={"user_id": MAIL}, rerank=True)
+        chats = [each for each in events() if (each.operation, each.method) == ("chat", "search")]
+
+        assert [each.usage.input_tokens for each in chats] == [100]
 
     async def test_the_hosts_own_callback_is_called(
         self, remembering: Any, done: Any, events: Any

@@ -3,8 +3,9 @@ Events and cost of mem0's own model calls, as part of the memory operation they 
 
 mem0 keeps no account of tokens. Some of its providers let them be had: OpenAI's model has a
 callback for responses, LangChain's has those of the model, and embedders that ask by the client
-of OpenAI have its responses. Of all others an event says that a call was made, of which model and how long it
-took, and that what it used is not known. What runs on this machine costs nothing and is left out.
+of OpenAI have its responses. Of all others an event says that a call was made, of which model and
+how long it took, and that what it used is not known. What runs on this machine costs nothing and
+is left out.
 """
 
 from __future__ import annotations

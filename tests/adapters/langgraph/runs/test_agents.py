@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -13,9 +15,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
+from langgraph.channels import LastValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.pregel import NodeBuilder, Pregel
 from langgraph_supervisor import create_supervisor
 from patience import GIVE_UP_S
 
@@ -134,6 +138,16 @@ def prebuilt(model: Model) -> Any:
     return create_react_agent(model, tools=[look])
 
 
+def low_level(model: Model) -> Any:
+    node = NodeBuilder().subscribe_only("messages").do(lambda said: [model.invoke(said)])
+    return Pregel(
+        nodes={"answer": node.write_to("answers")},
+        channels={"messages": LastValue(list), "answers": LastValue(list)},
+        input_channels=["messages"],
+        output_channels=["answers"],
+    )
+
+
 AGENTS: tuple[Callable[[Model], Any], ...] = (
     plain,
     with_tools,
@@ -144,7 +158,59 @@ AGENTS: tuple[Callable[[Model], Any], ...] = (
     supervised,
     functional,
     prebuilt,
+    low_level,
 )
+PLACED: dict[str, tuple[Callable[[Model], Any], ...] | str] = {
+    "langchain.agents.create_agent": (plain, with_tools, with_middleware, with_saver),
+    "langgraph.func.entrypoint": (functional,),
+    "langgraph.func.task": "a part of an entrypoint",
+    "langgraph.graph.MessageGraph": "a StateGraph whose whole state is messages",
+    "langgraph.graph.StateGraph": (as_a_node,),
+    "langgraph.prebuilt.ToolNode": "calls tools, and no model",
+    "langgraph.prebuilt.ValidationNode": "checks arguments, and calls no model",
+    "langgraph.prebuilt.create_react_agent": (prebuilt,),
+    "langgraph.pregel.Pregel": (low_level,),
+    "langgraph_supervisor.create_forward_message_tool": "a tool",
+    "langgraph_supervisor.create_handoff_tool": "a tool",
+    "langgraph_supervisor.create_supervisor": (supervised,),
+}
+"""What is public and makes a graph or a part of one: the agents here that do, or why none does."""
+
+
+def constructors() -> set[str]:
+    """Return all that the installed packages offer in `__all__` and that may make a graph."""
+    packages = [import_module("langchain.agents"), import_module("langgraph_supervisor")]
+    packages += [
+        import_module(f"langgraph.{each.name}")
+        for each in iter_modules(import_module("langgraph").__path__)
+        if each.ispkg and not each.name.startswith("_") and each.name not in NOT_GRAPHS
+    ]
+    return {
+        f"{package.__name__}.{name}"
+        for package in packages
+        for name in getattr(package, "__all__", ())
+        if may_make_a_graph(name, getattr(package, name))
+    }
+
+
+NOT_GRAPHS = {"cache", "channels", "checkpoint", "managed", "store", "stream"}
+"""Packages of LangGraph whose parts a graph is made with."""
+
+
+def may_make_a_graph(name: str, found: Any) -> bool:
+    """Tell that by its name, or by what can be done with it."""
+    is_kind = isinstance(found, type) and (hasattr(found, "invoke") or hasattr(found, "compile"))
+    return is_kind or name.startswith("create_") or getattr(found, "__module__", "") == FUNCTIONAL
+
+
+FUNCTIONAL = "langgraph.func"
+
+
+def test_every_constructor_that_is_installed_is_tried():
+    """One that a new release brings fails here, until it is placed."""
+    assert constructors() == PLACED.keys()
+    tried = {made for placed in PLACED.values() if not isinstance(placed, str) for made in placed}
+    assert tried <= {*AGENTS}
 
 
 async def all_of(found: Any) -> None:
@@ -152,15 +218,22 @@ async def all_of(found: Any) -> None:
         pass
 
 
+async def output_of(graph: Any) -> Any:
+    return await (await graph.astream_events(ASKED, THREAD, version="v3")).output()
+
+
 WATCHED: dict[str, Callable[[Any], object]] = {
     "invoke": lambda graph: graph.invoke(ASKED, THREAD),
     "stream": lambda graph: list(graph.stream(ASKED, THREAD)),
     "messages": lambda graph: list(graph.stream(ASKED, THREAD, stream_mode="messages")),
+    "stream v2": lambda graph: list(graph.stream(ASKED, THREAD, version="v2")),
     "batch": lambda graph: graph.batch([ASKED], THREAD),
+    "abatch": lambda graph: asyncio.run(graph.abatch([ASKED], THREAD)),
     "ainvoke": lambda graph: asyncio.run(graph.ainvoke(ASKED, THREAD)),
     "astream": lambda graph: asyncio.run(all_of(graph.astream(ASKED, THREAD))),
     "events": lambda graph: asyncio.run(all_of(graph.astream_events(ASKED, THREAD, version="v2"))),
     "v3": lambda graph: graph.stream_events(ASKED, THREAD, version="v3").output,
+    "async v3": lambda graph: asyncio.run(output_of(graph)),
 }
 
 

@@ -34,6 +34,10 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Places = Annotated[int, Field(ge=1, le=100_000)]
 
 
+_SHOW_ANSWERS = frozenset(("otlp", "langsmith"))
+"""Sinks that show what a store answered, if they are opted in to content."""
+
+
 class Settings(BaseModel):
     """
     The settings of a scope, each with an environment variable ``MNEMOSCOPE_<NAME>``.
@@ -239,6 +243,7 @@ class Settings(BaseModel):
             waits_s={each: wait_s for each, wait_s in waits_s.items() if wait_s is not None},
             enforce_tenancy=self.tenancy == "enforce",
             raise_unexpected=self.raise_ == "unexpected",
+            tells_answers=not _SHOW_ANSWERS.isdisjoint(self.content_sinks),
         )
 
     @property

@@ -31,6 +31,7 @@ from ..privacy.scoped_redactor import ScopedRedactor
 from .shared_state import SharedState
 from .step import Around, Stay, Step
 from .steps.admit import Admit
+from .steps.answer import redacted_answer
 from .steps.late_writes import LateWrites, WaitForLateWrites
 from .steps.redact import Redact
 from .steps.report import Parts, Report, no_parent
@@ -201,6 +202,7 @@ class GuardFactory:
             parent_run=self.parent_run,
             open_redaction=redact.open,
             parts=parts,
+            tells=redacted_answer if self.policy.tells_answers else None,
         )
         admit = Admit(store, self.clock)
         late_writes = WaitForLateWrites(

@@ -96,6 +96,7 @@ class Policy:
             there are attempts. Nothing else is retried: the caller knows whether it may be.
         enforce_tenancy: Refuse operations without the scope their store needs.
         raise_unexpected: Raise a store's failures in every class, but for known outages.
+        tells_answers: Put what recalls found, redacted, into their events.
     """
 
     deadlines_s: Mapping[OperationClass, float] = field(default_factory=lambda: DEADLINES_S)
@@ -106,6 +107,7 @@ class Policy:
     checkpoint_pauses_s: tuple[float, ...] = (0.05, 0.25)
     enforce_tenancy: bool = False
     raise_unexpected: bool = False
+    tells_answers: bool = False
 
     def __post_init__(self) -> None:
         for op_class, seconds in self.deadlines_s.items():

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from ..event.event import Event
 from ..event.sink_pseudonyms import SinkPseudonyms
 from ..event.subject import SubjectKeys
@@ -240,6 +242,8 @@ def _pseudonyms(sink: Sink, keys: SubjectKeys | None) -> SinkPseudonyms | None:
 
 
 def _weight(event: Event) -> int:
+    if event.answer is not None:
+        return _weight(replace(event, answer=None)) + event.answer.size_bytes
     return _EVENT_BYTES + (event.size_bytes or 0) + _ID_BYTES * len(event.memory_ids)
 
 

@@ -120,6 +120,7 @@ class Event(msgspec.Struct, frozen=True):
         iteration: Of a node's run: which it was in the run of its graph, from 1.
         inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
         phases: What the store did within it. Only in traces, and not sealed.
+        answer: What a recall found, redacted, where a sink is opted in to content. Not sealed.
         server: Host and port that the client asks, where that is a server. Only in traces.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
         verdict: What a rule decided, where that is what happened.
@@ -165,6 +166,7 @@ class Event(msgspec.Struct, frozen=True):
     inner_cost_usd: float | None = None
     phases: tuple[Phase, ...] = ()
     server: tuple[str, int] | None = None
+    answer: Redacted | None = None
     verdict: VerdictEvent | None = None
 
     @property

@@ -54,6 +54,8 @@ class SinkPseudonyms:
         if event.content is not None:
             # Read by the few sinks that are opted in to it, and walked for no other.
             changed["content"] = event.content.read_by(self.value)
+        if event.answer is not None:
+            changed["answer"] = event.answer.read_by(self.value)
         return msgspec.structs.replace(event, **changed) if changed else event
 
     def value(self, value: Any) -> Any:

@@ -72,7 +72,7 @@ def _run(event: Event, order: str, project: str, *, content: bool) -> dict[str, 
         "start_time": _time_text(event.started_ns),
         "end_time": _time_text(event.ended_ns),
         "inputs": _inputs(event) if content else {},
-        "outputs": _outputs(event),
+        "outputs": _outputs(event, content=content),
         "error": error_type(event),
         # None, and not empty: each part of a run costs its sender as much as building the run.
         "events": _first_token(event, usage) if usage else None,
@@ -97,8 +97,9 @@ def _inputs(event: Event) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {"content": value}
 
 
-def _outputs(event: Event) -> dict[str, Any]:
-    found = {"hits": event.hits, "top_score": event.top_score}
+def _outputs(event: Event, *, content: bool) -> dict[str, Any]:
+    answer = event.answer.value if event.answer is not None and content else None
+    found = {"hits": event.hits, "top_score": event.top_score, "answer": answer}
     checkpoint = {"origin": event.collection, "root": event.root} if event.root else {}
     return _present(found | checkpoint)
 

@@ -54,10 +54,25 @@ def what_went_through(event: Event, *, content: bool) -> dict[str, Any]:
     elif event.size_bytes is not None:
         found[semconv.CONTENT] = f"{event.size_bytes} bytes"
         found[semconv.INPUT_MIME_TYPE] = _TEXT
-    if event.hits is not None and not event.is_notice:
+    if event.answer is not None and content:
+        found[semconv.OUTPUT_VALUE] = json_text(event.answer.value)
+        found[semconv.OUTPUT_MIME_TYPE] = _JSON
+    elif event.usage is not None and event.usage.reported:
+        found |= _tokens(event.usage)
+    elif event.hits is not None and not event.is_notice:
         found[semconv.OUTPUT_VALUE] = f"{event.hits} found"
         found[semconv.OUTPUT_MIME_TYPE] = _TEXT
     return found
+
+
+def _tokens(usage: Usage) -> dict[str, Any]:
+    """Return how much went into a model and came out of it, which is all that is known of that."""
+    return {
+        semconv.CONTENT: f"{usage.input_tokens} tokens",
+        semconv.INPUT_MIME_TYPE: _TEXT,
+        semconv.OUTPUT_VALUE: f"{usage.output_tokens} tokens",
+        semconv.OUTPUT_MIME_TYPE: _TEXT,
+    }
 
 
 def documents(event: Event) -> dict[str, Any]:

@@ -117,4 +117,5 @@ events = st.builds(
     iteration=st.none() | st.integers(-1, 2**40),
     inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),
+    answer=st.none() | st.builds(Redacted, _json),
 )

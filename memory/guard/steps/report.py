@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -52,6 +53,7 @@ class Report:
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
         open_redaction: Opens the redaction of a call that was refused before it had one.
         parts: Splits calls that hold several operations: each has an event. None: none does.
+        tells: Returns what a store answered, redacted, for the event. None: nobody asks for it.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Report:
         parent_run: Callable[[], ParentRun | None] = no_parent,
         open_redaction: Callable[[Call], None],
         parts: Parts | None = None,
+        tells: Callable[[Call], Redacted | None] | None = None,
     ) -> None:
         self._store = store
         self._db_system = db_system
@@ -80,6 +83,7 @@ class Report:
         self._read_parent = parent_run
         self._open_redaction = open_redaction
         self._parts = parts
+        self._make = self._event if tells is None else partial(self._event_with, tells)
 
     def faces(self, _method: Method) -> Faces:
         """Return the face after the store: for every method."""
@@ -111,7 +115,7 @@ class Report:
             if faults.tripped:
                 faults.count("guard.unreported")
             else:
-                event = self._event(call)
+                event = self._make(call)
         except Exception as ours:  # noqa: BLE001 - observing fails open
             faults.note("guard.report", ours, trips=True)
         finally:
@@ -210,6 +214,14 @@ class Report:
             self._faults.note("guard.describe", exc)
             return None
         return None if content is None else to_content(content)
+
+    def _event_with(self, tells: Callable[[Call], Redacted | None], call: Call) -> Event:
+        event = self._event(call)
+        try:
+            return replace(event, answer=tells(call))
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._faults.note("guard.describe", exc)
+            return event
 
     def _collection(self, call: Call) -> str | None:
         try:

@@ -35,13 +35,13 @@ _CONVERTED_BY_STR = (
 )
 
 
-def to_content(value: Any) -> Redacted:
-    """Return *value*, which is redacted already, as JSON types."""
+def to_content(value: Any, *, most_chars: int = SIZE_LIMIT) -> Redacted:
+    """Return *value*, which is redacted already, as JSON types; cut at *most_chars*."""
     if value == {} and type(value) is dict:
         return _EMPTY  # a search by vector, for example
-    converter = _BoundedConverter()
+    converter = _BoundedConverter(most_chars)
     try:
-        return Redacted(converter.convert(value, 0), SIZE_LIMIT - converter.left)
+        return Redacted(converter.convert(value, 0), most_chars - converter.left)
     except Exception:  # noqa: BLE001 - fails closed: less, never more
         return Redacted(FAILED)
 
@@ -56,14 +56,17 @@ def content_again(value: Any) -> Redacted:
 
 class _BoundedConverter:
     """
-    Converter of one value to JSON types, up to `SIZE_LIMIT`.
+    Converter of one value to JSON types.
+
+    Args:
+        most_chars: Where it is cut, counted as `SIZE_LIMIT` is.
 
     Attributes:
         left: Characters that may still be added.
     """
 
-    def __init__(self) -> None:
-        self.left = SIZE_LIMIT
+    def __init__(self, most_chars: int) -> None:
+        self.left = most_chars
 
     def convert(self, value: Any, depth: int) -> Any:
         """Return *value* as JSON types, truncated where the limit is reached."""

@@ -372,6 +372,14 @@ class TestOnTheWire:
         found = attributes_of(otlp.spans[0])
         assert (found["input.value"], found["output.value"]) == ("15 bytes", "2 found")
 
+    def test_of_a_model_its_tokens_are_shown(self, sink, otlp, make_event, attributes_of):
+        """What went in and came out of it: how much is all that an event has."""
+        usage = Usage(model="m", input_tokens=12, output_tokens=3)
+        sink.write([make_event(usage=usage, operation="chat", hits=None)])
+
+        found = attributes_of(otlp.spans[0])
+        assert (found["input.value"], found["output.value"]) == ("12 tokens", "3 tokens")
+
     def test_an_unsampled_trace_is_not_sent(self, sink, otlp, make_event):
         """A trace that the host decided not to record has no span, but is still measured."""
         sink.write([make_event(trace=TraceRef(1, 2, sampled=False))])

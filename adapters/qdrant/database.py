@@ -52,7 +52,8 @@ def _server(client: Any) -> tuple[str, int] | None:
     if not isinstance(remote, (QdrantRemote, AsyncQdrantRemote)):
         return None
     parts = urlsplit(remote.rest_uri)
-    port = remote._grpc_port if remote._prefer_grpc else parts.port or PORTS.get(parts.scheme)  # noqa: SLF001 - see above
+    options: Any = remote  # it tells of gRPC nowhere else
+    port = options._grpc_port if options._prefer_grpc else parts.port or PORTS.get(parts.scheme)  # noqa: SLF001 - as above
     return (parts.hostname, port) if parts.hostname and port else None
 
 

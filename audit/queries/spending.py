@@ -217,10 +217,18 @@ def _values(snapshot: Snapshot, period: Period) -> tuple[int, ...]:
 
 def _spent(figures: Sequence[Any]) -> Spent:
     # PostgreSQL adds integers up to decimals.
-    *counts, cost_usd, unpriced_calls, unpriced_tokens = figures
-    calls, read, said, cached, cache_written, reasoned = map(int, counts)
-    tokens = (read, said, cached, cache_written, reasoned)
-    return Spent(calls, *tokens, float(cost_usd), int(unpriced_calls), int(unpriced_tokens))
+    calls, given, said, read, written, reasoned, cost_usd, unpriced_calls, unpriced = figures
+    return Spent(
+        calls=int(calls),
+        input_tokens=int(given),
+        output_tokens=int(said),
+        cached_tokens=int(read),
+        cache_write_tokens=int(written),
+        reasoning_tokens=int(reasoned),
+        cost_usd=float(cost_usd),
+        unpriced_calls=int(unpriced_calls),
+        unpriced_tokens=int(unpriced),
+    )
 
 
 def _rank(line: Line) -> tuple[float, int, float, tuple[str, ...]]:

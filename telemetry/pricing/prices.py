@@ -200,8 +200,8 @@ def _price(row: Any, where: str) -> Price:
     snapshots: Any = cells.get("snapshots")
     if snapshots is not None and not _is_words(snapshots):
         raise PriceFileError(f'{where}: snapshots must be a list such as ["2024-11-20"]')
-    given: dict[str, Any] = cells if snapshots is None else {**cells, "snapshots": tuple(snapshots)}
-    return Price(**given)
+    price = Price(**cells)
+    return price if snapshots is None else replace(price, snapshots=tuple(snapshots))
 
 
 def _is_dict(value: Any) -> bool:
@@ -209,11 +209,12 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_words(value: Any) -> bool:
-    return _is_list(value) and all(isinstance(each, str) and each for each in value)
+    return isinstance(value, list) and all(isinstance(each, str) and each for each in _any(value))
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
+def _any(value: Any) -> Any:
+    """Return *value* as Any: `isinstance` leaves the items of a container unknown."""
+    return value
 
 
 def _is_price(value: Any) -> bool:

@@ -30,7 +30,9 @@ def redacted_answer(call: Call) -> Redacted | None:
 
 def _told(found: Any) -> Any:
     """Return *found* with items that are no container as what they tell of themselves."""
-    if isinstance(found, list):
-        return [_told(each) for each in found]  # pyright: ignore[reportUnknownVariableType] - any
-    tell = None if isinstance(found, dict) else getattr(found, "dict", None)
-    return tell() if callable(tell) and not hasattr(type(found), "model_fields") else found
+    kind: Any = type(found)
+    if kind is list:
+        return [_told(each) for each in found]
+    if kind is dict or hasattr(kind, "model_fields") or not hasattr(kind, "dict"):
+        return found
+    return found.dict()

@@ -38,7 +38,8 @@ _UNUSUAL = compile_later(
     rf"{_AT_HOUSE}(?:[A-Z][\w'\u2019\-]*[ ]+){{1,3}}"
     rf"(?i:{_RARE_TYPES})\b(?![ ]+[a-z]+ing\b)"
 )
-_TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)\.?[ ]|c/[ ]?)"
+# A full stop behind a whole word ends the sentence: only what is short is abbreviated.
+_TYPE_FIRST = rf"(?:(?:{_PREFIXES})(?!\w)(?:(?<!\w{{5}})\.)?[ ]|c/[ ]?)"
 _PREFIXED = compile_later(
     rf"\b(?:{_HOUSE})?{_TYPE_FIRST}(?:{_WORD}[ ]+){{0,5}}{_WORD}[ ]?,?[ ]+(?:n\.?[º°o]?\.?[ ]?"
     rf"|nr\.?[ ]|n[úu]m(?:ero)?\.?[ ]|nummer[ ])?{_NUMBER}(?!\w)"
@@ -150,7 +151,7 @@ _UNIT_FIRST = compile_later(
     re.IGNORECASE,
 )
 _ANNOUNCEMENT = compile_later(
-    r"\b(?:address(?:es)?(?:[ ](?:is|to|with|of[^\n.?!]{1,40}[ ]is))?|lives?[ ](?:at|on|in)"
+    r"(?<![\w-])(?:address(?:es)?(?:[ ](?:is|to|with|of[^\n.?!]{1,40}[ ]is))?|lives?[ ](?:at|on|in)"
     r"|living[ ]at|lived[ ](?:at|in|on)|located[ ](?:at|in|on)|moved[ ]to"
     r"|deliver(?:ed)?[ ]to|ship(?:ped)?[ ](?:it[ ])?to|sen[dt](?:[ ]\w+){0,3}[ ]to"
     r"|office[ ]is[ ]at|restaurant[ ]is[ ]at|meet(?:[ ]\w+)?[ ]at|arrived[ ]at"

@@ -23,6 +23,9 @@ DIRECT: frozenset[str] = split_words("""
 QUASI: frozenset[str] = frozenset({"LOCATION", "ORGANIZATION", "DATE_TIME", "NRP", "AGE", "TITLE"})
 """Entities that are kept unless an operator says otherwise."""
 
+BY_MODEL = "language model"
+"""The `why` of what a language model has read as an entity."""
+
 UNSEARCHED = "OVERSIZE"
 """Entity of text that was not searched, because that took too long. Always replaced."""
 

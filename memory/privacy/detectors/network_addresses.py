@@ -32,6 +32,9 @@ _VERSION_BEFORE = compile_later(
 )
 _DATE_AFTER = compile_later(r"[ ]{1,3}[(\[-]?[ ]?(?:19|20)\d\d-\d\d")
 _TITLE_AFTER = compile_later(r"[ ][A-Z][a-z]")
+_LINE_START = compile_later(r"(?:\A|\n)[ \t]*(?P<mark>(?://+|/?\*+|#+|--)[ ]*\[?)?\Z")
+"""Of a heading; behind a mark for a comment, whatever follows."""
+
 _VERSION_WORDS = split_words("""
     version versions changelog upgrade upgraded upgrades upgrading update updated updates bump
     bumped release released releases downgrade downgraded build builds package packages dependency
@@ -136,8 +139,10 @@ def _is_version(
         before = _WORD_BEFORE.search(text, max(0, start - 40), start)
         if any_word or (before and before["word"].lower() not in _PREPOSITIONS):
             return True
-    begins_line = start == 0 or text[start - 1] == "\n"
-    is_heading = begins_line and _TITLE_AFTER.match(text, end) is not None
+    line_start = _LINE_START.search(text, max(0, start - 8), start)
+    is_heading = line_start is not None and (
+        line_start["mark"] is not None or _TITLE_AFTER.match(text, end) is not None
+    )
     return match.group().startswith("1.3.6.1") or (is_heading and max(numbers) < _MOST_SECTION)
 
 

@@ -17,8 +17,9 @@ from .english_words import is_english_word, known_things
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import WORD
-from .person_lexicon import fold, read_lexicon
+from .person_lexicon import NameKind, fold, read_lexicon
 from .person_names import SURNAMES_TOO, is_camel_case
+from .technical_lines import is_about_technology, is_technical
 from .word_lists import ALL_NAMES, read_words, split_words
 
 NEVER_DOUBTED = frozenset(
@@ -54,6 +55,8 @@ _PHRASE_GAPS = frozenset({" ", "\u00a0", ". ", "."})
 _PHRASE_BREAK = "\n"
 _LONGEST_PHRASE = 5
 _LABELS = frozenset({"a label for a person", "a label for a name"})
+_ANNOUNCEMENTS = frozenset({"words that announce a name", "words that announce a person's name"})
+_ADDRESSING = frozenset({"a greeting", "somebody who is spoken to"})
 _MOST_ENGLISH = 2
 _CONTRACTED_BEFORE = compile_later(r"(?<![^\W_])(?:im|vom|beim|ins)[ ]\Z")
 _JOINTS = frozenset({"y", "e", "et", "und", "and", "i"})
@@ -69,6 +72,10 @@ _PERSONAL_KEYS = compile_later(
 _OBJECT_CHARS = 200
 _ARTICLES = split_words("the a an this each every another which")
 _PLACE_WORDS = split_words("in at near on into around outside inside across via through toward")
+_COMPANY_WORDS = split_words("""
+    with to and told tell tells met meet meets asked ask asks called call calls saw see sees knows
+    know knew his her my our their your husband wife friend hey hi dear
+""")
 _SOURCE_WORDS = split_words("from for using import by")
 _PERSONAL_NOUN = compile_later(
     r"[ ](?:famil(?:y|ies)|brothers|sisters|siblings|twins|couple|household|estate|novels?|case"
@@ -99,16 +106,50 @@ def _words_beside_things() -> tuple[frozenset[str], frozenset[str], frozenset[st
 
 def doubted(text: str, found: Iterable[Finding], *, is_english: bool = True) -> Iterator[Finding]:
     """Yield *found* without the names that stand where things stand."""
-    refused: dict[tuple[int, int, bool], bool] = {}
+    refused: dict[tuple[int, int, str], bool] = {}
     for each in found:
-        if each.entity != "PERSON" or each.why in NEVER_DOUBTED:
+        if each.entity != "PERSON":
             yield each
             continue
-        case = each.start, each.end, each.why in _LABELS
+        is_sure = each.why in NEVER_DOUBTED
+        case = each.start, each.end, each.why if is_sure else str(each.why in _LABELS)
         if case not in refused:
-            refused[case] = _is_doubted(text, each, is_english=is_english)
+            refused[case] = (
+                _is_spoken_word(text, each)
+                if is_sure
+                else _is_doubted(text, each, is_english=is_english)
+            ) or _is_word_in_code(text, each)
         if not refused[case]:
             yield each
+
+
+def _is_spoken_word(text: str, found: Finding) -> bool:
+    """Return whether an English word follows a greeting, or a small one what announces a name."""
+    words = text[found.start : found.end].split()
+    if found.why in _ANNOUNCEMENTS:
+        return all(word.islower() and _is_plain_word(word) for word in words)
+    return found.why in _ADDRESSING and len(words) == 1 and _is_plain_word(words[0])
+
+
+def _is_word_in_code(text: str, found: Finding) -> bool:
+    """Return whether a name in code, JSON or a log is rather one of its words."""
+    words = WORD.findall(text[found.start : found.end])
+    is_lone = len(words) == 1 and found.why not in NEVER_DOUBTED | _LABELS
+    is_word = any(map(_is_word_or_acronym, words)) or (
+        is_lone and (_is_word_too(words[0]) or text.endswith("::", 0, found.start))
+    )
+    return is_word and is_technical(text, found.start, found.end)
+
+
+def _is_word_too(word: str) -> bool:
+    """Return whether a known name is also a word, or *word* is no known given name."""
+    kind = read_lexicon("latin").names.get(fold(word), 0)
+    return not kind & NameKind.GIVEN or bool(kind & (NameKind.WORD_TOO | NameKind.ENGLISH_WORD))
+
+
+def _is_word_or_acronym(word: str) -> bool:
+    is_acronym = word.isupper() and 1 < len(word) <= _SHORTEST_WORD
+    return (is_acronym and not is_known_name(word)) or _is_plain_word(word)
 
 
 def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
@@ -126,7 +167,12 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
     if found.why in _LABELS:
         return _is_value_of_thing(text, found, words[0])
     return (
-        (is_english and (_is_plain_word(words[0]) or _stands_as_thing(text, start, end)))
+        (
+            len(words[0]) > 1
+            and words[0].isupper()
+            and not (text.isupper() or is_known_name(words[0]))
+        )
+        or (is_english and (_is_plain_word(words[0]) or _stands_as_thing(text, start, end)))
         or _stands_as_place(text, start, end)
         or _is_listed_with_things(text, start, end)
         or (not is_known_name(words[0]) and _is_identifier(text, words[0]))
@@ -214,18 +260,21 @@ def _stands_as_place(text: str, start: int, end: int) -> bool:
     return _FROM.search(text, first, start) is not None
 
 
-def is_doubted_reading(text: str, start: int, end: int) -> bool:
+def is_doubted_reading(text: str, start: int, end: int, *, is_read: bool = True) -> bool:
     """
     Return whether a person that a language model reads in English *text* is rather a thing.
 
     A model takes any strange word for a name, so one that is in no list of names needs a place in
-    its sentence where a person may stand.
+    its sentence where a person may stand; near code and versions, it has to do something there.
+    *is_read* is false for what a model had no time to read.
     """
     words = WORD.findall(text[start:end])
     if _is_doubted(text, Finding(start, end, "PERSON", 1.0, ""), is_english=True):
         return True
     if any(map(is_known_name, words)):
         return False
+    if is_read and is_technical(text, start, end):
+        return True
     first = max(0, start - _BEFORE_CHARS)
     before = _WORD_BEFORE.search(text, first, start)
     word = before[1].lower() if before else ""
@@ -234,7 +283,10 @@ def is_doubted_reading(text: str, start: int, end: int) -> bool:
     if len(words) > 1:
         return False
     begins = _BEGINS_SENTENCE.search(text, first, start) is not None
-    return word in _SOURCE_WORDS or (begins and not _acts(text, end))
+    is_strict = begins or (
+        is_read and word not in _COMPANY_WORDS and is_about_technology(text, start, end)
+    )
+    return word in _SOURCE_WORDS or (is_strict and not _acts(text, end))
 
 
 def _acts(text: str, end: int) -> bool:
@@ -284,7 +336,19 @@ def _is_phrase(words: list[str]) -> bool:
     return len(english) >= _MOST_ENGLISH
 
 
+_AS_WORK = compile_later(
+    r"(?:\b(?:seasons?|episodes?|series|finale|reruns?|screening|trailer|soundtrack|production"
+    r"|chapters?|copy|copies|edition|adaptation)[ ]of|\b(?:binged?|bingeing|binge-?watch(?:ed|ing)?"
+    r"|rewatch(?:ed|ing)?|re-?read(?:ing)?|streaming)|\b(?:the|some|any|another|fresh|dried))[ ]\Z",
+    re.IGNORECASE,
+)
+"""Before a work, a dish, a plant: a person has no such word before a name that stands alone."""
+
+
 def _stands_as_thing(text: str, start: int, end: int) -> bool:
+    first = max(0, start - _BEFORE_CHARS)
+    if _AS_WORK.search(text, first, start) and not _PERSONAL_NOUN.match(text, end):
+        return True
     things_before, things_after, laws = _words_beside_things()
     before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)
     if before and before[1].lower() in things_before:

@@ -188,7 +188,10 @@ def _find_values(text: str, lower: str, word: _Word) -> Iterator[Finding]:
         return
     for match in _said(word).finditer(lower):
         value = _value_of(match, text)
-        if not _is_other(lower, match) and _is_said(value, word.kind, gap=match["gap"]):
+        # In code ``user_pwd *by_name`` declares something.
+        is_type = match["is"] is None and lower.endswith("_", 0, match.start())
+        is_other = is_type or _is_other(lower, match)
+        if not is_other and _is_said(value, word.kind, gap=match["gap"]):
             yield value.found(f"secret.{word.kind}: said in a sentence", 0.8)
     for match in _named(word).finditer(lower) if word.kind is _Kind.PASSWORD else ():
         start = max(0, match.start() - _SENTENCE_CHARS)
@@ -275,7 +278,7 @@ class _Value(NamedTuple):
         text: The value.
         start: Where it begins.
         is_quoted: Whether quotes stand around it.
-        is_key: Whether something follows that makes it a key of a mapping.
+        is_key: Whether something follows that makes it a key of a mapping, or an object in code.
         word: The word, as it is written.
         joint: What stands between the two. None: they stand side by side.
     """
@@ -300,7 +303,7 @@ def _value_of(match: re.Match[str], text: str) -> _Value:
         written if is_quoted else written.rstrip(".,;:)]}").removesuffix("**"),
         start,
         is_quoted,
-        not is_quoted and written.endswith(":"),
+        not is_quoted and (written.endswith(":") or text.startswith("->", end - 1)),
         text[match.start() : match.start("word")],
         match["is"],
     )

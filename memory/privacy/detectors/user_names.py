@@ -145,4 +145,6 @@ def _ends_with_word(before: str) -> bool:
 
 def _is_code(value: str) -> bool:
     """Return whether *value* rather names a thing in code: ``USER_ID``, ``user_name``."""
-    return value.isupper() or value.lower() in _WORDS or value.lower().startswith("user_")
+    lower = value.lower()
+    is_word = lower in _WORDS or lower.rpartition("_")[2] in _WORDS
+    return value.isupper() or is_word or lower.startswith("user_")

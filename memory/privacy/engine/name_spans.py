@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..detectors.finding import Finding
+from ..detectors.finding import BY_MODEL, Finding
 from ..detectors.known_identifiers import CALLER_SUPPLIED
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import TITLES
 from ..detectors.person_names import FUNCTION_WORDS, SUFFIXES, fold_case
 from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, split_words
-
-BY_MODEL = "language model"
-"""The `why` of what a language model has found."""
 
 _SENTENCE_END = compile_later(r"(?P<stop>[.!?\u2026]{1,8})[\"'\u201d\u2019)]{0,4}\s+|:\s+|\n\s*")
 _LAST_WORD = compile_later(r"[^\W\d_]+\Z")

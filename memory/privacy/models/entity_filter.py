@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..detectors.english_words import is_english_word, known_things
-from ..detectors.finding import Finding
+from ..detectors.finding import BY_MODEL, Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD
 from ..detectors.person_doubts import is_doubted_reading
@@ -70,7 +70,7 @@ def _as_person(text: str, found: Finding) -> Finding | None:
     start, end = found.start + words[0].start(), found.start + words[-1].end()
     if not stands_alone(text, start, end) or _is_thing(text, start, end):
         return None
-    if is_doubted_reading(text, start, end):
+    if is_doubted_reading(text, start, end, is_read=found.why == BY_MODEL):
         return None
     if len(words) == 1 and _is_no_lone_name(text, words[0].group()):
         return None

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ..detectors.finding import Finding
+from ..detectors.finding import BY_MODEL, Finding
 from .span_models import ENTITIES_BY_TAG
 
 _UNUSED_PIPES = ("parser", "tagger", "lemmatizer", "attribute_ruler", "senter", "morphologizer")
@@ -42,7 +42,7 @@ class SpacyModel:
         """Find the entities in each of *texts*, all of them in one batch."""
         for doc in self._pipeline.pipe(texts, batch_size=len(texts)):
             yield [
-                Finding(each.start_char, each.end_char, entity, _SCORE, "language model")
+                Finding(each.start_char, each.end_char, entity, _SCORE, BY_MODEL)
                 for each in doc.ents
                 if (entity := ENTITIES_BY_TAG.get(each.label_)) is not None
             ]

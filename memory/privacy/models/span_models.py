@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ..detectors.chunks import split_into_chunks
-from ..detectors.finding import Finding
+from ..detectors.finding import BY_MODEL, Finding
 
 _CHUNK_CHARS, _OVERLAP_CHARS = 360, 60
 """Characters of a chunk. Models silently cut off longer inputs, counted in words or tokens."""
@@ -101,7 +101,7 @@ class SpanModel:
                 entity = self._entities.get(each.label.removeprefix("B-").removeprefix("I-"))
                 if entity is not None and each.score >= _MIN_SCORE:
                     where = offset + each.start, offset + each.end
-                    yield Finding(*where, entity, each.score, "language model")
+                    yield Finding(*where, entity, each.score, BY_MODEL)
 
 
 def library_of(name: str) -> str | None:

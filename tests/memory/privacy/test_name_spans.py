@@ -2,8 +2,8 @@
 
 import pytest
 
-from mnemoscope.memory.privacy.detectors.finding import Finding
-from mnemoscope.memory.privacy.engine.name_spans import BY_MODEL, clean_names
+from mnemoscope.memory.privacy.detectors.finding import BY_MODEL, Finding
+from mnemoscope.memory.privacy.engine.name_spans import clean_names
 
 
 def replaced(text, found, why="a rule", entity="PERSON"):

@@ -18,7 +18,6 @@ from ..detectors import (
     contacts,
     credentials,
     financial_numbers,
-    labelled_numbers,
     mailbox_names,
     national_ids,
     network_addresses,
@@ -36,7 +35,7 @@ from ..detectors.finding import (
     merge_findings,
     trim_finding,
 )
-from ..detectors.identifiers import machine_readable_zones, seed_phrases, wallets
+from ..detectors.identifiers import machine_readable_zones, seed_phrases, vehicle_numbers, wallets
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later
@@ -81,13 +80,12 @@ DETECTORS: tuple[tuple[Precondition, Detector], ...] = (
     (_has_long_word, wallets.find_wallets),
     (lambda text, _: "<<" in text, machine_readable_zones.find_machine_readable_zones),
     (seed_phrases.may_hold_seed_phrase, seed_phrases.find_seed_phrases),
-    (_has_long_word, labelled_numbers.find_vehicle_numbers),
+    (_has_long_word, vehicle_numbers.find_vehicle_numbers),
     (credentials.has_token_prefix, credentials.find_tokens),
     (lambda text, _: "://" in text and "@" in text, credentials.find_url_logins),
     (credentials.may_say_secret, credentials.find_assigned_secrets),
     (user_names.may_hold_user_name, user_names.find_user_names),
     (secret_shapes.names_vendor, secret_shapes.find_vendor_keys),
-    (labelled_numbers.may_label_number, labelled_numbers.find_labelled_numbers),
     (
         lambda _, features: features.has_digit or "corner" in features.words,
         addresses.find_addresses,

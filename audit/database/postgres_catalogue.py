@@ -77,6 +77,9 @@ class _Statements:
         for each in (" ".join(statement.split()) for statement in statements):
             if index := re.match(r"CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)", each):
                 self.indexes.setdefault(index[2], {})[index[1]] = each
+            elif dropped := re.match(r"DROP INDEX (\w+)", each):
+                for indexes in self.indexes.values():
+                    indexes.pop(dropped[1], None)
             elif function := re.match(r"CREATE FUNCTION (\w+)\(.*\$\$(.*)\$\$", each):
                 bodies[function[1]] = function[2]
             elif trigger := re.match(r"CREATE TRIGGER (\w+) .* ON (\w+) .* FUNCTION (\w+)", each):

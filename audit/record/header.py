@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 
 from ...telemetry.event.budget_event import BudgetEvent
@@ -25,6 +26,9 @@ VERSION = 1
 _LARGEST = 2**53 - 1  # what all readers of JSON understand
 _LONGEST_S = 1e9
 _LABEL_LENGTH = 256
+
+# It writes what is sorted already in a third of the time that orjson takes.
+_canonical = msgspec.json.Encoder(order="sorted").encode
 
 
 class Columns(NamedTuple):
@@ -62,10 +66,10 @@ def sealed(fields: Mapping[str, Any]) -> bytes:
     entities: Mapping[str, Any] = fields.get("redactions") or {}
     if not "".join(entities).isascii():
         # A recognizer of the user's has named one. Beyond U+FFFF the order of RFC 8785, that of
-        # UTF-16, is not that of code points, which orjson sorts by.
+        # UTF-16, is not that of code points, which others are sorted by.
         ordered = sorted(entities.items(), key=lambda pair: pair[0].encode("utf-16-be"))
-        fields = {**fields, "redactions": orjson.Fragment(orjson.dumps(dict(ordered)))}
-    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+        fields = {**fields, "redactions": msgspec.Raw(orjson.dumps(dict(ordered)))}
+    return _canonical(fields)
 
 
 def of_event(event: Event, n_memories: int) -> Header:

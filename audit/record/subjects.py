@@ -116,7 +116,9 @@ class Subjects:
         aliases = aliases_of(subject, self._ring, id_type)
         found = uids_by_alias(connection, aliases)
         # Two processes that knew one of two keys each may have made two of one customer.
-        uid, *others = sorted(set(found.values())) or [self._made(connection, id_type, now_us)]
+        uids = sorted(set(found.values()))
+        made = None if uids else self._made(connection, id_type, now_us)
+        uid, *others = uids if made is None else [made.uid]
         for each in others:
             self._opened(connection, each)  # with the current secret from now on
             merge(connection, each, uid)
@@ -132,14 +134,18 @@ class Subjects:
                 add_alias(connection, alias, key_id, id_type=id_type, uid=uid, spelling=spelling)
             elif spelling is not None:
                 add_spelling(connection, alias, spelling)
-        return self._opened(connection, uid)
+        return made or self._opened(connection, uid)
 
-    def _made(self, connection: WriteConnection, kind: str, now_us: int) -> str:
-        uid, key = secrets.token_hex(16), secrets.token_bytes(KEY_BYTES)
+    def _made(self, connection: WriteConnection, kind: str, now_us: int) -> Cipher:
+        uid, key, dek_id = (
+            secrets.token_hex(16),
+            secrets.token_bytes(KEY_BYTES),
+            secrets.token_hex(8),
+        )
         wrapped, kek_id = self._ring.wrap(key, uid), self._ring.current_id
-        made = (uid, kind, secrets.token_hex(8), wrapped, kek_id, "active", now_us)
+        made = (uid, kind, dek_id, wrapped, kek_id, "active", now_us)
         connection.execute(insert_statement("audit_subject", _MADE), made)
-        return uid
+        return Cipher(uid, dek_id, _aead(key))
 
     def forget(self) -> None:
         """Forget all: what was made known in a transaction that failed is not."""

@@ -90,14 +90,6 @@ class Appended(NamedTuple):
     size: int
 
 
-class LogPosition(NamedTuple):
-    """The position of an event: log, number, time of recording."""
-
-    origin: str
-    seq: int
-    now_us: int
-
-
 class Batch:
     """Rows on their way into the tables."""
 
@@ -108,16 +100,17 @@ class Batch:
         self.usages: list[tuple[Value, ...]] = []
         self.leaves: list[bytes] = []
 
-    def add(self, each: Draft, at: LogPosition, placed: dict[str, Any]) -> bytes:
+    def add(self, each: Draft, placed: dict[str, Any]) -> bytes:
         """Seal *each*, with the fields that its position decides, and return its leaf."""
         kind, fields, occurred_us, columns = each.header
         text = sealed(fields | placed)
         leaf = sha256(b"\x00" + text).digest()
+        seq, now_us = placed["seq"], placed["recorded_at"]
         who = (each.writer_id, each.writer_seq)
         self.leaves.append(leaf)
-        self.events.append((at.seq, *who, kind, occurred_us, at.now_us, *columns, text, leaf))
+        self.events.append((seq, *who, kind, occurred_us, now_us, *columns, text, leaf))
         if each.usage is not None:
-            self.usages.append(usage_values(at.seq, each.usage))
+            self.usages.append(usage_values(seq, each.usage))
         return leaf
 
     def insert(self, connection: WriteConnection) -> None:
@@ -298,27 +291,25 @@ class Writer:
         now_us: int,
     ) -> None:
         """Give each its place behind *head*, with the hash of the one before it."""
-        prev, origin = head.prev_leaf, head.origin
+        prev, origin, start = head.prev_leaf, head.origin, head.size
         noise = os.urandom(_RANDOM_BYTES * len(drafts))
-        for place, each in enumerate(drafts):
-            at = LogPosition(origin, head.size + place, now_us)
+        for seq, each in enumerate(drafts, start):
             placed: dict[str, Any] = {
                 "log": origin,
                 "prev": prev.hex(),
                 "recorded_at": now_us,
-                "seq": at.seq,
+                "seq": seq,
             }
             if each.header.kind == LOG:
-                placed["event_id"] = f"{each.writer_id}-log-{at.seq}"
-            else:
-                random = noise[place * _RANDOM_BYTES : (place + 1) * _RANDOM_BYTES]
-                placed["detail_commit"], placed["tenant"] = self._detail(
-                    connection, batch, each, at=at, random=random
-                )
+                placed["event_id"] = f"{each.writer_id}-log-{seq}"
+            elif each.detail is not None:
+                at = (seq - start) * _RANDOM_BYTES
+                random = noise[at : at + _RANDOM_BYTES]
+                placed |= self._detail(connection, batch, each, placed=placed, random=random)
             identities = connection.identities()
             if identities:
                 placed["identities"] = told(identities)
-            prev = batch.add(each, at, placed)
+            prev = batch.add(each, placed)
 
     def forked(self) -> None:
         """Be another writer in a child."""
@@ -341,18 +332,16 @@ class Writer:
         batch: Batch,
         each: Draft,
         *,
-        at: LogPosition,
+        placed: dict[str, Any],
         random: bytes,
-    ) -> tuple[str | None, str | None]:
+    ) -> dict[str, Any]:
         """Encrypt what may be erased; return the commitment to it, and its tenant's reference."""
-        detail, references = each.detail, self._references
-        if detail is None:
-            return None, None
-        cipher = self._cipher(connection, each, at.now_us)
-        origin, seq, now_us = at
+        references, origin = self._references, placed["log"]
+        seq, now_us = placed["seq"], placed["recorded_at"]
+        cipher = self._cipher(connection, each, now_us)
         salt, nonce = random[:SALT_BYTES], random[SALT_BYTES:]
         expires_us = now_us + self._retention_us
-        detail = owned(detail, cipher.uid, expires_us)
+        detail = owned(each.detail or b"", cipher.uid, expires_us)
         batch.details.append(
             (
                 seq,
@@ -373,7 +362,7 @@ class Writer:
                 for rank, (memory_id, score) in enumerate(each.memories, 1)
             ]
         tenant = None if each.tenant is None else references.tenant(each.tenant)
-        return commitment(salt, detail), tenant
+        return {"detail_commit": commitment(salt, detail), "tenant": tenant}
 
     def _cipher(self, connection: WriteConnection, each: Draft, now_us: int) -> Cipher:
         subject, alias, id_type = each.subject, each.alias, CUSTOMER

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from ...telemetry.delivery.drain import Drain
@@ -87,6 +88,8 @@ class AuditSink:
         self._every_s = checkpoint_every_s
         self._clock = clock
         self._guard = ForkLock()
+        self._overflow = spool.another() if spool is not None else None
+        self._overflow_guard = ForkLock()
         self._heartbeat = Heartbeat(self.beat, _BEAT_S)
         self._deliveries = Deliveries(clock=clock)
         self._follows = False
@@ -102,6 +105,8 @@ class AuditSink:
         self._asked_at = self._clock()
         self._look_at = self._clock()
         self._spool_failed = False
+        self._spilled: deque[tuple[str, int]] = deque()
+        self._left = 0
         self._prune_at = self._clock()
         self._spool_end: SpoolEnd | None = None
         self._pruned = 0
@@ -180,6 +185,26 @@ class AuditSink:
         if self.spool is not None or self._every_s:
             self._heartbeat.start()
 
+    @property
+    def spills(self) -> bool:
+        """Whether there is a spool."""
+        return self._overflow is not None
+
+    def spill(self, batch: Sequence[Event], /) -> None:
+        """
+        Keep *batch* in a file of the spool of its own, beside a `write` that takes long.
+
+        Raises:
+            AuditError: It is not kept.
+            UnacceptableError: One of them is no event.
+        """
+        overflow, drafts = self._overflow, _drafted(batch)
+        if overflow is None or not drafts:
+            return
+        with self._overflow_guard:
+            overflow.append(drafts)
+        self._spilled += [(each.writer_id, each.writer_seq) for each in drafts]
+
     def flush(self, _timeout_s: float, /) -> bool:
         """Return whether everything is in the log; what is in the spool is safe, but not there."""
         if self.waiting:
@@ -200,6 +225,7 @@ class AuditSink:
                 self._presence.end(is_said=False)  # unless it was
                 if self.spool is not None:
                     self.spool.close()
+                    self._leave_overflow()
                 self.log.close()
 
     def check(self, _timeout_s: float, /) -> str:
@@ -218,7 +244,9 @@ class AuditSink:
     @property
     def waiting(self) -> int:
         """Events of this process that wait in the spool."""
-        return self.spool.pending if self.spool is not None else 0
+        if self.spool is None or self._overflow is None:
+            return 0
+        return self.spool.pending + self._overflow.pending + self._left
 
     @property
     def error(self) -> AuditError | None:
@@ -324,9 +352,19 @@ class AuditSink:
             replayed = spool.replay(self._record, self._gaps.append, self._taken)
             self.stats.oldest_waiting_us = None
             logger.warning("%s is back: %d events that waited are in it", self.log.label, replayed)
-        if self._clock() >= self._look_at:
+        self._leave_overflow()
+        if self._left or self._clock() >= self._look_at:
             self._adopt(spool)
+            self._left = 0
             self._look_at = self._clock() + _LOOK_EVERY_S
+
+    def _leave_overflow(self) -> None:
+        """Close the file of what was spilled: it is taken over as that of another process is."""
+        overflow = self._overflow
+        if overflow is not None and overflow.pending:
+            with self._overflow_guard:
+                self._left += overflow.pending
+                overflow.close()
 
     def _adopt(self, spool: Spool) -> None:
         adopted = spool.adopt(self._record, self._gaps.append, self._taken)
@@ -335,7 +373,7 @@ class AuditSink:
             self._declare_departed(self._presence.roll)
         if adopted:
             logger.warning(
-                "%d events that an earlier process had to leave in its spool are in %s now",
+                "%d events that were left in a spool are in %s now",
                 adopted,
                 self.log.label,
             )
@@ -375,13 +413,19 @@ class AuditSink:
             self._say(said)
 
     def _settle(self, *, at_once: bool = False) -> None:
-        self._gaps += self._counters.ripe(at_once=at_once)
+        self._gaps += self._ripe(at_once=at_once)
         while self._gaps:
             gap = self._gaps[0]
             self.log.append_log_event("audit.gap", gap.as_data())
             del self._gaps[0]
             self.stats.lost += gap.events
             logger.error("%d events are lost to the audit trail (%s)", gap.events, gap.reason)
+
+    def _ripe(self, *, at_once: bool) -> list[SequenceGap]:
+        while self._spilled:
+            self._counters.saw(*self._spilled.popleft())
+            self.stats.spooled += 1
+        return self._counters.ripe(at_once=at_once)
 
     def _sign_if_many(self) -> None:
         if self._every_s and self.stats.size - self._signed_size >= CHECKPOINT_EVERY:
@@ -425,7 +469,7 @@ class AuditSink:
             self.announce = nowhere  # the other sinks are closing, too
             self._sign()
             return
-        self._gaps += self._counters.ripe(at_once=True)
+        self._gaps += self._ripe(at_once=True)
         if self.spool is not None and self._gaps:
             self.spool.append(self._gaps)
 

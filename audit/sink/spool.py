@@ -100,6 +100,10 @@ class Spool:
         self._spans: list[Span] = []
         reset_after_fork(self)
 
+    def another(self) -> Spool:
+        """Return one more spool of this process, with a file of its own."""
+        return Spool(self.path, self._ring, self._max_bytes)
+
     @property
     def pending(self) -> int:
         """The number of this process's records that wait."""

@@ -29,7 +29,7 @@ from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
-from .sink import Sink
+from .sink import Sink, SpillingSink
 
 _inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
 # Not a `threading.local`: where gevent comes late, all its greenlets share one.
@@ -74,6 +74,7 @@ class Lane:
         pseudonyms: SinkPseudonyms | None = None,
     ) -> None:
         self._sink = sink
+        self._spills = sink if isinstance(sink, SpillingSink) and sink.spills else None
         self._pseudonyms = pseudonyms
         self.acknowledged = Acknowledged()
         self._limits = limits
@@ -92,6 +93,8 @@ class Lane:
         self._queue: deque[Weighed] = deque()
         self._bytes = 0
         self._writing = self._writing_bytes = 0
+        self._spilling = 0
+        self._spiller: threading.Thread | None = None
         self._offered = 0
         self._delivered = 0
         self._dropped: Counter[str] = Counter()
@@ -127,7 +130,7 @@ class Lane:
                 self._offered,
                 self._delivered,
                 dict(self._dropped),
-                len(self._queue) + self._writing,
+                len(self._queue) + self._writing + self._spilling,
                 self._bytes,
                 self._last_error,
                 self._delivery.is_up,
@@ -136,7 +139,7 @@ class Lane:
     def is_idle(self) -> bool:
         """Return whether nothing waits, and nothing is being written."""
         waits = self._source is not None and self._source.holds_any()
-        return not (waits or self._offers or self._queue or self._writing)
+        return not (waits or self._offers or self._queue or self._writing or self._spilling)
 
     def follow(self, source: FanOut) -> None:
         """Take what is offered to *source*."""
@@ -227,7 +230,7 @@ class Lane:
             try:
                 offer = offers.popleft()
             except IndexError:
-                return  # no check before: a signal handler in between may have taken the last
+                break  # no check before: a signal handler in between may have taken the last
             self._offered += 1
             if self._closing_at is not None:
                 self._dropped["closed"] += 1
@@ -236,6 +239,12 @@ class Lane:
             self._bytes += offer[1]
             if self._bytes > self._limits.size_bytes or len(self._queue) > self._limits.items:
                 self._shed()
+        if self._spills is not None and self._spiller is None and self._is_half_full():
+            self._start_spilling()
+
+    def _is_half_full(self) -> bool:
+        limits = self._limits
+        return 2 * len(self._queue) > limits.items or 2 * self._bytes > limits.size_bytes
 
     def _shed(self) -> None:
         limits = self._limits
@@ -269,6 +278,15 @@ class Lane:
             self._faults.note("lane.start", exc)
             self._drop_all("thread")
             self._await_offer()
+
+    def _start_spilling(self) -> None:
+        name = f"mnemoscope-{self._sink.name}-spill"
+        thread = self._spiller = threading.Thread(target=self._spill, name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as exc:
+            self._spiller = None  # the next event tries again, and what there is no room for goes
+            self._faults.note("lane.spill", exc)
 
     def _rouse(self) -> None:
         # A lock as a binary semaphore: unlike Event.set, release() takes no second lock.
@@ -359,6 +377,44 @@ class Lane:
             self._delivered += outcome.pop(DELIVERED, 0)
             self._dropped.update(outcome)
             self._settle()
+
+    # -- on the thread that spills ---------------------------------------------------------------
+
+    def _spill(self) -> None:
+        try:
+            with delivering():
+                while batch := self._take_half():
+                    self._keep(batch)
+        finally:
+            self._spiller = None
+            self._hurry.set()
+            self._rouse()  # a flush may wait for what was kept
+
+    def _take_half(self) -> list[Weighed]:
+        with self._lock:
+            self._count()
+            if self._closing_at is not None or not self._is_half_full():
+                return []
+            batch = [
+                self._queue.popleft() for _ in range(min(len(self._queue), self._limits.batch))
+            ]
+            self._spilling = len(batch)
+        return batch
+
+    def _keep(self, batch: list[Weighed]) -> None:
+        events = [event for event, _size in batch]
+        if self._pseudonyms is not None:
+            events = [*map(self._pseudonyms.event, events)]
+        sink = self._spills
+        assert sink is not None  # noqa: S101 - nothing is spilled else
+        error = self._attempt(lambda: sink.spill(events))
+        with self._lock:
+            if error is None:
+                self._delivered += len(batch)
+            else:
+                self._dropped["overflow"] += len(batch)
+            self._bytes -= sum(size for _event, size in batch)
+            self._spilling = 0
 
     def _settle(self) -> None:
         self._bytes -= self._writing_bytes

@@ -149,6 +149,26 @@ class DescribedSink(Protocol):
 
 
 @runtime_checkable
+class SpillingSink(Protocol):
+    """
+    A sink that keeps events on a disk rather than have its queue drop them. Optional.
+
+    Attributes:
+        spills: Whether it does.
+    """
+
+    spills: bool
+
+    def spill(self, batch: Sequence[Event], /) -> None:
+        """
+        Keep *batch* until `write` comes to it, or raise. Called from another thread than `write`.
+
+        It is called when a queue is half full, as it is while `write` takes long.
+        """
+        ...
+
+
+@runtime_checkable
 class StoreLinkedSink(Protocol):
     """
     A sink that has to find again, in the stores, what an event is about. Optional.

@@ -42,15 +42,19 @@ REASONS: Final = {
         "totals counted once, not twice."
     ),
     "audit append, SQLite, durable batches of 64": (
-        "45 µs of CPU an event: header and draft 7, hashes and encryption 11, the rest is SQLite "
-        "with five trees to keep. Next: the index of runs, kept only where it is asked for."
+        "38 µs of CPU an event at its best: 7 of them header and draft, 11 place, hashes and "
+        "encryption, 9 the rows, 6 the pages that a commit writes. One tree fewer and a header "
+        "written by msgspec (1.2 µs, 3.1 by orjson) are in it. Rows alone, with nothing sealed, "
+        "take 14. Next: a header that is a struct from the start (0.7 µs)."
     ),
     "audit append, PostgreSQL, durable batches of 64": (
-        "as SQLite, with round trips to a server for each batch."
+        "as SQLite, with some 20 round trips to a server for each batch, of which three for each "
+        "customer who is new. Next: new customers of a batch looked up and added together."
     ),
     "audit verify, headers alone": (
-        "11 µs of CPU an event, on one core; ranges are shared out over processes from 393,216 "
-        "events on. Next: each header is parsed once for chain and columns."
+        "6.7 µs of CPU an event on one core, 8.4 before headers were checked 512 at a time: 2.4 "
+        "to read the row, 0.8 to hash it, 1.3 to parse it, 0.5 for the tree. From 150,000 events "
+        "on, 50,000 with their details, processes share them."
     ),
     "bytes that one queued event takes": "Next: fields that are mostly empty, kept apart.",
     "configure(), four sinks, without NER": (

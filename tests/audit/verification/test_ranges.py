@@ -10,7 +10,8 @@ import tampering
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier, subtrees
-from mnemoscope.audit.verification import ranges, whole
+from mnemoscope.audit.verification import events, ranges, whole
+from mnemoscope.audit.verification.events import Pass
 from mnemoscope.audit.verification.tree import cut
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -243,6 +244,25 @@ def test_what_another_process_is_given_shows_no_key(large):
     for keys in (key for _key_id, each in large.ring for key in [each.key("audit/kek")]):
         assert repr(keys) not in repr(where)
         assert keys.hex() not in repr(where)
+
+
+def test_a_header_is_parsed_once_and_hashed_once(large, monkeypatch):
+    """Of a log in order; those of events about the log itself, which are few, once more."""
+    parsed, hashed = [], []
+
+    def counting(found, original):
+        def counted(given):
+            found.append(given)
+            return original(given)
+
+        return counted
+
+    monkeypatch.setattr(events, "_read", counting(parsed, events._read))
+    monkeypatch.setattr(events, "sha256", counting(hashed, events.sha256))
+    monkeypatch.setattr(Pass, "_leaf", None)
+    found = verify(large, with_details=False)
+
+    assert (found.state, len(parsed), len(hashed)) == ("ok", found.size, found.size)
 
 
 @pytest.mark.parametrize("start", [0, 1, 255, 256, 300])

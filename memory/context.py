@@ -91,11 +91,11 @@ current: Callable[[], Scope] = _current.get
 @contextmanager
 def context(
     *,
-    tenant: str | None = None,
-    customer: str | None = None,
+    tenant: str | int | None = None,
+    customer: str | int | None = None,
     agent: str | None = None,
     feature: str | None = None,
-    run: str | None = None,
+    run: str | int | None = None,
     purpose: str | None = None,
     known: tuple[str, ...] = (),
 ) -> Generator[Scope]:
@@ -104,13 +104,13 @@ def context(
 
     Works the same in sync and async code and follows ``asyncio`` tasks, ``asyncio.to_thread`` and
     LangGraph's executors. A nested *feature* is appended: ``outer/inner``. A new *customer* does
-    not inherit the *known* identifiers of another.
+    not inherit the *known* identifiers of another. An id that is a whole number is its digits.
 
     Raises:
-        ScopeError: *tenant* or *customer* is a wildcard (``"*"``) or not a string.
+        ScopeError: *tenant*, *customer* or *run* is neither text nor a whole number, or one of the
+            first two is a wildcard (``"*"``).
     """
-    _refuse_wildcard("tenant", tenant)
-    _refuse_wildcard("customer", customer)
+    tenant, customer, run = _id("tenant", tenant), _id("customer", customer), _id("run", run)
     outer = current()
     same_person = customer is None or customer == outer.customer
     scope = Scope(
@@ -131,11 +131,12 @@ def context(
             _current.reset(token)
 
 
-def _refuse_wildcard(name: str, given: Any) -> None:
-    if given is not None and (not isinstance(given, str) or given.strip() == "*"):
-        raise ScopeError(
-            f"the {name} of a context must be one id, as a string: no wildcard or number"
-        )
+def _id(name: str, given: Any) -> str | None:
+    if isinstance(given, int) and not isinstance(given, bool):
+        return str(given)
+    if given is None or (isinstance(given, str) and (given.strip() != "*" or name == "run")):
+        return given
+    raise ScopeError(f"the {name} of a context must be one id, text or a whole number: no wildcard")
 
 
 def feature(name: str) -> Callable[[F], F]:

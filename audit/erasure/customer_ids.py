@@ -8,7 +8,8 @@ gone. The trail has them in that customer's name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,6 @@ def data_subject(
         runs=set(runs),
         memory_ids=memory_ids,
         stores=stores,
-        also={each.customer for each in identities},
         run_names=runs,
         is_shared=partial(_is_shared, log, identities),
         including_shared=including_shared,
@@ -80,18 +80,26 @@ def data_subject(
 
 
 def _is_shared(
-    log: AuditLog, identities: Sequence[Identity], run: str, memory_ids: Iterable[str]
+    log: AuditLog, identities: Sequence[Identity], run: str, owners: Mapping[str, str | None]
 ) -> bool:
     """See `DataSubject.is_shared`."""
     with log.reading() as snapshot:
         references = snapshot.references
-        owners = _saved_by(snapshot, "d.run_ref = ?", references.run(run))
-        for each in memory_ids:
-            owners |= _saved_by(snapshot, _OF_MEMORY, references.memory(each))
         nobodies = snapshot.execute(_NOBODIES, (NOBODY,)).fetchall()
-        own = snapshot.family(snapshot.uids_of(identities))
-    return not owners.issubset([*own, *(uid for (uid,) in nobodies)])
+        own = {*snapshot.family(snapshot.uids_of(identities)), *(uid for (uid,) in nobodies)}
+        if not _saved_by(snapshot, "d.run_ref = ?", references.run(run)) <= own:
+            return True
+        names = {each.customer for each in identities}
+        for memory_id, owner in owners.items():
+            known = _saved_by(snapshot, _OF_MEMORY, references.memory(memory_id))
+            is_told = owner is not None and not _REDACTED.fullmatch(owner)
+            if not known <= own or (not known and is_told and owner not in names):
+                return True
+    return False
 
+
+_REDACTED = re.compile(r"<[A-Z][A-Z_]*(_[0-9a-f]+)?>")
+"""What redaction leaves of an id, which tells nothing of whose it was."""
 
 _OF_MEMORY = "d.seq IN (SELECT seq FROM audit_memory WHERE memory_ref = ?)"
 _NOBODIES = "SELECT subject_uid FROM audit_subject_alias WHERE id_type = ?"

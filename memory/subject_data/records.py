@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..errors import ScopeError
 
@@ -18,7 +18,11 @@ PAGE_SIZE = 100
 """How many records a page holds at most."""
 
 
-def _unshared(_run: str, _memory_ids: Iterable[str]) -> bool:
+IsShared: TypeAlias = Callable[[str, Mapping[str, str | None]], bool]
+"""See `DataSubject.is_shared`."""
+
+
+def _unshared(_run: str, _owners: Mapping[str, str | None]) -> bool:
     return False
 
 
@@ -35,10 +39,10 @@ class DataSubject:
         memory_ids: Ids of memories that it knows to be theirs, by the store's name; of a
             checkpointer, its checkpoints'. A history finds deleted memories by nothing else.
         stores: Names of the stores that the audit trail has writes of theirs in.
-        also: All ids of theirs.
         run_names: What the audit trail calls these runs: redacted.
-        is_shared: Takes a thread and the ids of its checkpoints, and tells whether the trail has
-            writes of another customer there.
+        is_shared: Takes a thread and its checkpoints' ids, each with the customer that the store
+            has for it, if any. Tells whether another customer has written there: by the trail, and
+            by the store where the trail does not know of a checkpoint.
         including_shared: Whether what is another customer's, too, is to be read and erased.
         shorter_ids: Ids of other customers that this one begins with, up to a period: ``c`` where
             it is ``c.42``. A store that takes a period for a border confuses the two.
@@ -54,9 +58,8 @@ class DataSubject:
         default_factory=dict[str, Collection[str]], repr=False
     )
     stores: Collection[str] = frozenset()
-    also: Collection[str] = field(default=(), repr=False)
     run_names: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
-    is_shared: Callable[[str, Iterable[str]], bool] = field(default=_unshared, repr=False)
+    is_shared: IsShared = field(default=_unshared, repr=False)
     including_shared: bool = False
     shorter_ids: Collection[str] = field(default=frozenset(), repr=False)
 

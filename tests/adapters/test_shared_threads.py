@@ -10,6 +10,7 @@ from any_id import run_for
 from every_store import async_sqlite_saver, memory_saver, postgres_saver, sqlite_saver
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, StateGraph
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
@@ -158,6 +159,32 @@ def test_a_receipt_says_what_was_shared(shared):
         said = " ".join(archive.read("RECEIPT.txt").decode().split())
     assert GONE in said
     assert BOB not in said
+
+
+def test_what_redaction_left_of_an_id_is_nobody_else(desk):
+    """The metadata of what a guard wrote has a tag where the customer's id was."""
+    desk.say(ADA, OWN)
+    desk.say_aside("<SUBJECT_ID_0a1b2c>", OWN)
+
+    erased, _saver = desk.erase(ADA)
+    assert (erased.complete, desk.threads()) == (True, set())
+
+
+@pytest.mark.parametrize("thread", [42, "42"])
+def test_a_thread_with_a_number_for_an_id(desk, thread):
+    """The trail knows it by its digits, and it is found, shared and erased as any other."""
+    if "Postgres" in type(desk.bare).__name__ and isinstance(thread, int):
+        pytest.skip("LangGraph's own takes text alone")
+    desk.say(7, thread)
+    desk.say(8, thread)
+    desk.scope.flush(GIVE_UP_S)
+    assert {row.run for row in desk.scope.audit.history("7") if row.memories} == {"42"}
+    _erased, saver = desk.erase("7")
+    assert saver.messages[0].startswith("42 is shared with another customer")
+
+    erased, saver = desk.erase("7", including_shared=True)
+
+    assert (erased.complete, saver.removed, desk.threads()) == (True, 1, set())
 
 
 def test_what_the_other_has_left_is_shared_no_more(desk):

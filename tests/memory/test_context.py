@@ -58,10 +58,19 @@ def test_another_customer_does_not_inherit_known_identifiers():
     assert (same, other) == (("Ada", "ada@example.com"), ())
 
 
-@pytest.mark.parametrize("given", ["*", " * ", 7, b"c-1", ["c-1"]])
+def test_an_id_that_is_a_number_is_its_digits():
+    """Applications name customers and threads by either; all else knows them as text."""
+    with context(tenant=0, customer=42, run=7) as scope:
+        assert (scope.tenant, scope.customer, scope.run) == ("0", "42", "7")
+
+    with pytest.raises(ScopeError, match="run"), context(run=1.5):
+        pass
+
+
+@pytest.mark.parametrize("given", ["*", " * ", 7.5, True, b"c-1", ["c-1"]])
 @pytest.mark.parametrize("name", ["tenant", "customer"])
 def test_nobody_can_mean_everybody(name, given):
-    """Wildcards and ids that are not text are refused, and not quoted."""
+    """Wildcards, and ids that are neither text nor a whole number, are refused and not quoted."""
     with pytest.raises(ScopeError, match=name) as seen, context(**{name: given}):
         pass
 

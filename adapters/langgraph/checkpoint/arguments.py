@@ -221,7 +221,7 @@ def scope(arguments: Arguments) -> Scope:
     Return the customer, tenant, agent and thread that the config names.
 
     Raises:
-        ScopeError: An id is a wildcard or is not text.
+        ScopeError: An id is a wildcard, or neither text nor a whole number.
     """
     ids = {**_filter(arguments), **configurable(arguments)}
     for name in ("thread_id", "source_thread_id", "target_thread_id"):
@@ -241,11 +241,12 @@ def _filter(arguments: Arguments) -> dict[str, Any]:
 
 
 def _id(ids: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    name, value = next(
+    name, given = next(
         ((each, ids[each]) for each in names if ids.get(each) is not None), ("", None)
     )
-    if name in OWNERS:
-        value = id_text(value)
+    value = id_text(given)
     if value is None or (isinstance(value, str) and value != "*"):
         return value
-    raise ScopeError(f"{name} must be text and not '*', not {type(value).__name__}: pass str(...)")
+    raise ScopeError(
+        f"{name} must be text or a whole number and not '*', not {type(value).__name__}"
+    )

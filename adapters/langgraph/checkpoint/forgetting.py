@@ -22,6 +22,7 @@ from ....memory.guard.step import NOTHING, AsyncInvoke, Faces, Invoke
 from ....memory.limits.policy import LONGEST_S
 from ....memory.limits.workers import Expired
 from ....telemetry.event.event import Journalled, OperationClass
+from ....telemetry.event.spelling import id_text
 from .arguments import configurable
 from .beside import beside_id
 from .conflicts import question
@@ -75,11 +76,11 @@ class ForgetThreads:
         return NOTHING
 
     def _drop(self, call: Call) -> None:
-        tell_lost(self._overlay.drop(call.arguments["thread_id"]), ThreadDeletedError)
+        tell_lost(self._overlay.drop(id_text(call.arguments["thread_id"])), ThreadDeletedError)
 
     def _follow_no_more(self, call: Call) -> None:
         if call.error is None:
-            self._overlay.forget_clean(call.arguments["thread_id"])
+            self._overlay.forget_clean(id_text(call.arguments["thread_id"]))
 
     def _refuse_behind(self, _call: Call) -> None:
         if self._overlay.waits:
@@ -135,9 +136,10 @@ class ForgetThreads:
     def _deletion(self, call: Call, given: Arguments) -> Generator[_Asked, Any, Any]:
         """Yield what the saver is asked for, one after the other, and return its answer."""
         until = call.started + (call.limits.deadline_s or LONGEST_S)
-        before = self._overlay.at_work(given["thread_id"])
+        thread_id = id_text(given["thread_id"])
+        before = self._overlay.at_work(thread_id)
         answer = yield from self._once(given)
-        while before & self._overlay.at_work(given["thread_id"]):
+        while before & self._overlay.at_work(thread_id):
             if self._clock() >= until:
                 raise Expired
             yield None
@@ -171,5 +173,5 @@ class ForgetThreads:
 
 def thread_of(arguments: Arguments) -> str | None:
     """Return the thread of a call; None: it is of several, or of none."""
-    found = configurable(arguments).get("thread_id", arguments.get("thread_id"))
+    found = id_text(configurable(arguments).get("thread_id", arguments.get("thread_id")))
     return found if isinstance(found, str) else None

@@ -24,6 +24,7 @@ from langgraph.checkpoint.base import (
 
 from ....memory.guard.call import Call
 from ....memory.guard.operation import Arguments, Method
+from ....telemetry.event.spelling import id_text
 from ....telemetry.process.fork import reset_after_fork
 from .arguments import configurable
 from .beside import is_beside, moved, next_beside, steps_of
@@ -292,7 +293,7 @@ class Overlay:
 
     def redirected(self, method: str, arguments: Arguments) -> str | None:
         """Return the thread to which a call belongs that goes on from what was moved beside."""
-        found, thread_id = None, configurable(arguments).get("thread_id", "")
+        found, thread_id = None, id_text(configurable(arguments).get("thread_id", ""))
         with self._lock:
             while side := self._beside(thread_id, arguments):
                 if method == "put":
@@ -346,7 +347,7 @@ class Overlay:
         """
         ids = configurable(arguments)
         with self._lock:
-            thread = self._threads.get(ids.get("thread_id", ""))
+            thread = self._threads.get(id_text(ids.get("thread_id", "")))
             if thread is None:
                 raise UnknownThreadError
             place = ids.get("checkpoint_ns", "")
@@ -362,7 +363,7 @@ class Overlay:
     # -- bookkeeping -------------------------------------------------------------------------------
 
     def _thread(self, arguments: Arguments) -> FollowedThread:
-        thread_id = configurable(arguments)["thread_id"]
+        thread_id = id_text(configurable(arguments)["thread_id"])
         thread = self._threads.get(thread_id)
         if thread is None:
             thread = self._threads[thread_id] = FollowedThread(thread_id)

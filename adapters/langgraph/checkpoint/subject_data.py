@@ -105,7 +105,7 @@ class CheckpointSubjectData:
         removed, shared = 0, list[str]()
         # Before the saver is asked, which may be away: what waits must not come after this.
         for thread in (*subject.runs, *self._overlay.threads_of(subject.customer)):
-            if subject.including_shared or not subject.is_shared(thread, ()):
+            if subject.including_shared or not subject.is_shared(thread, {}):
                 self._drop(thread)
         for thread in await self._threads(subject):
             if await self._is_shared(thread, subject):
@@ -121,14 +121,12 @@ class CheckpointSubjectData:
 
     async def _is_shared(self, thread: str, subject: DataSubject) -> bool:
         """Return whether a thread is another customer's, too, by its metadata or the trail."""
-        ids: list[str] = []
-        own = {subject.customer, *subject.also}
+        owners: dict[str, str | None] = {}
         for each in await self._checkpoints(thread):
-            ids.append(each.checkpoint["id"])
-            owners = (id_text(each.metadata.get(name)) for name in OWNERS)
-            if any(owner is not None and owner not in own for owner in owners):
-                return True
-        return subject.is_shared(thread, ids)
+            named = (id_text(each.metadata.get(name)) for name in OWNERS)
+            owner = next((found for found in named if found is not None), None)
+            owners[each.checkpoint["id"]] = None if owner is None else str(owner)
+        return subject.is_shared(id_text(thread), owners)
 
     async def _checkpoints(self, thread: str) -> list[Any]:
         config = {"configurable": {"thread_id": thread}}
@@ -147,18 +145,19 @@ class CheckpointSubjectData:
             DeadlineExceededError: Such a write does not end.
         """
         until = time.monotonic() + LATE_S
-        before = self._overlay.at_work(thread)
+        name = id_text(thread)
+        before = self._overlay.at_work(name)
         await self._call("delete_thread", thread)
-        while before & self._overlay.at_work(thread):
+        while before & self._overlay.at_work(name):
             if time.monotonic() >= until:
                 raise DeadlineExceededError(self.store, LATE_S)
             await asyncio.sleep(LOOK_S)
         if before:
             await self._call("delete_thread", thread)
-        self._overlay.forget_clean(thread)
+        self._overlay.forget_clean(name)
 
     def _drop(self, thread: str) -> None:
-        tell_lost(self._overlay.drop(thread), ThreadDeletedError)
+        tell_lost(self._overlay.drop(id_text(thread)), ThreadDeletedError)
 
     async def _call(self, name: str, *args: Any) -> Any:
         if not self._is_asynchronous:
@@ -180,7 +179,7 @@ def _told(shared: Collection[str], subject: DataSubject) -> tuple[str, ...]:
         subject.including_shared
     ):  # not which: a receipt has this, and their names may be the other's
         return (_ERASED_FOR_BOTH.format(len(shared)),) if shared else ()
-    names = dict.fromkeys(subject.run_names.get(each, _A_THREAD) for each in shared)
+    names = dict.fromkeys(subject.run_names.get(id_text(each), _A_THREAD) for each in shared)
     return tuple(_KEPT.format(each) for each in names)
 
 
@@ -206,7 +205,7 @@ def _record(thread: str, newest: Any, *, is_shared: bool) -> SubjectRecord:
     content = None if is_shared else _plain(checkpoint.get("channel_values", {}), 0)
     return SubjectRecord(
         kind="thread",
-        id=thread,
+        id=id_text(thread),  # one in memory has a number as it was given
         content=content,
         updated=checkpoint.get("ts"),
         is_own=False,  # a state quotes documents, which are in other people's threads too

@@ -16,6 +16,7 @@ from ....memory.context import current
 from ....memory.guard.call import error_name, outer_call
 from ....telemetry.event.event import Status
 from ....telemetry.event.parent_run import ParentRun
+from ....telemetry.event.spelling import id_text
 from ....telemetry.event.trace import TraceRef, Tracing
 from ....telemetry.process.fork import reset_after_fork
 from ....telemetry.process.fork_lock import ForkLock
@@ -394,7 +395,7 @@ class Runs:
 
 def thread_in(metadata: Mapping[str, Any]) -> str | None:
     """Return LangGraph's id of the thread in LangChain's metadata, or None."""
-    found = metadata.get("thread_id")
+    found = id_text(metadata.get("thread_id"))
     return found if isinstance(found, str) else None
 
 

@@ -654,9 +654,19 @@ class TestScope:
         assert first.subject is not None
         assert first.subject.hashed("x") == second.subject.hashed("x")
 
-    @pytest.mark.parametrize("thread", ["*", 7, ["t-1"], {"$ne": ""}])
+    def test_a_thread_that_is_a_number_is_its_digits(self, bench, events):
+        """As LangGraph's savers have it; the saver is given it as it is."""
+        saver = InMemorySaver()
+        guarded(saver, bench).put(
+            {"configurable": {"thread_id": 7, "checkpoint_ns": ""}}, empty_checkpoint(), {}, {}
+        )
+
+        assert [each.run for each in events()] == ["7"]
+        assert [*saver.storage] == [7]
+
+    @pytest.mark.parametrize("thread", ["*", 7.0, True, ["t-1"], {"$ne": ""}])
     def test_ids_are_text_and_name_one(self, thread, bench, events):
-        """A wildcard or an id that is no text is refused before the saver is asked."""
+        """A wildcard or an id that is no text or number is refused before the saver is asked."""
         saver = Outage()
         with pytest.raises(ScopeError, match="thread_id"):
             guarded(saver, bench).delete_thread(thread)

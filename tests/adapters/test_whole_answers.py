@@ -167,7 +167,7 @@ def log_of(world, url):
                     connection.execute(
                         "UPDATE audit_subject_alias SET folded = NULL, sealed = NULL"
                     )
-                    log.tables.note(connection, head, "subject.linked", {})
+                    log.tables.note(connection, head, "subject.linked", {"id_type": "email"})
 
 
 def _event(number, words, write):

@@ -323,7 +323,7 @@ class TestErasingTheUnknown:
         tables = AuditLog("sqlite:///audit.db", SubjectKeys(SECRET)).tables
         with tables.writing() as (connection, head):
             connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
-            tables.note(connection, head, "subject.linked", {})
+            tables.note(connection, head, "subject.linked", {"id_type": "email"})
         arguments = ["audit", "erase", "--customer", "c-42", *options("erase", application)]
         code, _out, err = mnemoscope(*arguments)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
+from pathlib import Path
 
 import pytest
 from bundle_schema import schema, wrong_by
@@ -163,6 +165,42 @@ def test_a_note_is_closed(history, log, name):
         header = json.loads(bytes(found.fetchone()[0]))
 
     assert "$.data: additionalProperties" in wrong_by("header")(header)
+
+
+ROOT = Path(__file__).parents[3]
+ON_PURPOSE = Path(__file__)
+"""Has notes that are wrong on purpose."""
+
+
+def noted():
+    """Yield the place, name and fields of each note that is spelled out, here and in tests."""
+    for folder in ("audit", "adapters", "tests/audit", "tests/adapters", "tests/shared"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            text = path.read_text(encoding="utf-8")
+            if path == ON_PURPOSE or not any(f'"{name}"' in text for name in NOTES):
+                continue
+            for call in ast.walk(ast.parse(text)):
+                match call:
+                    case ast.Call(args=[*_, ast.Constant(value=str(name)), ast.Dict(keys=keys)]):
+                        if name in NOTES and all(isinstance(each, ast.Constant) for each in keys):
+                            yield f"{path.name}:{call.lineno}", name, {each.value for each in keys}
+
+
+def test_every_note_that_is_spelled_out_has_the_fields_of_its_kind():
+    """In the code and in tests, which else would try what no log ever has."""
+    kinds = {
+        each["if"]["properties"]["operation"]["const"]: each["then"]["properties"]["data"]
+        for each in schema()["$defs"]["note"]["allOf"]
+    }
+    found = list(noted())
+    wrong = [
+        (place, name)
+        for place, name, fields in found
+        if not set(kinds[name]["required"]) <= fields <= set(kinds[name]["properties"])
+    ]
+
+    assert {name for _place, name, _fields in found} >= {"subject.linked", "subject.merged"}
+    assert wrong == []
 
 
 def test_what_it_does_not_know_is_wrong(history, read):

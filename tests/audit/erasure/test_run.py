@@ -627,7 +627,7 @@ class TestGoingOn:
         erase(remembered, places)
         with remembered.tables.writing() as (connection, head):
             connection.execute(change)
-            remembered.tables.note(connection, head, "subject.linked", {})
+            remembered.tables.note(connection, head, "subject.linked", {"id_type": "email"})
 
         found = verify(remembered, with_details=True).findings["tampered"]
         assert found == [*said, "1 erasures can no longer be resumed"]

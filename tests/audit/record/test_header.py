@@ -129,7 +129,7 @@ class TestOfEvent:
 @pytest.mark.parametrize("text", ODD)
 def test_what_is_said_of_the_log_is_kept(text):
     """Its data too may hold anything."""
-    header = of_log("log.opened", {"note": text}, writer_id="w", occurred_us=3)
+    header = of_log("test.noted", {"note": text}, writer_id="w", occurred_us=3)
 
     written = filled(header, {"event_id": "w-log-7", "seq": 7})
     known = json.loads(written)

@@ -27,7 +27,7 @@ def forget_spellings(log):
     """Make every alias one of an earlier release, which did not say how it is spelled."""
     with log.tables.writing() as (connection, head):
         connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
-        log.tables.note(connection, head, "subject.linked", {})
+        log.tables.note(connection, head, "subject.linked", {"id_type": "email"})
 
 
 def people(error):
@@ -265,7 +265,7 @@ def test_what_was_exchanged_is_an_error(log, event_factory):
         aliases, sealed = zip(*rows, strict=True)
         for each in zip(reversed(sealed), aliases, strict=True):
             connection.execute("UPDATE audit_subject_alias SET sealed = ? WHERE alias = ?", each)
-        log.tables.note(connection, head, "subject.linked", {})
+        log.tables.note(connection, head, "subject.linked", {"id_type": "email"})
 
     with pytest.raises(AuditError, match="audit verify"):
         log.person(ADA)

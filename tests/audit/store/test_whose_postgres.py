@@ -47,7 +47,7 @@ def test_customers_of_an_earlier_release_are_found(log, event_factory):
     log.append([event_factory(run="r"), event_factory(customer="bob", tenant="globex")])
     with log.tables.writing() as (connection, head):
         connection.execute("UPDATE audit_subject_alias SET folded = NULL, sealed = NULL")
-        log.tables.note(connection, head, "subject.linked", {})
+        log.tables.note(connection, head, "subject.linked", {"id_type": "email"})
 
     assert log.person(ADA).tenants == ("acme",)
     assert len(log.person(ADA).doubts) == 1

@@ -121,6 +121,12 @@ def read(bundled):
 
 
 @pytest.fixture
+def read_at():
+    """Return what reads the bundle at a path."""
+    return Read
+
+
+@pytest.fixture
 def things():
     """Return what makes stores and records in them."""
     return Store, a_record

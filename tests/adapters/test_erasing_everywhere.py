@@ -7,37 +7,52 @@ every file, and the rows of every table.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
+from inspect import isawaitable
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 from any_id import (
     IDS,
+    async_postgres_pool_at,
     postgres_pool_at,
     put_item,
     put_memory,
     put_point,
     put_thread,
     rows_in,
-    sqlite_at,
+    run_for,
 )
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
+from every_store import (
+    async_mem0,
+    async_postgres_saver,
+    async_postgres_store,
+    async_qdrant,
+    async_sqlite_saver,
+    async_sqlite_store,
+    mem0,
+    memory_saver,
+    memory_store,
+    postgres_saver,
+    postgres_store,
+    qdrant,
+    sqlite_saver,
+    sqlite_store,
+)
 from langgraph.graph import START, StateGraph
-from langgraph.store.memory import InMemoryStore
-from langgraph.store.sqlite import SqliteStore
-from qdrant_client import QdrantClient, models
+from qdrant_client import models
 from remains import found_in
 
 from mnemoscope.adapters.customer_requests.erase import erase
 from mnemoscope.adapters.customer_requests.whose import person_in_scope, unknown_person
+from mnemoscope.adapters.toolkit.sync_async import loop_of
 from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.erasure import residue_scan
 from mnemoscope.audit.store.customers import Customers
 from mnemoscope.audit.store.whose import Asked
-from mnemoscope.demo.embedded_mem0 import embedded_memory
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
@@ -69,10 +84,12 @@ class Application:
         exits: Close what it opens.
     """
 
-    def __init__(self, folder: Path, url: str, exits: ExitStack) -> None:
-        from langgraph.checkpoint.postgres import PostgresSaver
-        from langgraph.store.postgres import PostgresStore
+    places = (
+        *(mem0, qdrant, memory_store, sqlite_store, postgres_store),
+        *(memory_saver, sqlite_saver, postgres_saver),
+    )
 
+    def __init__(self, folder: Path, url: str, exits: ExitStack) -> None:
         self.folder = folder
         self.log_file = folder / "app.jsonl"
         self.scope = Mnemoscope(
@@ -89,27 +106,25 @@ class Application:
             )
         )
         exits.callback(self.scope.close)
-        memory = embedded_memory(folder)
-        exits.callback(memory.vector_store.client.close)
-        exits.callback(memory.close)
-        client = QdrantClient(path=str(folder / "qdrant"))
-        exits.callback(client.close)
-        size = models.VectorParams(size=2, distance=models.Distance.COSINE)
-        client.create_collection("notes", vectors_config=size)
         self.pool = exits.enter_context(postgres_pool_at(url))
-        tables = [exits.enter_context(sqlite_at(folder / f"{name}.db")) for name in "ab"]
-        stores = [InMemoryStore(), SqliteStore(tables[0]), PostgresStore(self.pool)]
-        savers = [InMemorySaver(), SqliteSaver(tables[1]), PostgresSaver(self.pool)]
-        for each in (*stores[1:], *savers[1:]):
-            each.setup()
+        pools = {False: lambda: self.pool, True: lambda **_how: async_postgres_pool_at(url)}
+        places = [
+            exits.enter_context(each(folder, pools["async" in each.__name__]))
+            for each in self.places
+        ]
+        memory, points, self.savers = places[0]._memory, places[1]._points._client, places[5:]
         self.guarded = [
             self.scope.mem0(memory),
-            self.scope.qdrant(client, owner_key="user_id"),
-            *(self.scope.store(each, customer_at=1) for each in stores),
-            *(self.scope.checkpointer(each) for each in savers),
+            self.scope.qdrant(points, owner_key="user_id"),
+            *(self.scope.store(each._client, customer_at=1) for each in places[2:5]),
+            *(self.scope.checkpointer(each._client) for each in self.savers),
         ]
         self.providers = self.scope.subject_data.named()
         assert list(self.providers) == list(STORES)
+
+    def fails(self, _place: str) -> bool:
+        """Return whether a place is among those that are made to fail in turn."""
+        return True
 
     def remember(self, customer: str, words: str, number: int) -> None:
         """Store *words* everywhere, past the guard and through it."""
@@ -119,15 +134,21 @@ class Application:
             said = f"{words}; writes from {number}@mail.example.com"
             payload = {"text": said, "user_id": customer}
             point = models.PointStruct(id=900 + number, vector=[1.0, 0.0], payload=payload)
-            self.guarded[1].upsert("notes", [point])
-            for saver in self.guarded[5:]:
+            upserted = self.guarded[1].upsert("notes", [point])
+            if isawaitable(upserted):
+                asyncio.run(made(upserted))
+            for saver, place in zip(self.guarded[5:], self.savers, strict=True):
                 graph = StateGraph(dict)
                 graph.add_node("say", lambda state: state)
                 graph.add_edge(START, "say")
                 config = {
                     "configurable": {"thread_id": f"t-{number}"}
                 }  # only the trail knows whose
-                graph.compile(checkpointer=saver).invoke({"said": words}, config)
+                compiled = graph.compile(checkpointer=saver)
+                if loop_of(place._client) is None:
+                    compiled.invoke({"said": words}, config)
+                else:
+                    run_for(place._client, compiled.ainvoke({"said": words}, config))
 
     def erase(self, customer: str):
         asked = Asked(customer=customer, tenant=TENANT)
@@ -146,13 +167,31 @@ class Application:
             return rows_in(connection, words)
 
 
+class AsyncApplication(Application):
+    """The like, with the asynchronous client of each store that has one."""
+
+    places = (
+        *(async_mem0, async_qdrant, memory_store, async_sqlite_store, async_postgres_store),
+        *(memory_saver, async_sqlite_saver, async_postgres_saver),
+    )
+
+    def fails(self, place: str) -> bool:
+        """Return whether it is an asynchronous client: all else is as beside the others."""
+        asynchronous = (each.__name__.startswith("async") for each in self.places)
+        return dict(zip(STORES, asynchronous, strict=True)).get(place, False)
+
+
+async def made(awaitable):
+    return await awaitable
+
+
 @pytest.fixture
-def application(tmp_path, postgres_url):
+def application(request, tmp_path, postgres_url):
     """Return an application with nothing in it but another customer."""
     with ExitStack() as exits:
-        made = Application(tmp_path, postgres_url, exits)
-        made.remember("bob", "liquorice that somebody else likes at 5", 99)
-        yield made
+        application = getattr(request, "param", Application)(tmp_path, postgres_url, exits)
+        application.remember("bob", "liquorice that somebody else likes at 5", 99)
+        yield application
 
 
 def test_any_customer_is_forgotten_once_and_twice(application):
@@ -276,10 +315,15 @@ def named_by(application, customer):
     return erasure.complete, " ".join([*(each.name for each in wrong), *erasure.unsettled])
 
 
+@pytest.mark.parametrize(
+    "application", [Application, AsyncApplication], indirect=True, ids=["sync", "async"]
+)
 def test_each_place_may_fail_and_is_named_until_it_is_back(application):
     """Not forgotten while it is away, however often; forgotten, to the byte, when it is back."""
     words, wrong = "marzipan that number 01 likes", {}
     for (place, (broken, name)), customer in zip(PLACES.items(), cycle(IDS.values())):
+        if not application.fails(name):
+            continue
         application.remember(customer, words, 1)
         with Broken() as patch:
             broken(application, patch)

@@ -5,8 +5,10 @@ Every byte of every value of every row of a log of 200 operations is changed, on
 log verified; then every byte of an export. Then all that somebody without the key can do to rows,
 columns, indexes and triggers is done, in SQLite and in PostgreSQL. And every byte of the spool of a
 process that was killed, its roll removed, is changed, each record and the files themselves removed;
-then the next process comes. What was not found out fails the sweep, save changes of an export that
-change nothing that is in it, and changes beside a spool of which every event gets into the log.
+then the next process comes. Last, somebody has the key as well, and makes all that they changed fit
+again: what shows by itself is counted, and what shows against a checkpoint kept elsewhere. What was
+not found out fails the sweep, save changes of an export that change nothing that is in it, and
+changes beside a spool of which every event gets into the log.
 
 An event is verified with its neighbours first, as a range of the log is by one of several
 processes. Only a range that is found to be in order leaves it to the whole verification to say so;
@@ -25,7 +27,7 @@ import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -34,6 +36,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2] / "shared"))
 
 import database_attacks
+import key_holder
 import tampering
 from postgres import Postgres
 
@@ -54,9 +57,18 @@ from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.files.framing import scan
 
 KEYS = SubjectKeys(b"a secret for a sweep")
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it has a name of its own
 CONTROL = 64
 """Of so many changes that a range shows, one is verified as a whole, too."""
-WITHOUT_DETAILS = {"audit_log", "audit_event", "audit_tile", "audit_checkpoint"}
+MADE_ANEW = (
+    "audit_tile",
+    *(f"audit_log.{each}" for each in ("size", "operations", "prev_leaf", "frontier")),
+    *(f"audit_log.{each}" for each in ("newest_us", "sums", "seal")),
+)
+"""What whoever has the key computes from the rest, so that nothing is left of a change of it."""
+BEYOND_ANCHORS = ("audit_erasure", "audit_key.", "audit_checkpoint", "audit_log.", "audit_head")
+"""What they may change unseen: no event has it, and no answer about a customer reads it."""
+WITHOUT_DETAILS = {"audit_log", "audit_event", "audit_tile"}
 """What the details have no part in: the shorter verification is a part of the whole one."""
 
 
@@ -145,6 +157,32 @@ def attacks(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[
     return judged(database_attacks.attacked_files(path, chosen, copy))
 
 
+def attacks_with_the_key(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
+    """
+    Return how many changes of rows were made by somebody who has the key, too, and how many unseen.
+
+    Whatever can be computed from the changed rows is made anew with the key: columns, chain, tree,
+    head, checkpoints, signed end, sums. A checkpoint from before is kept elsewhere.
+    """
+    anchor = path.with_name(f"anchored-{share}.db")
+    log = AuditLog(tampering.copy_of(path, anchor), KEYS)
+    note = log.checkpoint_now()
+    log.close()
+    with closing(database_attacks.SqliteTarget(anchor)) as target:
+        made = database_attacks.row_attacks(target, each=3)
+        chosen = [each for each in made if not each.target.startswith(MADE_ANEW)][share::shares]
+    tried: Counter[Any] = Counter()
+    missed: Counter[Any] = Counter()
+    copy = path.with_name(f"forged-{share}.db")
+    for attack, forged in database_attacks.attacked_files(anchor, chosen, copy):
+        with suppress(Exception):  # nothing can be made of what it says: it stays as it is
+            key_holder.forge(forged, KEYS, attack.target)
+        tried[attack.target, "changed"] += 1
+        missed[attack.target, "by itself"] += not is_shown(forged)
+        missed[attack.target, "against an anchor"] += not is_shown(forged, note)
+    return tried, missed
+
+
 def attacks_on_server(folder: Path, every: int) -> tuple[Counter[Any], Counter[Any]]:
     """Return the same of a log in PostgreSQL."""
     server = Postgres(folder)
@@ -170,11 +208,11 @@ def judged(
     return tried, missed
 
 
-def is_shown(url: str | Path) -> bool:
+def is_shown(url: str | Path, *anchors: str) -> bool:
     """Return whether a log does not verify, or is refused."""
     log = AuditLog(url, KEYS)
     try:
-        return verify(log).state not in {"ok", "loss"}
+        return verify(log, checkpoints=anchors).state not in {"ok", "loss"}
     except AuditError:
         return True
     finally:
@@ -316,6 +354,20 @@ _SWEPT = (
 )
 
 
+def told_of_key_holders(tried: Counter[Any], missed: Counter[Any]) -> int:
+    """Print what shows of them, and return how much does not show that is not listed."""
+    total, unlisted = tried.total(), 0
+    for how in ("by itself", "against an anchor"):
+        unseen = {target: count for (target, each), count in missed.items() if each == how}
+        found = total - sum(unseen.values())
+        sys.stdout.write(f"changes with the key: {found:,} of {total:,} found {how}\n")
+    for target, count in sorted(unseen.items()):
+        is_listed = target.startswith(BEYOND_ANCHORS)
+        unlisted += 0 if is_listed else count
+        sys.stdout.write(f"{count:>7,} of them never{'' if is_listed else ' (!)'}  {target}\n")
+    return unlisted
+
+
 def main() -> int:
     """Sweep, print what was found, and return 1 if anything was missed that is not listed."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -325,11 +377,12 @@ def main() -> int:
     given = parser.parse_args()
     how = {"processes": given.processes, "every": given.every}
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as name:
         log, export = made(Path(name), given.operations)
         results = [swept(rows, log, **how), swept(bundle, export, **how)]
         results += [swept(attacks, log, **how), swept(spools, spooled(Path(name)), **how)]
         results += [attacks_on_server(Path(name), given.every)]
+        forged = swept(attacks_with_the_key, log, **how)
     unlisted = 0
     for tried, missed in results:
         for place, number in sorted(tried.items()):
@@ -339,6 +392,7 @@ def main() -> int:
     for name, (tried, missed) in zip(_SWEPT, results, strict=True):
         found = tried.total() - missed.total()
         sys.stdout.write(f"{name}: {found:,} of {tried.total():,} found\n")
+    unlisted += told_of_key_holders(*forged)
     bookkeeping, content = (results[1][1]["export", kind] for kind in ("bookkeeping", "content"))
     sys.stdout.write(
         f"{bookkeeping:,} bytes of the export are bookkeeping of the zip format (times, modes): "

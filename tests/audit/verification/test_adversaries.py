@@ -13,6 +13,7 @@ import sqlite3
 from contextlib import closing
 from hashlib import sha256
 
+import key_holder
 import pytest
 import tampering
 
@@ -189,6 +190,14 @@ def resealed(log, connection):
     connection.execute("UPDATE audit_log SET sums = ?, seal = ?", (head["sums"], seal))
 
 
+def changed(log, connection, keys, change):
+    """Change rows, and make all else fit as whoever has the key can."""
+    log.close()
+    with tampering.unguarded(connection):
+        assert connection.execute(f"UPDATE {change}").rowcount
+    key_holder.forge(log.path, keys, change)
+
+
 FORGERIES = [cut, rewritten, invented, erased, pruned]
 
 
@@ -328,6 +337,42 @@ class TestTheKey:
             )
 
         assert "the detail of event 1 is not what was sealed" in verify(log).findings["tampered"]
+
+    @pytest.mark.parametrize("column", ["method = 'x'", "feature = 'x'", "duration_us = 7"])
+    def test_events_made_to_fit_show_against_an_anchor_alone(
+        self, log, database, subject_keys, column
+    ):
+        """Whatever can be computed from them is made anew, and signed."""
+        anchor = log.checkpoint_now()
+        changed(log, database, subject_keys, f"audit_event SET {column} WHERE seq = 9")
+
+        assert verify(log).state == "ok"
+        assert verify(log, checkpoints=[anchor]).state == "tampered"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "audit_detail SET salt = zeroblob(32)",
+            "audit_detail SET run_ref = zeroblob(16)",
+            "audit_subject SET state = 'erased'",
+            "audit_subject_alias SET id_type = 'x'",
+        ],
+    )
+    def test_what_events_commit_to_shows_at_once(self, log, database, subject_keys, change):
+        """Sums and signatures fit; the events, which are as they were, have something else."""
+        changed(log, database, subject_keys, change)
+
+        assert verify(log).state == "tampered"
+
+    @pytest.mark.parametrize(
+        "change", ["audit_log SET created_us = 7", "audit_key SET first_used_us = 7"]
+    )
+    def test_what_no_event_has_never_shows(self, log, database, subject_keys, change):
+        """Times of the log itself, and of its keys."""
+        anchor = log.checkpoint_now()
+        changed(log, database, subject_keys, change)
+
+        assert verify(log, checkpoints=[anchor]).state == "ok"
 
     @pytest.mark.parametrize("change", [swapped, removed, added])
     def test_identifiers_that_no_event_names_show_at_once(self, log, database, change):

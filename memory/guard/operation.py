@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -24,7 +24,7 @@ Arguments: TypeAlias = dict[str, Any]
 """The arguments that the caller passed, by parameter name."""
 
 
-class Summary(NamedTuple):
+class Summary(msgspec.Struct, frozen=True):
     """
     The summary of a result, read without keeping or consuming it. Its `repr` shows counts only.
 

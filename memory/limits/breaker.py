@@ -61,6 +61,8 @@ class Breaker:
 
     Attributes:
         opened_at: Monotonic seconds. None: it is closed, and whoever asks is admitted.
+        window: The latest outcomes. Atomic to append to: what most calls come to, neither failed
+            nor slow, opens and closes nothing and may be noted without `settle`.
     """
 
     def __init__(self, policy: BreakerPolicy, clock: Callable[[], float] = time.monotonic) -> None:
@@ -73,7 +75,7 @@ class Breaker:
         """Begin closed, with no history: the child has connections of its own to make."""
         # Re-entrant: a finaliser or signal handler may call a store from within these few lines.
         self._lock = threading.RLock()
-        self._window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
+        self.window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
         self.opened_at: float | None = None
         self._probe: Admission | None = None
 
@@ -107,17 +109,16 @@ class Breaker:
     ) -> None:
         """Report how an admitted call ended, *now* if that has been read from the clock."""
         if admission is NORMAL and not (failed or slow):
-            # What most calls come to opens and closes nothing: atomic, and without the lock, which
-            # would cost them more than all else here.
+            # Without the lock, which would cost most calls more than all else here.
             if self.opened_at is None:
-                self._window.append((self._clock() if now is None else now, False, False))
+                self.window.append((self._clock() if now is None else now, False, False))
             return
         with self._lock:
             if now is None:
                 now = self._clock()
             if admission is self._probe:
                 self._probe = None
-                self._window.clear()
+                self.window.clear()
                 self.opened_at = now if failed or slow else None
             elif admission is NORMAL and self.opened_at is None:
                 self._record((now, failed, slow))
@@ -131,14 +132,14 @@ class Breaker:
                 self._probe = None
 
     def _record(self, outcome: _Outcome) -> None:
-        self._window.append(outcome)
+        self.window.append(outcome)
         now = outcome[0]
         if self._is_bad(now - self._policy.window_s):
             self._open(now)
 
     def _is_bad(self, horizon: float) -> bool:
         """Return whether the outcomes since *horizon*, in monotonic seconds, open the breaker."""
-        recent = [each for each in self._window.copy() if each[0] >= horizon]
+        recent = [each for each in self.window.copy() if each[0] >= horizon]
         calls, policy = len(recent), self._policy
         if calls < policy.minimum_calls:
             return False
@@ -149,4 +150,4 @@ class Breaker:
     def _open(self, now: float) -> None:
         self.opened_at = now
         self._probe = None
-        self._window.clear()
+        self.window.clear()

@@ -34,6 +34,7 @@ class Faults:
 
     Attributes:
         counts: Errors so far, by site.
+        suspected: Enough errors have tripped it once: whether it is tripped is to be asked.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Faults:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.counts: Counter[str] = Counter()
+        self.suspected = False
         self._recent: deque[float] = deque(maxlen=limit)
         self._window_s = window_s
         self._clock = clock
@@ -83,6 +85,7 @@ class Faults:
             self.counts[site] += 1
             if trips:
                 self._recent.append(now)
+                self.suspected = len(self._recent) == self._recent.maxlen
         self._warn(
             site,
             now,

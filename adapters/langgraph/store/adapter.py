@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, cast
 
+import msgspec
 from langgraph.store.base import BaseStore, GetOp, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
@@ -207,7 +208,8 @@ def _methods(addresses: Addresses) -> dict[str, Method]:
     }
 
     def summarize(result: Any, given: Arguments) -> Summary:
-        return _summarize_items(result, given)._replace(owners=addresses.owners(result))
+        found = _summarize_items(result, given)
+        return msgspec.structs.replace(found, owners=addresses.owners(result))
 
     return (
         {**methods, "search": replace(methods["search"], summary=summarize)} if owned else methods

@@ -115,7 +115,11 @@ class Admit:
         if call.error is None:
             took_s = now - (call.reached_store_at or call.started)
             slow = 0 < limits.slow_s <= took_s and not (failed or call.method.inline)
-            limits.breaker.settle(admission, failed=failed, slow=slow, now=now)
+            breaker = limits.breaker
+            if slow or failed or admission is not NORMAL:
+                breaker.settle(admission, failed=failed, slow=slow, now=now)
+            elif breaker.opened_at is None:
+                breaker.window.append((now, False, False))  # as `settle`, for most calls
         elif failed and not _was_hurried(call):
             limits.breaker.settle(admission, failed=True, slow=False, now=now)
         else:

@@ -112,7 +112,7 @@ class Report:
             return
         faults, event = self._faults, None
         try:
-            if faults.tripped:
+            if faults.suspected and faults.tripped:
                 faults.count("guard.unreported")
             else:
                 event = self._make(call)
@@ -206,7 +206,7 @@ class Report:
         """Return the redacted content for the audit trail, if this call redacted its arguments."""
         if call.status is Status.REFUSED:
             return to_content(FAILED)
-        if not call.redacted:
+        if not call.redacted or call.method.content is nothing:
             return None
         try:
             content = call.method.content(call.arguments)

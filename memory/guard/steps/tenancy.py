@@ -47,7 +47,8 @@ class Tenancy:
         try:
             named = call.method.scope(call.arguments)
             if named is not EMPTY_SCOPE:
-                call.scope = call.scope.with_defaults(named)
+                own = call.scope
+                call.scope = named if own is EMPTY_SCOPE else own.with_defaults(named)
         except ScopeError:
             raise
         except Exception as exc:  # noqa: BLE001 - describing a call fails open

@@ -120,6 +120,18 @@ def mem0_search(scope: Mnemoscope) -> Callable[[], object]:
     return lambda: guarded.search("which tea does she like", filters={"user_id": "c-4711"})
 
 
+def mem0_recall(scope: Mnemoscope) -> Callable[[], object]:
+    """Return a search of a mem0 that answers with five memories for nothing."""
+    from mem0 import Memory
+
+    of = {"memory": "likes green tea", "score": 0.9, "user_id": "c-4711"}
+    found = [{"id": f"00000000-0000-4000-8000-{number:012}", **of} for number in range(5)]
+    memory: Any = Memory.__new__(Memory)
+    memory.search = lambda query, *, filters: {"results": found}
+    guarded = scope.mem0(memory)
+    return lambda: guarded.search("which tea does she like", filters={"user_id": "c-4711"})
+
+
 def store_get(scope: Mnemoscope) -> Callable[[], object]:
     """Return a read of LangGraph's store in memory."""
     from langgraph.store.memory import InMemoryStore
@@ -151,12 +163,13 @@ def redacted(chars: int) -> Callable[[], object]:
 @pytest.mark.parametrize(
     ("call", "deadline_s", "budget"),
     [
-        pytest.param(qdrant_query, 0.0, Cost(79, 1930), id="qdrant"),
-        pytest.param(qdrant_query, 5.0, Cost(74, 1850), id="qdrant-deadline"),
-        pytest.param(qdrant_upsert, 0.0, Cost(185, 4050), id="qdrant-upsert"),
-        pytest.param(mem0_search, 0.0, Cost(102, 2320), id="mem0"),
-        pytest.param(store_get, 0.0, Cost(109, 2420), id="store"),
-        pytest.param(observed, 0.0, Cost(59, 1330), id="observed"),
+        pytest.param(qdrant_query, 0.0, Cost(58, 1680), id="qdrant"),
+        pytest.param(qdrant_query, 5.0, Cost(56, 1702), id="qdrant-deadline"),
+        pytest.param(qdrant_upsert, 0.0, Cost(156, 3762), id="qdrant-upsert"),
+        pytest.param(mem0_search, 0.0, Cost(62, 1935), id="mem0"),
+        pytest.param(mem0_recall, 0.0, Cost(72, 2385), id="mem0-five-results"),
+        pytest.param(store_get, 0.0, Cost(69, 1808), id="store"),
+        pytest.param(observed, 0.0, Cost(38, 1051), id="observed"),
     ],
 )
 def test_a_guarded_call_stays_within_its_budget(make_scope, call, deadline_s, budget):

@@ -83,10 +83,10 @@ class _ContentBuilder:
 
 
 def _is_vector(name: str, value: Any) -> bool:
+    items: Any = value
     if not isinstance(value, (list, tuple)) or not value or name in _NOT_VECTORS:
         return False
-    first: Any = value[0]
-    return isinstance(first, (int, float))
+    return isinstance(items[0], (int, float))
 
 
 def _is_nothing(value: Any) -> bool:

@@ -70,7 +70,8 @@ def stay(client: Any, lock: CallLock, call: Call) -> CallLock | None:
 
 def _waits_for_nothing(client: Any, call: Call) -> bool:
     # Looked at before each call: a method may be replaced at any time, or another class given.
-    name, local = call.method.name, getattr(client, "_client", None)
+    name = call.method.name
+    local: Any = getattr(client, "_client", None)
     return (
         client.__class__ is QdrantClient
         and local.__class__ is QdrantLocal
@@ -83,8 +84,8 @@ def _waits_for_nothing(client: Any, call: Call) -> bool:
     )
 
 
-def _is_small(local: QdrantLocal, name: Any) -> bool:
+def _is_small(local: Any, name: Any) -> bool:
     if not isinstance(name, str):
         return False
-    found = local.collections.get(local.aliases.get(name, name))
+    found: Any = local.collections.get(local.aliases.get(name, name))
     return found.__class__ is LocalCollection and len(found.ids) <= MOST_POINTS

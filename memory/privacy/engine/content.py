@@ -10,7 +10,7 @@ import datetime as dt
 import decimal
 import math
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from pathlib import PurePath
 from typing import Any
@@ -73,7 +73,7 @@ class _BoundedConverter:
         if self.left <= 0 or depth > DEPTH_LIMIT:
             return TRUNCATED
         self.left -= _VALUE_SIZE
-        kind: Any = type(value)
+        kind = _type(value)
         if kind is str:
             return self._text(value)
         if kind is dict:
@@ -153,6 +153,9 @@ def _name(value: Any) -> str:
 
 def _is_model(value: object) -> bool:
     return hasattr(type(value), "model_fields")
+
+
+_type: Callable[[Any], Any] = type
 
 
 def _any(value: Any) -> Any:

@@ -19,6 +19,7 @@ def itself() -> Board:
         rows=(
             Row(title="What does it cost the caller?", panels=_cost()),
             Row(title="Does everything reach its sink?", panels=_sinks()),
+            Row(title="Does the relay keep up, where there is one?", panels=_relay()),
             Row(title="Does it fail itself?", panels=_faults()),
         ),
     )
@@ -121,6 +122,82 @@ def _sinks() -> tuple[AnyPanel, ...]:
                 span=12,
             ),
             Query(expr=f"sum by (sink) (mnemoscope_sink_queue_bytes{{{JOB}}})", legend="{{sink}}"),
+        ),
+    )
+
+
+def _relay() -> tuple[AnyPanel, ...]:
+    beat = f"mnemoscope_relay_beat_timestamp_seconds{{{JOB}}}"
+    return (
+        lines(
+            About(
+                title="Relay: oldest event that waits",
+                shows="Age of the oldest event that each sink was given and has not taken.",
+                act="a sink that only grows is away, or slower than the agents: see Sinks.",
+                unit="s",
+                steps={60: ODD, 600: BAD},
+            ),
+            Query(expr=f"max by (sink) (mnemoscope_relay_lag_seconds{{{JOB}}})", legend="{{sink}}"),
+        ),
+        lines(
+            About(
+                title="Relay: waiting in files",
+                shows="Bytes of events that wait for each sink.",
+                act="at MNEMOSCOPE_RELAY_MAX_BYTES of a process its events find no room.",
+                unit="bytes",
+            ),
+            Query(
+                expr=f"sum by (sink) (mnemoscope_relay_behind_bytes{{{JOB}}})", legend="{{sink}}"
+            ),
+        ),
+        lines(
+            About(
+                title="Relay: sign of life",
+                shows="Seconds since the relay's latest sign of life, as it and the processes that "
+                "append see it.",
+                act="above 10 s nothing is delivered: start the relay again.",
+                unit="s",
+                steps={10: ODD, 60: BAD},
+            ),
+            Query(expr=f"time() - max by (job) ({beat})", legend="{{job}}"),
+            Query(
+                expr=f"max by (job) (mnemoscope_relay_silent_seconds{{{JOB}}})",
+                legend="{{job}}, as seen by its processes",
+            ),
+        ),
+        lines(
+            About(
+                title="Relay: left out",
+                shows="In the last 10 minutes: events that a sink did not get, to make room for "
+                "others, and places in files that could not be read. Now: files that cannot be "
+                "read with this key.",
+                act="skipped: the sink is away for too long. Damaged: look at the disk. "
+                "Unreadable: the relay and a process have different keys, or releases.",
+                unit="short",
+                span=12,
+                steps={1: BAD},
+            ),
+            Query(
+                expr=counted(f"mnemoscope_relay_skipped_total{{{JOB}}}", "10m", by="sink"),
+                legend="skipped {{sink}}",
+            ),
+            Query(
+                expr=counted(f"mnemoscope_relay_damaged_total{{{JOB}}}", "10m", by="job"),
+                legend="damaged",
+            ),
+            Query(
+                expr=f"sum(mnemoscope_relay_unreadable_files{{{JOB}}})", legend="unreadable files"
+            ),
+        ),
+        lines(
+            About(
+                title="Relay: processes",
+                shows="Processes whose files are read.",
+                act="more than there are workers: files of processes that ended wait for a sink.",
+                unit="short",
+                span=12,
+            ),
+            Query(expr=f"sum by (job) (mnemoscope_relay_writers{{{JOB}}})", legend="{{job}}"),
         ),
     )
 

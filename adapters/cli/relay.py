@@ -19,11 +19,11 @@ def relay(
     ] = None,
 ) -> None:
     """
-    Deliver the events of all processes of this machine that append to the files in DIR.
+    Deliver the events of all processes of this machine to the sinks.
 
-    Runs until it is stopped, by SIGTERM or Ctrl-C; the sinks are those of the environment. Stop,
-    kill and start it at any time: what the sinks had not taken is sent again. Exits with 2 if
-    another relay reads DIR.
+    Of all that append to files in DIR: those with MNEMOSCOPE_RELAY=DIR. The sinks are those of the
+    environment. Runs until it is stopped, by SIGTERM or Ctrl-C. Stop, kill and start it at any
+    time: what the sinks had not taken is sent again. Exits with 2 if another relay reads DIR.
     """
     from ...memory.build import build_relay
     from ...memory.errors import ConfigurationError

@@ -8,7 +8,10 @@ from .rule import Alert, Group
 
 def sinks(pace: Pace) -> Group:
     """Return the rules about mnemoscope itself."""
-    return Group(name="sinks", rules=[_down(pace), _dropped(pace), _errors(pace)])
+    return Group(
+        name="sinks",
+        rules=[_down(pace), _dropped(pace), _behind(pace), _silent(pace), _errors(pace)],
+    )
 
 
 def _down(pace: Pace) -> Alert:
@@ -35,6 +38,35 @@ def _dropped(pace: Pace) -> Alert:
         summary="Events do not reach the {{ $labels.sink }} sink ({{ $labels.reason }})",
         description=WHOLE + " events in the last 10 minutes were dropped on their "
         "way to {{ $labels.sink }}: {{ $labels.reason }}.",
+        board="self",
+    )
+
+
+def _behind(pace: Pace) -> Alert:
+    return Alert(
+        name="MnemoscopeRelayBehind",
+        expr=f"max by ({ORIGIN}, sink) (mnemoscope_relay_lag_seconds) > 60\n",
+        wait=pace("5m"),
+        severity="warning",
+        summary="The relay is behind with {{ $labels.sink }}",
+        description="An event has waited for {{ $labels.sink }} for {{ $value | humanizeDuration "
+        "}}. Agents are not affected; events wait in files, and are lost when those are full.",
+        board="self",
+    )
+
+
+def _silent(pace: Pace) -> Alert:
+    # The applications see it where they show their own figures; else its own last sign is asked.
+    last = f"max_over_time(mnemoscope_relay_beat_timestamp_seconds[{pace('1h')}])"
+    return Alert(
+        name="MnemoscopeRelaySilent",
+        expr=f"(max by ({ORIGIN}) (mnemoscope_relay_silent_seconds) or "
+        f"time() - max by ({ORIGIN}) ({last})) > 60\n",
+        wait=pace("2m"),
+        severity="critical",
+        summary="The relay gives no sign of life",
+        description="Nothing is delivered for {{ $value | humanizeDuration }}. Agents are not "
+        "affected; events wait in files, and are lost when those are full.",
         board="self",
     )
 

@@ -556,6 +556,45 @@ STORIES = [
         ),
     ),
     fires(
+        "RelayBehind",
+        "ten minutes behind with one sink",
+        one("mnemoscope_relay_lag_seconds", gauge((20, 600)), sink="otlp"),
+    ),
+    quiet(
+        "RelayBehind",
+        "flapping: behind for a minute, now and then",
+        one(
+            "mnemoscope_relay_lag_seconds",
+            gauge(*[phase for _ in range(30) for phase in ((2, 90), (2, 1))]),
+            sink="otlp",
+        ),
+    ),
+    quiet(
+        "RelayBehind",
+        "idle night",
+        one("mnemoscope_relay_lag_seconds", gauge((8 * HOUR, 0)), sink="otlp"),
+    ),
+    fires(
+        "RelaySilent",
+        "its processes see it for ten minutes",
+        one("mnemoscope_relay_silent_seconds", gauge((20, 1), (10, 600))),
+    ),
+    fires(
+        "RelaySilent",
+        "nobody else can tell, and it is gone",
+        one("mnemoscope_relay_beat_timestamp_seconds", counter((20, 60), (20, GAP))),
+    ),
+    quiet(
+        "RelaySilent",
+        "a restart that takes a minute",
+        one("mnemoscope_relay_silent_seconds", gauge((20, 1), (1, 61), (20, 1))),
+    ),
+    quiet(
+        "RelaySilent",
+        "idle night",
+        one("mnemoscope_relay_beat_timestamp_seconds", counter((1, 60), (8 * HOUR, 60))),
+    ),
+    fires(
         "InternalErrors",
         "the first error",
         one("mnemoscope_internal_errors_total", gauge((HOUR, GAP), (5, 1)), site="guard.report"),

@@ -44,7 +44,7 @@ _ALMOST = 0.5
 """Share of a writer's newest file from which the room of the one before is needed."""
 
 PATIENCE_S = 5.0
-"""Seconds that a sink has, while room is needed, before it loses the rest of a file."""
+"""Seconds that a sink has, while room is needed, before it loses what is left of a file."""
 
 _BEAT_AT = latest(
     "mnemoscope_relay_beat_timestamp_seconds", "When the relay gave a sign of life, since 1970"

@@ -61,8 +61,10 @@ def relayed(settings):
     """Have a relay deliver all that is there."""
     relay = build_relay(settings, settings.relay)
     relay.look()
-    while any([feed.turn() for feed in relay.feeds]):
+    while files_in(settings.relay) and sum(feed.turn() for feed in relay.feeds):
         relay.look()
+    for feed in relay.feeds:
+        feed.turn()
     relay.look()
     relay.close()
 

@@ -1,0 +1,18 @@
+"""Kill -9 of an application, its relay, or both: no call that had returned is lost to any sink."""
+
+from __future__ import annotations
+
+import pytest
+from relay_kills import VICTIMS, run
+
+pytestmark = [pytest.mark.forks_often, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("victim", VICTIMS)
+def test_no_finished_call_is_lost(victim, tmp_path):
+    """Each is in the audit trail once, and in logs, traces and runs at least once."""
+    tally = run(tmp_path, victim, rounds=1)
+
+    assert tally.finished
+    assert tally.lost == {"audit": 0, "logs": 0, "otlp": 0, "langsmith": 0}
+    assert tally.duplicates == 0

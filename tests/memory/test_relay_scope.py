@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+from functools import partial
 
 import pytest
 from children import exit_code_of_child
+from prometheus_client import REGISTRY
 
 from mnemoscope.memory.build import build_relay
 from mnemoscope.memory.context import context
@@ -106,6 +110,33 @@ def test_each_forked_worker_has_files_of_its_own(chosen, started, tmp_path):
 
     assert found == 5
     assert len((tmp_path / "events.jsonl").read_text().splitlines()) == 5
+
+
+def test_metrics_of_all_workers_are_in_one_place(chosen, started):
+    """Sums are right although one was killed, and another took its place."""
+    settings = chosen(sinks="prometheus")
+    guarded = started(settings).observe(
+        store="workers", operation="search_memory", neutral=list, inline=True
+    )
+    recall = guarded(list)
+
+    def work(calls, *, is_killed=False):
+        for _ in range(calls):
+            recall()
+        if is_killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for calls in (3, 4, 5):
+        exit_code_of_child(partial(work, calls))
+    exit_code_of_child(partial(work, 6, is_killed=True))
+    exit_code_of_child(partial(work, 7))
+    relayed(settings)
+    labels = {"store": "workers", "class": "recall", "operation": "search_memory"}
+    found = REGISTRY.get_sample_value(
+        "mnemoscope_operation_duration_seconds_count", {**labels, "status": "empty"}
+    )
+
+    assert found == 3 + 4 + 5 + 6 + 7
 
 
 def test_sinks_that_the_application_passes_are_its_own(chosen, started):

@@ -191,8 +191,8 @@ def relay_for_ever(settings: Settings) -> None:
     build_relay(settings, settings.relay).run(stopping)
 
 
-def forked(work: Callable[[], None]) -> int:
-    """Do *work* in a child, and return its process."""
+def forked(work: Callable[[], None], most_s: float = GIVE_UP_S) -> int:
+    """Do *work* in a child, for *most_s* seconds at most, and return its process."""
     with warnings.catch_warnings(action="ignore"):  # threads of other tests are not ours
         child = os.fork()
     if child:
@@ -200,7 +200,7 @@ def forked(work: Callable[[], None]) -> int:
     code = 1
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(int(GIVE_UP_S))
+        signal.alarm(int(most_s))
         work()
         code = 0
     finally:
@@ -222,7 +222,7 @@ def run(folder: Path, victim: str, rounds: int, *, seed: int = 0, shown: bool = 
     for each in _IMPORTED:
         import_module(each)
     with back_ends() as ends:
-        relay = forked(lambda: relay_for_ever(settings))
+        relay = forked(lambda: relay_for_ever(settings), rounds * GIVE_UP_S)
         for number in range(rounds):
             notes = [folder / f"calls-{number}-{each}" for each in range(WRITERS)]
             writers = [forked(lambda path=path: call_for_ever(settings, path)) for path in notes]
@@ -232,10 +232,10 @@ def run(folder: Path, victim: str, rounds: int, *, seed: int = 0, shown: bool = 
                 kill(relay)
                 relay = 0
             if victim == "relay":
-                relay = forked(lambda: relay_for_ever(settings))
+                relay = forked(lambda: relay_for_ever(settings), rounds * GIVE_UP_S)
                 time.sleep(draw.uniform(0.02, 0.4))
             kill(*writers)
-            relay = relay or forked(lambda: relay_for_ever(settings))
+            relay = relay or forked(lambda: relay_for_ever(settings), rounds * GIVE_UP_S)
             if shown:
                 print(f"\r  round {number + 1} of {rounds}", end="", flush=True)  # noqa: T201
         emptied = until(lambda: not files_in(settings.relay))

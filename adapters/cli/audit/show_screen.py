@@ -42,7 +42,7 @@ def operations_screen(rows: Collection[AuditRow]) -> RenderableType:
     """Return a table of operations by day, oldest first; saves of one conversation are one line."""
     if not rows:
         return Padding(Text(_NO_OPERATION), (1, 1))
-    table = _table("time (UTC)", "action", "store", "hits", "feature", "content, as stored")
+    table = _table("time (UTC)", "action", "store", "hits", "feature", "stored content")
     for day, of_day in groupby(rows, lambda each: _time(each.occurred_us).date()):
         table.add_row(Text(f"{day}", style="bold"))
         for row, times in _folded(of_day):
@@ -89,7 +89,7 @@ def memories_screen(found: Collection[Memory], at_us: int) -> RenderableType:
     at = f"{_time(at_us):%Y-%m-%d %H:%M:%S} UTC"
     if not found:
         return Padding(Text(f"No memory is recorded for them at {at}."), (1, 1))
-    table = _table("written", "changed", "store", "content, as stored")
+    table = _table("written", "changed", "store", "stored content")
     clock = _time_format(micros for each in found for micros in (each.written_us, each.changed_us))
     for each in found:
         changed = clock(each.changed_us) if each.changed_us != each.written_us else ""

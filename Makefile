@@ -16,7 +16,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit audit-kills journal-kills relay-kills bench-relay bench-journal phoenix docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit audit-kills journal-kills relay-kills bench-relay bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -97,6 +97,13 @@ phoenix: $(STAMP)  ## Run the demo against Arize Phoenix, check its traces, draw
 	@.venv-phoenix/bin/python -m pip install --quiet --disable-pip-version-check "arize-phoenix>=8"
 	@PYTHONPATH=tests/shared $(PY) tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix $(ARGS)
 
+install-check: $(STAMP)  ## Install by pip and uv into empty environments beside others, run each quick start in one
+	@test -d .venv-uv || { $(PYTHON) -m venv .venv-uv && .venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv; }
+	@PYTHONPATH=tests/shared $(PY) tests/install/check.py --uv .venv-uv/bin/uv
+
+readme-check: $(STAMP)  ## Follow the README word by word, in a clone and an empty home: ARGS="--tests" runs these too
+	@PYTHONPATH=tests/shared $(PY) tests/install/readme.py $(ARGS)
+
 docs:  ## Build the documentation as a site, into build/site
 	@test -n "$(PYTHON)" || { echo "the docs need Python 3.11 or newer"; exit 1; }
 	@test -d .venv-docs || { $(PYTHON) -m venv .venv-docs && .venv-docs/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"; }
@@ -152,4 +159,4 @@ audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, an
 	@$(PY) tests/audit/verification/sweep.py $(ARGS)
 
 clean:  ## Remove what was built
-	rm -rf $(VENV) .venv-wheel .venv-peers .venv-docs .venv-phoenix build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-wheel .venv-peers .venv-docs .venv-phoenix .venv-uv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -75,7 +75,7 @@ bench-loop: $(STAMP)  ## Measure how long an event loop stands still while docum
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/event_loop.py $(ARGS)
 
 bench-start: $(STAMP)  ## Measure how long an import, configure() and --help take: ARGS="--rounds N"
-	@$(PY) tests/benchmarks/start.py $(ARGS)
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/start.py $(ARGS)
 
 bench-pii: $(STAMP)  ## Score the redactor on a labelled JSONL file: make bench-pii FILE=...
 	@PYTHONPATH=tests/shared:tests/privacy $(PY) tests/benchmarks/pii.py $(FILE) $(ARGS)

@@ -31,6 +31,7 @@ import cases
 import graphs
 import rounds
 import scale
+import start
 import stores
 from reasons import reasons
 from tables import HEADER, Goal, Section, figure, row_of, show
@@ -220,6 +221,7 @@ class Bench:
         self.keep(
             Section("Start-up", "Milliseconds, the fastest of seven processes.", header, rows)
         )
+        self.keep(start.section(15))
         imported, configured = next(iter(seen.values()))
         yield Goal("import mnemoscope.memory", 50, imported, "ms")
         yield Goal("configure(), four sinks, without NER", 150, configured, "ms")

@@ -14,7 +14,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/grafana
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/grafana
 
 .PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit audit-kills journal-kills relay-kills bench-relay bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 

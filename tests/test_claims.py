@@ -1,0 +1,53 @@
+"""What the README counts, and what pages link to, is there in the source tree."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def found(directory: str, files: str, pattern: str) -> list[str]:
+    """Return what *pattern* finds in files of a folder."""
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / directory).glob(files))
+    return [each for text in texts for each in re.findall(pattern, text, re.MULTILINE)]
+
+
+def test_the_readme_counts_right():
+    """Dashboards, alerts, faults, lines and settings are as many as it says."""
+    dashboards = len(list((ROOT / "grafana/dashboards").glob("*.json")))
+    alerts = len(found("grafana/alerts", "*.yaml", r"^ *- alert:"))
+    faults = len(set(found("docs", "faults.md", r"^\| (\d+) \|")))
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    lines = [line for line in code.splitlines() if line.strip()]
+    rows = re.findall(r"^\| `MNEMOSCOPE_", README, re.MULTILINE)
+
+    assert (dashboards, len(lines), len(rows)) == (4, 8, 10)
+    assert f"four dashboards, {alerts} alerts" in README
+    assert f"injects {faults} faults" in README
+
+
+@pytest.mark.parametrize("page", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"])
+def test_what_a_page_links_to_is_there(page):
+    """Files of the repository, and headings of pages."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\((?!https?:)([^)\s#]*)(?:#([^)\s]+))?\)", text)
+    missing = [
+        f"{target}#{heading}" if heading else target
+        for target, heading in links
+        if not (there := page.parent / target if target else page).exists()
+        or (heading and heading not in headings(there))
+    ]
+
+    assert missing == []
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
+    told = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", each.lower()) for each in told)
+    return {each.strip().replace(" ", "-") for each in plain}

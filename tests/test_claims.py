@@ -51,3 +51,17 @@ def headings(page: Path) -> set[str]:
     told = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", each.lower()) for each in told)
     return {each.strip().replace(" ", "-") for each in plain}
+
+
+def test_the_collector_of_a_page_is_whole():
+    """Its pipelines use what it defines, all of it, and nothing else."""
+    yaml = pytest.importorskip("yaml", reason="extra rules")
+    page = (ROOT / "docs/beside_others.md").read_text(encoding="utf-8")
+    (told,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    collector = yaml.safe_load(told)
+    pipelines = collector["service"]["pipelines"]
+
+    assert set(collector) == {"receivers", "processors", "exporters", "service"}
+    for part in ("receivers", "processors", "exporters"):
+        used = {name for pipeline in pipelines.values() for name in pipeline[part]}
+        assert used == set(collector[part])

@@ -181,6 +181,7 @@ def compose(
         clock=clock,
         wall_ns=wall_ns,
     )
+    accounting.budgets.tell = accounting.tell
     if rules:
         _add_rules(rules, guards, accounting)
     subject_data = SubjectDataRegistry()

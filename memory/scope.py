@@ -414,6 +414,12 @@ class Mnemoscope:
         """How each budget stands now: what is spent and left, how fast, and past which level."""
         return () if self._parts is None else self._parts.accounting.budgets.status()
 
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules of this scope, in the order in which they are asked."""
+        rulebook = None if self._parts is None else self._parts.accounting.rulebook
+        return () if rulebook is None else rulebook.rules
+
     def note_facts(self, **known: Fact) -> None:
         """
         Tell the rules facts of the run that runs now: numbers, flags and short codes, no content.

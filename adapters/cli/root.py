@@ -40,6 +40,10 @@ COMMANDS: Table = {
             "show": Command(
                 "Show the audit trail by customer, memory, run and time.", "audit.show:show"
             ),
+            "verdicts": Command(
+                "Make the decisions of rules again, from the facts that were sealed with them.",
+                "audit.verdicts:verdicts",
+            ),
             "erase": Command(
                 "Erase a customer from every store and the audit trail, and record a proof.",
                 "audit.erase:erase",

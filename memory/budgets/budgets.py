@@ -10,17 +10,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from math import ceil
+from typing import TYPE_CHECKING, Final
 
 from ...telemetry.event.budget_event import BudgetEvent, Level
 from ...telemetry.event.usage import Usage
+from ...telemetry.event.verdict_event import Point, VerdictEvent
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
-from ..context import Scope
+from ..context import EMPTY_SCOPE, Scope
 from ..errors import BudgetExceededError, ConfigurationError
 from .budget import Budget
 from .sliding_window import SlidingSum
 from .under_way import Reservation, UnderWay, Waiting, wake
+
+if TYPE_CHECKING:
+    from ..rules.rule import Facts, Rule
 
 MAX_BUDGETS: Final = 200
 """Maximum number of budgets of a scope: each has metric series of its own."""
@@ -84,6 +89,7 @@ class _BudgetSpend:
     def __init__(self, budget: Budget, now: float) -> None:
         self.budget = budget
         self._scale = _PICO if budget.unit == "usd" else 1
+        self.rule = _rule_of(budget)
         self._levels = [
             (level, round(share * budget.limit * self._scale)) for level, share in budget.levels()
         ]
@@ -145,7 +151,25 @@ class _BudgetSpend:
 
     def refusal(self, now: float) -> BudgetExceededError | None:
         """Return the error that refuses a call now, if the budget stops it. None: some is left."""
-        return self._error(now, 0.0) if self.level(now) is Level.EXCEEDED else None
+        return self._decided(now, 0.0)
+
+    def _decided(self, now: float, expected: float) -> BudgetExceededError | None:
+        """Return the error that refuses a call, if the rule says so of what is left."""
+        if self.rule is None:
+            return None
+        facts = self._facts(now, expected)
+        if self.rule.decide(facts).is_plain:
+            return None
+        error = self._error(now, expected)
+        error.facts = facts
+        return error
+
+    def _facts(self, now: float, expected: float) -> Facts:
+        from ..rules.rule import Facts  # noqa: PLC0415 - only for budgets that stop calls
+
+        limit = round(self.budget.limit * self._scale)
+        amounts = {"spent": self._sum.total(now), "expected": ceil(expected), "limit": limit}
+        return Facts(Point.MODEL, known=amounts)
 
     def _error(self, now: float, expected: float) -> BudgetExceededError:
         budget, expected = self.budget, expected / self._scale
@@ -165,11 +189,12 @@ class _BudgetSpend:
         if not wait_s or not calls.is_any_but(around, now):
             return None
         known, expected = calls.is_expectation_known, calls.expected()
-        if known and self._sum.total(now) + expected < self.budget.limit * self._scale:
+        refusal = self._decided(now, expected) if known else None
+        if known and refusal is None:
             return None
         if (left_s := asked + wait_s - now) > 0:
             return Waiting(calls.wait(), left_s)
-        return self._error(now, expected) if known else None
+        return refusal
 
     def level(self, now: float) -> Level:
         """Return the highest level that the spend has reached."""
@@ -205,6 +230,7 @@ class Budgets:
         can_stop: Whether any budget has ``on_exceeded="stop"``.
         is_closed: Whether their scope has closed, which then counts nothing.
         unattributed_calls: Model calls begun in threads that had no customer, feature or node.
+        tell: Tells of a refusal, as of any rule's. None: nobody does.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many.
@@ -220,6 +246,7 @@ class Budgets:
         self.can_stop = any(spend.budget.on_exceeded == "stop" for spend in self._spends)
         self.is_closed = False
         self.unattributed_calls = 0
+        self.tell: Callable[[Scope, VerdictEvent], None] | None = None
         _check([spend.budget.name for spend in self._spends])
         reset_after_fork(self)
 
@@ -285,11 +312,18 @@ class Budgets:
         spends = [each for each in self._spends if each.budget.on_exceeded == "stop"]
         return [each for each in spends if each.budget.covers(scope, model)]
 
-    def note_refused(self, refusal: BudgetExceededError) -> None:
-        """Count a call that was not made because of *refusal*."""
+    def note_refused(self, refusal: BudgetExceededError, scope: Scope = EMPTY_SCOPE) -> None:
+        """Count a call for *scope* that was not made because of *refusal*, and tell of it."""
+        rule: Rule | None = None
         with self._guard:
             for spend in self._spends:
-                spend.refused_calls += spend.budget.name == refusal.budget
+                if spend.budget.name == refusal.budget:
+                    spend.refused_calls += 1
+                    rule = spend.rule
+        if self.tell is not None and rule is not None and refusal.facts is not None:
+            from ..rules.rulebook import verdict_event  # noqa: PLC0415 - as above
+
+            self.tell(scope, verdict_event(rule, rule.decide(refusal.facts), refusal.facts))
 
     def _release(self, reservation: Reservation) -> None:
         with self._guard:
@@ -310,6 +344,15 @@ class Budgets:
         with self._guard:
             now = self.clock()
             return tuple(spend.status(now) for spend in self._spends)
+
+
+def _rule_of(budget: Budget) -> Rule | None:
+    """Return the rule that refuses calls for a budget. None: it stops none."""
+    if budget.on_exceeded != "stop":
+        return None
+    from ..rules.spending import Spending  # noqa: PLC0415 - only for budgets that stop calls
+
+    return Spending(name=budget.name, unit=budget.unit)
 
 
 def _refusal(covering: Iterable[_BudgetSpend], now: float) -> BudgetExceededError | None:

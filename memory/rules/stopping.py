@@ -118,7 +118,7 @@ class Stopping:
         if f.iteration >= self.not_before:
             if self._says_the_same(f):
                 return _stop("similar", likeness=f.turns[-1].likeness)
-            if (gain := self._too_little_gain(f.turns)) is not None:
+            if (gain := self._too_little_gain(f)) is not None:
                 return _stop("diminishing", gain=gain)
             if self._is_accepted(f):
                 return _stop("accepted", quality=f.known.get("quality"))
@@ -132,11 +132,11 @@ class Stopping:
         likeness = facts.turns[-1].likeness
         return likeness is not None and likeness > self.similarity
 
-    def _too_little_gain(self, turns: Sequence[Turn]) -> float | None:
+    def _too_little_gain(self, facts: Facts) -> float | None:
         """Return by how much the quality has grown at most, if that is too little."""
-        if self.min_improvement is None:
+        if self.min_improvement is None or "quality" not in facts.known:
             return None
-        scores = [each.quality for each in turns if each.quality is not None]
+        scores = [each.quality for each in facts.turns if each.quality is not None]
         scores = scores[-self.improvement_window - 1 :]
         if len(scores) <= self.improvement_window:
             return None
@@ -156,31 +156,25 @@ def _stop(reason: str, **evidence: Fact) -> Verdict:
 
 def stale_turns(turns: Sequence[Turn], patience: int) -> int:
     """Return how many of the latest turns, one after the other, only repeat earlier ones."""
-    stale, talk = 0, list[float]()
+    stale, talked, talk = 0, 0, 0.0
+    nodes = [each.node for each in turns]
+    found = [(each.node, each.found) for each in turns]
+    written = [(each.node, each.written) for each in turns]
     for place in range(len(turns) - 1, -1, -1):
-        turn, work = turns[place], _new_work(turns, place)
-        likeness = turn.likeness
-        if work or (work is None and likeness is None):
-            break
+        turn, likeness = turns[place], turns[place].likeness
+        if (
+            nodes.index(turn.node) == place  # the first of its node
+            or (turn.found and found.index(found[place]) == place)
+            or (turn.written and written.index(written[place]) == place)
+            or (likeness is None and not turn.tools)
+        ):
+            break  # it did or found what was not there before, or it cannot be told
         if likeness is not None:
-            talk.append(likeness)
-        if len(talk) == 2 * patience and sum(talk) >= SAME_TALK * len(talk):
-            return max(stale, len(talk))
+            talked, talk = talked + 1, talk + likeness
+        if talked == 2 * patience and talk >= SAME_TALK * talked:
+            return talked
         if stale == len(turns) - 1 - place:
-            stale += likeness is None or likeness >= (SAME_TEXT if work is None else SAME_WORK)
-        if stale >= patience or len(talk) >= 2 * patience:
+            stale += likeness is None or likeness >= (SAME_WORK if turn.tools else SAME_TEXT)
+        if stale >= patience or talked >= 2 * patience:
             break
     return stale
-
-
-def _new_work(turns: Sequence[Turn], place: int) -> bool | None:
-    """Return whether a turn did or found what its node had not before. None: it only talks."""
-    turn = turns[place]
-    earlier = [each for each in turns[:place] if each.node == turn.node]
-    if not earlier:
-        return True
-    if turn.written and all(each.written != turn.written for each in earlier):
-        return True
-    if turn.found and all(each.found != turn.found for each in earlier):
-        return True
-    return False if turn.tools else None

@@ -193,7 +193,7 @@ def _decision(
             run.is_free = True
             return None
         if isinstance(found, BudgetExceededError):
-            budgets.note_refused(found)
+            budgets.note_refused(found, scope)
     except Exception as exc:  # noqa: BLE001 - a budget that cannot be read stops nobody
         faults.note("budgets.refusal", exc)
         return None

@@ -41,7 +41,7 @@ HOLDS: dict[str, dict[str, Any]] = {
     "aborted": {"known": {"abort": True}},
     "cycle": {"turns": STUCK},
     "similar": {"turns": GOES_ON[:2], "known": {"novel_issues": 0}, "iteration": 2},
-    "diminishing": {"turns": GOES_ON, "iteration": 2},
+    "diminishing": {"turns": GOES_ON, "iteration": 2, "known": {"quality": 0.5}},
     "accepted": {"known": {"quality": 0.8}, "iteration": 2},
     "iterations": {"iteration": 10},
 }
@@ -50,15 +50,16 @@ HOLDS: dict[str, dict[str, Any]] = {
 
 def facts_of(*reasons):
     """Return facts by which all of *reasons* hold."""
-    made: dict[str, Any] = {"known": {}}
-    for each in reasons:
-        for name, value in HOLDS[each].items():
-            if name == "known":
-                made["known"] |= value
-            elif name == "turns":
-                made["turns"] = max(made.get("turns", ()), value, key=len)
-            else:
-                made[name] = max(made.get(name, 0), value)
+    made: dict[str, Any] = {"known": {}, "turns": ()}
+    for name, value in [pair for each in reasons for pair in HOLDS[each].items()]:
+        if name == "known":
+            made["known"] = {**value, **made["known"]}
+        elif name == "turns":
+            made["turns"] = max(made["turns"], value, key=len)
+        else:
+            made[name] = max(made.get(name, 0), value)
+    if "accepted" in reasons:
+        made["known"] |= HOLDS["accepted"]["known"]
     if "cycle" in reasons:
         made["turns"] = STUCK
     return Facts(Point.NODE, **made)

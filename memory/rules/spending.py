@@ -1,0 +1,55 @@
+"""The rule behind budgets that stop: nothing more is spent of a budget that has nothing left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...telemetry.event.verdict_event import Outcome, Point
+from .rule import ALLOW, Facts, Fails, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """
+    Refuses a model call that a spent budget covers.
+
+    `Budgets` asks it, with what was spent, what calls under way are expected to add, and the limit,
+    in whole parts of the unit: trillionths of a dollar, or tokens.
+
+    Attributes:
+        name: The budget's.
+        unit: ``usd`` or ``tokens``.
+    """
+
+    name: str
+    unit: str
+
+    @property
+    def points(self) -> frozenset[Point]:
+        """None of a scope's rules: budgets ask it themselves."""
+        return frozenset()
+
+    @property
+    def fails(self) -> Fails:
+        """Open: a budget that cannot be read stops nobody."""
+        return Fails.OPEN
+
+    @property
+    def shadow(self) -> bool:
+        """False: a budget that only alerts is not asked."""
+        return False
+
+    def settings(self) -> dict[str, Any]:
+        """Return what it was made with."""
+        return {"name": self.name, "unit": self.unit}
+
+    def decide(self, facts: Facts, /) -> Verdict:
+        """Refuse where what was spent and is expected reaches the limit."""
+        known = facts.known
+        spent, expected, limit = known["spent"], known["expected"], known["limit"]
+        if not (isinstance(spent, int) and isinstance(expected, int) and isinstance(limit, int)):
+            raise TypeError("amounts must be whole numbers")
+        if spent + expected < limit:
+            return ALLOW
+        return Verdict(Outcome.REFUSE, "budget_spent", {"spent": spent, "limit": limit})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
@@ -19,6 +20,8 @@ MOST_RULES: Final = 64
 
 LEAST_ANSWER: Final = 40
 """Characters of a tool's answer that tells whether something new was found: not so of "done"."""
+
+SEAL_DIGITS: Final = 16
 
 FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
@@ -122,6 +125,28 @@ class Rulebook:
         except Exception as exc:  # noqa: BLE001 - then it is of no run
             self._faults.note("rules.enclosing", exc)
             return None
+
+    def carried(self, scope: Scope, thread: str) -> str | None:
+        """Return what is known of a run, for whoever resumes its thread. None: nothing is."""
+        with self.runs.guard:
+            run = self.runs.known((scope.tenant, scope.run or thread))
+            if run is None:
+                return None
+            text = run.dump(self._clock())
+            return self.hashes.of_text(text) + text
+
+    def restore(self, scope: Scope, thread: str, carried: str) -> None:
+        """
+        Take what `carried` returned, perhaps in another process.
+
+        Raises:
+            ValueError: It was changed, or is of another key.
+        """
+        seal, text = carried[:SEAL_DIGITS], carried[SEAL_DIGITS:]
+        if not hmac.compare_digest(seal, self.hashes.of_text(text)):
+            raise ValueError("these facts are not sealed with the key of this scope")
+        with self.runs.guard:
+            self.runs.of((scope.tenant, scope.run or thread)).load(text, self._clock())
 
     # -- decisions ---------------------------------------------------------------------------------
 

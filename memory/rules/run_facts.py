@@ -124,7 +124,7 @@ class RunFacts:
             return
         is_first = not self._roots
         self._roots.append(root)
-        if not (is_first or resumes or named):
+        if not (resumes or named):
             self._reset(now)
         elif resumes:
             self._earlier_s, self._begun = self.facts.elapsed_s, now

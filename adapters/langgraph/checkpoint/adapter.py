@@ -12,6 +12,7 @@ conformance kit tell by that what a saver can do.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial, wraps
 from typing import Any, cast
@@ -24,6 +25,7 @@ from ....memory.api import (
     Database,
     Deletes,
     Method,
+    Step,
     StoreAdapter,
     StoreBinding,
     Summary,
@@ -166,12 +168,25 @@ def bind(
         client_class=lambda base: _guarded_class(cast("Any", base), redact, bound),
         subject_data=CheckpointSubjectData(client, overlay),
         database=database,
-        steps=(forgetting,) if waiting is None else (forgetting, waiting),
+        steps=_steps(forgetting, waiting, services),
         around=(forgetting,) if waiting is None else (waiting, forgetting),
         retries=True,
         shared=is_shared(client),
         on_guarded=None if waiting is None else waiting.write_through,
     )
+
+
+def _steps(
+    forgetting: ForgetThreads, waiting: DegradedCheckpoints | None, services: AdapterServices
+) -> Sequence[Step]:
+    """Return the steps of the adapter's own, in their order."""
+    steps: list[Step] = [forgetting] if waiting is None else [forgetting, waiting]
+    rulebook = services.accounting.rulebook
+    if rulebook is not None:
+        from .facts import CarryFacts  # noqa: PLC0415 - only where there are rules
+
+        steps.insert(0, CarryFacts(rulebook, services.faults))
+    return steps
 
 
 _ON_CONFLICT = ("theirs", "both")

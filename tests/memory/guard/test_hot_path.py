@@ -261,3 +261,32 @@ print(*sorted(set(sys.modules) & {"asyncio", "pydantic_settings", "spacy", "pres
     )
 
     assert done.stdout.split() == []
+
+
+@counted_here
+@pytest.mark.parametrize("make", [qdrant_query, store_get])
+def test_without_rules_a_call_runs_no_instruction_more(make_scope, make):
+    """The step is not there, so that a scope that never heard of rules costs as much."""
+    scope = make_scope()
+    guards = scope._parts.guards
+
+    make(scope)
+
+    assert guards.ask_rules is None
+    assert not any(
+        type(step).__name__ == "AskRules" for each in guards.guards for step in each.steps
+    )
+    assert "mnemoscope.memory.rules.rulebook" not in _imported_by(
+        "from mnemoscope.memory import Mnemoscope, load_settings\n"
+        "Mnemoscope(load_settings(sinks='logs', pii_model='none', audit_pseudonym_key='ab' * 32))"
+    )
+
+
+def _imported_by(code: str) -> str:
+    """Return the names of what *code* imports, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout

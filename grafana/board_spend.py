@@ -21,6 +21,7 @@ def spend() -> Board:
             Row(title="Which feature caused it?", panels=_features()),
             Row(title="Against its own past", panels=_past()),
             Row(title="Budgets", panels=_budgets()),
+            Row(title="What do rules decide?", panels=_rules()),
             Row(title="Where do the tokens go?", panels=_tokens()),
             Row(title="How long do models and nodes take?", panels=_times()),
         ),
@@ -99,6 +100,44 @@ def _past() -> tuple[AnyPanel, ...]:
             Query(
                 expr=f"sum by (feature) ({hour})) / (sum by (feature) ({hour} offset 1d)) > 0)",
                 legend="{{feature}}",
+            ),
+        ),
+    )
+
+
+def _rules() -> tuple[AnyPanel, ...]:
+    verdicts = f"mnemoscope_verdicts_total{{{JOB}}}"
+    return (
+        lines(
+            About(
+                title="Verdicts by rule",
+                shows="Decisions of rules in the last 15 minutes that were no plain allow.",
+                act="`mnemoscope audit verdicts` shows each, with the facts that it was made on.",
+                unit="short",
+            ),
+            Query(
+                expr=f"sum by (rule, outcome) (increase({verdicts}[15m]))",
+                legend="{{rule}}: {{outcome}}",
+            ),
+            stacked=True,
+        ),
+        lines(
+            About(
+                title="Shadow against real",
+                shows="What rules in shadow would have decided in the last 15 minutes, beside what "
+                "the others did decide.",
+                act="take a rule out of shadow once what it would do is what you want.",
+                unit="short",
+            ),
+            Query(
+                expr="sum by (rule, would) "
+                f'(increase(mnemoscope_verdicts_total{{{JOB}, outcome="shadow"}}[15m]))',
+                legend="{{rule}} would {{would}}",
+            ),
+            Query(
+                expr="sum by (outcome) "
+                f'(increase(mnemoscope_verdicts_total{{{JOB}, outcome!="shadow"}}[15m]))',
+                legend="{{outcome}}",
             ),
         ),
     )

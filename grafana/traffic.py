@@ -31,7 +31,7 @@ from mnemoscope.demo.conversation import load_conversation
 from mnemoscope.demo.environment import NO_TRACER, environment, quiet
 from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
 from mnemoscope.demo.run import PRICES
-from mnemoscope.memory import Budget, Mnemoscope
+from mnemoscope.memory import Budget, Mnemoscope, Stopping
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.settings import Settings, load_settings
 
@@ -49,6 +49,10 @@ BUDGETS = (
     Budget(tokens=2_000_000, per="day", name="all tokens"),
 )
 """Small budgets, so that the dashboard shows how they are used up."""
+
+
+RULES = (Stopping(max_output_tokens=50, shadow=True, name="short answers"),)
+"""A rule in shadow that most answers meet, so that the dashboard shows verdicts."""
 
 
 def main() -> int:
@@ -84,7 +88,7 @@ def _options() -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace, folder: Path) -> None:
-    scope = Mnemoscope(_settings(options, folder), budgets=BUDGETS)
+    scope = Mnemoscope(_settings(options, folder), budgets=BUDGETS, rules=RULES)
     with closing(scope):
         # Not at the top: mem0 reads the environment when it is imported.
         from mnemoscope.demo.stores import open_stores

@@ -16,6 +16,7 @@ from .health.model import Health
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
+    from ..adapters.langgraph.gates import IntegrityGate, StagnationGate
     from ..adapters.langgraph.redacted_stream.stream import RedactionFactory
     from ..adapters.langgraph.runs.stream import UsageFactory
     from ..audit.log import AuditLog
@@ -435,6 +436,37 @@ class Mnemoscope:
             from .context import current  # noqa: PLC0415
 
             rulebook.note(current(), known)
+
+    def stagnation_gate(
+        self, embed: Callable[[str], Iterable[float]], **figures: Any
+    ) -> StagnationGate:
+        """
+        Return a gate for nodes of a LangGraph graph that finds threads which say nothing new.
+
+        Args:
+            embed: Returns the vector of a text: a model of yours.
+            **figures: As of `StagnationGate`: ``threshold``, ``critical_duration``…
+
+        Example:
+            >>> gate = scope.stagnation_gate(embed)
+            >>> builder.add_node("critic", gate.wrap(critic))
+        """
+        from ..adapters.langgraph.gates import StagnationGate  # noqa: PLC0415
+
+        return StagnationGate(embed, scope=self, **figures)
+
+    def integrity_gate(
+        self, invariants: Sequence[tuple[str, Callable[[Any], bool]]]
+    ) -> IntegrityGate:
+        """
+        Return a gate that checks what nodes of a LangGraph graph return.
+
+        Args:
+            invariants: Each a name, which is shown, and a function that returns whether it holds.
+        """
+        from ..adapters.langgraph.gates import IntegrityGate  # noqa: PLC0415
+
+        return IntegrityGate(invariants, scope=self)
 
     def tell_verdict(self, rule: Rule, facts: Facts) -> Verdict:
         """

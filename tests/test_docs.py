@@ -10,7 +10,7 @@ from own_process import run_python
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
     page
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
     if "```python" in page.read_text(encoding="utf-8")
 )
 RUN = """

@@ -94,6 +94,8 @@ class Rulebook:
         self._at = {
             point: tuple(each for each in self.rules if point in each.points) for point in Point
         }
+        # Whether a class has a method is found out once: it takes longer than most decisions.
+        self._witnesses = {each.name: each for each in self.rules if isinstance(each, Witness)}
         embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
         self._embeds = [each for each in embeds if each is not None][:1]
         self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
@@ -185,8 +187,8 @@ class Rulebook:
     def _decide(self, rule: Rule, asked: Asked, facts: Facts, run: RunFacts) -> RuleError | None:
         where = "witness"
         try:
-            if isinstance(rule, Witness):
-                facts = with_known(facts, rule.witness(asked))
+            if rule.name in self._witnesses:
+                facts = with_known(facts, self._witnesses[rule.name].witness(asked))
             where = "decide"
             verdict = decided(rule, facts)
             if verdict.is_plain:
@@ -227,7 +229,7 @@ class Rulebook:
             if wrote:
                 run.wrote(self._content(asked), now)
             elif ids:
-                run.recalled(self.hashes.of_text("\n".join(ids)), now)
+                run.recalled(ids, now)
             for each in self._onlookers:
                 if known := each.seen(asked):
                     run.note(known)

@@ -11,7 +11,6 @@ from functools import lru_cache
 from operator import mul
 from typing import Any, Final, TypeAlias
 
-import msgspec
 import orjson
 
 from ...telemetry.event.text import json_text
@@ -29,6 +28,7 @@ RunKey: TypeAlias = tuple[str | None, str]
 
 _MOST_NODES = 256
 _MOST_TEXTS = 6
+_NOTHING: Final = Facts(Point.NODE)
 _MOST_PARTS = 8
 _HASH_BYTES = 8
 
@@ -64,52 +64,40 @@ class RunFacts:
     """
     The facts of one run, as they grow. Not thread-safe.
 
+    Attributes that `Facts` has too mean the same.
+
     Attributes:
         seen: Numbered on each change: of two copies, the one that saw more is the later one.
         stopped: What ends the run: the error's class, rule and reason.
         told: Reasons in shadow that were told already: a run would have been stopped once.
-        facts: What is known of it, as `Facts`, but for the point, what is asked, and the time.
     """
-
-    __slots__ = (
-        "_begun",
-        "_earlier_s",
-        "_found",
-        "_iterations",
-        "_known",
-        "_likeness",
-        "_quality",
-        "_roots",
-        "_texts",
-        "_tools",
-        "_turns",
-        "_written",
-        "facts",
-        "seen",
-        "stopped",
-        "told",
-    )
 
     def __init__(self, now: float) -> None:
         self._roots: deque[object] = deque(maxlen=_MOST_PARTS)
         self._reset(now)
 
     def _reset(self, now: float) -> None:
-        self._begun, self._earlier_s = now, 0.0
+        self._begun, self._earlier_s, self._latest = now, 0.0, now
         self._iterations: dict[str, int] = {}
-        self._known: dict[str, Fact] = {}
-        self._turns: deque[Turn] = deque(maxlen=MOST_TURNS)
+        self._known: Mapping[str, Fact] = {}
         self._texts: dict[str, deque[tuple[float, ...]]] = {}
-        self.facts = Facts(Point.NODE)
+        self._take(_NOTHING)
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
         self.told: set[tuple[str, str]] = set()
         self._clear_turn()
 
+    def _take(self, f: Facts) -> None:
+        self.is_whole, self.cost_usd, self.unpriced_calls = f.is_whole, f.cost_usd, f.unpriced_calls
+        self.input_tokens, self.output_tokens = f.input_tokens, f.output_tokens
+        self.model_calls, self.tool_calls, self.node_ends = f.model_calls, f.tool_calls, f.node_ends
+        self.recalls, self.writes, self.errors = f.recalls, f.writes, f.errors
+        self.iteration, self.turns = f.iteration, f.turns
+
     def _clear_turn(self) -> None:
-        self._found: tuple[str, ...] = ()
-        self._tools: tuple[str, ...] = ()
-        self._written: tuple[str, ...] = ()
+        self._found: deque[str] = deque(maxlen=MOST_KNOWN)
+        self._tools: deque[str] = deque(maxlen=MOST_KNOWN)
+        self._written: deque[str] = deque(maxlen=MOST_KNOWN)
         self._likeness: float | None = None
         self._quality: float | None = None
 
@@ -127,10 +115,9 @@ class RunFacts:
         if not (resumes or named):
             self._reset(now)
         elif resumes:
-            self._earlier_s, self._begun = self.facts.elapsed_s, now
-            self.stopped = None
-            if is_first and not self.seen:
-                self.facts = msgspec.structs.replace(self.facts, is_whole=False)
+            self._earlier_s = self.elapsed_s(self._latest)
+            self._begun, self.stopped = now, None
+            self.is_whole &= not is_first or self.seen > 0
 
     def ended_by(self) -> RuleError | None:
         """Return the error that ends the run, made anew: one that was raised holds frames."""
@@ -145,77 +132,74 @@ class RunFacts:
 
     def at(self, point: Point, what: str, now: float) -> Facts:
         """Return the facts for a decision."""
-        f = self.facts
-        return Facts(
+        return Facts(  # by position: names cost several times as much
             point,
             what,
-            f.is_whole,
+            self.is_whole,
             self.elapsed_s(now),
-            f.cost_usd,
-            f.unpriced_calls,
-            f.input_tokens,
-            f.output_tokens,
-            f.model_calls,
-            f.tool_calls,
-            f.node_ends,
-            f.recalls,
-            f.writes,
-            f.errors,
-            f.iteration,
-            f.turns,
+            self.cost_usd,
+            self.unpriced_calls,
+            self.input_tokens,
+            self.output_tokens,
+            self.model_calls,
+            self.tool_calls,
+            self.node_ends,
+            self.recalls,
+            self.writes,
+            self.errors,
+            self.iteration,
+            self.turns,
             self._known,
         )
 
     # -- what was done -----------------------------------------------------------------------------
 
-    def _change(self, now: float, **changes: Any) -> None:
+    def _change(self, now: float) -> None:
         self.seen += 1
-        changes["elapsed_s"] = self.elapsed_s(now)
-        self.facts = msgspec.structs.replace(self.facts, **changes)
-
-    def _errors(self, *, failed: bool) -> int:
-        return self.facts.errors + 1 if failed else 0
+        self._latest = now
 
     def model_ended(self, usage: Usage | None, now: float, *, failed: bool) -> None:
         """Count a model call."""
-        f, cost = self.facts, usage.cost_usd if usage is not None else None
-        self._change(
-            now,
-            cost_usd=f.cost_usd + (cost or 0.0),
-            unpriced_calls=f.unpriced_calls + (cost is None),
-            input_tokens=f.input_tokens + (usage.input_tokens if usage else 0),
-            output_tokens=f.output_tokens + (usage.output_tokens if usage else 0),
-            model_calls=f.model_calls + 1,
-            errors=self._errors(failed=failed),
-        )
+        cost = None if usage is None else usage.cost_usd
+        self.model_calls += 1
+        self.cost_usd += cost or 0.0
+        self.unpriced_calls += cost is None
+        if usage is not None:
+            self.input_tokens += usage.input_tokens
+            self.output_tokens += usage.output_tokens
+        self.errors = self.errors + 1 if failed else 0
+        self._change(now)
 
     def tool_begun(self, call_hash: str) -> None:
         """Note a tool call by the hash of its name and arguments."""
-        self._tools = (*self._tools[-MOST_KNOWN:], call_hash)
+        self._tools.append(call_hash)
 
     def tool_ended(self, answer_hash: str, now: float, *, failed: bool) -> None:
         """Count a tool call. Empty: its answer says nothing, so that its call stands for it."""
-        found = answer_hash or self._tools[-1] if self._tools else answer_hash
-        self._found = (*self._found[-MOST_KNOWN:], found)
-        calls = self.facts.tool_calls + 1
-        self._change(now, tool_calls=calls, errors=self._errors(failed=failed))
+        self._found.extend([answer_hash] if answer_hash else list(self._tools)[-1:])
+        self.tool_calls += 1
+        self.errors = self.errors + 1 if failed else 0
+        self._change(now)
 
-    def recalled(self, ids_hash: str, now: float) -> None:
-        """Count a recall by the hash of the ids that it found."""
-        self._found = (*self._found[-MOST_KNOWN:], ids_hash)
-        self._change(now, recalls=self.facts.recalls + 1)
+    def recalled(self, ids: Iterable[str], now: float) -> None:
+        """Count a recall by the ids that it found, which are hashed as the turn ends."""
+        self._found.extend(ids)
+        self.recalls += 1
+        self._change(now)
 
     def wrote(self, content_hash: str, now: float) -> None:
         """Count a write by the hash of what it wrote."""
-        self._written = (*self._written[-MOST_KNOWN:], content_hash)
-        self._change(now, writes=self.facts.writes + 1)
+        self._written.append(content_hash)
+        self.writes += 1
+        self._change(now)
 
     def said(self, node: str, vector: Iterable[float]) -> None:
-        """Compare a text of a node's with its earlier ones. Of several texts the newest counts."""
+        """Compare a text of a node with its earlier ones. Of several texts the newest counts."""
         text, texts = normalised(vector), self._texts.setdefault(node, deque(maxlen=_MOST_TEXTS))
         if texts:
             likeness = max(sum(map(mul, text, each)) for each in texts)
-            self._likeness = min(likeness, self._likeness or 1.0)
+            before = self._likeness
+            self._likeness = likeness if before is None else min(likeness, before)
         texts.append(text)
         if len(self._texts) > _MOST_NODES:
             del self._texts[next(iter(self._texts))]
@@ -226,22 +210,17 @@ class RunFacts:
         if runs > 1 or len(self._iterations) < _MOST_NODES:
             self._iterations[node] = runs
         found, tools, written = (
-            hashes.of_text("\n".join(each)) if each else ""
+            hashes.of_text("
+".join(each)) if each else ""
             for each in (self._found, self._tools, self._written)
         )
         turn = Turn(node, found, tools, written, self._likeness, self._quality)
-        self._turns.append(turn)
+        self.turns = (*self.turns[1 - MOST_TURNS :], turn)
         self._clear_turn()
-        f = self.facts
-        # What failed within it is counted already.
-        errors = f.errors + 1 if failed and not f.errors else f.errors
-        self._change(
-            now,
-            node_ends=f.node_ends + 1,
-            iteration=max(f.iteration, runs),
-            turns=tuple(self._turns),
-            errors=errors,
-        )
+        self.node_ends += 1
+        self.iteration = max(self.iteration, runs)
+        self.errors += failed and not self.errors  # what failed within it is counted already
+        self._change(now)
 
     def note(self, known: Mapping[str, Fact]) -> None:
         """
@@ -278,10 +257,10 @@ class RunFacts:
         seen, facts = int(found["seen"]), facts_from(found["facts"])
         if seen <= self.seen:
             return
-        self.facts = msgspec.structs.replace(facts, point=Point.NODE, known={})
-        self._known, self._turns = dict(facts.known), deque(facts.turns, MOST_TURNS)
+        self._take(facts)
+        self._known, self._earlier_s = facts.known, facts.elapsed_s
         self._iterations = {str(name): int(runs) for name, runs in found["nodes"].items()}
-        self._earlier_s, self._begun, self.seen = facts.elapsed_s, now, seen
+        self._begun, self._latest, self.seen = now, now, seen
 
 
 def normalised(vector: Iterable[float]) -> tuple[float, ...]:

@@ -156,7 +156,7 @@ def stopped_at(steps, embed, rule):
     for number, step in enumerate(steps):
         node = HASHES.of_name(step.node)
         if step.recalled:
-            run.recalled(HASHES.of_text("\n".join(step.recalled)), 0.0)
+            run.recalled(step.recalled, 0.0)
         if step.tool:
             run.tool_begun(HASHES.of_text(step.tool))
             run.tool_ended(HASHES.of_text(step.answer) if step.answer else "", 0.0, failed=False)

@@ -22,6 +22,27 @@ from ..context import EMPTY_SCOPE, Scope
 if TYPE_CHECKING:
     from ..guard.call import Call
 
+__all__ = [
+    "ALLOW",
+    "LONGEST_TEXT",
+    "MOST_KNOWN",
+    "MOST_TURNS",
+    "Asked",
+    "Fact",
+    "Facts",
+    "Fails",
+    "Onlooker",
+    "Outcome",
+    "Point",
+    "Reader",
+    "Rule",
+    "Turn",
+    "Verdict",
+    "Witness",
+    "facts_from",
+    "with_known",
+]
+
 Fact: TypeAlias = bool | int | float | str | None
 """A value of a fact: text is a code, an id of ours or a hash, of 64 characters at most."""
 

@@ -209,11 +209,8 @@ class RunFacts:
         runs = self._iterations.get(node, 0) + 1
         if runs > 1 or len(self._iterations) < _MOST_NODES:
             self._iterations[node] = runs
-        found, tools, written = (
-            hashes.of_text("
-".join(each)) if each else ""
-            for each in (self._found, self._tools, self._written)
-        )
+        done = (self._found, self._tools, self._written)
+        found, tools, written = (hashes.of_text("\n".join(each)) if each else "" for each in done)
         turn = Turn(node, found, tools, written, self._likeness, self._quality)
         self.turns = (*self.turns[1 - MOST_TURNS :], turn)
         self._clear_turn()

@@ -147,7 +147,7 @@ class Stopping:
         if facts.known.get("accepted") is True:
             return True
         quality, bar = facts.known.get("quality"), self.quality_bar
-        return bar is not None and isinstance(quality, int | float) and quality >= bar
+        return isinstance(quality, int | float) and bar is not None and quality >= bar
 
 
 def _stop(reason: str, **evidence: Fact) -> Verdict:

@@ -115,7 +115,7 @@ PROVIDERS: Final = MappingProxyType(
         "xai": "x_ai",
     }
 )
-"""The conventions' names of providers, by those of LangChain and mem0 where they differ."""
+"""The conventions' names of providers, by those that clients have for them where these differ."""
 
 METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
 METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - the name of a metric

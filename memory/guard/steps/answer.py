@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from ....telemetry.event.event import OperationClass, Redacted
 from ...privacy.engine.content import to_content
@@ -30,7 +30,7 @@ def redacted_answer(call: Call) -> Redacted | None:
 
 def _told(found: Any) -> Any:
     """Return *found* with items that are no container as what they tell of themselves."""
-    kind: Any = type(found)
+    kind = cast("Any", type(found))
     if kind is list:
         return [_told(each) for each in found]
     if kind is dict or hasattr(kind, "model_fields") or not hasattr(kind, "dict"):

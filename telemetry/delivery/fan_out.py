@@ -10,15 +10,28 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from .lane_stats import Weighed
 
-if TYPE_CHECKING:
-    from .lane import Lane
-
 UNCOUNTED, LIGHT_BYTES = 32, 8_192
 """Events that wait at most until lanes count them, and what each of them weighs at most."""
+
+
+class Follower(Protocol):
+    """A lane, to the queue in front of it."""
+
+    def follow(self, source: FanOut, /) -> None:
+        """Take what is offered to *source*."""
+        ...
+
+    def take(self, weighed: Weighed, /) -> None:
+        """Queue an event."""
+        ...
+
+    def notice(self) -> None:
+        """See to it that the thread looks at what there is."""
+        ...
 
 
 class FanOut:
@@ -32,7 +45,7 @@ class FanOut:
         lanes: As given.
     """
 
-    def __init__(self, lanes: Sequence[Lane]) -> None:
+    def __init__(self, lanes: Sequence[Follower]) -> None:
         self.lanes = lanes
         self.forked()
         for lane in lanes:

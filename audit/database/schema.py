@@ -175,9 +175,6 @@ SEALING = (
 )
 """The migration since which no row verifies that was made without the key; see `seals`."""
 
-RUNS = ("DROP INDEX audit_detail_run",)
-"""Each event paid for the order of runs, whose names are random; who asks for one reads them."""
-
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Few customers are merged into others: found without reading all of them.
     (
@@ -198,7 +195,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     HEADS,
     SPELLINGS,
     SEALING,
-    RUNS,
 )
 """
 Statements of the migration from each version to the next, the first from `_OLDEST`.

@@ -81,7 +81,8 @@ class Driven:
         """Look, and feed the named sinks, or all, once; return whether anything was done."""
         self.relay.look()
         chosen = [each for each in self.relay.feeds if not sinks or each.sink in sinks]
-        return any([each.turn() for each in chosen])
+        moved = [each.turn() for each in chosen]  # each of them, whatever the others say
+        return any(moved)
 
     def work(self, *sinks: str) -> None:
         """Feed the named sinks, or all, until nothing is left."""

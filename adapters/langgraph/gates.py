@@ -24,6 +24,7 @@ from ...memory.errors import ConfigurationError
 from ...memory.rules.rule import ALLOW, Facts, Fails, Verdict
 from ...memory.rules.run_facts import MOST_RUNS, normalised
 from ...telemetry.event.verdict_event import Outcome, Point
+from ..toolkit.type_guards import is_dict
 
 if TYPE_CHECKING:
     from ...memory.scope import Mnemoscope
@@ -358,11 +359,14 @@ def _edge(is_broken: Callable[[str], bool], forward: str, break_to: str) -> Call
 def _thread(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return LangGraph's id of the thread: from the config that the code is given, or runs in."""
     for each in (*args, *kwargs.values(), var_child_runnable_config.get()):
-        settings = each.get("configurable") if isinstance(each, dict) else None
-        thread = settings.get("thread_id") if isinstance(settings, dict) else None
-        if thread is not None:
+        settings = _dict(_dict(each).get("configurable"))
+        if (thread := settings.get("thread_id")) is not None:
             return str(thread)
     return EPHEMERAL
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if is_dict(value) else {}
 
 
 def _text_of(output: Any) -> str:
@@ -370,7 +374,8 @@ def _text_of(output: Any) -> str:
     if isinstance(output, Mapping):
         known = cast("Mapping[str, Any]", output)
         messages = known.get("messages")
-        if isinstance(messages, Sequence) and not isinstance(messages, str) and messages:
-            return str(getattr(messages[-1], "content", messages[-1]))
+        if isinstance(messages, list) and messages:
+            last = cast("list[Any]", messages)[-1]
+            return str(getattr(last, "content", last))
         return "\n".join(str(each) for each in known.values())
     return str(output)

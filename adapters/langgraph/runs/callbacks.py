@@ -97,8 +97,6 @@ class GraphCallbacks(BaseCallbackHandler):
         accounting.tracing.enclosing_thread = self.runs.current_thread
         if accounting.rulebook is not None:
             accounting.rulebook.enclosing = self.runs.current_root
-            self.has_rules = True
-            self.is_text_asked |= accounting.rulebook.reads_texts
         accounting.tracing.enclosing_nodes = self.runs.current_nodes
         if accounting.host_run is not no_parent:
             accounting.tracing.enclosing_run = self.runs.current_place

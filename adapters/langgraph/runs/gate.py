@@ -51,6 +51,7 @@ class Gate:
     def __init__(self) -> None:
         self._budgets: weakref.WeakKeyDictionary[Budgets, Faults] = weakref.WeakKeyDictionary()
         self.rulebooks: weakref.WeakSet[Rulebook] = weakref.WeakSet()
+        self.handlers: list[_GateHandler] = []
 
     def __bool__(self) -> bool:
         """Return whether there are budgets or rules to ask."""
@@ -58,13 +59,34 @@ class Gate:
 
     def watch(self, budgets: Budgets, faults: Faults) -> None:
         """Ask *budgets* from now on, as long as they live; errors of ours are noted in *faults*."""
+        self._rest_after(budgets)
         self._budgets[budgets] = faults
+        self._wake()
         graph_callbacks().runs.notes_around = True
 
     def clear(self) -> None:
         """Drop all budgets and rules."""
         self._budgets.clear()
         self.rulebooks.clear()
+        self._wake()
+
+    def ask(self, rulebook: Rulebook) -> None:
+        """Ask *rulebook* from now on, as long as it lives."""
+        self._rest_after(rulebook)
+        self.rulebooks.add(rulebook)
+        self._wake()
+
+    def _rest_after(self, asked: Budgets | Rulebook) -> None:
+        # Before it is added: what was registered last is called first.
+        weakref.finalize(asked, self._wake).atexit = False
+
+    def _wake(self) -> None:
+        """Have LangChain ask those handlers only that have somebody to ask in turn."""
+        for each in self.handlers:
+            each.listen()
+        callbacks = graph_callbacks()
+        callbacks.has_rules = bool(self.rulebooks)
+        callbacks.is_text_asked = any(each.reads_texts for each in self.rulebooks)
 
     def pass_or_raise(self, call: Asked) -> None:
         """
@@ -236,33 +258,14 @@ class _GateHandler(BaseCallbackHandler):
 
     raise_error = True
 
+    # Attributes where LangChain has properties: it asks for them at every event of every run.
+    ignore_llm = ignore_chat_model = ignore_chain = ignore_agent = ignore_retriever = True
+
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
 
-    @property
-    def ignore_llm(self) -> bool:
-        """Models that complete text, and all tokens: each would be a call."""
-        return True
-
-    @property
-    def ignore_chat_model(self) -> bool:
-        """The start of chat models."""
-        return True
-
-    @property
-    def ignore_chain(self) -> bool:
-        """Chains are not model calls."""
-        return True
-
-    @property
-    def ignore_agent(self) -> bool:
-        """As `ignore_chain`; tools count as agents."""
-        return True
-
-    @property
-    def ignore_retriever(self) -> bool:
-        """As `ignore_chain`."""
-        return True
+    def listen(self) -> None:
+        """Listen to LangChain while there is somebody to ask."""
 
 
 class ChatGate(_GateHandler):
@@ -272,10 +275,9 @@ class ChatGate(_GateHandler):
     # that raises never are, which Python warns of. The others are gathered.
     run_inline = False
 
-    @property
-    def ignore_chat_model(self) -> bool:
-        """True while there are no budgets."""
-        return not self.gate
+    def listen(self) -> None:
+        """Listen to the beginnings of chat models."""
+        self.ignore_chat_model = not self.gate
 
     @property
     def on_chat_model_start(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -295,10 +297,9 @@ class TextGate(_GateHandler):
 
     run_inline = True  # here LangChain tells all such handlers in one go
 
-    @property
-    def ignore_llm(self) -> bool:
-        """True while there are no budgets."""
-        return not self.gate
+    def listen(self) -> None:
+        """Listen to those of models that complete text."""
+        self.ignore_llm = not self.gate
 
     @property
     def on_llm_start(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -318,20 +319,9 @@ class RunGate(_GateHandler):
 
     run_inline = True
 
-    @property
-    def ignore_chat_model(self) -> bool:
-        """As `ChatGate`, which is there for them."""
-        return True
-
-    @property
-    def ignore_chain(self) -> bool:
-        """True while there are no rules."""
-        return not self.gate.rulebooks
-
-    @property
-    def ignore_agent(self) -> bool:
-        """True while there are no rules; tools count as agents."""
-        return not self.gate.rulebooks
+    def listen(self) -> None:
+        """Listen to the beginnings of nodes and tools."""
+        self.ignore_chain = self.ignore_agent = not self.gate.rulebooks
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
         """Let no node begin of a run that a rule has stopped."""
@@ -356,14 +346,15 @@ class RunGate(_GateHandler):
 
 def guard_runs(rulebook: Rulebook) -> None:
     """Ask *rulebook* before every model call, tool and node from now on, while it lives."""
-    gate().rulebooks.add(rulebook)
     _watch_runs()
+    gate().ask(rulebook)
 
 
 @cache
 def _watch_runs() -> None:
     """Have LangChain ask before tools and nodes, which it does for budgets alone not."""
     handler = RunGate(gate())
+    gate().handlers.append(handler)
     hook: ContextVar[Any] = ContextVar("mnemoscope_run_gate", default=handler)
     register_configure_hook(hook, inheritable=True)
 
@@ -382,7 +373,8 @@ def gate() -> Gate:
     """Return the gate of this process, and have LangChain ask it from now on."""
     graph_callbacks()  # told first: of a call that is not made after all, it reports that
     made = Gate()
-    for name, handler in (("chat", ChatGate(made)), ("text", TextGate(made))):
+    made.handlers += [ChatGate(made), TextGate(made)]
+    for name, handler in zip(("chat", "text"), made.handlers, strict=True):
         hook: ContextVar[Any] = ContextVar(f"mnemoscope_{name}_gate", default=handler)
         register_configure_hook(hook, inheritable=True)
     _LOGGER.addFilter(_is_no_refusal)

@@ -29,12 +29,9 @@ message quotes a value of the user's: names, types and numbers only.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..telemetry.event.format import in_unit
-
-if TYPE_CHECKING:
-    from .rules.rule import Facts
 
 
 class MnemoscopeError(Exception):
@@ -268,10 +265,10 @@ class BudgetExceededError(MnemoscopeError, RuntimeError):
         limit: Amount that may be spent in a period.
         unit: Unit of all three: ``usd`` or ``tokens``.
         expected: What calls under way are expected to add to `spent`.
-        facts: What it was decided on, for the event of it. None: in another process.
+        facts: What it was decided on, as `Facts`, for the event of it. None: in another process.
     """
 
-    facts: Facts | None = None
+    facts: Any = None
 
     def __init__(
         self, budget: str, spent: float, limit: float, unit: str, expected: float = 0.0

@@ -16,18 +16,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from operator import mul
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from langchain_core.runnables.config import var_child_runnable_config
 
 from ...memory.errors import ConfigurationError
-from ...memory.rules.rule import ALLOW, Facts, Fails, Verdict
+from ...memory.rules.rule import ALLOW, Facts, Fails, Rule, Verdict
 from ...memory.rules.run_facts import MOST_RUNS, normalised
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..toolkit.type_guards import is_dict
-
-if TYPE_CHECKING:
-    from ...memory.scope import Mnemoscope
 
 N = TypeVar("N", bound=Callable[..., Any])
 S = TypeVar("S")
@@ -37,6 +34,18 @@ EPHEMERAL: Final = ""
 
 STABILITY: Final = "behavioral_stability_windowed"
 INTEGRITY: Final = "langgraph_state_integrity"
+
+
+class Sealing(Protocol):
+    """The part of a scope that gates use."""
+
+    def tell_verdict(self, rule: Rule, facts: Facts) -> Verdict:
+        """Have *rule* decide, and tell what it says as a sealed event."""
+        ...
+
+    def note_fault(self, site: str, exc: BaseException) -> None:
+        """Count an error of ours."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +167,7 @@ class StagnationGate:
         window_size: int = 10,
         alpha: float = 0.5,
         text_of: Callable[[Any], str] | None = None,
-        scope: Mnemoscope | None = None,
+        scope: Sealing | None = None,
         name: str = "stagnation",
     ) -> None:
         if not (0 < threshold < 1 and 0 < alpha <= 1):
@@ -251,7 +260,7 @@ class IntegrityGate:
         self,
         invariants: Sequence[tuple[str, Callable[[Any], bool]]] = (),
         *,
-        scope: Mnemoscope | None = None,
+        scope: Sealing | None = None,
         name: str = "integrity",
     ) -> None:
         self.name, self.shadow = name, True
@@ -316,12 +325,12 @@ def _holds(test: Callable[[Any], bool], output: Any) -> bool:
         return False
 
 
-def _tell(scope: Mnemoscope | None, gate: Any, known: Mapping[str, Any]) -> None:
+def _tell(scope: Sealing | None, gate: Any, known: Mapping[str, Any]) -> None:
     if scope is not None:
         scope.tell_verdict(gate, Facts(Point.NODE, known=known))
 
 
-def _watched(node: N, see: Callable[[Any, str], None], scope: Mnemoscope | None) -> N:
+def _watched(node: N, see: Callable[[Any, str], None], scope: Sealing | None) -> N:
     """Return *node*, plain or a coroutine function, with what it returns shown to *see*."""
 
     def show(output: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -375,7 +384,7 @@ def _text_of(output: Any) -> str:
         known = cast("Mapping[str, Any]", output)
         messages = known.get("messages")
         if isinstance(messages, list) and messages:
-            last = cast("list[Any]", messages)[-1]
+            last = messages[-1]
             return str(getattr(last, "content", last))
         return "\n".join(str(each) for each in known.values())
     return str(output)

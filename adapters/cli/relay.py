@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from pathlib import Path
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -39,8 +40,12 @@ def relay(
     except FolderTakenError as exc:
         raise CommandError(str(exc), UNUSABLE) from exc
     stopping = threading.Event()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_signal: stopping.set())
+        signal.signal(number, stop)
     names = ", ".join(feed.sink for feed in found.feeds) or "no sink"
     say(f"mnemoscope relay reads {chosen} and delivers to {names}")
     found.run(stopping)

@@ -9,7 +9,7 @@ a process and a relay of different releases understand one another. People are i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import orjson
@@ -157,19 +157,16 @@ def _json(value: Any) -> bytes:
 
 def _cleaned(value: Any) -> Any:
     """Return *value* with what the format does not take replaced, at any depth."""
-    if value is None or _is(value, bool | float | bytes):
-        return value
-    if _is(value, str):
+    if isinstance(value, str):
         return clean_text(value)
-    if _is(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return min(max(value, -_LARGEST), _LARGEST)
-    if _is(value, dict):
-        return {_cleaned(name): _cleaned(each) for name, each in value.items()}
-    if _is(value, list | tuple):
-        return [_cleaned(each) for each in value]
+    kind = value.__class__
+    if kind is dict:
+        pairs = cast("dict[Any, Any]", value).items()
+        return {_cleaned(name): _cleaned(each) for name, each in pairs}
+    if kind in {list, tuple}:
+        return [_cleaned(each) for each in cast("Sequence[Any]", value)]
+    if value is None or isinstance(value, bool | float | bytes):
+        return value
     return _cleaned(msgspec.to_builtins(value, enc_hook=_plain))
-
-
-def _is(value: Any, kinds: Any) -> bool:
-    # isinstance() itself would narrow Any to containers of unknown, which strict pyright refuses.
-    return isinstance(value, kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from relay_kills import VICTIMS, run
 
-pytestmark = [pytest.mark.forks_often, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.forks_often
 
 
 @pytest.mark.parametrize("victim", VICTIMS)

@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 from children import exit_code_of_child
+from patience import GIVE_UP_S
 from prometheus_client import REGISTRY
 
 from mnemoscope.memory.build import build_relay
@@ -144,7 +145,7 @@ def test_sinks_that_the_application_passes_are_its_own(chosen, started):
     capture = CapturingSink()
     scope = started(chosen(), extra_sinks=[capture])
     recaller(scope)()
-    scope.flush(5.0)
+    scope.flush(GIVE_UP_S)
 
     assert len(capture.events) == 1
 

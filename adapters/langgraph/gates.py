@@ -384,7 +384,7 @@ def _text_of(output: Any) -> str:
         known = cast("Mapping[str, Any]", output)
         messages = known.get("messages")
         if isinstance(messages, list) and messages:
-            last = messages[-1]
+            last = cast("Sequence[Any]", messages)[-1]
             return str(getattr(last, "content", last))
         return "\n".join(str(each) for each in known.values())
     return str(output)

@@ -258,8 +258,9 @@ class _GateHandler(BaseCallbackHandler):
 
     raise_error = True
 
-    # Attributes where LangChain has properties: it asks for them at every event of every run.
-    ignore_llm = ignore_chat_model = ignore_chain = ignore_agent = ignore_retriever = True
+    if not TYPE_CHECKING:
+        # Attributes where LangChain has properties: it asks for them at every event of every run.
+        ignore_llm = ignore_chat_model = ignore_chain = ignore_agent = ignore_retriever = True
 
     def __init__(self, gate: Gate) -> None:
         self.gate = gate
@@ -277,7 +278,7 @@ class ChatGate(_GateHandler):
 
     def listen(self) -> None:
         """Listen to the beginnings of chat models."""
-        self.ignore_chat_model = not self.gate
+        vars(self).update(ignore_chat_model=not self.gate)
 
     @property
     def on_chat_model_start(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -299,7 +300,7 @@ class TextGate(_GateHandler):
 
     def listen(self) -> None:
         """Listen to those of models that complete text."""
-        self.ignore_llm = not self.gate
+        vars(self).update(ignore_llm=not self.gate)
 
     @property
     def on_llm_start(self) -> Callable[..., Any]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -321,7 +322,8 @@ class RunGate(_GateHandler):
 
     def listen(self) -> None:
         """Listen to the beginnings of nodes and tools."""
-        self.ignore_chain = self.ignore_agent = not self.gate.rulebooks
+        is_deaf = not self.gate.rulebooks
+        vars(self).update(ignore_chain=is_deaf, ignore_agent=is_deaf)
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
         """Let no node begin of a run that a rule has stopped."""

@@ -299,12 +299,16 @@ def test_it_runs_until_it_is_told_to_stop(folder, driven, writers, event_factory
     relay = driven(sink).relay
     thread = threading.Thread(target=relay.run, args=(stopping,))
     thread.start()
-    fill(writer, event_factory, range(1, 11))
+    try:
+        fill(writer, event_factory, range(1, 11))
+        delivered = until(lambda: sink.numbers == [*range(1, 11)])
+        is_seen = until(lambda: standing(folder).problem is None)
+    finally:
+        stopping.set()
+        thread.join()
 
-    assert until(lambda: sink.numbers == [*range(1, 11)])
-    assert until(lambda: standing(folder).problem is None)
-    stopping.set()
-    thread.join()
+    assert delivered
+    assert is_seen
     take_folder(folder).release()
 
 

@@ -26,12 +26,14 @@ FIELDS: tuple[str, ...] = Event.__struct_fields__
 MakeContent = Callable[[Any], Redacted]
 """Returns JSON types that were redacted content as such: `memory.privacy` alone makes it."""
 
-_TRACE, _SUBJECT, _CONTENT = map(FIELDS.index, ("trace", "subject", "content"))
+_TRACE, _SUBJECT = map(FIELDS.index, ("trace", "subject"))
+_CONTENTS = tuple(map(FIELDS.index, ("content", "answer")))
 _LARGEST = 2**63 - 1
 _OTHERWISE: dict[str, Any] = {
     "trace": tuple[bytes, int, int | None, bool, bool],
     "subject": bytes | None,
     "content": bytes | None,
+    "answer": bytes | None,
 }
 """The types of the fields that are written in another form."""
 
@@ -78,8 +80,9 @@ def encode(event: Event) -> bytes:
     )
     if event.subject is not None:
         values[_SUBJECT] = event.subject.enclosed()
-    if event.content is not None:
-        values[_CONTENT] = _json(event.content.value)
+    for place in _CONTENTS:
+        if values[place] is not None:
+            values[place] = _json(values[place].value)
     try:
         return _encode(values)
     except (UnicodeEncodeError, OverflowError):
@@ -121,8 +124,9 @@ class EventDecoder:
         values[_TRACE] = TraceRef(int.from_bytes(trace_id, "big"), *trace)
         if values[_SUBJECT] is not None:
             values[_SUBJECT] = self._keys.opened(values[_SUBJECT], self._current)
-        if values[_CONTENT] is not None:
-            values[_CONTENT] = self._content(orjson.loads(values[_CONTENT]))
+        for place in _CONTENTS:
+            if values[place] is not None:
+                values[place] = self._content(orjson.loads(values[place]))
         return Event(*values)
 
     def _values(self, data: bytes) -> list[Any]:

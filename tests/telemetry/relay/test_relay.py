@@ -296,13 +296,14 @@ def test_its_figures_tell_of_each_sink(driven, writers, event_factory):
 def test_it_runs_until_it_is_told_to_stop(folder, driven, writers, event_factory):
     """It delivers meanwhile, and gives signs of life."""
     sink, stopping, writer = ListedSink(), threading.Event(), writers()
-    relay = driven(sink).relay
+    made = driven(sink)
+    relay = made.relay
     thread = threading.Thread(target=relay.run, args=(stopping,))
     thread.start()
     try:
         fill(writer, event_factory, range(1, 11))
         delivered = until(lambda: sink.numbers == [*range(1, 11)])
-        is_seen = until(lambda: standing(folder).problem is None)
+        is_seen = until(lambda: silent_s(folder, lambda: made.now) == 0)
     finally:
         stopping.set()
         thread.join()

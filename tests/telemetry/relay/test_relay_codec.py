@@ -36,7 +36,7 @@ def clean(value):
 def shown(event):
     """Return what is to be the same of two events."""
     known = msgspec.structs.asdict(event)
-    subject, content = known.pop("subject"), known.pop("content")
+    subject, contents = known.pop("subject"), [known.pop(each) for each in ("content", "answer")]
     parts = {name: known.pop(name) for name in ("trace", "usage", "parent_run", "budget_event")}
     told = {name: each and msgspec.to_builtins(each) for name, each in parts.items()}
     told["tags"] = (told["parent_run"] or {}).pop("tags", None) and event.parent_run.tags
@@ -45,7 +45,7 @@ def shown(event):
             **known,
             **told,
             "subject": subject and subject.hashed("logs"),
-            "content": content and orjson.loads(json_text(content.value)),
+            "contents": [each and orjson.loads(json_text(each.value)) for each in contents],
         }
     )
 

@@ -216,13 +216,14 @@ class GuardFactory:
             self._journal_step(store, writes, database, limits, admit, deadline, classify, report)
             or CountLostWrites()
         )
+        ask_rules = self.ask_rules and self.ask_rules.of(store, parts)
         order = (
             self.await_audit,
             report,
             Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
-            self.ask_rules and self.ask_rules.of(store, parts),
+            ask_rules,
             late_writes,
             journal,
             *steps,

@@ -52,11 +52,9 @@ class Handoff:
         ConfigurationError: A field that may hold prose is not named, or one that is not there is.
 
     Example:
-        >>> handoff = Handoff(
-        ...     schema=Finding, strip=["reasoning"], buckets={"confidence": "signal_strength"}
-        ... )
+        >>> handoff = Handoff(schema=Finding, strip=["reasoning"], buckets={"confidence": "level"})
         >>> handoff.translate({"verdict": "fraud", "confidence": 0.9, "reasoning": "He said so."})
-        {'verdict': 'fraud', 'signal_strength': 'high', 'schema': 'cross_agent_v1'}
+        {'verdict': 'fraud', 'level': 'high', 'schema': 'cross_agent_v1'}
     """
 
     def __init__(

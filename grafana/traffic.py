@@ -26,12 +26,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Tracer
+from traffic_incidents import Noted
+from traffic_relay import relayed
 
 from mnemoscope.demo.conversation import load_conversation
 from mnemoscope.demo.environment import NO_TRACER, environment, quiet
 from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
 from mnemoscope.demo.run import PRICES
-from mnemoscope.memory import Budget, Mnemoscope, Stopping
+from mnemoscope.memory import Budget, Mnemoscope
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.settings import Settings, load_settings
 
@@ -51,8 +53,8 @@ BUDGETS = (
 """Small budgets, so that the dashboard shows how they are used up."""
 
 
-RULES = (Stopping(max_output_tokens=50, shadow=True, name="short answers"),)
-"""A rule in shadow that most answers meet, so that the dashboard shows verdicts."""
+RULES = (Noted(name="cautious", shadow=True), Noted(name="refused"))
+"""Rules, one in shadow, that an incident meets, so that the dashboard shows verdicts."""
 
 
 def main() -> int:
@@ -88,8 +90,11 @@ def _options() -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace, folder: Path) -> None:
-    scope = Mnemoscope(_settings(options, folder), budgets=BUDGETS, rules=RULES)
-    with closing(scope):
+    settings = _settings(options, folder)
+    with (
+        relayed(folder) as relay,
+        closing(Mnemoscope(settings, extra_sinks=[relay], budgets=BUDGETS, rules=RULES)) as scope,
+    ):
         # Not at the top: mem0 reads the environment when it is imported.
         from mnemoscope.demo.stores import open_stores
 

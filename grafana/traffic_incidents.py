@@ -5,15 +5,35 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from threading import Thread
 from typing import Any
 
 from mnemoscope.demo.faults import FaultMode, StoreFault
-from mnemoscope.memory import Mnemoscope, context
+from mnemoscope.memory import Facts, Fails, Mnemoscope, Outcome, Point, Verdict, context
 
 HANG_S = 3.5
 """Longer than the deadline of a recall."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noted:
+    """A rule that refuses what is asked by a run that has noted a fact of the rule's name."""
+
+    name: str
+    shadow: bool = False
+    points = frozenset({Point.MEMORY})
+    fails = Fails.CLOSED
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what it was made with."""
+        return {"name": self.name}
+
+    def decide(self, facts: Facts) -> Verdict:
+        """Refuse, where the fact is there."""
+        is_noted = facts.known.get(self.name) is True
+        return Verdict(Outcome.REFUSE, "noted") if is_noted else Verdict()
 
 
 class Incidents:
@@ -21,8 +41,8 @@ class Incidents:
     Every kind of failure, once for each message.
 
     mem0 is down from the first message on; the CRM is an observed function that calls another
-    store, and refuses to delete; a note cannot be redacted; a search covers all customers; now and
-    then an archive hangs.
+    store, and refuses to delete; a note cannot be redacted; a search covers all customers; a rule
+    refuses another; now and then an archive hangs.
 
     Args:
         scope: The scope that guards the stores.
@@ -30,6 +50,7 @@ class Incidents:
     """
 
     def __init__(self, scope: Mnemoscope, stores: Any) -> None:
+        self._scope = scope
         self._store = stores.store
         self._calls = itertools.count()
         observe = scope.observe
@@ -51,6 +72,7 @@ class Incidents:
         yield self._removal
         yield self._unredactable
         yield self._everybody
+        yield self._against_a_rule
         if next(self._calls) % 25 in {2, 4, 6}:
             yield Thread(target=self._archive, daemon=True).start  # it hangs
 
@@ -66,6 +88,11 @@ class Incidents:
     def _everybody(self) -> None:
         with context(tenant="demo", customer="c-1"):
             self._store.search(("customers",), limit=10)
+
+    def _against_a_rule(self) -> None:
+        with context(run="against-a-rule"):
+            self._scope.note_facts(cautious=True, refused=True)
+            self._store.search(("customers", "c-1"), limit=1)
 
 
 def _hang() -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class _Figures:
 
 
 @contextmanager
-def relayed(folder: Path) -> Iterator[RelaySink]:
+def relayed(folder: Path) -> Generator[RelaySink]:
     """Yield a sink whose events a relay of this process writes to a log; show both's figures."""
     key = secrets.token_hex(32)
     settings = load_settings(

@@ -401,7 +401,8 @@ def test_observe_is_public():
 
 def test_signal_while_a_thread_is_made(make_scope, recall_of, monkeypatch):
     """A handler that asks while a sink's first thread is made does not leave it with two."""
-    recall = recall_of(make_scope(CapturingSink()))
+    scope = make_scope(sink := CapturingSink())
+    recall = recall_of(scope)
     made, thread_class = [], threading.Thread
 
     def make_thread(*args, name=None, **kwargs):
@@ -417,4 +418,5 @@ def test_signal_while_a_thread_is_made(make_scope, recall_of, monkeypatch):
         recall()
     started = [each for each in made if each.ident is not None]
 
-    assert (len(made), len(started)) == (2, 1)
+    assert scope.flush(GIVE_UP_S)
+    assert (len(started), len(sink.events)) == (1, 2)

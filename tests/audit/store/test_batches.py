@@ -76,8 +76,8 @@ def test_hashes_of_an_event(log, event_factory, monkeypatch):
     assert found["keyed"] <= 256 + 16
 
 
-def test_an_event_with_a_memory_is_in_six_trees(log, path, event_factory):
-    """Three tables, and an index each: of writers, of customers and of memories."""
+def test_an_event_with_a_memory_is_in_seven_trees(log, path, event_factory):
+    """Three tables, and indexes of writers, of customers, of runs and of memories."""
     log.append([event_factory(**SEEN)])
 
     with closing(sqlite3.connect(path)) as connection:
@@ -88,6 +88,6 @@ def test_an_event_with_a_memory_is_in_six_trees(log, path, event_factory):
     kept = {name for (name,) in found} - {"audit_event_log"}  # of events about the log itself
     assert {each for each in kept if not each.startswith("sqlite_")} == {
         *("audit_event", "audit_event_writer"),
-        *("audit_detail", "audit_detail_subject"),
+        *("audit_detail", "audit_detail_subject", "audit_detail_run"),
         *("audit_memory", "audit_memory_ref"),
     }

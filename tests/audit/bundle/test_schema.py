@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from bundle_schema import schema, wrong_by
 
+from mnemoscope import adapters, audit
 from mnemoscope.audit.bundle.contract import RequestType
 from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.erasure.run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
@@ -167,15 +168,19 @@ def test_a_note_is_closed(history, log, name):
     assert "$.data: additionalProperties" in wrong_by("header")(header)
 
 
-ROOT = Path(__file__).parents[3]
+TESTS = Path(__file__).parents[2]
+FOLDERS = (
+    *(Path(str(each.__file__)).parent for each in (audit, adapters)),
+    *(TESTS / each for each in ("audit", "adapters", "shared")),
+)
 ON_PURPOSE = Path(__file__)
 """Has notes that are wrong on purpose."""
 
 
 def noted():
     """Yield the place, name and fields of each note that is spelled out, here and in tests."""
-    for folder in ("audit", "adapters", "tests/audit", "tests/adapters", "tests/shared"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
+    for folder in FOLDERS:
+        for path in sorted(folder.rglob("*.py")):
             text = path.read_text(encoding="utf-8")
             if path == ON_PURPOSE or not any(f'"{name}"' in text for name in NOTES):
                 continue

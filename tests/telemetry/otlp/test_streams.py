@@ -8,7 +8,13 @@ from patience import GIVE_UP_S
 
 from mnemoscope.telemetry.otlp import semconv
 from mnemoscope.telemetry.otlp.sink import OtlpSink
-from mnemoscope.telemetry.otlp.streams import STREAMS
+from mnemoscope.telemetry.otlp.streams import STREAMS, Streams
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin with no number in use: a sink that another test has let go may not be collected."""
+    monkeypatch.setattr("mnemoscope.telemetry.otlp.export.STREAMS", Streams())
 
 
 def streams_of(sink: OtlpSink) -> dict[tuple[object, ...], set[int]]:

@@ -332,7 +332,8 @@ class TestHost:
         with caplog.at_level(logging.DEBUG):
             LogSink().write([event_factory()])
 
-        assert caplog.records == []
+        # A client of an earlier test may be collected meanwhile, and say so.
+        assert [each for each in caplog.records if not each.name.startswith("langsmith.")] == []
 
 
 class TestSentence:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..telemetry.delivery.drain import Drain
@@ -219,7 +220,7 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
         faults=accounting.faults,
         clock=accounting.clock,
     )
-    guards.ask_rules = AskRules(accounting.rulebook, accounting.faults)
+    guards.ask_rules = partial(AskRules, accounting.rulebook, accounting.faults)
 
 
 def build(

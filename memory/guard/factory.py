@@ -100,7 +100,7 @@ class GuardFactory:
         late: The writes that outlived their callers.
         require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
         await_audit: Waits for the audit trail, where ``durable`` asks for it.
-        ask_rules: Asks the rules, where there are any.
+        ask_rules: Makes the step that asks the rules, where there are any.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
@@ -121,7 +121,7 @@ class GuardFactory:
     late: LateWrites = field(default_factory=LateWrites)
     require_audit: RequireAudit | None = None
     await_audit: AwaitAudit | None = None
-    ask_rules: AskRules | None = None
+    ask_rules: Callable[[str, Parts | None], AskRules] | None = None
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
@@ -216,7 +216,7 @@ class GuardFactory:
             self._journal_step(store, writes, database, limits, admit, deadline, classify, report)
             or CountLostWrites()
         )
-        ask_rules = self.ask_rules and self.ask_rules.of(store, parts)
+        ask_rules = self.ask_rules and self.ask_rules(store, parts)
         order = (
             self.await_audit,
             report,

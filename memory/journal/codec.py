@@ -17,6 +17,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
+from ...telemetry.event.text import is_a
+
 _TAG = "$"
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
 _NO_MODELS: Mapping[str, type[Any]] = {}
@@ -115,9 +117,9 @@ class ArgumentCodec:
     # -- and back ----------------------------------------------------------------------------------
 
     def _built(self, plain: Any) -> Any:
-        if _is(plain, list):
+        if is_a(plain, list):
             return [self._built(each) for each in plain]
-        if not _is(plain, dict):
+        if not is_a(plain, dict):
             return plain
         if _TAG not in plain:
             return {key: self._built(each) for key, each in plain.items()}
@@ -142,11 +144,6 @@ class ArgumentCodec:
 
 def _kind(value: object) -> type[Any]:
     return type(value)
-
-
-def _is(value: Any, kind: type[Any]) -> bool:
-    # isinstance() itself would narrow Any to containers of unknown, which strict pyright refuses.
-    return isinstance(value, kind)
 
 
 def _alias(model: Any, field: str) -> str:

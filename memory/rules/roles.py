@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ...telemetry.event.text import is_a
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..budgets.sliding_window import SlidingSum
 from ..context import Scope, current
@@ -249,11 +250,6 @@ def _places(asked: Asked) -> Iterator[tuple[str, str]]:
         yield call.method.op_class.value, f"{asked.store}/{collection}"
 
 
-def _is_a(value: Any, kinds: Any) -> bool:
-    # isinstance() itself would narrow Any to containers of unknown, which strict pyright refuses.
-    return isinstance(value, kinds)
-
-
 def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     """Return about what an answer weighs: a byte a character, eight for any other value."""
     if isinstance(value, str | bytes):
@@ -261,9 +257,9 @@ def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     if depth == 0 or value is None or isinstance(value, int | float | Enum | type):
         return 8
     inner: Iterable[Any] = (value.__getstate__(),)  # nothing that would consume an iterator
-    if _is_a(value, Mapping):
+    if is_a(value, Mapping):
         inner = (*value.keys(), *value.values())
-    elif _is_a(value, list | tuple | set | frozenset):
+    elif is_a(value, list, tuple, set, frozenset):
         inner = value
     return sum(_size_bytes(each, depth - 1) for each in inner)
 

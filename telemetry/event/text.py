@@ -62,9 +62,9 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _plain_container(value: Any, depth: int) -> Any:
-    if _is(value, Mapping):
+    if is_a(value, Mapping):
         return _plain_pairs(value, depth)
-    if _is(value, list, tuple, set, frozenset):
+    if is_a(value, list, tuple, set, frozenset):
         return _plain_items(value, depth)
     return f"<{type(value).__name__}>"
 
@@ -81,6 +81,6 @@ def _key(key: Any) -> str:
     return clean_text(key) if isinstance(key, str) else json_text(key)
 
 
-def _is(value: Any, *kinds: type[Any]) -> bool:
-    # isinstance() itself would narrow Any to containers of unknown, which strict pyright refuses.
+def is_a(value: Any, *kinds: type[Any]) -> bool:
+    """Return ``isinstance``, which would narrow Any to containers of unknown for pyright."""
     return isinstance(value, kinds)

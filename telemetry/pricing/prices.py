@@ -18,6 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, cast
 
+from ..event.text import is_a
 from ..event.usage import Usage
 from .serving import LOCAL, is_vendor, served
 
@@ -209,12 +210,7 @@ def _is_dict(value: Any) -> bool:
 
 
 def _is_words(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) and each for each in _any(value))
-
-
-def _any(value: Any) -> Any:
-    """Return *value* as Any: `isinstance` leaves the items of a container unknown."""
-    return value
+    return is_a(value, list) and all(isinstance(each, str) and each for each in value)
 
 
 def _is_price(value: Any) -> bool:

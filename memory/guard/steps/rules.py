@@ -33,7 +33,7 @@ class AskRules:
     """
 
     def __init__(
-        self, rulebook: Rulebook, faults: Faults, store: str = "", parts: Parts | None = None
+        self, rulebook: Rulebook, faults: Faults, store: str, parts: Parts | None = None
     ) -> None:
         from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
 
@@ -42,10 +42,6 @@ class AskRules:
         self._store = store
         self._parts = parts
         self._make = Asked
-
-    def of(self, store: str, parts: Parts | None) -> AskRules:
-        """Return the step for the guard of *store*."""
-        return AskRules(self._rulebook, self._faults, store, parts)
 
     def _asked(self, call: Call, operations: tuple[Call, ...] = ()) -> Asked:
         method = call.method

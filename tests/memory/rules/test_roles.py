@@ -22,28 +22,6 @@ READER = Role(recall=(NOTES,))
 WRITER = Role(recall=(NOTES,), remember=("langgraph.store/*",))
 
 
-class Clock:
-    """
-    Seconds that pass when a test says so.
-
-    Attributes:
-        now: The time.
-    """
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    """Return a clock."""
-    return Clock()
-
-
 @pytest.fixture
 def make_store():
     """Return a function that guards a store with roles, and gives `told`, the verdicts so far."""

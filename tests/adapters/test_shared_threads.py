@@ -22,6 +22,7 @@ from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
 
 ADA, BOB = "customer-ada", "customer-bob"
+WORDS = {ADA: "nougat", BOB: "marzipan"}
 SHARED, OWN = f"t-{BOB}", "t-own"  # in Bob's name the trail calls it otherwise
 GONE = "threads in which another customer has written, too, are gone for both"
 
@@ -47,7 +48,7 @@ class Desk:
 
     def say(self, customer, thread):
         """Write in a thread, so that the trail knows whose it is."""
-        config, said = {"configurable": {"thread_id": thread}}, {"said": f"nougat for {customer}"}
+        config, said = {"configurable": {"thread_id": thread}}, {"said": WORDS.get(customer)}
         with context(customer=customer):
             if loop_of(self.bare) is None:
                 self.graph.invoke(said, config)
@@ -200,3 +201,26 @@ def test_what_the_other_has_left_is_shared_no_more(desk):
 
     assert erased.complete
     assert desk.threads() == set()
+
+
+def test_nothing_of_it_is_left_in_the_history_of_the_other(desk):
+    """What Bob is told of what was remembered for him has none of Ada's words once she is gone."""
+    desk.say(ADA, SHARED)
+    desk.say(BOB, SHARED)
+    desk.say(ADA, OWN)
+    desk.scope.flush(GIVE_UP_S)
+    assert WORDS[ADA] in told_of(desk, ADA)  # so that what follows can fail
+
+    desk.erase(ADA, including_shared=True)
+
+    left = told_of(desk, BOB)
+    assert WORDS[ADA] not in left
+    assert ADA not in left
+
+
+def told_of(desk, customer):
+    """Return all that an export tells of a customer, every file of it, and what the trail does."""
+    desk.export(customer, including_shared=True)
+    with ZipFile(desk.folder / "export.zip") as archive:
+        files = [archive.read(name).decode(errors="replace") for name in archive.namelist()]
+    return "\n".join([*files, *map(repr, desk.scope.audit.history(customer))])

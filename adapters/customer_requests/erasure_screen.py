@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.bundle.sentences import counted
-from ...audit.erasure.report import Erasure, PlaceSearch, StoreErasure
+from ...audit.erasure.report import NOTHING_TO_SEARCH_FOR, Erasure, PlaceSearch, StoreErasure
 from ...audit.erasure.run import TRAIL
 
 _STATES = {
@@ -106,16 +106,22 @@ def _notes(erasure: Erasure) -> Iterator[str]:
         )
 
 
+def _looked_for(erasure: Erasure) -> str:
+    count = erasure.searched_texts
+    if count == 0:
+        return f"Files were not searched: {NOTHING_TO_SEARCH_FOR}."
+    texts = counted(count, "text that was", "texts that were")
+    return f"Files were searched for {texts} theirs: none is left."
+
+
 def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - private
-    texts = counted(erasure.searched_texts, "text that was", "texts that were")
-    words = f"Files were searched for {texts} theirs"
     proof = f"Proof: event {erasure.seq:,} of the audit trail."
     if erasure.complete and not is_known:
         verdict = f"Cannot tell: nobody of this name is known. The stores were swept. {proof}"
         return Text(verdict, style="bold yellow")
     if erasure.complete:
         resumed = " (resumed)" if erasure.resumed else ""
-        return Text(f"Forgotten{resumed}. {words}: none is left. {proof}", style="bold green")
+        return Text(f"Forgotten{resumed}. {_looked_for(erasure)} {proof}", style="bold green")
     if erasure.only_unknown:
         verdict = (
             "Cannot tell. Erased wherever it could be looked, but not everything can say what is "

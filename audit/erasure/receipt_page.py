@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from .report import VOUCHED
+from .report import NOTHING_TO_SEARCH_FOR, VOUCHED
 
 _COLUMNS = 78
 _NAMES = {"audit": "the audit trail's files", "logs": "log files"}
@@ -88,7 +88,7 @@ def _looked(known: dict[str, Any]) -> str:
     searched: list[str] = known["searched"]
     places = [_NAMES.get(each, each) for each in searched]
     if not texts:
-        return asked
+        return f"{asked} Files were not searched: {NOTHING_TO_SEARCH_FOR}."
     also = f", {' and '.join(places)}" if places else ""
     return (
         f"{asked} Their files on the machine that did it{also} were searched for {texts:,} texts "

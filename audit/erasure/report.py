@@ -12,6 +12,8 @@ from .residue_scan import ResidueTexts, Search
 COMPLETE, PARTIAL, FAILED = "complete", "partial", "failed"
 UNKNOWN, VOUCHED = "unknown", "vouched"
 
+NOTHING_TO_SEARCH_FOR = "no text was long enough to be told from other people's"
+
 _TRACES = (
     "of their texts, {} in {}: another customer's memory may say the same, or somebody else has "
     "the file open"

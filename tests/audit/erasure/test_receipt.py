@@ -115,6 +115,17 @@ class TestWhatItSays:
         assert TEXT not in page
         assert max(map(len, page.splitlines())) <= 80
 
+    @pytest.mark.parametrize("text", [TEXT, "tea"])
+    def test_a_search_for_nothing_is_not_told_as_a_search(self, remembered, tmp_path, text):
+        """Where no text was long enough to look for, the page does not say that none was found."""
+        notes = Notes()
+        notes.texts = [text]
+
+        page = " ".join(page_of(receipt(remembered, tmp_path, erase(remembered, notes))).split())
+
+        assert ("were not searched" in page) == (text != TEXT)
+        assert ("were searched for 1 texts" in page) == (text == TEXT)
+
     def test_it_counts_all_runs_of_the_request(self, remembered, tmp_path):
         """What the first removed is removed, though the last did not find it."""
         notes = Notes()

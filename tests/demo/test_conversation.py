@@ -9,7 +9,7 @@ import pytest
 
 from mnemoscope.demo.conversation import ConversationError, load_conversation
 
-LOCOMO = Path(__file__).parents[3].parent / "shared/data/locomo"
+LOCOMO = Path(__file__).parents[3] / "shared/data/locomo"
 SECRET = "ada@example.com"
 
 

@@ -19,7 +19,7 @@ from mnemoscope.telemetry.otlp.phases import OPERATIONS
 # qdrant-client's local mode opens a database to ask its version, and leaves it.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 
-LOCOMO = Path(__file__).parents[3].parent / "shared/data/locomo"
+LOCOMO = Path(__file__).parents[3] / "shared/data/locomo"
 ESCAPE = "\x1b"
 WITH_TRACE = """
     SELECT event ->> 'event_id', event ->> 'trace_id', event ->> 'span_id'

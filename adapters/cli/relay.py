@@ -30,6 +30,7 @@ def relay(
     from ...memory.errors import ConfigurationError
     from ...memory.settings import load_settings
     from ...telemetry.relay.folder import FolderTakenError
+    from ...telemetry.relay.relay import collect_seldom
 
     settings = load_settings()
     chosen = folder or settings.relay
@@ -39,6 +40,7 @@ def relay(
         found = build_relay(settings, chosen)
     except FolderTakenError as exc:
         raise CommandError(str(exc), UNUSABLE) from exc
+    collect_seldom()
     stopping = threading.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:

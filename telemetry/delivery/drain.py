@@ -121,10 +121,10 @@ class Drain:
 
     def emit_to(self, sink: str, events: Iterable[Event]) -> None:
         """Hand *events* to one sink alone, as the relay does."""
+        weighed = [(event, _weight(event)) for event in events]
         for lane in self._lanes:
             if lane.sink_name == sink:
-                for event in events:
-                    lane.offer((event, _weight(event)))
+                lane.offer_all(weighed)
 
     def settle(self, sink: str, timeout_s: float) -> bool:
         """Wait until one sink has taken or lost everything so far; False after *timeout_s*."""
@@ -169,6 +169,10 @@ class Drain:
     def stats(self) -> list[LaneStats]:
         """Return the counters of every lane."""
         return [lane.stats for lane in self._lanes]
+
+    def is_up(self, sink: str) -> bool:
+        """Return whether the back end of one sink takes anything."""
+        return all(lane.stats.is_up for lane in self._lanes if lane.sink_name == sink)
 
     def queued(self, sink: str) -> int:
         """Return how many events wait for one sink, or are being written."""

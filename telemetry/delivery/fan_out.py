@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
-from .lane_stats import Weighed
+from .lane_stats import Weighed, taken_from
 
 UNCOUNTED, LIGHT_BYTES = 32, 8_192
 """Events that wait at most until lanes count them, and what each of them weighs at most."""
@@ -89,12 +89,7 @@ class FanOut:
         self._unseen.acquire(blocking=False)
 
     def _share(self) -> None:
-        offers = self._offers
-        while True:
-            try:
-                weighed = offers.popleft()
-            except IndexError:
-                return  # no check before: a signal handler in between may have taken the last
+        for weighed in taken_from(self._offers):
             for lane in self.lanes:
                 lane.take(weighed)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ..process.faults import Faults
@@ -74,6 +74,11 @@ class InlineLane:
             self._offered += 1
             if reason is not None:
                 self._dropped[reason] += 1
+
+    def offer_all(self, offers: Iterable[Weighed]) -> None:
+        """Hand events to the sink."""
+        for each in offers:
+            self.offer(each)
 
     def _taken(self, weighed: Weighed) -> str | None:
         try:

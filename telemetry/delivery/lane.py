@@ -13,7 +13,7 @@ import contextlib
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
 
@@ -28,7 +28,7 @@ from ..process.faults import Faults
 from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
-from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
+from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
 from .sink import Sink, SpillingSink
 
 _inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
@@ -150,6 +150,12 @@ class Lane:
         self.take(weighed)
         self.notice()
 
+    def offer_all(self, offers: Iterable[Weighed]) -> None:
+        """Queue events for the sink; drops the oldest if the lane is full."""
+        self._offers.extend(offers)
+        self._admit()
+        self._rouse()
+
     def take(self, weighed: Weighed) -> None:
         """Queue an event as `offer` does, without rousing the lane."""
         offers = self._offers
@@ -225,12 +231,7 @@ class Lane:
 
     def _count(self) -> None:
         """Move offered events into the queue and count them. The lock is held."""
-        offers = self._offers
-        while True:
-            try:
-                offer = offers.popleft()
-            except IndexError:
-                break  # no check before: a signal handler in between may have taken the last
+        for offer in taken_from(self._offers):
             self._offered += 1
             if self._closing_at is not None:
                 self._dropped["closed"] += 1

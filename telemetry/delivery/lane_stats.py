@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -10,6 +12,16 @@ from ..event.event import Event
 
 Weighed: TypeAlias = tuple[Event, int]
 """An event, and what it weighs in a queue, in bytes: made once, and held by all lanes."""
+
+
+def taken_from(offers: deque[Weighed]) -> Iterator[Weighed]:
+    """Take out what is in *offers*, in order, until it is empty, whoever else does so meanwhile."""
+    while True:
+        try:
+            weighed = offers.popleft()
+        except IndexError:
+            return  # no check before: a signal handler in between may have taken the last
+        yield weighed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

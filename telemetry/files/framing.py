@@ -27,6 +27,8 @@ RECORD_BYTES = _RECORD.size
 """What a record takes besides its payload."""
 
 _MARKER_BYTES = 8
+_CHECKED_BYTES = _MARKER_BYTES + 4
+"""Of a record: its marker and length, which have a checksum of their own."""
 
 
 class Verdict(StrEnum):
@@ -75,21 +77,30 @@ def header(kind: bytes, marker: bytes) -> bytes:
 
 def record(marker: bytes, payload: bytes) -> bytes:
     """Return *payload* as a record."""
-    check = _head_check(marker, len(payload))
+    check = crc32(marker + len(payload).to_bytes(4, "big"), VERSION)
     return _RECORD.pack(marker, len(payload), check, crc32(payload, check)) + payload
 
 
 def payload(marker: bytes, framed: bytes) -> bytes | None:
     """Return the payload of one whole record, or None where it is damaged."""
-    whole = _whole(framed, marker, 0)
-    return framed[RECORD_BYTES:] if whole is True else None
+    found = _payload_at(framed, marker, 0)
+    return found if isinstance(found, bytes) else None
 
 
-def first_record(data: bytes, marker: bytes, at: int) -> Span | None:
-    """Return the range of the first whole record at *at* or behind; None: there is none."""
+class Found(NamedTuple):
+    """A whole record: where it begins and ends, and its payload."""
+
+    start: int
+    end: int
+    payload: bytes
+
+
+def first_record(data: bytes, marker: bytes, at: int) -> Found | None:
+    """Return the first whole record at *at* or behind; None: there is none."""
     while at != -1:
-        if _whole(data, marker, at):
-            return Span(at, at + RECORD_BYTES + _RECORD.unpack_from(data, at)[1])
+        whole = _payload_at(data, marker, at)
+        if isinstance(whole, bytes):
+            return Found(at, at + RECORD_BYTES + len(whole), whole)
         at = data.find(marker, at + 1)
     return None
 
@@ -124,13 +135,13 @@ def _read(data: bytes, marker: bytes) -> tuple[tuple[Span, ...], tuple[Span, ...
     damaged: list[Span] = []
     at = HEADER_BYTES
     while at < len(data):
-        whole = _whole(data, marker, at)
-        if whole is None:
+        whole = _payload_at(data, marker, at)
+        if whole is False:
             found = data.find(marker, at + 1)
             end = len(data) if found == -1 else found
         else:
             end = at + RECORD_BYTES + _RECORD.unpack_from(data, at)[1]
-        if whole:
+        if isinstance(whole, bytes):
             records.append(Span(at, end))
         elif damaged and damaged[-1].end == at:
             damaged[-1] = Span(damaged[-1].start, end)
@@ -140,21 +151,18 @@ def _read(data: bytes, marker: bytes) -> tuple[tuple[Span, ...], tuple[Span, ...
     return tuple(records), tuple(damaged)
 
 
-def _whole(data: bytes, marker: bytes, at: int) -> bool | None:
-    """Return whether the payload of the record at *at* is whole; None if there is no record."""
-    if at + RECORD_BYTES > len(data):
-        return None
-    its_marker, length, check, payload_check = _RECORD.unpack_from(data, at)
-    if its_marker != marker or check != _head_check(marker, length):
-        return None
+def _payload_at(data: bytes, marker: bytes, at: int) -> bytes | bool:
+    """Return the payload of the record at *at*; True if it is damaged, False if there is none."""
     begins = at + RECORD_BYTES
-    if begins + length > len(data):
-        return None
-    return bool(crc32(data[begins : begins + length], check) == payload_check)
-
-
-def _head_check(marker: bytes, length: int) -> int:
-    return crc32(marker + length.to_bytes(4, "big"), VERSION)
+    if begins > len(data):
+        return False
+    its_marker, length, check, payload_check = _RECORD.unpack_from(data, at)
+    if its_marker != marker or check != crc32(data[at : at + _CHECKED_BYTES], VERSION):
+        return False
+    found = data[begins : begins + length]
+    if len(found) < length:
+        return False
+    return found if crc32(found, check) == payload_check else True
 
 
 def _stretch(start: int, end: int) -> tuple[Span, ...]:

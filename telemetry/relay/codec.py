@@ -66,7 +66,7 @@ def _columns() -> Iterable[tuple[str, Any] | tuple[str, Any, Any]]:
 
 
 _Row = msgspec.defstruct("_Row", [*_columns()], array_like=True)
-_decode_row = msgspec.msgpack.Decoder(_Row, strict=False).decode
+_decode_row = msgspec.msgpack.Decoder(_Row).decode
 _decode_any = msgspec.msgpack.Decoder(list[Any]).decode
 
 
@@ -120,8 +120,10 @@ class EventDecoder:
             ValueError: It is none.
         """
         values = self._values(data)
-        trace_id, *trace = values[_TRACE]
-        values[_TRACE] = TraceRef(int.from_bytes(trace_id, "big"), *trace)
+        trace_id, span_id, parent_id, sampled, is_remote = values[_TRACE]
+        values[_TRACE] = TraceRef(
+            int.from_bytes(trace_id, "big"), span_id, parent_id, sampled, is_remote
+        )
         if values[_SUBJECT] is not None:
             values[_SUBJECT] = self._keys.opened(values[_SUBJECT], self._current)
         for place in _CONTENTS:
@@ -134,7 +136,7 @@ class EventDecoder:
             try:
                 return [*astuple(_decode_row(data))]
             except msgspec.ValidationError:
-                pass  # one field of it is at fault
+                pass  # one field of it is at fault, or of another type
         found = dict(zip(self._fields, _decode_any(data), strict=False))
         return [_converted(name, found) for name in FIELDS]
 

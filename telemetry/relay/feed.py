@@ -16,9 +16,13 @@ from .source import EventSource
 
 _MOST, _LEAST = 2_048, 32
 _MOST_BYTES = 4 * 1024 * 1024
+_AHEAD_BYTES = 2 * 1024 * 1024
 _IDLE_S = 0.05
-_LOOK_S, _LOOK_MOST_S = 0.002, 0.05
+_LOOK_S, _LOOK_MOST_S = 0.002, 0.02
 _FAILED_S = 1.0
+
+PACE_S = 100e-6
+"""Seconds an event that a feed waits at most for others that are behind it."""
 
 
 class Feed:
@@ -36,6 +40,8 @@ class Feed:
     Attributes:
         sink: As given.
         skipped: Events that it left out to make room.
+        others: The feeds of the other sinks, with which it keeps pace: what is read for one is
+            there for all that are not far behind.
     """
 
     def __init__(
@@ -50,6 +56,7 @@ class Feed:
     ) -> None:
         self.sink = sink
         self.skipped = 0
+        self.others: Sequence[Feed] = ()
         self._drain = drain
         self._positions = Positions(folder, sink)
         self._sources = sources
@@ -107,6 +114,7 @@ class Feed:
         if not self._delivered(events):
             return False
         self._positions.advance(ends, {each.name for each in sources})
+        self._keep_pace(len(events))
         return True
 
     def _at(self, source: EventSource) -> int:
@@ -136,7 +144,9 @@ class Feed:
         """Hand *events* to the sink, and wait until it has taken or refused them."""
         if not events:
             return True
-        self._oldest_ns = min(each.ended_ns for each in events)
+        # Each file has its events in the order in which they ended.
+        firsts = {each.writer_id: each for each in reversed(events)}
+        self._oldest_ns = min(each.ended_ns for each in firsts.values())
         self._drain.emit_to(self.sink, events)
         pause_s = _LOOK_S
         while self._drain.queued(self.sink):
@@ -145,6 +155,19 @@ class Feed:
             pause_s = min(pause_s * 1.5, _LOOK_MOST_S)
         self._oldest_ns = None
         return True
+
+    def _keep_pace(self, n_events: int) -> None:
+        """Wait for those that are behind: not for long, and for none that is away."""
+        until = time.monotonic() + n_events * PACE_S
+        while self._is_ahead() and time.monotonic() < until:
+            if self._stopping.wait(_LOOK_S):
+                return
+
+    def _is_ahead(self) -> bool:
+        nearest = self.behind_bytes() + _AHEAD_BYTES
+        return any(
+            each.behind_bytes() > nearest and self._drain.is_up(each.sink) for each in self.others
+        )
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,20 +21,13 @@ import msgspec
 
 from ..event.event import Event
 from ..event.subject import SubjectKeys
-from ..files.framing import (
-    HEADER_BYTES,
-    RECORD_BYTES,
-    Verdict,
-    first_record,
-    payload,
-    scan,
-)
+from ..files.framing import HEADER_BYTES, Verdict, first_record, scan
 from .codec import EventDecoder, MakeContent
 from .event_file import HEAD_AT, KIND, PAGE_BYTES, STATE, STATE_AT, FileState
 from .folder import key_id, writer_key
 from .writer import FORMAT, NONCE_BYTES, FileHead
 
-_CHUNK_BYTES = 1024 * 1024
+_CHUNK_BYTES, _LEAST_BYTES, _EVENT_BYTES = 1024 * 1024, 64 * 1024, 512
 _HELD = 4
 
 
@@ -85,16 +78,16 @@ class EventSource:
         self._open(os.pread(self._fd, PAGE_BYTES, 0), rings, content)
         self._suspect = -1
         self._damage: set[int] = set()
-        self._held: OrderedDict[tuple[int, int], Batch] = OrderedDict()
+        self._held: OrderedDict[int, Batch] = OrderedDict()
+        self._reading = threading.Lock()
 
     def _open(self, page: bytes, rings: Sequence[SubjectKeys], content: MakeContent) -> None:
         found = scan(page[:HEADER_BYTES], KIND)
-        span = first_record(page, found.marker, HEAD_AT) if found.marker else None
-        if found.verdict is not Verdict.OURS or span is None or span.start != HEAD_AT:
+        first = first_record(page, found.marker, HEAD_AT) if found.marker else None
+        if found.verdict is not Verdict.OURS or first is None or first.start != HEAD_AT:
             raise UnreadableError(f"{self.path} is no file of events, or damaged")
         try:
-            data = page[span.start + RECORD_BYTES : span.end]
-            head = msgspec.msgpack.decode(data, type=FileHead)
+            head = msgspec.msgpack.decode(first.payload, type=FileHead)
         except msgspec.MsgspecError:
             raise UnreadableError(f"{self.path} is a file of events of another release") from None
         if head.format != FORMAT:
@@ -126,18 +119,19 @@ class EventSource:
         """
         Return up to *most* of the events that begin at *at* and behind.
 
-        Nothing at the end of a file that is sealed is the end of it: what is left is torn.
+        What several threads ask for is read once, as long as they are not far apart. Nothing at
+        the end of a file that is sealed is the end of it: what is left is torn.
         """
-        known = self._held.get((at, most))
-        if known is not None and known.events:
-            return known
-        found = self._read(max(at, PAGE_BYTES), most)
-        if found.events:
-            self._held[at, most] = found
-            while len(self._held) > _HELD:
-                with suppress(KeyError):  # another thread was faster
+        with self._reading:
+            known = self._held.get(at)
+            if known is not None:
+                return known
+            found = self._read(max(at, PAGE_BYTES), most)
+            if found.events:
+                self._held[at] = found
+                if len(self._held) > _HELD:
                     self._held.popitem(last=False)
-        return found
+            return found
 
     def is_free(self) -> bool:
         """Return whether its writer is gone, or writes to another one."""
@@ -167,8 +161,8 @@ class EventSource:
         """Return how many records are at *at* and behind."""
         data, found, number = self._data(max(at, PAGE_BYTES), None), 0, -1
         while found != -1:
-            span = first_record(data, self._marker, found)
-            found, number = (-1 if span is None else span.end), number + 1
+            record = first_record(data, self._marker, found)
+            found, number = (-1 if record is None else record.end), number + 1
         return number
 
     def trim(self) -> None:
@@ -185,48 +179,39 @@ class EventSource:
         end = self.state().end
         if at >= end and not is_sealed:
             return Batch([], at)
-        data = self._data(at, _CHUNK_BYTES)
-        found = self._events(data, at, most, is_sealed=is_sealed)
-        if found.end == at and len(data) == _CHUNK_BYTES:
-            # A record larger than that, or as much damage.
-            found = self._events(self._data(at, None), at, most, is_sealed=is_sealed)
-        return found
+        chunk_bytes = min(_CHUNK_BYTES, max(_LEAST_BYTES, most * _EVENT_BYTES))
+        data = self._data(at, chunk_bytes)
+        if len(data) == chunk_bytes and first_record(data, self._marker, 0) is None:
+            data = self._data(at, None)  # a record larger than that, or as much damage
+        return self._events(data, at, most, is_sealed=is_sealed)
 
     def _data(self, at: int, most: int | None) -> bytes:
         wanted = os.fstat(self._fd).st_size - at if most is None else most
         return os.pread(self._fd, max(0, wanted), at)
 
     def _events(self, data: bytes, base: int, most: int, *, is_sealed: bool) -> Batch:
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - imported by now
+
         events: list[Event] = []
-        at = 0
-        while len(events) < most:
-            span = first_record(data, self._marker, at)
-            if span is None:
+        at, decrypt, decode = 0, self._cipher.decrypt, self._decoder.decode
+        # Where another thread has begun, so that what comes behind is read once for both.
+        stop = min((each for each in self._held if each > base), default=-1) - base
+        while len(events) < most and at != stop:
+            found = first_record(data, self._marker, at)
+            if found is None:
                 break
-            if span.start > at:
+            start, end, sealed = found
+            if start > at:
                 if not (is_sealed or self._suspect == base + at):
                     self._suspect = base + at  # looked at once more, later
                     break
                 self._damage.add(base + at)
-            event = self._event(data[span.start : span.end])
-            if event is None:
-                self._damage.add(base + span.start)
-            else:
-                events.append(event)
-            at = span.end
+            try:
+                events.append(decode(decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)))
+            except (InvalidTag, ValueError, TypeError, IndexError):
+                self._damage.add(base + start)
+            at = end
         return Batch(events, base + at)
-
-    def _event(self, framed: bytes) -> Event | None:
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - imported by now
-
-        sealed = payload(self._marker, framed)
-        if sealed is None:
-            return None
-        try:
-            plain = self._cipher.decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], None)
-            return self._decoder.decode(plain)
-        except (InvalidTag, ValueError, TypeError, IndexError):
-            return None
 
 
 _NOTHING_SAID = FileState(PAGE_BYTES, 0, 0, 0)

@@ -19,6 +19,8 @@ from typing import Any
 
 from docstrings import Docstring, bullet, fill, paragraphs, parse, signature, written
 
+from mnemoscope.memory import Settings
+
 PAGE = Path(__file__).parent / "api.md"
 
 MODULES = {
@@ -104,7 +106,7 @@ def head_of(name: str, kind: type) -> str:
         return f"class {name}({kind.__bases__[0].__name__})"
     if getattr(kind, "_is_protocol", False):
         return f"class {name}(Protocol)"
-    if hasattr(kind, "model_fields"):
+    if issubclass(kind, Settings):
         return f"{name}(**settings)"
     return signature(name, kind)
 

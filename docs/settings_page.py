@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin
 
 from docstrings import bullet, fill, parse
-from pydantic import SecretStr
-from pydantic.fields import FieldInfo
+from msgspec import inspect
 
 from mnemoscope.memory import Settings
-from mnemoscope.memory.settings import variable_of
+from mnemoscope.memory.settings import kind_in_words, variable_of
 
 PAGE = Path(__file__).parent / "settings.md"
 
@@ -90,55 +87,18 @@ def page() -> str:
     """Return the page."""
     meanings = dict(parse(Settings.__doc__).items("Attributes"))
     parts = [HEAD]
-    for name, info in Settings.model_fields.items():
-        parts.append(f"## {variable_of(name)}\n")
-        parts.append(f"* Type: {type_of(info)}\n* Default: {default_of(info)}\n")
-        parts.append(fill(meanings[name].replace("None:", "Unset:")) + "\n")
+    for field in inspect.type_info(Settings).fields:
+        parts.append(f"## {variable_of(field.name)}\n")
+        parts.append(f"* Type: {kind_in_words(field.type)}\n* Default: {default_of(field)}\n")
+        parts.append(fill(meanings[field.name].replace("None:", "Unset:")) + "\n")
     standard = (bullet(f"{names}: {meaning}") for names, meaning in STANDARD_VARIABLES)
     return "\n".join((*parts, STANDARD, *standard)) + "\n"
 
 
-def type_of(info: FieldInfo) -> str:
-    """Return the type of a setting in words."""
-    kinds = [each for each in members(info.annotation) if each is not NoneType]
-    text = words(kinds[0])
-    bounds = {type(each).__name__: each for each in info.metadata}
-    if (lower := bounds.get("Ge")) is not None:
-        upper = bounds.get("Le")
-        text += f", {lower.ge:,} to {upper.le:,}" if upper else f", at least {lower.ge:,}"
-    return text
-
-
-def members(annotation: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or the one type that it is."""
-    is_union = isinstance(annotation, UnionType) or str(annotation).startswith("typing.Union")
-    return get_args(annotation) if is_union else (annotation,)
-
-
-def words(kind: Any) -> str:
-    """Return *kind* in words."""
-    if get_origin(kind) is Literal:
-        return " or ".join(f"`{each}`" for each in get_args(kind))
-    if get_origin(kind) is tuple:
-        return "names, separated by commas"
-    if get_origin(kind) is dict:
-        return "`NAME=value` pairs, separated by commas"
-    if get_origin(kind) is not None:
-        return words(get_args(kind)[0])
-    return {
-        bool: "`1` or `0`",
-        int: "whole number",
-        float: "seconds",
-        Path: "path of a file",
-        SecretStr: "text, secret: never shown",
-        str: "text",
-    }[kind]
-
-
-def default_of(info: FieldInfo) -> str:
+def default_of(field: inspect.Field) -> str:
     """Return the default of a setting in words."""
-    value = info.get_default(call_default_factory=True)
-    if value is None or value in ((), {}):
+    value = field.default
+    if value in (None, (), inspect.NODEFAULT):  # a mapping has a factory
         return "unset"
     if isinstance(value, bool):
         return f"`{int(value)}`"

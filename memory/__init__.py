@@ -111,7 +111,7 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import *name* when it is first used: pydantic costs time to import."""
+    """Import *name* when it is first used: most programs use few."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name], __name__), name)

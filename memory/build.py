@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from ..telemetry.delivery.drain import Drain
 from ..telemetry.delivery.registry import AttachedSink, RunTreeSink, SinkContext, TracingSink
 from ..telemetry.delivery.sink import Sink
@@ -424,9 +426,7 @@ def _chosen(
         shows="prometheus" in names,
     )
     # Built for what they know of the caller's thread: its spans, its runs. One binds a port.
-    apart = settings.model_copy(
-        update={"sinks": tuple(each for each in names if each != "prometheus")}
-    )
+    apart = structs.replace(settings, sinks=tuple(each for each in names if each != "prometheus"))
     is_named = settings.sinks is not None
     return [relayed], _build_sinks(apart, keys, key_made=key_made, is_named=is_named)
 
@@ -437,7 +437,7 @@ def _sink_names(settings: Settings) -> tuple[str, ...]:
 
 def _sink_context(settings: Settings, keys: SubjectKeys, *, key_made: bool = False) -> SinkContext:
     return SinkContext(
-        settings=dict(settings),
+        settings=structs.asdict(settings),
         data_folder=settings.data_folder,
         keys=keys,
         key_made=key_made,

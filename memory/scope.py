@@ -69,10 +69,7 @@ class Mnemoscope:
         rules: Iterable[Rule] = (),
     ) -> None:
         from .budgets.budgets import Budgets  # noqa: PLC0415 - not before it is wanted
-        from .settings import (  # noqa: PLC0415 - pydantic costs time to import
-            load_settings,
-            unknown_settings,
-        )
+        from .settings import load_settings, unknown_settings  # noqa: PLC0415 - as above
 
         self._settings = settings or load_settings()
         self._parts: Parts | None = None

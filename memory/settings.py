@@ -7,13 +7,14 @@ The standard ``OTEL_*`` and ``LANGSMITH_*`` variables are read by the libraries 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from ipaddress import ip_address
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
+import msgspec
+from msgspec import Meta, Struct, ValidationError, inspect
 from platformdirs import user_data_path
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from ..telemetry.event.kinds import OperationClass
 from ..telemetry.relay import MAX_BYTES as RELAY_MAX_BYTES
@@ -30,17 +31,41 @@ SINK_NAMES = SINKS.built_in
 
 MIN_RETENTION_DAYS = 183
 
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Places = Annotated[int, Field(ge=1, le=100_000)]
-
+Seconds = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+Places = Annotated[int, Meta(ge=1, le=100_000)]
+Count = Annotated[int, Meta(ge=1)]
 
 _SHOW_ANSWERS = frozenset(("otlp", "langsmith"))
 """Sinks that show what a store answered, if they are opted in to content."""
 
 
-class Settings(BaseModel):
+class Secret:
+    """A text that is never shown."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return "Secret('**********')"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def get_secret_value(self) -> str:
+        """Return the text."""
+        return self._text
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
     The settings of a scope, each with an environment variable ``MNEMOSCOPE_<NAME>``.
+
+    Made by `load_settings`, which converts and checks what it is given.
 
     Attributes:
         sinks: The sinks to use: of the five, or of those that an installed package adds by an entry
@@ -126,28 +151,26 @@ class Settings(BaseModel):
             other setting, invalid ones included.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
     sinks: tuple[str, ...] | None = None
     content_sinks: tuple[str, ...] = ()
     audit_url: str | None = None
     audit_mode: str = "fail_open"
-    audit_pseudonym_key: SecretStr | None = None
+    audit_pseudonym_key: Secret | None = None
     audit_pseudonym_key_file: Path | None = None
-    audit_previous_keys: SecretStr | None = None
+    audit_previous_keys: Secret | None = None
     audit_spool: Path | None = None
-    audit_spool_max_bytes: Annotated[int, Field(ge=1_048_576)] = 64 * 1024 * 1024
-    audit_retention_days: Annotated[int, Field(ge=0)] = 400
+    audit_spool_max_bytes: Annotated[int, Meta(ge=1_048_576)] = 64 * 1024 * 1024
+    audit_retention_days: Annotated[int, Meta(ge=0)] = 400
     log_file: Path | None = None
-    log_file_bytes: Annotated[int, Field(ge=1)] = 100_000_000
-    log_files_kept: Annotated[int, Field(ge=1)] = 10
+    log_file_bytes: Count = 100_000_000
+    log_files_kept: Count = 10
     log_to: Literal["loguru", "logging"] = "loguru"
     tenancy: Literal["observe", "enforce"] = "observe"
     pii_model: str | None = None
-    pii_operators: dict[str, str] = Field(default_factory=dict)
+    pii_operators: dict[str, str] = {}
     pii_allow: Path | None = None
     pii_deny: Path | None = None
-    pii_most_characters: Annotated[int, Field(ge=4_096)] = 2_000_000
+    pii_most_characters: Annotated[int, Meta(ge=4_096)] = 2_000_000
     pii_too_large: Literal["refuse", "cut"] = "refuse"
     vault: Path | None = None
     deadline_recall_s: Seconds = 2.0
@@ -166,70 +189,25 @@ class Settings(BaseModel):
     wait_resume_s: Seconds | None = None
     wait_checkpoint_s: Seconds | None = None
     journal: Path | None = None
-    journal_max_bytes: Annotated[int, Field(ge=65_536)] = MAX_BYTES
+    journal_max_bytes: Annotated[int, Meta(ge=65_536)] = MAX_BYTES
     relay: Path | None = None
-    relay_max_bytes: Annotated[int, Field(ge=2_097_152)] = RELAY_MAX_BYTES
+    relay_max_bytes: Annotated[int, Meta(ge=2_097_152)] = RELAY_MAX_BYTES
     raise_: Literal["unexpected"] | None = None
     prices: Path | None = None
-    prometheus_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    prometheus_port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
     prometheus_address: str = "127.0.0.1"
     disabled: bool = False
 
-    @field_validator("sinks", "content_sinks", mode="before")
-    @classmethod
-    def _split_list(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            names = tuple(part.strip() for part in value.split(",") if part.strip())
-            return () if names == ("none",) else names
-        return value
-
-    @field_validator("sinks", "content_sinks")
-    @classmethod
-    def _known_sinks(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        SINKS.check(value or ())
-        return value
-
-    @field_validator("audit_mode")
-    @classmethod
-    def _check_mode(cls, value: str) -> str:
-        parse_audit_mode(value)
-        return value
-
-    @field_validator("pii_model")
-    @classmethod
-    def _check_models(cls, value: str | None) -> str | None:
-        parse_models(value)
-        return value
-
-    @field_validator("prometheus_address")
-    @classmethod
-    def _check_address(cls, value: str) -> str:
-        try:
-            return str(ip_address(value))
-        except ValueError:
-            raise ValueError(
-                "expected an IP address of this machine, such as 127.0.0.1, 0.0.0.0 or ::1"
-            ) from None
-
-    @field_validator("audit_retention_days")
-    @classmethod
-    def _check_retention(cls, value: int) -> int:
-        if 0 < value < MIN_RETENTION_DAYS:
+    def __post_init__(self) -> None:
+        SINKS.check(self.sinks or ())
+        SINKS.check(self.content_sinks)
+        parse_audit_mode(self.audit_mode)
+        parse_models(self.pii_model)
+        if 0 < self.audit_retention_days < MIN_RETENTION_DAYS:
             raise ValueError(
                 f"expected 0 or at least {MIN_RETENTION_DAYS}: the EU AI Act requires logs to be "
                 "kept for six months or longer"
             )
-        return value
-
-    @field_validator("pii_operators", mode="before")
-    @classmethod
-    def _split_pairs(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        pairs = [part.partition("=") for part in value.split(",") if part.strip()]
-        if not all(name.strip() and operator.strip() for name, _, operator in pairs):
-            raise ValueError("expected ENTITY=operator pairs, separated by commas")
-        return {name.strip(): operator.strip() for name, _, operator in pairs}
 
     @property
     def policy(self) -> Policy:
@@ -272,43 +250,127 @@ def load_settings(**given: Any) -> Settings:
             everything is disabled: what is invalid is left out then.
     """
     chosen = _from_environment(os.environ) | given
-    disabled = _is_disabled(chosen)
     try:
-        return Settings.model_validate(chosen)
-    except ValidationError as exc:
-        errors = exc.errors()
-        if not disabled:
-            raise ConfigurationError("; ".join(map(_message_of, errors))) from None
-    for error in errors:
-        chosen.pop(str(error["loc"][0]), None)
-    return Settings.model_validate(chosen)
+        return _converted(chosen)
+    except ValueError:
+        wrong = dict(_mistakes(chosen))
+    right = {name: value for name, value in chosen.items() if name not in wrong}
+    settings = _converted(right)
+    if not settings.disabled:
+        raise ConfigurationError("; ".join(wrong.values()))
+    return settings
 
 
 def unknown_settings() -> dict[str, str | None]:
     """Return the variables ``MNEMOSCOPE_*`` that nothing reads, with the nearest known name."""
-    return unknown_variables(os.environ, Settings.model_fields)
+    return unknown_variables(os.environ, Settings.__struct_fields__)
 
 
-def _is_disabled(chosen: Mapping[str, Any]) -> bool:
-    """Return whether *chosen* switches everything off, whatever else is in it."""
-    try:
-        return Settings.model_validate({"disabled": chosen.get("disabled", False)}).disabled
-    except ValidationError:
-        return False
+def _converted(chosen: Mapping[str, Any]) -> Settings:
+    """Return *chosen* as settings. Raises ValueError; its message may quote a value."""
+    read = {name: _READ[name](each) if name in _READ else each for name, each in chosen.items()}
+    return msgspec.convert(read, Settings, strict=False, dec_hook=_made)
+
+
+def _made(kind: type, value: Any) -> Any:
+    """Return *value* as the path or secret that a setting is."""
+    if isinstance(value, (kind, str)):
+        return value if isinstance(value, kind) else kind(value)
+    raise TypeError
+
+
+def _mistakes(chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the settings in *chosen* that are invalid, each with what was expected."""
+    fields = cast("inspect.StructType", inspect.type_info(Settings)).fields
+    kinds = {each.name: each.type for each in fields}
+    for name, value in chosen.items():
+        if name not in kinds:
+            yield name, f"{name.lower()} is not a setting: expected one of {', '.join(kinds)}"
+            continue
+        try:
+            _converted({name: value})
+        except ValueError as exc:
+            # What msgspec says quotes values; what a check of ours says does not.
+            own = exc.__cause__ if isinstance(exc, ValidationError) else exc
+            said = " ".join(str(own).split()) if isinstance(own, ValueError) else ""
+            told = said or f"expected {kind_in_words(kinds[name])}"
+            yield name, f"{variable_of(name)}: {told}"
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the values in *environment* by setting, ignoring the case of variable names."""
-    # Not by pydantic-settings: its import takes as long as that of pydantic.
     variables = variables_set(environment)
-    found = {name: variables.get(variable_of(name)) for name in Settings.model_fields}
-    return {name: value for name, value in found.items() if value is not None}
+    found = {name: variables.get(variable_of(name)) for name in Settings.__struct_fields__}
+    return {name: value.strip() for name, value in found.items() if value is not None}
 
 
-def _message_of(error: Any) -> str:
-    name = str(error["loc"][0]).lower()
-    if error["type"] == "extra_forbidden":
-        known = ", ".join(Settings.model_fields)
-        return f"{name} is not a setting: expected one of {known}"
-    message = " ".join(str(error["msg"]).removeprefix("Value error, ").split())
-    return f"{variable_of(name)}: {message[:1].lower()}{message[1:]}"
+def _names(value: Any) -> Any:
+    """Return a list of names from text, and from whatever else can be gone through."""
+    if not isinstance(value, str):
+        return value if value is None else tuple(value)
+    names = tuple(part.strip() for part in value.split(",") if part.strip())
+    return () if names == ("none",) else names
+
+
+def _pairs(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    pairs = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(name.strip() and operator.strip() for name, _, operator in pairs):
+        raise ValueError("expected ENTITY=operator pairs, separated by commas")
+    return {name.strip(): operator.strip() for name, _, operator in pairs}
+
+
+def _flag(value: Any) -> Any:
+    return _FLAGS.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _address(value: Any) -> Any:
+    from ipaddress import ip_address  # noqa: PLC0415 - only where it is set
+
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        raise ValueError(
+            "expected an IP address of this machine, such as 127.0.0.1, 0.0.0.0 or ::1"
+        ) from None
+
+
+_YES, _NO = ("yes", "y", "on", "t"), ("no", "n", "off", "f")
+_FLAGS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "sinks": _names,
+    "content_sinks": _names,
+    "pii_operators": _pairs,
+    "prometheus_address": _address,
+    "disabled": _flag,
+}
+"""What is made of settings first that are written in a form of their own."""
+
+_WORDS = {
+    inspect.BoolType: "`1` or `0`",
+    inspect.IntType: "whole number",
+    inspect.FloatType: "seconds",
+    inspect.StrType: "text",
+    inspect.VarTupleType: "names, separated by commas",
+    inspect.DictType: "`NAME=value` pairs, separated by commas",
+    Path: "path of a file",
+    Secret: "text, secret: never shown",
+}
+
+
+def kind_in_words(kind: inspect.Type) -> str:
+    """Return what a setting of *kind* has to be."""
+    match kind:
+        case inspect.UnionType(types=(first, inspect.NoneType())):
+            return kind_in_words(first)
+        case inspect.LiteralType(values=values):
+            return " or ".join(f"`{each}`" for each in values)
+        case inspect.CustomType(cls=cls):
+            return _WORDS[cls]
+        case inspect.IntType(ge=int(least), le=int(most)):
+            return f"{_WORDS[type(kind)]}, {least:,} to {most:,}"
+        case inspect.IntType(ge=least) | inspect.FloatType(ge=least) if least is not None:
+            return f"{_WORDS[type(kind)]}, at least {least:,}"
+    return _WORDS[type(kind)]

@@ -250,6 +250,34 @@ def test_importing_a_package_costs_nothing(module, heavy):
     assert done.stdout.strip() == "[] 1"
 
 
+def test_a_scope_is_built_without_what_the_first_text_needs():
+    """Most of a start is imports: they are counted, since their time depends on the machine."""
+    script = dedent(
+        """
+        import sys
+        from mnemoscope.memory import configure
+        configure(sinks="none", pii_model="none", audit_pseudonym_key="00" * 32)
+        engine = "mnemoscope.memory.privacy.engine.engine"
+        late = ("pydantic", "spacy", "importlib.metadata", engine)
+        ours = [each for each in sys.modules if each.startswith("mnemoscope.")]
+        detectors = [each for each in ours if ".detectors." in each]
+        print([each for each in late if each in sys.modules], len(ours), len(detectors))
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP_S,
+        check=True,
+    )
+
+    late, ours, detectors = done.stdout.strip().rsplit(" ", 2)
+    assert late == "[]"
+    assert int(ours) <= 130
+    assert int(detectors) <= 8
+
+
 def test_the_first_call_of_an_observed_function_imports_nothing_of_ours():
     """A signal handler that makes that call inside an import would meet half a module."""
     script = dedent(

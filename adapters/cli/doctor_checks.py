@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr
+from msgspec import structs
 
 from ...memory.build import configured_keys, key_use_of, open_vault
 from ...memory.errors import ConfigurationError
@@ -22,7 +22,7 @@ from ...memory.health.model import Check, Health, State, ask, failed
 from ...memory.journal.inspection import problem
 from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
-from ...memory.settings import Settings, load_settings
+from ...memory.settings import Secret, Settings, load_settings
 from ...telemetry.network.probe import status_of, try_writing
 from ...telemetry.prometheus.server import reachable_host
 
@@ -63,8 +63,8 @@ def _unshared(settings: Settings) -> Settings:
         "relay": None,  # whose sinks are then looked at as if they were this process's
     }
     if configured_keys(settings) is None:
-        changes["audit_pseudonym_key"] = SecretStr(secrets.token_hex(32))
-    return settings.model_copy(update=changes)
+        changes["audit_pseudonym_key"] = Secret(secrets.token_hex(32))
+    return structs.replace(settings, **changes)
 
 
 def _outside_checks(settings: Settings) -> tuple[Check, ...]:

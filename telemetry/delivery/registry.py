@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ..event.subject import SubjectKeys
 from .sink import Sink
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
     from ..event.parent_run import ParentRun
     from ..event.trace import Tracing
     from .drain import Drain
@@ -106,7 +108,7 @@ class SinkRegistry:
 
     def __init__(self, built_in: Mapping[str, str]) -> None:
         self.built_in = tuple(built_in)
-        self._found = {name: EntryPoint(name, value, GROUP) for name, value in built_in.items()}
+        self._found = dict(built_in)
         self._has_looked = False
 
     def check(self, names: Iterable[str]) -> None:
@@ -129,35 +131,42 @@ class SinkRegistry:
             ValueError: It is unknown, or cannot be built as asked. One line.
         """
         self.check([name])
+        module, _, function = self._found[name].partition(":")
         try:
-            factory = cast("SinkFactory", self._found[name].load())
+            factory: SinkFactory = getattr(import_module(module), function)
             sink = factory(context)
         except ImportError as exc:
-            raise ValueError(_missing(self._found[name], exc)) from exc
+            raise ValueError(_missing(name, module, exc)) from exc
         if sink is None and context.is_named:
             raise ValueError(f"the {name} sink is not configured: see the documentation of it")
         return sink
 
-    def _entry_point(self, name: str) -> EntryPoint | None:
+    def _entry_point(self, name: str) -> str | None:
         if name not in self._found and not self._has_looked:
             self._has_looked = True
-            for entry in entry_points(group=GROUP):
-                self._found.setdefault(entry.name, entry)
+            for entry in _entry_points():
+                self._found.setdefault(entry.name, entry.value)
         return self._found.get(name)
 
 
-def _missing(entry: EntryPoint, exc: ImportError) -> str:
+def _entry_points() -> EntryPoints:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - as long as all of this package
+
+    return entry_points(group=GROUP)
+
+
+def _missing(name: str, module: str, exc: ImportError) -> str:
     package = (exc.name or "").partition(".")[0]
     subject = f"the {package} package" if package else "a package that is not installed"
-    return f"the {entry.name} sink needs {subject}: pip install '{_requirement(entry, package)}'"
+    return f"the {name} sink needs {subject}: pip install '{_requirement(name, module, package)}'"
 
 
-def _requirement(entry: EntryPoint, package: str) -> str:
+def _requirement(name: str, module: str, package: str) -> str:
     """Return the requirement to install: the extra named like the sink, if there is one."""
-    try:
-        owner = entry.dist or distribution(entry.value.partition(".")[0])
-    except PackageNotFoundError:
+    entries = (each for each in _entry_points() if (each.name, each.module) == (name, module))
+    owner = next((each.dist for each in entries), None)
+    if owner is None:
         return package
-    if entry.name in (owner.metadata.get_all("Provides-Extra") or ()):
-        return f"{owner.name}[{entry.name}]"
+    if name in (owner.metadata.get_all("Provides-Extra") or ()):
+        return f"{owner.name}[{name}]"
     return package or owner.name

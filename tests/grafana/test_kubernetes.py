@@ -260,7 +260,7 @@ def test_settings_of_the_deployment_are_settings(container):
     """A variable that nothing reads would be a mistake that nobody sees."""
     named = {each["name"] for each in container["env"] if each["name"].startswith("MNEMOSCOPE_")}
 
-    assert named <= {variable_of(name) for name in Settings.model_fields}
+    assert named <= {variable_of(name) for name in Settings.__struct_fields__}
     values = {each["name"]: each.get("value") for each in container["env"]}
     (port,) = container["ports"]
     assert values["MNEMOSCOPE_PROMETHEUS_PORT"] == str(port["containerPort"])

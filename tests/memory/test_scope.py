@@ -181,7 +181,7 @@ class TestSettings:
         """In the docstring that the reference is made from."""
         documented = Settings.__doc__
 
-        for name in Settings.model_fields:
+        for name in Settings.__struct_fields__:
             assert f"{name}:" in documented or name.startswith("deadline_"), name
 
 

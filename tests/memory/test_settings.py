@@ -13,7 +13,7 @@ from mnemoscope.memory.environment import unknown_variables, variable_of
 from mnemoscope.memory.settings import Settings, load_settings, unknown_settings
 from mnemoscope.memory.testing import scope_for_tests
 
-NAMES = tuple(Settings.model_fields)
+NAMES = tuple(Settings.__struct_fields__)
 KEY = "00112233445566778899aabbccddeeff"
 WRONG = "hunter2,\nhunter3="
 """A value that most settings refuse, in two lines."""

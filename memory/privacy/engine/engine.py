@@ -135,7 +135,6 @@ WINDOW_CHARS = 65_536
 _WINDOW_OVERLAP_CHARS = 4_096
 """As long as the longest key."""
 
-SEARCH_S = 1.0
 _PERSON_ONLY = frozenset({"PERSON"})
 _UUID_SHAPE = r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}"
 _UUID = compile_later(_UUID_SHAPE, re.IGNORECASE | re.ASCII)
@@ -167,7 +166,6 @@ class Engine:
 
     Attributes:
         models: As given.
-        knows_ordinary: Whether an ordinary word is never personal data: the user denies no term.
     """
 
     def __init__(
@@ -178,7 +176,7 @@ class Engine:
         is_replaced: Callable[[str], bool],
         find_placeholders: Callable[[str], list[tuple[int, int]]],
         lists: TermLists = NO_LISTS,
-        search_s: float = SEARCH_S,
+        search_s: float,
         clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._search_s = search_s
@@ -198,7 +196,6 @@ class Engine:
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not custom and not lists.denied
-        self.knows_ordinary = not lists.denied
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
         """

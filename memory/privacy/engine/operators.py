@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ....telemetry.event.sink_pseudonyms import DIGEST
 from ....telemetry.event.subject import SubjectKeys
@@ -23,7 +24,9 @@ from ...errors import ConfigurationError
 from ..detectors.finding import DIRECT, QUASI, UNSEARCHED
 from ..detectors.lazy_pattern import compile_later
 from .embedded_text import EmbeddedText
-from .mentioned_people import MentionedPeople, PersonPseudonyms
+
+if TYPE_CHECKING:
+    from .mentioned_people import MentionedPeople
 
 MASK = "********"
 OVERSIZE = "<OVERSIZE>"
@@ -124,6 +127,8 @@ class Operators:
             return OVERSIZE
         match self._by_entity.get(entity, Operator.TAG):
             case Operator.PSEUDONYM if entity == _PERSON:
+                from .mentioned_people import PersonPseudonyms  # noqa: PLC0415 - reads word lists
+
                 return PersonPseudonyms(partial(self._person, tenant), people).of(found)
             case Operator.PSEUDONYM:
                 return self.pseudonymize(found, entity, tenant=tenant)

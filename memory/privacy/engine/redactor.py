@@ -7,27 +7,28 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING
 
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
-from ..detectors import person_evidence, person_written_small
 from ..detectors.finding import Finding, merge_findings
-from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
 from ..models.custom_recognizers import CustomRecognizers, Recognizer
-from ..models.language_models import build_models
-from ..models.name_model import ModelState
+from ..models.model_setting import parse_models
+from ..models.name_model import ModelState, NameModel
 from .cache import RedactedText, RedactionCache
-from .engine import SEARCH_S, Engine
-from .mentioned_people import MentionedPeople
 from .operators import OVERSIZE, Operators, cut_text
 from .pace import Pace
 from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .mentioned_people import MentionedPeople
 
 NO_OPERATORS: Mapping[str, str] = {}
 
@@ -49,7 +50,7 @@ class Limits:
 
     max_chars: int = 65_536
     model_chars: int = 8_192
-    search_s: float = SEARCH_S
+    search_s: float = 1.0
     recognizers_s: float = 1.0
     cached: int = 4_096
 
@@ -90,8 +91,11 @@ class Redactor:
     Redactor of text for all calls of a process. Thread-safe.
 
     Args:
-        engine: Finds personal data.
-        operators: Replace it.
+        make_engine: Returns what finds personal data; asked once it is needed, since its detectors
+            take a tenth of a second to import.
+        models: The language models that it asks.
+        operators: Replace what it finds.
+        knows_ordinary: Whether an ordinary word is never personal data: the user denies no term.
         limits: Limits of the work for one text.
         rebuild: Functions by type, for values of types that are not known here.
 
@@ -101,13 +105,17 @@ class Redactor:
 
     def __init__(
         self,
-        engine: Engine,
+        make_engine: Callable[[], Engine],
+        models: Mapping[str | None, NameModel],
         operators: Operators,
         *,
+        knows_ordinary: bool = True,
         limits: Limits | None = None,
         rebuild: Mapping[type, Rebuild] | None = None,
     ) -> None:
-        self._engine = engine
+        self._knows_ordinary = knows_ordinary
+        self._make_engine = make_engine
+        self._models = models
         self._operators = operators
         self._limits = limits or Limits()
         self._rebuild = dict(rebuild or {})
@@ -116,6 +124,10 @@ class Redactor:
         self._nobody = KnownIdentifiers(())
         self._people = lru_cache(maxsize=_CUSTOMERS)(_nobody_mentioned)
         self.is_prepared = False
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return self._make_engine()  # two threads at once make two alike, with the same models
 
     def begin(
         self,
@@ -141,12 +153,15 @@ class Redactor:
         """Return the state of the language models."""
         first, *others = (
             RedactorHealth(model=each.name, state=each.state, error=each.error, language=language)
-            for language, each in self._engine.models.by_language.items()
+            for language, each in self._models.items()
         )
         return dataclasses.replace(first, others=tuple(others))
 
     def prepare(self) -> None:
         """Load models, names and the table of identifiers: no call waits for them."""
+        from ..detectors import person_evidence, person_written_small  # noqa: PLC0415 - see above
+        from ..detectors.identifiers import search as identifiers  # noqa: PLC0415 - see above
+
         identifiers.load()
         person_evidence.load()
         person_written_small.load()
@@ -156,7 +171,8 @@ class Redactor:
     @property
     def waits_for_model(self) -> bool:
         """Whether a language model is still to be loaded."""
-        return not self.is_prepared and self._engine.models.are_to_be_loaded
+        waiting = (each.state is ModelState.IDLE for each in self._models.values())
+        return not self.is_prepared and any(waiting)
 
     def redact(
         self,
@@ -174,8 +190,10 @@ class Redactor:
         Raises:
             RedactionError: The text could not be redacted.
         """
-        if text in ORDINARY and self._engine.knows_ordinary:
+        if text in ORDINARY and self._knows_ordinary:
             return RedactedText(text, ())
+        if pace is not None and "_engine" not in self.__dict__:
+            pace.before_slow_work()  # its detectors are to be imported
         if self._engine.is_safe_id(text, known):
             return RedactedText(text, ())
         if len(text) <= LABEL_CHARS and self._is_clean(text, known):
@@ -305,6 +323,8 @@ def _identifiers(known: tuple[str, ...]) -> KnownIdentifiers:
 
 
 def _nobody_mentioned(_tenant: str, _customer: str) -> MentionedPeople:
+    from .mentioned_people import MentionedPeople  # noqa: PLC0415 - reads word lists
+
     return MentionedPeople()
 
 
@@ -334,15 +354,36 @@ def build_redactor(
     limits = limits or Limits()
     custom = CustomRecognizers(tuple(recognizers), timeout_s=limits.recognizers_s)
     chosen = Operators(operators, keys=keys, entities=custom.entities)
-    engine = Engine(
-        build_models(model, model_chars=limits.model_chars),
+    models = {language: NameModel(name) for language, name in parse_models(model).items()}
+    make_engine = partial(_engine, models, custom, chosen, lists, limits)
+    return Redactor(
+        make_engine,
+        models,
+        chosen,
+        knows_ordinary=not lists.denied,
+        limits=limits,
+        rebuild=rebuild,
+    )
+
+
+def _engine(
+    models: Mapping[str | None, NameModel],
+    custom: CustomRecognizers,
+    operators: Operators,
+    lists: TermLists,
+    limits: Limits,
+) -> Engine:
+    from ..models.language_models import LanguageModels  # noqa: PLC0415 - see `Redactor`
+    from .engine import Engine  # noqa: PLC0415 - see `Redactor`
+
+    return Engine(
+        LanguageModels(models, model_chars=limits.model_chars),
         custom,
-        is_replaced=chosen.is_replaced,
-        find_placeholders=chosen.find_placeholders,
+        is_replaced=operators.is_replaced,
+        find_placeholders=operators.find_placeholders,
         lists=lists,
         search_s=limits.search_s,
     )
-    return Redactor(engine, chosen, limits=limits, rebuild=rebuild)
 
 
 def explain(text: str, *, model: str | None = None) -> list[Finding]:

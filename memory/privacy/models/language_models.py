@@ -20,8 +20,8 @@ from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ORDINARY
 from ..engine.pace import Pace
 from .entity_filter import filter_entities, truecase
-from .model_setting import ANY_LANGUAGE, parse_models
-from .name_model import ModelState, NameModel
+from .model_setting import ANY_LANGUAGE
+from .name_model import NameModel
 from .windows import MOST_CHARS, Window, find_possible_names, widen
 
 MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
@@ -73,11 +73,6 @@ class LanguageModels:
     def are_wanted(self) -> bool:
         """Whether any model is wanted and may be available."""
         return any(model.is_wanted for model in self._models.values())
-
-    @property
-    def are_to_be_loaded(self) -> bool:
-        """Whether any of them is not loaded yet."""
-        return any(model.state is ModelState.IDLE for model in self._models.values())
 
     def prepare(self) -> None:
         """Load them now, and the words that tell where they are needed."""
@@ -230,12 +225,6 @@ class _Languages:
         if (start, end) not in self._known:
             self._known[start, end] = identify_language(self._text[start:end])
         return self._known[start, end]
-
-
-def build_models(setting: str | None, *, model_chars: int) -> LanguageModels:
-    """Return the models of *setting*. Cheap: each is loaded on first use."""
-    models = {language: NameModel(name) for language, name in parse_models(setting).items()}
-    return LanguageModels(models, model_chars=model_chars)
 
 
 def _has_no_name(text: str, features: TextFeatures) -> bool:

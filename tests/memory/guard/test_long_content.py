@@ -98,12 +98,26 @@ def writing(make_operation, texts, **given):
     return make_operation({"texts": texts}, **given)
 
 
+async def test_the_detectors_are_imported_on_a_worker(make_guard, make_operation, fresh, searches):
+    """A loop would stand still for as long as it takes."""
+    guard = make_guard(redactor=fresh(), deadlines_s=NO_DEADLINES)
+
+    async def store(arguments):
+        return arguments["texts"]
+
+    stored = await guard.acall(writing(make_operation, ["mail ada@example.com"]), store)
+
+    assert stored == ["mail <EMAIL_ADDRESS>"]
+    assert threading.current_thread() not in searches.threads
+
+
 @pytest.mark.parametrize("model", [False, True], ids=["patterns", "model"])
 async def test_what_is_searched_at_once_is_bounded(
     make_guard, make_operation, request, fresh, searches, model
 ):
     """A hundred documents of 2 kB: each pattern and the model see a few thousand characters."""
     redactor = request.getfixturevalue("with_model") if model else fresh()
+    redactor.explain("the first text of a process is searched on a worker")
     guard = make_guard(redactor=redactor, deadlines_s=NO_DEADLINES)
 
     async def store(arguments):

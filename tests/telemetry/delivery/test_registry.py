@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from patience import GIVE_UP_S
 
 from mnemoscope.memory import ConfigurationError, Mnemoscope
@@ -42,7 +43,7 @@ def incomplete(context):
 @pytest.fixture
 def context(tmp_path) -> SinkContext:
     """Return what a named sink is built from."""
-    settings = dict(load_settings(pii_model="none"))
+    settings = structs.asdict(load_settings(pii_model="none"))
     return SinkContext(settings=settings, data_folder=tmp_path, keys=SubjectKeys(bytes(32)))
 
 
@@ -91,7 +92,7 @@ def test_our_own_sinks_are_entry_points_like_any_other():
     """The list that needs no look at installed packages is the one that is installed."""
     listed = tomllib.loads(PYPROJECT.read_text())["project"]["entry-points"][GROUP]
 
-    assert {name: SINKS._found[name].value for name in SINK_NAMES} == listed
+    assert {name: SINKS._found[name] for name in SINK_NAMES} == listed
 
 
 @pytest.mark.parametrize("name", SINK_NAMES)
@@ -107,7 +108,7 @@ def test_each_of_ours_is_built_under_its_name(name, context):
 
 def test_names_of_ours_need_no_look_at_installed_packages(monkeypatch):
     """Which takes as long as there are packages."""
-    monkeypatch.setattr("mnemoscope.telemetry.delivery.registry.entry_points", None)
+    monkeypatch.setattr("mnemoscope.telemetry.delivery.registry._entry_points", None)
     registry = SinkRegistry({"logs": "mnemoscope.telemetry.logs.factory:build"})
 
     registry.check(["logs"])

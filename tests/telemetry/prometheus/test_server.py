@@ -12,6 +12,7 @@ import urllib.request
 
 import pytest
 from children import exit_code_of_child
+from msgspec import structs
 from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -59,7 +60,7 @@ class TestServer:
             port = free.getsockname()[1]
         settings = load_settings(prometheus_port=port, **given)
         context = SinkContext(
-            settings=dict(settings), data_folder=settings.data_folder, keys=subject_keys
+            settings=structs.asdict(settings), data_folder=settings.data_folder, keys=subject_keys
         )
         sink = build(context)
         try:

@@ -15,8 +15,8 @@ EXIT_CODES = {
     UNUSABLE: "A file cannot be used, or the audit trail declares a loss.",
     INCOMPLETE: "Incomplete, or there is no audit trail.",
     USAGE: "Wrong usage, or a setting that makes no sense. Nothing was done.",
-    SEVERAL_PEOPLE: "Several people have that id.",
-    NOBODY_KNOWN: "Nobody is known by that id.",
+    SEVERAL_PEOPLE: "Several people, or memories, have that id.",
+    NOBODY_KNOWN: "Nobody, or no memory, is known by that id.",
     INTERRUPTED: "Interrupted.",
 }
 """What each exit code means, of every command."""

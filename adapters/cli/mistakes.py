@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...audit.database.errors import (
+    AmbiguousMemoryError,
     AmbiguousSubjectError,
     AuditError,
     DatabaseMissingError,
+    UnknownMemoryError,
     UnknownSubjectError,
     UnknownTenantError,
 )
@@ -30,6 +32,8 @@ _CODES: dict[type[Exception], int] = {
     DatabaseMissingError: INCOMPLETE,
     UnknownSubjectError: NOBODY_KNOWN,
     UnknownTenantError: NOBODY_KNOWN,
+    AmbiguousMemoryError: SEVERAL_PEOPLE,
+    UnknownMemoryError: NOBODY_KNOWN,
     MnemoscopeError: UNUSABLE,
     AuditError: UNUSABLE,
     OSError: UNUSABLE,
@@ -63,10 +67,15 @@ def _one_line(exc: Exception) -> str:
 
 
 def _more(exc: Exception) -> Iterator[str]:
-    """Yield who is known instead of the person that was asked for."""
+    """Yield who, or which, is known instead of what was asked for."""
     if isinstance(exc, UnknownSubjectError):
         yield from unknown_lines(exc)
     elif isinstance(exc, UnknownTenantError):
         yield from (f"known under another spelling: {each!r}" for each in exc.others)
     elif isinstance(exc, AmbiguousSubjectError):
         yield from ambiguous_lines(exc)
+    elif isinstance(exc, AmbiguousMemoryError):
+        for store, collection in exc.places:
+            yield f"known in: --store {store}" + (
+                f" --collection {collection}" if collection else ""
+            )

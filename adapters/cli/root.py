@@ -44,6 +44,10 @@ COMMANDS: Table = {
                 "Make the decisions of rules again, from the facts that were sealed with them.",
                 "audit.verdicts:verdicts",
             ),
+            "blast-radius": Command(
+                "Show who wrote a memory, which runs saw it, and what they wrote after that.",
+                "audit.blast_radius:blast_radius",
+            ),
             "erase": Command(
                 "Erase a customer from every store and the audit trail, and record a proof.",
                 "audit.erase:erase",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...telemetry.delivery.sink import UnavailableError
 from ...telemetry.event.spelling import Identity
 
@@ -91,6 +93,32 @@ class AmbiguousSubjectError(AuditError):
         )
         self.found = found
         self.asked = asked
+
+
+class UnknownMemoryError(AuditError):
+    """The trail has no operation on a memory of that id, so that nothing can be said of it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "cannot tell: no memory of this id is known here. Check the id, and that this is the "
+            "audit trail it was recorded in"
+        )
+
+
+class AmbiguousMemoryError(AuditError):
+    """
+    Several memories have that id: in several stores or collections.
+
+    Attributes:
+        places: Store and collection of each, as the trail has them.
+    """
+
+    def __init__(self, places: Sequence[tuple[str, str | None]]) -> None:
+        super().__init__(
+            f"{len(places):,} memories have this id, so nothing was done. Name its store, and its "
+            "collection where one has several"
+        )
+        self.places = tuple(places)
 
 
 def reason_of(exc: OSError) -> str:

@@ -17,6 +17,7 @@ from ....telemetry.event.text import json_text, utc_text
 from ..options import TIMES, AuditUrl, Json, Limit, Tenant
 from ..times import is_day, time_us
 from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
+from .operation_document import operation_document
 
 if TYPE_CHECKING:
     from ....audit.log import AuditLog
@@ -159,7 +160,7 @@ def _recalls(
 def _operations(rows: Collection[AuditRow]) -> _Answer:
     from .show_screen import operations_screen
 
-    return _Answer([_row_document(each) for each in rows], operations_screen(rows))
+    return _Answer([operation_document(each) for each in rows], operations_screen(rows))
 
 
 def _rows(
@@ -173,31 +174,6 @@ def _rows(
 
 def _in_tenant(rows: Iterable[AuditRow], tenant: str | None) -> Iterator[AuditRow]:
     return (row for row in rows if tenant in {None, row.tenant or ""})
-
-
-def _row_document(row: AuditRow) -> dict[str, Any]:
-    return {
-        "time": utc_text(row.occurred_us),
-        "seq": row.seq,
-        "event_id": row.event_id,
-        "operation": row.operation,
-        "class": row.op_class.value,
-        "store": row.store,
-        "method": row.method,
-        "collection": row.collection,
-        "status": row.status.value,
-        "neutral": row.neutral,
-        "duration_ms": row.duration_us / 1e3,
-        "hits": row.hits,
-        "tenant": row.tenant,
-        "agent": row.agent,
-        "feature": row.feature,
-        "run": row.run,
-        "purpose": row.purpose,
-        "memories": [each._asdict() for each in row.memories],
-        "content": json_format.loads(row.content) if row.content else None,
-        "erased": row.detail is None,
-    }
 
 
 def _memory_document(memory: Memory) -> dict[str, Any]:
@@ -216,7 +192,7 @@ def _memory_document(memory: Memory) -> dict[str, Any]:
 
 def _recall_document(recall: Recall) -> dict[str, Any]:
     seen = [_seen_document(each) for each in recall.seen]
-    return {**_row_document(recall.row), "memories": seen}
+    return {**operation_document(recall.row), "memories": seen}
 
 
 def _seen_document(seen: RecalledMemory) -> dict[str, Any]:
@@ -224,7 +200,7 @@ def _seen_document(seen: RecalledMemory) -> dict[str, Any]:
         "memory_id": seen.memory_id,
         "rank": seen.rank,
         "score": seen.score,
-        "origin": None if seen.origin is None else _row_document(seen.origin),
-        "before": [_row_document(each) for each in seen.before],
-        "since": [_row_document(each) for each in seen.since],
+        "origin": None if seen.origin is None else operation_document(seen.origin),
+        "before": [operation_document(each) for each in seen.before],
+        "since": [operation_document(each) for each in seen.since],
     }

@@ -183,7 +183,12 @@ def test_help_loads_no_command():
 
 def spoiled():
     """Yield each command with what it needs, and each of its options that takes a value."""
-    needed = {"--customer": ["--customer", "x"], "seq": ["1"], "folder": ["made"]}
+    needed = {
+        "--customer": ["--customer", "x"],
+        "--memory": ["--memory", "x"],
+        "seq": ["1"],
+        "folder": ["made"],
+    }
     for words, _entry, made in commands():
         if words == ("demo",):  # checks all of its options before it begins; its own tests try them
             continue

@@ -98,7 +98,7 @@ def test_it_is_a_schema():
 
     text = json.dumps(schema())
     unused = {name for name in schema()["$defs"] if f'#/$defs/{name}"' not in text}
-    shown = {"shown_operations", "shown_memories", "shown_recalls"}
+    shown = {"shown_operations", "shown_memories", "shown_recalls", "shown_blast_radius"}
     assert unused == {"event", "header", "memory", "proof", "recipients", "redactions", *shown}
 
 

@@ -1,0 +1,37 @@
+"""One operation of the audit trail as JSON, as several commands print it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ....telemetry.event.text import utc_text
+
+if TYPE_CHECKING:
+    from ....audit.record.rows import AuditRow
+
+
+def operation_document(row: AuditRow) -> dict[str, Any]:
+    """Return *row* as a ``shown_operation`` of the schema."""
+    return {
+        "time": utc_text(row.occurred_us),
+        "seq": row.seq,
+        "event_id": row.event_id,
+        "operation": row.operation,
+        "class": row.op_class.value,
+        "store": row.store,
+        "method": row.method,
+        "collection": row.collection,
+        "status": row.status.value,
+        "neutral": row.neutral,
+        "duration_ms": row.duration_us / 1e3,
+        "hits": row.hits,
+        "tenant": row.tenant,
+        "agent": row.agent,
+        "feature": row.feature,
+        "run": row.run,
+        "purpose": row.purpose,
+        "memories": [each._asdict() for each in row.memories],
+        "content": json.loads(row.content) if row.content else None,
+        "erased": row.detail is None,
+    }

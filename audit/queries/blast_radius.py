@@ -248,7 +248,7 @@ class _Search:
 
     def follow(self) -> None:
         """Settle all that it has reached."""
-        while self._queue and not self._is_cut:
+        while self._queue:
             _reached_us, _order, address = heapq.heappop(self._queue)
             if address in self._settled:
                 continue

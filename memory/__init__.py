@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from ..telemetry.event.verdict_event import Outcome, Point
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
+    from .rules.envelopes import Mode, Phase
+    from .rules.phases import Phases
     from .rules.roles import Role, Roles, granted
     from .rules.rule import Asked, Facts, Fails, Rule, Verdict
     from .rules.stopping import Stopping
@@ -68,7 +70,10 @@ __all__ = [
     "KeyMismatchError",
     "Mnemoscope",
     "MnemoscopeError",
+    "Mode",
     "Outcome",
+    "Phase",
+    "Phases",
     "Point",
     "Policy",
     "RedactionError",
@@ -103,6 +108,8 @@ _MODULES = {
     "Handoff": ".handoff.handoff",
     **dict.fromkeys(("Asked", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
     **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),
+    **dict.fromkeys(("Mode", "Phase"), ".rules.envelopes"),
+    "Phases": ".rules.phases",
     **dict.fromkeys(("Role", "Roles", "granted"), ".rules.roles"),
     "Settings": ".settings",
     "Stopping": ".rules.stopping",

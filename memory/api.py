@@ -20,7 +20,7 @@ from .context import Scope
 from .errors import ScopeError
 from .guard.failures import CallerMistake
 from .guard.operation import Arguments, Method, Operation, Summary
-from .guard.rows import checkpoint, forget, method_table, recall, remember, resume
+from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
 from .guard.step import Around, AsyncInvoke, Faces, Invoke, Stay, Step
 
 if TYPE_CHECKING:
@@ -238,6 +238,7 @@ __all__ = [
     "UnavailableError",
     "Usage",
     "checkpoint",
+    "fewer",
     "forget",
     "method_table",
     "recall",

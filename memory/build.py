@@ -288,7 +288,7 @@ def build(
         audit_gate=_audit_gate(settings, _trail(sinks, audit), drain, faults),
         key_use=key_use_of(settings, keys),
     )
-    live = _live(sinks, parts)
+    live = _live(sinks, parts, rules)
     if audit is None:
         return replace(parts, live=live)
     note_deliveries = audit.note_deliveries if audit in sinks else None
@@ -598,13 +598,14 @@ def _enclosed(
     return place
 
 
-def _live(sinks: Sequence[Sink], parts: Parts) -> LiveMetrics | None:
-    """Show the scope's own figures, and those of its sinks, where a sink shows such."""
+def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMetrics | None:
+    """Show the scope's own figures, and those of its sinks and rules, where a sink shows such."""
     showing = [each for each in sinks if isinstance(each, SampleDisplay)]
     if not showing:
         return None
     live = LiveMetrics(parts.guards, parts.accounting.budgets, parts.spans)
-    readers = [live.read, *(each.samples for each in sinks if isinstance(each, SampleSource))]
+    sources = [each for each in (*sinks, *rules) if isinstance(each, SampleSource)]
+    readers = [live.read, *(each.samples for each in sources)]
     for sink in showing:
         for read in readers:
             sink.show(read)

@@ -434,6 +434,35 @@ class Mnemoscope:
 
             rulebook.note(current(), known)
 
+    def may_retry(self, error: BaseException) -> bool:
+        """
+        Return whether what failed with *error* may be tried again: for ``with_retry`` and tenacity.
+
+        What a rule or a budget does not allow is not tried again, and neither is anything of a run
+        that is to end.
+
+        Raises:
+            RuleError: A rule ends the run, or the phase of it: it is cancelled, and has not failed.
+
+        Example:
+            >>> model.with_retry(retry_if_exception_type=scope.may_retry)
+            >>> tenacity.retry(retry=tenacity.retry_if_exception(scope.may_retry))
+        """
+        from .errors import BudgetExceededError, RuleError  # noqa: PLC0415
+
+        if not isinstance(error, Exception) or isinstance(error, (RuleError, BudgetExceededError)):
+            return False
+        rulebook = None if self._parts is None else self._parts.accounting.rulebook
+        if rulebook is None:
+            return True
+        from .context import current  # noqa: PLC0415
+        from .rules.rule import Asked, Point  # noqa: PLC0415
+
+        ended = rulebook.decide(Asked(Point.MODEL, scope=current(), again=True))
+        if ended is not None:
+            raise ended from error
+        return True
+
     def stagnation_gate(
         self, embed: Callable[[str], Iterable[float]], **figures: Any
     ) -> StagnationGate:

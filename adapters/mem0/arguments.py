@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from ...memory.guard.operation import Arguments
+from ...memory.guard.rows import part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import ENTITIES, LOGICAL, with_options, without_entities
@@ -38,6 +39,9 @@ _TEXTS = frozenset(
         "schema",
     }
 )
+_TOP_K = 20
+"""What a search finds at most that says nothing of it."""
+
 _WORDS = frozenset(
     {"user", "assistant", "system", "tool", "function", "developer"}
     | {"procedural_memory", "POSITIVE", "NEGATIVE", "VERY_NEGATIVE"}
@@ -190,6 +194,13 @@ _WALKS: dict[str, Callable[[Any, Redaction], Any]] = {
     "start_date": _date,
     "end_date": _date,
 }
+
+
+def fewer(arguments: Arguments, share: float) -> Arguments:
+    """Return *arguments* of a search that finds a *share* of its results, and ranks them once."""
+    given = with_options(arguments) if "options" in arguments else arguments
+    less = {**arguments, "top_k": part_of(given.get("top_k") or _TOP_K, share)}
+    return {**less, "rerank": False} if given.get("rerank") else less
 
 
 def content(arguments: Arguments) -> Any:

@@ -41,7 +41,7 @@ METHODS: dict[str, Method] = method_table(
         confine=tenancy.confine_user,
         **BY_SCOPE,
     ),
-    recall("search", **_QUERY),
+    recall("search", spare=arguments.fewer, **_QUERY),
     recall("get_all", **_QUERY),
     recall(
         "get",

@@ -15,7 +15,18 @@ from typing import Any, cast
 
 from qdrant_client.http import models
 
-from ...memory.api import Arguments, Method, Row, Summary, forget, method_table, recall, remember
+from ...memory.api import (
+    Arguments,
+    Method,
+    Row,
+    Summary,
+    fewer,
+    forget,
+    method_table,
+    recall,
+    remember,
+)
+from ...memory.guard.rows import part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ...telemetry.event.event import Deletes, OperationClass
 from .content import content
@@ -37,13 +48,30 @@ def _none(_arguments: Arguments) -> None:
     return None
 
 
+def _fewer_of_each(arguments: Arguments, share: float) -> Arguments:
+    requests = [
+        each.model_copy(update={"limit": part_of(each.limit or 10, share)})
+        for each in arguments["requests"]
+    ]
+    return {**arguments, "requests": requests}
+
+
 METHODS: Mapping[str, Method] = method_table(
-    recall("query_points", neutral=lambda _: models.QueryResponse(points=[])),
+    recall(
+        "query_points",
+        neutral=lambda _: models.QueryResponse(points=[]),
+        spare=fewer("limit", 10),
+    ),
     recall(
         "query_batch_points",
         neutral=lambda given: [models.QueryResponse(points=[]) for _ in given["requests"]],
+        spare=_fewer_of_each,
     ),
-    recall("query_points_groups", neutral=lambda _: models.GroupsResult(groups=[])),
+    recall(
+        "query_points_groups",
+        neutral=lambda _: models.GroupsResult(groups=[]),
+        spare=fewer("limit", 10),
+    ),
     recall("scroll", neutral=lambda _: ([], None)),
     recall("retrieve", neutral=lambda _: []),
     recall("count", neutral=lambda _: models.CountResult(count=0)),

@@ -94,6 +94,7 @@ class Call:
         redaction: The redactor's session, with its counts.
         phases: What the store has done within it, as far as its adapter knows.
         in_phase: It is in the midst of one.
+        mode: Mode of the run's phase, where it made a search find less.
     """
 
     method: Method
@@ -134,6 +135,7 @@ class Call:
     redaction: Redaction | None = field(default=None, repr=False)
     phases: tuple[Phase, ...] = field(default=(), repr=False)
     in_phase: bool = False
+    mode: str | None = None
 
     def __init__(  # noqa: PLR0917 - by keyword it would cost five times that
         self,

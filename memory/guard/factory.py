@@ -203,6 +203,7 @@ class GuardFactory:
             open_redaction=redact.open,
             parts=parts,
             tells=redacted_answer if self.policy.tells_answers else None,
+            has_rules=self.ask_rules is not None,
         )
         admit = Admit(store, self.clock)
         late_writes = WaitForLateWrites(

@@ -97,6 +97,8 @@ class Method:
             customer. May raise `ScopeError`: the call names somebody else.
         only: Under ``tenancy="enforce"``, returns the result without what is somebody else's; the
             same object where nothing is.
+        spare: Returns the arguments that ask for a share of the results, in (0, 1), and skip what
+            can be skipped. None: it has no limit.
         inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
             own iterators, and so take as long as those have items.
     """
@@ -117,6 +119,7 @@ class Method:
     needs_owner: bool = False
     confine: Callable[[Arguments, str], Arguments] | None = None
     only: Callable[[Any, str], Any] | None = None
+    spare: Callable[[Arguments, float], Arguments] | None = None
     inline: bool = False
 
 

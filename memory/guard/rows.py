@@ -8,6 +8,7 @@ Rows of an adapter's table by their class, with OpenTelemetry's name for the ope
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ...telemetry.event.event import Deletes, OperationClass
@@ -33,6 +34,7 @@ class MethodOptions(TypedDict, total=False):
     needs_owner: bool
     confine: Callable[[Arguments, str], Arguments] | None
     only: Callable[[Any, str], Any] | None
+    spare: Callable[[Arguments, float], Arguments] | None
     inline: bool
 
 
@@ -77,6 +79,21 @@ def checkpoint(
 ) -> Method:
     """Return a method that saves the state an agent goes on from."""
     return Method(name=name, operation=operation, op_class=OperationClass.CHECKPOINT, **options)
+
+
+def fewer(limit: str, default: int) -> Callable[[Arguments, float], Arguments]:
+    """Return the `Method.spare` of a method whose results are limited by the argument *limit*."""
+
+    def spare(arguments: Arguments, share: float) -> Arguments:
+        asked = arguments.get(limit)
+        return {**arguments, limit: part_of(default if asked is None else asked, share)}
+
+    return spare
+
+
+def part_of(limit: int, share: float) -> int:
+    """Return *share* of a limit, 1 at least."""
+    return max(1, ceil(limit * share))
 
 
 def method_table(*methods: Method) -> dict[str, Method]:

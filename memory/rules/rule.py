@@ -129,6 +129,7 @@ class Facts(msgspec.Struct, frozen=True):
         iteration: Most runs of one and the same node.
         turns: The latest ends of nodes, oldest first.
         known: What rules have seen for themselves, and what the caller has noted, by name.
+        silent_s: Since the latest chunk of that stream of a model which is silent the longest.
     """
 
     point: Point
@@ -148,6 +149,7 @@ class Facts(msgspec.Struct, frozen=True):
     iteration: int = 0
     turns: tuple[Turn, ...] = ()
     known: Mapping[str, Fact] = msgspec.field(default_factory=dict[str, Fact])
+    silent_s: float = 0.0
 
     def text(self) -> str:
         """Return the facts as JSON, which `facts_from` reads back as equal facts."""
@@ -254,6 +256,7 @@ class Asked:
             call. Empty: they cannot be told.
         store: Of a memory operation: the store's name.
         about: Of a tool: its arguments. Of a model: what is said to it.
+        again: It was allowed before: a model that streams, or an attempt that is to be made again.
     """
 
     point: Point
@@ -263,6 +266,7 @@ class Asked:
     about: Any = field(default=None, repr=False)
     operations: tuple[Call, ...] = field(default=(), repr=False)
     store: str = ""
+    again: bool = False
 
 
 @runtime_checkable

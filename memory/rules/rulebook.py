@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
@@ -53,6 +53,19 @@ class GraphRun(Protocol):
         ...
 
 
+@runtime_checkable
+class Keeper(Rule, Witness, Protocol):
+    """A rule that keeps books among the facts of runs, by which it has memory do with less."""
+
+    def bind(self, book: Rulebook, /) -> None:
+        """Keep them among the facts of the runs of *book*, from now on."""
+        ...
+
+    def spares(self, facts: Facts, /) -> tuple[str, float] | None:
+        """Return why, and the share of their results that searches are asked for. None: all."""
+        ...
+
+
 class Rulebook:
     """
     Asks the rules of one scope. Thread-safe.
@@ -68,6 +81,7 @@ class Rulebook:
         rules: As given.
         hashes: As given.
         runs: The facts of the runs under way.
+        keepers: The rules that keep books of runs.
         enclosing: Returns the graph run that the code running now is part of, or None.
 
     Raises:
@@ -99,6 +113,9 @@ class Rulebook:
         embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
         self._embeds = [each for each in embeds if each is not None][:1]
         self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
+        self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
+        for each in self.keepers:
+            each.bind(self)
 
     @property
     def reads_texts(self) -> bool:
@@ -120,6 +137,10 @@ class Rulebook:
             named = scope.run is not None and scope.run != graph.thread
             found.enter(graph.run_id, self._clock(), resumes=graph.resumes, named=named)
         return found
+
+    def facts(self, run: RunFacts) -> Facts:
+        """Return the facts of a run as of now, to be used under the guard of `runs`."""
+        return run.at(Point.NODE, "", self._clock())
 
     def _enclosing_run(self, find: Callable[[], GraphRun | None]) -> GraphRun | None:
         try:
@@ -163,21 +184,40 @@ class Rulebook:
         if error is not None:
             raise error
 
-    def decide(self, asked: Asked, graph: GraphRun | None = None) -> RuleError | None:
-        """Return the error that `ask` raises. None: it may be done."""
+    def decide(
+        self, asked: Asked, graph: GraphRun | None = None, rules: Iterable[Rule] | None = None
+    ) -> RuleError | None:
+        """Return the error that `ask` raises, or would of these *rules* alone. None: go on."""
         with self.runs.guard:
             run = self.run_facts(asked.scope, graph)
             if run.stopped is not None and asked.point is not Point.MEMORY:
                 return run.ended_by()
             facts = run.at(asked.point, self._what(asked), self._clock())
             found: RuleError | None = None
-            for rule in self._at[asked.point]:
+            for rule in self._at[asked.point] if rules is None else rules:
                 error = self._decide(rule, asked, facts, run)
                 if error is not None and (found is None or error.strictness > found.strictness):
                     found = error
             if isinstance(found, StoppedError) or (found and asked.point is Point.NODE):
                 run.stopped = type(found), found.rule, found.reason
             return found
+
+    def heard(self, asked: Asked, graph: GraphRun | None, call: object) -> RuleError | None:
+        """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
+        with self.runs.guard:
+            error = self.decide(asked, graph, self.keepers)
+            self.run_facts(asked.scope, graph).heard(call, self._clock())
+            return error
+
+    def spares(self, asked: Asked) -> tuple[str, float] | None:
+        """Return why, and the share of their results that searches are asked for. None: all."""
+        with self.runs.guard:
+            facts = self.run_facts(asked.scope).at(asked.point, self._what(asked), self._clock())
+        for each in self.keepers:
+            found = each.spares(with_known(facts, each.witness(asked)))
+            if found is not None and not each.shadow:
+                return found
+        return None
 
     def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | None:
         """Return the error that ends the run, where a rule has said so: no node of it begins."""
@@ -239,11 +279,18 @@ class Rulebook:
         return "" if call is None else self.hashes.of_json(call.method.content(call.arguments))
 
     def saw_model(
-        self, scope: Scope, graph: GraphRun | None, usage: Usage | None, *, failed: bool
+        self,
+        scope: Scope,
+        graph: GraphRun | None,
+        usage: Usage | None,
+        *,
+        failed: bool,
+        call: object = None,
     ) -> None:
         """Note a model call that ended."""
         with self.runs.guard:
-            self.run_facts(scope, graph).model_ended(usage, self._clock(), failed=failed)
+            run = self.run_facts(scope, graph)
+            run.model_ended(usage, self._clock(), failed=failed, call=call)
 
     def saw_text(self, node: str, scope: Scope, graph: GraphRun | None, text: str) -> None:
         """Compare what a model said in a node with what it said there before."""

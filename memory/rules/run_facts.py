@@ -28,6 +28,7 @@ RunKey: TypeAlias = tuple[str | None, str]
 
 _MOST_NODES = 256
 _MOST_TEXTS = 6
+_MOST_STREAMS = 64
 _NOTHING: Final = Facts(Point.NODE)
 _MOST_PARTS = 8
 _HASH_BYTES = 8
@@ -81,6 +82,7 @@ class RunFacts:
         self._iterations: dict[str, int] = {}
         self._known: Mapping[str, Fact] = {}
         self._texts: dict[str, deque[tuple[float, ...]]] = {}
+        self._streams: dict[object, float] = {}
         self._take(_NOTHING)
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
@@ -150,7 +152,12 @@ class RunFacts:
             self.iteration,
             self.turns,
             self._known,
+            self.silent_s(now) if self._streams else 0.0,
         )
+
+    def silent_s(self, now: float) -> float:
+        """Return for how long that stream of a model was silent which was so the longest."""
+        return now - min(self._streams.values(), default=now)
 
     # -- what was done -----------------------------------------------------------------------------
 
@@ -158,8 +165,20 @@ class RunFacts:
         self.seen += 1
         self._latest = now
 
-    def model_ended(self, usage: Usage | None, now: float, *, failed: bool) -> None:
+    def heard(self, call: object, now: float) -> None:
+        """Note a chunk of a model's stream."""
+        if call in self._streams or len(self._streams) < _MOST_STREAMS:
+            self._streams[call] = now
+
+    def forget_streams(self) -> None:
+        """Wait for no chunk any more."""
+        self._streams.clear()
+
+    def model_ended(
+        self, usage: Usage | None, now: float, *, failed: bool, call: object = None
+    ) -> None:
         """Count a model call."""
+        self._streams.pop(call, None)
         cost = None if usage is None else usage.cost_usd
         self.model_calls += 1
         self.cost_usd += cost or 0.0
@@ -308,3 +327,7 @@ class RunsUnderWay:
     def known(self, key: RunKey) -> RunFacts | None:
         """Return the facts of a run, if there are any."""
         return self._runs.get(key)
+
+    def all(self) -> list[RunFacts]:
+        """Return the facts of all runs, to be used under `guard`."""
+        return [*self._runs.values()]

@@ -124,6 +124,7 @@ class Event(msgspec.Struct, frozen=True):
         server: Host and port that the client asks, where that is a server. Only in traces.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
         verdict: What a rule decided, where that is what happened.
+        mode: Of the run's phase, where it had a search find less. Not sealed.
     """
 
     writer_id: str
@@ -168,6 +169,7 @@ class Event(msgspec.Struct, frozen=True):
     server: tuple[str, int] | None = None
     answer: Redacted | None = None
     verdict: VerdictEvent | None = None
+    mode: str | None = None
 
     @property
     def event_id(self) -> str:

@@ -124,6 +124,7 @@ def _metadata(event: Event) -> dict[str, Any]:
             "nested": event.nested or None,
             "iteration": event.iteration,
             "inner_cost": event.inner_cost_usd,
+            "mode": event.mode,
             "subject": event.subject.hashed(SINK) if event.subject else None,
             "tenant": event.tenant,
             "agent": event.agent,

@@ -179,6 +179,7 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
         "size_bytes": event.size_bytes,
         "iteration": event.iteration,
         "inner_cost_usd": event.inner_cost_usd,
+        "mode": event.mode,
         "redactions": dict(event.redactions) or None,
         "subject": event.subject.hashed("logs") if event.subject else None,
         "tenant": event.tenant,

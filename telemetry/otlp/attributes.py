@@ -222,6 +222,7 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         semconv.SIZE_BYTES: event.size_bytes,
         semconv.ITERATION: event.iteration,
         semconv.INNER_COST_USD: event.inner_cost_usd,
+        semconv.MODE: event.mode,
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
         semconv.ENDUSER_PSEUDO_ID: event.subject.hashed(SINK) if event.subject else None,

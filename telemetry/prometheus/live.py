@@ -87,7 +87,7 @@ Read: TypeAlias = Callable[[], Iterable[Sample]]
 
 @runtime_checkable
 class SampleSource(Protocol):
-    """A sink that has live metrics of its own. Optional."""
+    """A sink or rule that has live metrics of its own. Optional."""
 
     def samples(self) -> Iterable[Sample]:
         """Return the samples as of now, without reading any file."""

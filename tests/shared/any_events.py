@@ -118,4 +118,5 @@ events = st.builds(
     inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),
     answer=st.none() | st.builds(Redacted, _json),
+    mode=_maybe,
 )

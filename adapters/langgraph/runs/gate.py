@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from inspect import CO_COROUTINE
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
@@ -138,16 +138,42 @@ def ask_rules(run: Run, point: Point, name: str, about: Any = None) -> None:
     Raises:
         RuleError: One that is not in shadow does not allow it.
     """
+    error = _first_error(run, lambda book, scope: _asked(book, run, scope, point, name, about))
+    if error is not None:
+        graph_callbacks().rejected(run.run_id, error)
+        raise error
+
+
+def tell_of_chunk(run_id: UUID) -> None:
+    """
+    Tell the rules that keep books of runs of a chunk of a model's stream.
+
+    Raises:
+        RuleError: One that is not in shadow ends it.
+    """
+    run = graph_callbacks().runs.open(run_id)
+    if run is not None and (error := _first_error(run, partial(_heard, run))) is not None:
+        raise error
+
+
+def _first_error(run: Run, ask: Callable[[Rulebook, Scope], RuleError | None]) -> RuleError | None:
+    """Return what the rules of the first scope say that observes *run* and objects."""
     for observer in run.observers_above():
         if isinstance(observer, Meter) and (rulebook := observer.rulebook) is not None:
             try:
-                error = _asked(rulebook, run, observer.scope_of(run), point, name, about)
+                error = ask(rulebook, observer.scope_of(run))
             except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
                 graph_callbacks().note(exc)
                 continue
             if error is not None:
-                graph_callbacks().rejected(run.run_id, error)
-                raise error
+                return error
+    return None
+
+
+def _heard(run: Run, rulebook: Rulebook, scope: Scope) -> RuleError | None:
+    from ....memory.rules.rule import Asked as Question  # noqa: PLC0415 - there are rules
+
+    return rulebook.heard(Question(Point.MODEL, scope=scope, again=True), run.root(), run.run_id)
 
 
 def _asked(  # noqa: PLR0917 - all that is known of what is asked
@@ -323,7 +349,8 @@ class RunGate(_GateHandler):
     def listen(self) -> None:
         """Listen to the beginnings of nodes and tools."""
         is_deaf = not self.gate.rulebooks
-        vars(self).update(ignore_chain=is_deaf, ignore_agent=is_deaf)
+        is_unheard = not any(each.keepers for each in self.gate.rulebooks)
+        vars(self).update(ignore_chain=is_deaf, ignore_agent=is_deaf, ignore_llm=is_unheard)
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
         """Let no node begin of a run that a rule has stopped."""
@@ -344,6 +371,14 @@ class RunGate(_GateHandler):
         run = graph_callbacks().runs.open(run_id)
         if run is not None:
             ask_rules(run, Point.TOOL, run.name, input_str if inputs is None else inputs)
+
+    def on_llm_new_token(self, token: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
+        """Let a model go on streaming, or not."""
+        tell_of_chunk(run_id)
+
+    def on_stream_event(self, event: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
+        """Let it, in the third version of streaming."""
+        tell_of_chunk(run_id)
 
 
 def guard_runs(rulebook: Rulebook) -> None:

@@ -170,7 +170,7 @@ class Meter:
             scope, root, failed = self.scope_of(run), run.root(), run.status is Status.ERROR
             text, run.text = run.text, None
             if run.kind is Kind.MODEL:
-                rulebook.saw_model(scope, root, usage, failed=failed)
+                rulebook.saw_model(scope, root, usage, failed=failed, call=run.run_id)
                 if text is not None and rulebook.reads_texts:
                     rulebook.saw_text("/".join(run.nodes), scope, root, text)
             elif run.kind is Kind.TOOL:

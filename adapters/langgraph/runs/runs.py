@@ -13,6 +13,7 @@ from langgraph.errors import GraphBubbleUp
 from opentelemetry.trace import SpanContext
 
 from ....memory.context import current
+from ....memory.errors import StoppedError
 from ....memory.guard.call import error_name, outer_call
 from ....telemetry.event.event import Status
 from ....telemetry.event.parent_run import ParentRun
@@ -42,7 +43,11 @@ MOST_OPEN: Final = 65_536
 HELD: Final = 4_096
 """Runs that ended and may have children yet, and runs that nobody has claimed yet."""
 
-_LEFT = ("GeneratorExit", "asyncio.exceptions.CancelledError")
+_LEFT = (
+    "GeneratorExit",
+    "asyncio.exceptions.CancelledError",
+    error_name(StoppedError("", "")),
+)
 
 
 class Runs:

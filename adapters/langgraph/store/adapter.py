@@ -28,12 +28,14 @@ from ....memory.api import (
     StoreAdapter,
     StoreBinding,
     Summary,
+    fewer,
     forget,
     method_table,
     recall,
     remember,
 )
 from ....memory.guard.operation import nobody
+from ....memory.guard.rows import part_of
 from ...toolkit.proxy import GuardedMethods, guarded_class
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
@@ -96,15 +98,27 @@ def _summarize_key(_result: Any, arguments: Arguments) -> Summary:
     return Summary(memory_ids=(str(arguments["key"]),))
 
 
+def _fewer_of_each(arguments: Arguments, share: float) -> Arguments:
+    if not any(isinstance(op, SearchOp) for op in arguments["ops"]):
+        return arguments
+    searches = (
+        op._replace(limit=part_of(op.limit, share)) if isinstance(op, SearchOp) else op
+        for op in arguments["ops"]
+    )
+    return {**arguments, "ops": [*searches]}
+
+
 _ITEM: dict[str, Any] = {"collection": _collection, "content": _content}
 
 METHODS: dict[str, Method] = method_table(
     recall("get", neutral=_no_item, summary=_summarize_item, **_ITEM),
-    recall("search", neutral=_no_items, summary=_summarize_items, **_ITEM),
+    recall(
+        "search", neutral=_no_items, summary=_summarize_items, spare=fewer("limit", 10), **_ITEM
+    ),
     recall("list_namespaces", neutral=_no_items, summary=_summarize_count, **_ITEM),
     remember("put", neutral=_no_item, summary=_summarize_key, **_ITEM),
     forget("delete", deletes=Deletes.IDS, summary=_summarize_key, **_ITEM),
-    recall("batch"),
+    recall("batch", spare=_fewer_of_each),
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""
 

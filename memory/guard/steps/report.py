@@ -54,6 +54,7 @@ class Report:
         open_redaction: Opens the redaction of a call that was refused before it had one.
         parts: Splits calls that hold several operations: each has an event. None: none does.
         tells: Returns what a store answered, redacted, for the event. None: nobody asks for it.
+        has_rules: Whether rules may have searches find less.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Report:
         open_redaction: Callable[[Call], None],
         parts: Parts | None = None,
         tells: Callable[[Call], Redacted | None] | None = None,
+        has_rules: bool = False,
     ) -> None:
         self._store = store
         self._db_system = db_system
@@ -84,6 +86,8 @@ class Report:
         self._open_redaction = open_redaction
         self._parts = parts
         self._make = self._event if tells is None else partial(self._event_with, tells)
+        if has_rules:
+            self._make = partial(_with_mode, self._make)
 
     def faces(self, _method: Method) -> Faces:
         """Return the face after the store: for every method."""
@@ -271,6 +275,11 @@ class Report:
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality
             self._faults.note("guard.label", exc)
             return FAILED
+
+
+def _with_mode(make: Callable[[Call], Event], call: Call) -> Event:
+    event = make(call)
+    return event if call.mode is None else replace(event, mode=call.mode)
 
 
 _LABELLED = ("tenant", "agent", "feature", "run", "purpose")

@@ -68,12 +68,27 @@ class AskRules:
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs: what is only resumed or saved is not looked at."""
         before = self._ask if self._rulebook.is_asked_at(Point.MEMORY) else None
+        if method.spare is not None and self._rulebook.keepers:
+            before = self._ask_and_spare
         after = self._see if method.op_class in {_READS, _WRITES} or before else None
         return Faces(before=before, after=after) if before or after else NOTHING
 
     def _ask(self, call: Call) -> None:
         if not call.covered:  # what it is part of was asked about
             self._rulebook.ask(self._asked(call, self._operations(call)))
+
+    def _ask_and_spare(self, call: Call) -> None:
+        self._ask(call)
+        if call.covered:
+            return
+        try:
+            found, spare = self._rulebook.spares(self._asked(call)), call.method.spare
+            if found is not None and spare is not None:
+                less = spare(call.arguments, found[1])
+                call.mode = None if less is call.arguments else found[0]
+                call.arguments = less
+        except Exception as exc:  # noqa: BLE001 - then it finds as much as ever
+            self._faults.note("rules.spare", exc)
 
     def _see(self, call: Call) -> None:
         if call.covered:

@@ -291,6 +291,10 @@ def build(
     live = _live(sinks, parts, rules)
     if audit is None:
         return replace(parts, live=live)
+    if parts.accounting.rulebook is not None:
+        from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415 - as the sinks
+
+        parts.accounting.rulebook.held.decisions = AuditedDecisions(audit.log)
     note_deliveries = audit.note_deliveries if audit in sinks else None
     return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
 

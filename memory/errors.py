@@ -316,7 +316,7 @@ class RuleError(MnemoscopeError, RuntimeError):
     def _sentence(self, rule: str, reason: str) -> str:
         return f"the rule {rule!r} does not allow it ({reason})"
 
-    def __reduce__(self) -> tuple[type[RuleError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[RuleError], tuple[Any, ...]]:
         """Return the arguments to unpickle it with: the default is its message alone."""
         return type(self), (self.rule, self.reason)
 
@@ -344,12 +344,28 @@ class RefusedError(RuleError):
 
 
 class HeldError(RuleError):
-    """A rule leaves the operation to a human, who has not decided yet."""
+    """
+    A rule leaves the operation to a human, who has not decided yet.
+
+    Attributes:
+        approval: Of a memory write: the id by which it is decided, ``mnemoscope approvals decide``.
+            Once it is approved, the same write passes, once. None: it cannot be told from others.
+    """
 
     strictness = 1
 
+    def __init__(self, rule: str, reason: str, approval: str | None = None) -> None:
+        super().__init__(rule, reason)
+        self.approval = approval
+        if approval is not None:
+            self.args = (f"{self.args[0]}, as approval {approval}",)
+
     def _sentence(self, rule: str, reason: str) -> str:
         return f"a human has to decide first: the rule {rule!r} holds it ({reason})"
+
+    def __reduce__(self) -> tuple[type[HeldError], tuple[Any, ...]]:
+        """Return the arguments to unpickle it with: the default is its message alone."""
+        return type(self), (self.rule, self.reason, self.approval)
 
 
 Stopped = StoppedError

@@ -501,7 +501,8 @@ class Mnemoscope:
         For gates of your own: nothing is carried out.
         """
         from .context import current  # noqa: PLC0415
-        from .rules.rulebook import decided, verdict_event  # noqa: PLC0415
+        from .rules.rule import verdict_event  # noqa: PLC0415
+        from .rules.rulebook import decided  # noqa: PLC0415
 
         verdict = decided(rule, facts)
         if self._parts is not None and not verdict.is_plain:

@@ -175,6 +175,14 @@ SEALING = (
 )
 """The migration since which no row verifies that was made without the key; see `seals`."""
 
+VERDICTS = (
+    # Some read what rules and humans decided while a call waits.
+    """
+    CREATE INDEX audit_event_verdict ON audit_event(method, seq) WHERE operation = 'verdict'
+    """,
+)
+"""The migration since which verdicts are found by their rule, without reading all events."""
+
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     # Few customers are merged into others: found without reading all of them.
     (
@@ -195,6 +203,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     HEADS,
     SPELLINGS,
     SEALING,
+    VERDICTS,
 )
 """
 Statements of the migration from each version to the next, the first from `_OLDEST`.

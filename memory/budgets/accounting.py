@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.budget_event import BudgetEvent, Level
-from ...telemetry.event.event import VERDICT, Event, OperationClass, Status
+from ...telemetry.event.event import VERDICT, Event, OperationClass, Redacted, Status
 from ...telemetry.event.parent_run import ParentRun
 from ...telemetry.event.trace import Tracing
 from ...telemetry.event.usage import Usage
@@ -68,7 +68,7 @@ class ModelAccounting:
         except Exception as exc:  # noqa: BLE001 - observing fails open
             self.faults.note("budgets.add", exc)
 
-    def tell(self, scope: Scope, verdict: VerdictEvent) -> None:
+    def tell(self, scope: Scope, verdict: VerdictEvent, content: Redacted | None = None) -> None:
         """Emit the event of a rule's verdict on something that was done for *scope*."""
         labels = self.labels.redacted(scope)
         event = Event(
@@ -89,6 +89,7 @@ class ModelAccounting:
             run=labels.run,
             purpose=labels.purpose,
             parent_run=self.parent_run(),
+            content=content,
             verdict=verdict,
         )
         self.drain.emit(event)

@@ -321,7 +321,7 @@ class Budgets:
                     spend.refused_calls += 1
                     rule = spend.rule
         if self.tell is not None and rule is not None and refusal.facts is not None:
-            from ..rules.rulebook import verdict_event  # noqa: PLC0415 - as above
+            from ..rules.rule import verdict_event  # noqa: PLC0415 - as above
 
             self.tell(scope, verdict_event(rule, rule.decide(refusal.facts), refusal.facts))
 

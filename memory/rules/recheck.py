@@ -12,6 +12,7 @@ import orjson
 
 from ...telemetry.event.text import json_text
 from ...telemetry.event.verdict_event import Outcome
+from .held_writes import settled
 from .rule import Facts, Rule, Verdict, facts_from
 from .rulebook import FAILED, decided, failed
 
@@ -74,10 +75,11 @@ def recheck(sealed: Mapping[str, Any], kinds: Mapping[str, Callable[..., Rule]])
 
 
 def _again(rule: Rule, facts: Facts, sealed: Mapping[str, Any]) -> Verdict:
-    where = orjson.loads(sealed["evidence"]).get("where")
-    if sealed["reason"] == FAILED and where == "witness":
-        return failed(rule, where)  # it failed before there were facts
+    evidence = orjson.loads(sealed["evidence"])
+    where, reason = evidence.get("where"), evidence.get("held_for", sealed["reason"])
+    if reason == FAILED and where == "witness":
+        return settled(failed(rule, where), facts)  # it failed before there were facts
     try:
         return decided(rule, facts)
     except Exception:  # noqa: BLE001 - as when it was asked
-        return failed(rule, "decide")
+        return settled(failed(rule, "decide"), facts)

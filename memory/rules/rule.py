@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_check
 
 import msgspec
 
-from ...telemetry.event.verdict_event import Outcome, Point
+from ...telemetry.event.text import json_text
+from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ..context import EMPTY_SCOPE, Scope
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ __all__ = [
     "Verdict",
     "Witness",
     "facts_from",
+    "verdict_event",
     "with_known",
 ]
 
@@ -240,6 +242,22 @@ class Rule(Protocol):
     def decide(self, facts: Facts, /) -> Verdict:
         """Return the verdict on *facts*. Pure: it looks at nothing else."""
         ...
+
+
+def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
+    """Return what is told of a verdict."""
+    shadows = rule.shadow and verdict.outcome is not Outcome.ALLOW
+    return VerdictEvent(
+        rule=rule.name,
+        kind=type(rule).__name__,
+        point=facts.point,
+        outcome=Outcome.SHADOW if shadows else verdict.outcome,
+        would=verdict.outcome if shadows else None,
+        reason=verdict.reason,
+        evidence=dict(verdict.evidence),
+        settings=json_text(dict(rule.settings())),
+        facts=facts.text(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

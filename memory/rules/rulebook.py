@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, runtime_checkable
 
-from ...telemetry.event.text import json_text
+from ...telemetry.event.event import Redacted
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
 from ..context import Scope
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
-from .rule import Asked, Fact, Facts, Onlooker, Reader, Rule, Verdict, Witness, with_known
+from .held_writes import HeldWrites, Judged, settled
+from .rule import (
+    Asked,
+    Fact,
+    Facts,
+    Onlooker,
+    Reader,
+    Rule,
+    Verdict,
+    Witness,
+    verdict_event,
+    with_known,
+)
 from .run_facts import Hashes, RunFacts, RunKey, RunsUnderWay
 
 MOST_RULES: Final = 64
@@ -73,7 +85,7 @@ class Rulebook:
     Args:
         rules: The rules, in the order in which they are asked.
         hashes: Makes hashes of names, ids and arguments.
-        tell: Emits the event of a verdict, for a scope.
+        tell: Emits the event of a verdict, for a scope, with the content that it is about.
         faults: Where errors of rules are noted.
         clock: Monotonic seconds.
 
@@ -82,6 +94,7 @@ class Rulebook:
         hashes: As given.
         runs: The facts of the runs under way.
         keepers: The rules that keep books of runs.
+        held: The writes that rules hold.
         enclosing: Returns the graph run that the code running now is part of, or None.
 
     Raises:
@@ -93,7 +106,7 @@ class Rulebook:
         rules: Iterable[Rule],
         *,
         hashes: Hashes,
-        tell: Callable[[Scope, VerdictEvent], None],
+        tell: Callable[[Scope, VerdictEvent, Redacted | None], None],
         faults: Faults,
         clock: Callable[[], float],
     ) -> None:
@@ -101,6 +114,7 @@ class Rulebook:
         _check(self.rules)
         self.hashes = hashes
         self.runs = RunsUnderWay(clock)
+        self.held = HeldWrites(hashes, faults)
         self.enclosing: Callable[[], GraphRun | None] | None = None
         self._tell = tell
         self._faults = faults
@@ -193,14 +207,21 @@ class Rulebook:
             if run.stopped is not None and asked.point is not Point.MEMORY:
                 return run.ended_by()
             facts = run.at(asked.point, self._what(asked), self._clock())
-            found: RuleError | None = None
-            for rule in self._at[asked.point] if rules is None else rules:
-                error = self._decide(rule, asked, facts, run)
+            judged: Sequence[Judged] = [
+                self._judged(rule, asked, facts)
+                for rule in (self._at[asked.point] if rules is None else rules)
+            ]
+        if asked.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
+            judged = self.held.settled(asked, judged)
+        found: RuleError | None = None
+        with self.runs.guard:
+            for each in judged:
+                error = None if each.verdict.is_plain else self._carry_out(each, asked, run)
                 if error is not None and (found is None or error.strictness > found.strictness):
                     found = error
             if isinstance(found, StoppedError) or (found and asked.point is Point.NODE):
                 run.stopped = type(found), found.rule, found.reason
-            return found
+        return found
 
     def heard(self, asked: Asked, graph: GraphRun | None, call: object) -> RuleError | None:
         """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
@@ -224,35 +245,36 @@ class Rulebook:
         with self.runs.guard:
             return self.run_facts(scope, graph).ended_by()
 
-    def _decide(self, rule: Rule, asked: Asked, facts: Facts, run: RunFacts) -> RuleError | None:
+    def _judged(self, rule: Rule, asked: Asked, facts: Facts) -> Judged:
         where = "witness"
         try:
             if rule.name in self._witnesses:
                 facts = with_known(facts, self._witnesses[rule.name].witness(asked))
             where = "decide"
-            verdict = decided(rule, facts)
-            if verdict.is_plain:
-                return None
+            return Judged(rule, decided(rule, facts), facts)
         except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
             self._faults.note("rules.decide", exc)
-            verdict = failed(rule, where)
-        return self._carry_out(rule, verdict, facts, asked, run)
+            return Judged(rule, failed(rule, where), facts)
 
-    def _carry_out(
-        self, rule: Rule, verdict: Verdict, facts: Facts, asked: Asked, run: RunFacts
-    ) -> RuleError | None:
+    def _carry_out(self, judged: Judged, asked: Asked, run: RunFacts) -> RuleError | None:
+        rule, verdict, facts = judged
         outcome = verdict.outcome
         shadows = rule.shadow and outcome is not Outcome.ALLOW
         if shadows and outcome is Outcome.STOP:
             if (rule.name, verdict.reason) in run.told:
                 return None  # it would have ended before
             run.told.add((rule.name, verdict.reason))
+        held = verdict.evidence.get("approval") if outcome is Outcome.HOLD else None
+        approval = None if held is None else str(held)
+        content = None if held is None else self.held.content(asked)
         try:
-            self._tell(asked.scope, verdict_event(rule, verdict, facts))
+            self._tell(asked.scope, verdict_event(rule, verdict, facts), content)
         except Exception as exc:  # noqa: BLE001 - observing fails open
             self._faults.note("rules.tell", exc)
         if shadows or outcome is Outcome.ALLOW:
             return None
+        if outcome is Outcome.HOLD:
+            return HeldError(rule.name, verdict.reason, approval)
         return _ERRORS[outcome](rule.name, verdict.reason)
 
     def _what(self, asked: Asked) -> str:
@@ -334,7 +356,7 @@ class Rulebook:
 
 def decided(rule: Rule, facts: Facts) -> Verdict:
     """
-    Return the verdict of *rule* on *facts*.
+    Return the verdict of *rule* on *facts*, as a human has settled it where the facts say so.
 
     Raises:
         Exception: Whatever the rule raised, or it returned none that a rule may return.
@@ -342,7 +364,7 @@ def decided(rule: Rule, facts: Facts) -> Verdict:
     verdict = rule.decide(facts)
     if verdict.outcome is Outcome.SHADOW:
         raise ValueError("a rule is put into shadow by its attribute")
-    return verdict
+    return settled(verdict, facts)
 
 
 def failed(rule: Rule, where: str) -> Verdict:
@@ -350,26 +372,9 @@ def failed(rule: Rule, where: str) -> Verdict:
     return Verdict(rule.fails.outcome, FAILED, {"where": where})
 
 
-def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
-    """Return what is told of a verdict."""
-    shadows = rule.shadow and verdict.outcome is not Outcome.ALLOW
-    return VerdictEvent(
-        rule=rule.name,
-        kind=type(rule).__name__,
-        point=facts.point,
-        outcome=Outcome.SHADOW if shadows else verdict.outcome,
-        would=verdict.outcome if shadows else None,
-        reason=verdict.reason,
-        evidence=dict(verdict.evidence),
-        settings=json_text(dict(rule.settings())),
-        facts=facts.text(),
-    )
-
-
 _ERRORS: Final[Mapping[Outcome, Callable[[str, str], RuleError]]] = {
     Outcome.STOP: StoppedError,
     Outcome.REFUSE: RefusedError,
-    Outcome.HOLD: HeldError,
 }
 
 

@@ -48,16 +48,17 @@ class Hashes:
 
     def of_text(self, text: str) -> str:
         """Return the hash of *text*: 16 hex digits."""
-        return self._hash(text.encode("utf-8", "surrogatepass"))
+        return self.of_bytes(text.encode("utf-8", "surrogatepass"))
 
     def of_json(self, value: Any) -> str:
         """Return the hash of *value* as JSON, the order of keys left out."""
         try:
-            return self._hash(orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str))
+            return self.of_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str))
         except TypeError:
-            return self._hash(json_text(value).encode())
+            return self.of_bytes(json_text(value).encode())
 
-    def _hash(self, data: bytes) -> str:
+    def of_bytes(self, data: bytes) -> str:
+        """Return the hash of *data*: 16 hex digits."""
         return hmac.digest(self._key, data, "sha256")[:_HASH_BYTES].hex()
 
 

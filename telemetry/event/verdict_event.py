@@ -37,6 +37,25 @@ class Point(StrEnum):
     TOOL = "tool"
 
 
+class Choice(StrEnum):
+    """
+    What a human decides of what a rule held.
+
+    Attributes:
+        APPROVE: It is good as it is.
+        EDIT: Something else is done in its place.
+        REJECT: It is not done.
+        SKIP: Nothing yet: no decision.
+        USED: No human's: a held write has passed by an approval, which is used up.
+    """
+
+    APPROVE = "approve"
+    EDIT = "edit"
+    REJECT = "reject"
+    SKIP = "skip"
+    USED = "used"
+
+
 class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
     """
     A decision of a rule that is no plain ``allow``. Holds numbers, codes and hashes only.

@@ -9,8 +9,7 @@ import pytest
 
 from mnemoscope.audit.record.header import of_event
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from mnemoscope.memory.rules.rule import Facts, Point, Turn, facts_from
-from mnemoscope.memory.rules.rulebook import verdict_event
+from mnemoscope.memory.rules.rule import Facts, Point, Turn, facts_from, verdict_event
 from mnemoscope.memory.rules.spending import Spending
 from mnemoscope.memory.rules.stopping import Stopping
 

@@ -1,0 +1,109 @@
+"""
+A human's decision on what a rule held, as an event like that of a rule: sealed, and made again.
+
+Who decided is the customer of that event: each sink knows them by a keyed hash of its own, and they
+are exported and erased as customers are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ...telemetry.event.event import VERDICT, Event, OperationClass, Status
+from ...telemetry.event.subject import Subject
+from ...telemetry.event.trace_ref import TraceRef
+from ...telemetry.event.verdict_event import Choice, Outcome, Point
+from ..errors import ConfigurationError
+from .rule import Facts, Fails, Verdict, verdict_event
+
+OUTCOMES: Final = {
+    Choice.APPROVE: Outcome.ALLOW,
+    Choice.EDIT: Outcome.REFUSE,
+    Choice.REJECT: Outcome.REFUSE,
+    Choice.SKIP: Outcome.HOLD,
+    Choice.USED: Outcome.ALLOW,
+}
+_CODE = re.compile("[a-z0-9_.-]{1,64}")
+_STORE = "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The rule that stands in events of decisions: a decision is what its facts say."""
+
+    name: str = "approvals"
+    shadow: bool = False
+
+    @property
+    def points(self) -> frozenset[Point]:
+        """None: humans are asked elsewhere."""
+        return frozenset()
+
+    @property
+    def fails(self) -> Fails:
+        """To the human."""
+        return Fails.TO_HUMAN
+
+    def settings(self) -> dict[str, Any]:
+        """Return nothing: there are none."""
+        return {}
+
+    def decide(self, facts: Facts, /) -> Verdict:
+        """Return what the human has said, by the facts."""
+        known = facts.known
+        choice = Choice(str(known["choice"]))
+        evidence = {name: known[name] for name in ("approval", "choice", "passed")}
+        return Verdict(OUTCOMES[choice], str(known["why"] or choice), evidence)
+
+
+def decision_event(
+    approval: str,
+    choice: Choice,
+    *,
+    why: str = "",
+    passed: int = 0,
+    by: Subject | None = None,
+    point: Point = Point.MEMORY,
+) -> Event:
+    """
+    Return the event of a decision. Of those on one approval only the first can be recorded.
+
+    Args:
+        approval: The id of what was held.
+        choice: What was decided.
+        why: A code. Empty: none was given.
+        passed: How many times the same write has passed by an approval before.
+        by: Who decided.
+        point: Where it was held.
+
+    Raises:
+        ConfigurationError: *why* is no code.
+    """
+    if why and not _CODE.fullmatch(why):
+        raise ConfigurationError("a reason is a code: up to 64 of a-z, 0-9, _, - and .")
+    facts = Facts(
+        point, known={"approval": approval, "choice": choice, "why": why, "passed": passed}
+    )
+    rule = Decision()
+    one_of_them = f"{approval}\n{passed}\n{choice is Choice.USED}"
+    if choice is Choice.SKIP:
+        one_of_them += secrets.token_hex(8)
+    return Event(
+        writer_id=hashlib.sha256(one_of_them.encode()).hexdigest()[:16],
+        writer_seq=1,
+        started_ns=time.time_ns(),
+        duration_s=0.0,
+        operation=VERDICT,
+        op_class=OperationClass.MODEL,
+        store=_STORE,
+        method=rule.name,
+        status=Status.OK,
+        trace=TraceRef(secrets.randbits(127) + 1, secrets.randbits(63) + 1),
+        subject=by,
+        verdict=verdict_event(rule, rule.decide(facts), facts),
+    )

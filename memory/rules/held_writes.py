@@ -1,0 +1,161 @@
+"""
+Writes that a rule holds: what a human has decided of each, and its passing, once.
+
+Every rule whose outcome at a memory write is ``hold`` is part of this, and needs nothing for it. A
+held write is known by a keyed hash of what it writes and where, its approval's id: the same in all
+processes that have the key. Decisions are sealed in the audit trail, which is read only while
+writes are held. Where there is no trail, what is held stays held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
+
+from ...telemetry.event.event import Event, OperationClass, Redacted
+from ...telemetry.event.text import is_a
+from ...telemetry.event.verdict_event import Choice, Outcome
+from ...telemetry.process.faults import Faults
+from ..privacy.engine.content import to_content
+from .decisions import OUTCOMES, decision_event
+from .rule import Asked, Fact, Facts, Rule, Verdict, with_known
+from .run_facts import Hashes
+
+LOOK_AGAIN_S: Final = 1.0
+"""Seconds for which the decisions that were read last are good enough."""
+
+APPROVAL: Final = "held.approval"
+DECISION: Final = "held.decision"
+"""Names of facts: the id of a held write; what was decided of it, empty where nothing was."""
+
+_READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
+_AS_IT_IS = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+
+
+class Judged(NamedTuple):
+    """What a rule said, and the facts that it said it on."""
+
+    rule: Rule
+    verdict: Verdict
+    facts: Facts
+
+
+class Decisions(Protocol):
+    """What humans have decided, as the audit trail has it. Raises what reading it raises."""
+
+    def standing(self, approval: str, most_age_s: float, /) -> tuple[str, int]:
+        """
+        Return what was decided of *approval*, and how many times it has passed before.
+
+        Args:
+            approval: Its id.
+            most_age_s: Seconds for which what was read last is good enough.
+        """
+        ...
+
+    def record(self, event: Event, /) -> bool:
+        """Record *event*, and return whether it was the first of its id."""
+        ...
+
+
+class HeldWrites:
+    """
+    The held writes of one scope. Thread-safe.
+
+    Args:
+        hashes: Makes hashes of writes.
+        faults: Where errors of our own are noted.
+
+    Attributes:
+        decisions: What humans have decided. None: there is no audit trail.
+    """
+
+    def __init__(self, hashes: Hashes, faults: Faults) -> None:
+        self._hashes, self._faults = hashes, faults
+        self.decisions: Decisions | None = None
+
+    def settled(self, asked: Asked, judged: Sequence[Judged]) -> Sequence[Judged]:
+        """
+        Return what rules say of a memory operation, by what humans have decided of it.
+
+        That a write passes by an approval is recorded before it does, whatever the store says then.
+        """
+        acting = {each.verdict.outcome for each in judged if not each.rule.shadow}
+        if Outcome.HOLD not in acting or (approval := self._id(asked)) is None:
+            return judged
+        may_pass = acting <= {Outcome.HOLD, Outcome.ALLOW}
+        decision = self._decision(approval, may_pass=may_pass)
+        known: dict[str, Fact] = {APPROVAL: approval, DECISION: decision}
+        return [_settled(each, known) for each in judged]
+
+    def _id(self, asked: Asked) -> str | None:
+        """Return the id of a held write. None: it is none, or it could not be told from others."""
+        call = asked.call
+        if call is None or call.method.op_class in _READS:
+            return None
+        scope = call.scope
+        write = [asked.store, call.method.name, scope.tenant, scope.customer, call.arguments]
+        try:
+            return self._hashes.of_bytes(orjson.dumps(write, default=_plain, option=_AS_IT_IS))
+        except TypeError:
+            return None
+
+    def _decision(self, approval: str, *, may_pass: bool) -> str:
+        if self.decisions is None:
+            return ""
+        try:
+            decision, passed = self.decisions.standing(approval, LOOK_AGAIN_S)
+            if decision != Choice.APPROVE:
+                return decision
+            if may_pass and self.decisions.record(
+                decision_event(approval, Choice.USED, passed=passed)
+            ):
+                return decision
+        except Exception as exc:  # noqa: BLE001 - then it stays held
+            self._faults.note("rules.decisions", exc)
+        return ""
+
+    def content(self, asked: Asked) -> Redacted | None:
+        """Return what a held write would write. None: it cannot be told, or was not redacted."""
+        call = asked.call
+        if call is None or not call.redacted:
+            return None
+        try:
+            parts = [each.method.content(each.arguments) for each in asked.operations or (call,)]
+        except Exception as exc:  # noqa: BLE001 - costs the event one field
+            self._faults.note("rules.content", exc)
+            return None
+        return to_content(parts[0] if len(parts) == 1 else parts)
+
+
+def _settled(judged: Judged, known: dict[str, Fact]) -> Judged:
+    rule, verdict, facts = judged
+    if rule.shadow or verdict.outcome is not Outcome.HOLD:
+        return judged
+    facts = with_known(facts, known)
+    return Judged(rule, settled(verdict, facts), facts)
+
+
+def settled(verdict: Verdict, facts: Facts) -> Verdict:
+    """Return *verdict* as it is by what the facts say a human has decided. Pure, as rules are."""
+    approval, decision = facts.known.get(APPROVAL), facts.known.get(DECISION)
+    if verdict.outcome is not Outcome.HOLD or approval is None:
+        return verdict
+    evidence = {**verdict.evidence, "approval": approval}
+    if not decision:
+        return Verdict(Outcome.HOLD, verdict.reason, evidence)
+    choice = Choice(str(decision))
+    return Verdict(OUTCOMES[choice], f"human_{choice}", {**evidence, "held_for": verdict.reason})
+
+
+def _plain(value: Any) -> Any:
+    """Return what *value* holds, as orjson takes it. What does not show it has no id."""
+    if is_a(value, tuple):  # a named one
+        return [type(value).__name__, *value]
+    if hasattr(value, "tolist"):  # an array in an order of its own
+        return value.tolist()
+    if hasattr(value, "model_dump"):
+        return [type(value).__name__, value.model_dump()]
+    raise TypeError

@@ -17,7 +17,7 @@ from typing import Any
 from ..telemetry.event.event import Event, OperationClass
 from ..telemetry.event.subject import SubjectKeys
 from .database.opening import open_database
-from .queries import reading
+from .queries import labels, reading
 from .queries.reading import By, Remembered, Spend, StoreLatency
 from .record.keys import Keyring
 from .record.rows import AuditRow
@@ -290,6 +290,18 @@ class AuditLog:
         """Return tokens and cost by feature, node or model, dearest first."""
         with self.reading() as snapshot:
             return reading.spend(snapshot, by)
+
+    def labels(self, tags: Sequence[str]) -> dict[str, int]:
+        """
+        Return the lowest trust that each of *tags* was sealed with, as far as any was.
+
+        Raises:
+            AuditError: It cannot be read, or was written with other keys.
+        """
+        if not self.tables.exists():
+            return {}
+        with self.reading() as snapshot:
+            return labels.labels(snapshot, tags) if snapshot.size else {}
 
     def count(self) -> int:
         """Return how many operations are recorded."""

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
     from .rules.envelopes import Mode, Phase
+    from .rules.labels import Trust
+    from .rules.origin import Origin
     from .rules.phases import Phases
     from .rules.roles import Role, Roles, granted
     from .rules.rule import Asked, Facts, Fails, Rule, Verdict
@@ -71,6 +73,7 @@ __all__ = [
     "Mnemoscope",
     "MnemoscopeError",
     "Mode",
+    "Origin",
     "Outcome",
     "Phase",
     "Phases",
@@ -90,6 +93,7 @@ __all__ = [
     "StoppedError",
     "Stopping",
     "StoreUnavailableError",
+    "Trust",
     "UncertainErasureError",
     "UnsupportedClientError",
     "VaultError",
@@ -109,7 +113,9 @@ _MODULES = {
     **dict.fromkeys(("Asked", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
     **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),
     **dict.fromkeys(("Mode", "Phase"), ".rules.envelopes"),
+    "Origin": ".rules.origin",
     "Phases": ".rules.phases",
+    "Trust": ".rules.labels",
     **dict.fromkeys(("Role", "Roles", "granted"), ".rules.roles"),
     "Settings": ".settings",
     "Stopping": ".rules.stopping",

@@ -19,7 +19,7 @@ from ..telemetry.event.event import Deletes, OperationClass
 from .context import Scope
 from .errors import ScopeError
 from .guard.failures import CallerMistake
-from .guard.operation import Arguments, Method, Operation, Summary
+from .guard.operation import Arguments, Keep, Method, Operation, Record, Summary
 from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
 from .guard.step import Around, AsyncInvoke, Faces, Invoke, Stay, Step
 
@@ -205,6 +205,7 @@ __all__ = [
     "Faults",
     "Invoke",
     "JournalledWrites",
+    "Keep",
     "KeyUse",
     "Lookup",
     "Method",
@@ -213,6 +214,7 @@ __all__ = [
     "OperationClass",
     "Page",
     "Policy",
+    "Record",
     "Redacted",
     "Redaction",
     "Row",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import sqlite3
 import sys
@@ -56,7 +57,15 @@ if TYPE_CHECKING:
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
     from .rules.rule import Rule
+    from .rules.rulebook import Rulebook
 
+
+NO_LABELS = (
+    "there is no audit trail to keep the origin of memories in: what was written before this "
+    "process began, or by another, is of unknown origin; add audit to MNEMOSCOPE_SINKS"
+)
+
+logger = logging.getLogger("mnemoscope")
 
 _makes_keys: ContextVar[bool] = ContextVar("makes_keys", default=True)
 
@@ -222,7 +231,12 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
         faults=accounting.faults,
         clock=accounting.clock,
     )
-    guards.ask_rules = partial(AskRules, accounting.rulebook, accounting.faults)
+    rulebook, faults = accounting.rulebook, accounting.faults
+    guards.ask_rules = partial(AskRules, rulebook, faults)
+    if rulebook.labels is not None:
+        from .guard.steps.sift import SiftAnswers  # noqa: PLC0415 - where a rule makes labels
+
+        guards.sift = partial(SiftAnswers, rulebook, rulebook.labels, faults)
 
 
 def build(
@@ -289,6 +303,7 @@ def build(
         key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts, rules)
+    _keep_labels(parts.accounting.rulebook, audit)
     if audit is None:
         return replace(parts, live=live)
     if parts.accounting.rulebook is not None:
@@ -297,6 +312,16 @@ def build(
         parts.accounting.rulebook.held.decisions = AuditedDecisions(audit.log)
     note_deliveries = audit.note_deliveries if audit in sinks else None
     return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
+
+
+def _keep_labels(rulebook: Rulebook | None, audit: AuditSink | None) -> None:
+    """Have labels of memories looked up in the audit trail."""
+    if rulebook is None or rulebook.labels is None:
+        return
+    if audit is None:
+        logger.warning(NO_LABELS)
+    else:
+        rulebook.labels.trail = audit.log
 
 
 def build_relay(settings: Settings, folder: Path) -> Relay:

@@ -84,6 +84,13 @@ _current: contextvars.ContextVar[Scope] = contextvars.ContextVar(
     "mnemoscope_scope", default=EMPTY_SCOPE
 )
 
+_runs_around: contextvars.ContextVar[tuple[tuple[str | None, str], ...]] = contextvars.ContextVar(
+    "mnemoscope_runs_around", default=()
+)
+
+runs_around: Callable[[], tuple[tuple[str | None, str], ...]] = _runs_around.get
+"""Returns tenant and name of each run that encloses the one that runs now, outermost first."""
+
 current: Callable[[], Scope] = _current.get
 """Returns the scope of the code that runs now. Not a function of ours: each call asks."""
 
@@ -123,12 +130,17 @@ def context(
         known=(*outer.known, *known) if same_person else known,
     )
     token = _current.set(scope)
+    encloses = None
+    if outer.run is not None and (outer.run, outer.tenant) != (scope.run, scope.tenant):
+        encloses = _runs_around.set((*runs_around(), (outer.tenant, outer.run)))
     try:
         yield scope
     finally:
         # A generator may be closed in another context, where there is nothing to reset.
         with suppress(ValueError):
             _current.reset(token)
+            if encloses is not None:
+                _runs_around.reset(encloses)
 
 
 def _id(name: str, given: Any) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
-from . import arguments, hosted_answers, methods, results, scoping, tenancy
+from . import arguments, hosted_answers, methods, records, results, scoping, tenancy
 from .hosted_answers import has
 from .methods import BY_SCOPE, CHANGED, REDACTED
 
@@ -38,7 +38,13 @@ _ROWS: dict[str, Method] = {
         for name in ("get", "history", "update", "delete")
     },
     **method_table(
-        remember("batch_update", "update_memory", neutral=results.unconfirmed, **CHANGED),
+        remember(
+            "batch_update",
+            "update_memory",
+            neutral=results.unconfirmed,
+            written=records.updated,
+            **CHANGED,
+        ),
         remember("feedback", "update_memory", neutral=results.unconfirmed, **CHANGED),
         forget("batch_delete", deletes=Deletes.IDS, **CHANGED),
         forget(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
-from . import arguments, results, scoping, tenancy
+from . import arguments, records, results, scoping, tenancy
 
 REDACTED: dict[str, Any] = {"redact": arguments.redact, "keywords": arguments.KEYWORDS}
 """Options of all methods."""
@@ -30,6 +30,7 @@ _QUERY: dict[str, Any] = {
     "summary": results.summarize_list,
     "confine": tenancy.confine_filters,
     "only": tenancy.keep_own,
+    "sift": records.sift_list,
 }
 
 METHODS: dict[str, Method] = method_table(
@@ -39,6 +40,7 @@ METHODS: dict[str, Method] = method_table(
         neutral=results.empty_results,
         summary=results.summarize_list,
         confine=tenancy.confine_user,
+        written=records.added,
         **BY_SCOPE,
     ),
     recall("search", spare=arguments.fewer, **_QUERY),
@@ -48,10 +50,23 @@ METHODS: dict[str, Method] = method_table(
         neutral=results.no_memory,
         summary=results.summarize_one,
         only=tenancy.keep_own_one,
+        sift=records.sift_one,
         **BY_ID,
     ),
-    recall("history", neutral=results.empty_history, summary=results.summarize_history, **BY_ID),
-    remember("update", "update_memory", neutral=results.unconfirmed, **CHANGED),
+    recall(
+        "history",
+        neutral=results.empty_history,
+        summary=results.summarize_history,
+        sift=records.sift_history,
+        **BY_ID,
+    ),
+    remember(
+        "update",
+        "update_memory",
+        neutral=results.unconfirmed,
+        written=records.updated,
+        **CHANGED,
+    ),
     forget("delete", deletes=Deletes.IDS, summary=results.summarize_change, **BY_ID),
     forget(
         "delete_all",

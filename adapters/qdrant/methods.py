@@ -31,6 +31,7 @@ from ...memory.privacy.engine.redaction import Redaction
 from ...telemetry.event.event import Deletes, OperationClass
 from .content import content
 from .owner import Owner
+from .records import origin_of
 from .redaction import Path, Rule, Walker
 from .tenancy import confine
 
@@ -340,6 +341,7 @@ def _row(method: Method, owner: Owner | None) -> Method:
         collection=_collection,
         summary=_summary_of(method.name, owner),
         content=partial(content, owner),
+        **origin_of(method.name),
     )
     return _with_owner(described, owner) if owner else described
 

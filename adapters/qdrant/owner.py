@@ -8,7 +8,7 @@ somebody else; `tenancy` confines calls to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -18,6 +18,7 @@ from ...memory.context import EMPTY_SCOPE, Scope
 from ...memory.errors import ScopeError
 from ...memory.guard.operation import Arguments
 from ...telemetry.event.spelling import id_forms, id_text
+from .records import KEEPERS
 from .redaction import Path, as_rest
 
 _CLAUSES = ("must", "should", "must_not")
@@ -121,7 +122,7 @@ class Owner:
 
         What was retrieved by id must say whose it is; all else was found by a filter that does.
         """
-        keep = _KEEPERS[name]
+        keep = KEEPERS[name]
         certain = name == "retrieve"
         return keep(result, lambda record: self._is_theirs(record, customer, certain=certain))
 
@@ -146,51 +147,6 @@ class Owner:
     def _covers(self, path: str) -> bool:
         keys = tuple(path.split("."))
         return self.path[: len(keys)] == keys
-
-
-Theirs = Callable[[Any], bool]
-
-
-def _kept(records: list[Any], theirs: Theirs) -> list[Any]:
-    kept = [each for each in records if theirs(each)]
-    return records if len(kept) == len(records) else kept
-
-
-def _kept_response(result: Any, theirs: Theirs) -> Any:
-    points = _kept(result.points, theirs)
-    return result if points is result.points else result.model_copy(update={"points": points})
-
-
-def _kept_responses(result: Any, theirs: Theirs) -> Any:
-    kept = [_kept_response(each, theirs) for each in result]
-    same = all(new is old for new, old in zip(kept, result, strict=True))
-    return result if same else kept
-
-
-def _kept_groups(result: Any, theirs: Theirs) -> Any:
-    hits = [_kept(group.hits, theirs) for group in result.groups]
-    if all(new is group.hits for new, group in zip(hits, result.groups, strict=True)):
-        return result
-    groups = [
-        group.model_copy(update={"hits": kept})
-        for kept, group in zip(hits, result.groups, strict=True)
-        if kept
-    ]
-    return result.model_copy(update={"groups": groups})
-
-
-def _kept_page(result: Any, theirs: Theirs) -> Any:
-    records = _kept(result[0], theirs)
-    return result if records is result[0] else (records, *result[1:])
-
-
-_KEEPERS: Mapping[str, Callable[[Any, Theirs], Any]] = {
-    "query_points": _kept_response,
-    "query_batch_points": _kept_responses,
-    "query_points_groups": _kept_groups,
-    "scroll": _kept_page,
-    "retrieve": _kept,
-}
 
 
 def named(key: str, customer: str) -> models.Filter:

@@ -119,6 +119,8 @@ def of_event(event: Event, n_memories: int) -> Header:
         fields["deletes"] = event.deletes.value
     if budget_event is not None:
         fields["budget"] = _budget(budget_event)
+    if event.label is not None:
+        fields["origin"] = event.label.origin
     if event.verdict is not None:
         fields["verdict"] = _verdict(event.verdict)
     columns = Columns(

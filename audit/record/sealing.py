@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from ...telemetry.event.event import Event
+from ...telemetry.event.memory_label import MemoryLabel
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.text import clean_text, json_text
 from ...telemetry.event.usage import Usage
@@ -47,6 +48,7 @@ class Draft:
         tenant: The tenant whose nobody it is, where the call named no customer.
         place: Store and collection.
         memories: Ids and scores, in rank order.
+        labels: Tags of what was written, and how far it is to be trusted. Stored as memories are.
     """
 
     header: Header = field(repr=False)
@@ -59,6 +61,7 @@ class Draft:
     run: str | None = field(default=None, repr=False)
     place: str = field(default="", repr=False)
     memories: tuple[tuple[str, float | None], ...] = field(default=(), repr=False)
+    labels: tuple[tuple[str, float], ...] = ()
     usage: Usage | None = None
 
 
@@ -78,6 +81,7 @@ def draft(event: Event) -> Draft:
         run=event.run,
         place=f"{event.store}\n{event.collection or ''}",
         memories=memories,
+        labels=_labels(event.label),
         usage=event.usage,
     )
 
@@ -117,16 +121,20 @@ def usage_values(seq: int, usage: Usage) -> tuple[Value, ...]:
 def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) -> bytes | None:
     """Return what of *event* may be erased, as JSON with its keys in order."""
     content = event.content
-    nothing = not (memories or content or event.run or event.collection or event.tenant)
+    whose = event.run or event.collection or event.tenant
+    nothing = not (memories or content or whose or event.label)
     if nothing and event.subject is None:
         return None
-    known = {
+    known: dict[str, Any] = {
         "collection": event.collection,
         "content": None if content is None else content.value,
         "memories": [[rank, *each] for rank, each in enumerate(memories, 1)],
         "run": event.run,
         "tenant": event.tenant,
     }
+    if event.label is not None:
+        first = len(memories) + 1
+        known["labels"] = [[rank, *each] for rank, each in enumerate(_labels(event.label), first)]
     try:
         return orjson.dumps(known)
     except TypeError:
@@ -146,6 +154,10 @@ def owned(detail: bytes, uid: str, expires_us: int) -> bytes:
 def bound(origin: str, seq: int, uid: str) -> bytes:
     """Return what a detail's ciphertext is bound to: its place, and whose it is."""
     return f"{origin}\n{seq}\n{uid}".encode()
+
+
+def _labels(label: MemoryLabel | None) -> tuple[tuple[str, float], ...]:
+    return () if label is None else tuple([(tag, float(label.trust)) for tag in label.tags])
 
 
 def _memories(event: Event) -> tuple[tuple[str, float | None], ...]:

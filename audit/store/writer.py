@@ -355,11 +355,11 @@ class Writer:
                 expires_us,
             )
         )
-        if each.memories:
+        if listed := (*each.memories, *each.labels):
             hashed = references.memory
             batch.memories += [
                 (seq, rank, hashed(memory_id), score)
-                for rank, (memory_id, score) in enumerate(each.memories, 1)
+                for rank, (memory_id, score) in enumerate(listed, 1)
             ]
         tenant = None if each.tenant is None else references.tenant(each.tenant)
         return {"detail_commit": commitment(salt, detail), "tenant": tenant}

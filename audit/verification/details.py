@@ -124,7 +124,8 @@ class Details:
         owned = detail.get("owner"), detail.get("expires_us")
         if seq >= self._moment.sealed_from and owned != (uid, expires_us):
             return "is another customer's, or is kept for another time, than was sealed"
-        expected = [(rank, memory(each), score) for rank, each, score in detail["memories"]]
+        known = (*detail["memories"], *detail.get("labels", ()))
+        expected = [(rank, memory(each), score) for rank, each, score in known]
         same = listed == expected and (not listed or _zeros(listed) == _zeros(expected))
         return None if same else "has other memories than are listed for it"
 

@@ -87,6 +87,8 @@ class Call:
         holds: One for each thread of the store's own at work on it, above what ends the call.
         landed: The store answered, if only after the caller was.
         write_id: Id of the write in stores that would take it twice, if there is one.
+        least: How far the least trusted of what its run has read is to be trusted, where a rule
+            asks for that.
         kept: Where it waits in the journal, if it does.
         undone_by: Late writes that may bring back what it deletes.
         journal: What became of a write that the store did not take.
@@ -128,6 +130,7 @@ class Call:
     holds: list[Hold] = field(init=False, repr=False)
     landed: bool = False
     write_id: str | None = None
+    least: int | None = None
     kept: Kept | None = field(default=None, repr=False)
     undone_by: Iterable[Call] = ()
     journal: Journalled = Journalled.NO

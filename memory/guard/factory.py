@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .steps.deadline import Deadline
     from .steps.journal import JournalWrites
     from .steps.rules import AskRules
+    from .steps.sift import SiftAnswers
 
 NOT_KEPT = (
     "%s: it cannot be told which database this client writes to, so writes that it does not take "
@@ -101,6 +102,7 @@ class GuardFactory:
         require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
         await_audit: Waits for the audit trail, where ``durable`` asks for it.
         ask_rules: Makes the step that asks the rules, where there are any.
+        sift: Makes the step that sifts answers by their origin, where a rule does.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
@@ -122,6 +124,7 @@ class GuardFactory:
     require_audit: RequireAudit | None = None
     await_audit: AwaitAudit | None = None
     ask_rules: Callable[[str, Parts | None], AskRules] | None = None
+    sift: Callable[[str], SiftAnswers] | None = None
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
@@ -190,6 +193,7 @@ class GuardFactory:
         redact = Redact(
             store, self.redactor, workers=self.workers, faults=self.faults, clock=self.clock
         )
+        sift = None if self.sift is None else self.sift(store)
         report = Report(
             store,
             db_system=db_system,
@@ -204,6 +208,7 @@ class GuardFactory:
             parts=parts,
             tells=redacted_answer if self.policy.tells_answers else None,
             has_rules=self.ask_rules is not None,
+            label=None if sift is None else sift.label,
         )
         admit = Admit(store, self.clock)
         late_writes = WaitForLateWrites(
@@ -225,6 +230,7 @@ class GuardFactory:
             self.require_audit,
             redact,
             ask_rules,
+            sift,
             late_writes,
             journal,
             *steps,

@@ -8,9 +8,9 @@ called by the guard, which survives their failing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -47,6 +47,31 @@ class Summary(msgspec.Struct, frozen=True):
 
 NO_SUMMARY = Summary()
 """Nothing can be said of a result."""
+
+
+class Record(NamedTuple):
+    """
+    One memory in an answer or a write. Its `repr` shows nothing: it is raw.
+
+    Attributes:
+        memory_id: As its store knows it.
+        parts: Its content, by name: what can be written without the rest is a part of its own.
+        place: Where it is, where that is another place than the call's collection.
+        is_derived: A model wrote it, inside the store's client.
+    """
+
+    memory_id: str
+    parts: tuple[tuple[str, Any], ...]
+    place: Any = None
+    is_derived: bool = False
+
+    def __repr__(self) -> str:
+        """Show nothing of it."""
+        return f"Record({len(self.parts)} parts)"
+
+
+Keep: TypeAlias = Callable[[Record], bool]
+"""Returns whether a memory stays in an answer."""
 
 
 def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
@@ -99,6 +124,11 @@ class Method:
             same object where nothing is.
         spare: Returns the arguments that ask for a share of the results, in (0, 1), and skip what
             can be skipped. None: it has no limit.
+        sift: Returns a recall's answer with those memories alone that a function keeps, which is
+            shown each of them once, in order; the same object where it keeps all. None: it cannot
+            be told which memories are in it, so that nothing of it passes where origin counts.
+        written: Returns the memories that a write wrote, from its answer and arguments, as far as
+            both tell. What it does not return is of unknown origin.
         inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
             own iterators, and so take as long as those have items.
     """
@@ -120,6 +150,8 @@ class Method:
     confine: Callable[[Arguments, str], Arguments] | None = None
     only: Callable[[Any, str], Any] | None = None
     spare: Callable[[Arguments, float], Arguments] | None = None
+    sift: Callable[[Any, Arguments, Keep], Any] | None = None
+    written: Callable[[Any, Arguments], Iterable[Record]] | None = None
     inline: bool = False
 
 

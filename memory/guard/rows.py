@@ -7,13 +7,13 @@ Rows of an adapter's table by their class, with OpenTelemetry's name for the ope
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ...telemetry.event.event import Deletes, OperationClass
 from ..context import Scope
-from .operation import Arguments, Method, Summary
+from .operation import Arguments, Keep, Method, Record, Summary
 
 if TYPE_CHECKING:
     from ..privacy.engine.redaction import Redaction
@@ -35,6 +35,8 @@ class MethodOptions(TypedDict, total=False):
     confine: Callable[[Arguments, str], Arguments] | None
     only: Callable[[Any, str], Any] | None
     spare: Callable[[Arguments, float], Arguments] | None
+    sift: Callable[[Any, Arguments, Keep], Any] | None
+    written: Callable[[Any, Arguments], Iterable[Record]] | None
     inline: bool
 
 

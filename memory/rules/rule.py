@@ -275,6 +275,8 @@ class Asked:
         store: Of a memory operation: the store's name.
         about: Of a tool: its arguments. Of a model: what is said to it.
         again: It was allowed before: a model that streams, or an attempt that is to be made again.
+        least: Of a memory operation: how far the least trusted of what the run has read is to be
+            trusted, where a rule asks for that.
     """
 
     point: Point
@@ -285,6 +287,7 @@ class Asked:
     operations: tuple[Call, ...] = field(default=(), repr=False)
     store: str = ""
     again: bool = False
+    least: int | None = None
 
 
 @runtime_checkable

@@ -10,9 +10,10 @@ from ...telemetry.event.event import Redacted
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
-from ..context import Scope
+from ..context import Scope, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
 from .held_writes import HeldWrites, Judged, settled
+from .labels import Labeller, Labels
 from .rule import (
     Asked,
     Fact,
@@ -25,7 +26,7 @@ from .rule import (
     verdict_event,
     with_known,
 )
-from .run_facts import Hashes, RunFacts, RunKey, RunsUnderWay
+from .run_facts import GraphRun, Hashes, RunFacts, RunKey, RunsUnderWay
 
 MOST_RULES: Final = 64
 """Maximum number of rules of a scope: each has metric series of its own."""
@@ -37,32 +38,6 @@ SEAL_DIGITS: Final = 16
 
 FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
-
-
-class GraphRun(Protocol):
-    """
-    The graph run that code is part of, as `Rulebook` is told of it.
-
-    Attributes:
-        run_id: LangChain's id of it.
-        thread: LangGraph's id of its thread.
-        resumes: Whether it goes on with what was interrupted.
-    """
-
-    @property
-    def run_id(self) -> object:
-        """As above."""
-        ...
-
-    @property
-    def thread(self) -> str | None:
-        """As above."""
-        ...
-
-    @property
-    def resumes(self) -> bool:
-        """As above."""
-        ...
 
 
 @runtime_checkable
@@ -96,6 +71,7 @@ class Rulebook:
         keepers: The rules that keep books of runs.
         held: The writes that rules hold.
         enclosing: Returns the graph run that the code running now is part of, or None.
+        labels: Labels of memories, where a rule makes some.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many, or it is no rule.
@@ -126,6 +102,12 @@ class Rulebook:
         self._witnesses = {each.name: each for each in self.rules if isinstance(each, Witness)}
         embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
         self._embeds = [each for each in embeds if each is not None][:1]
+        labellers = [each for each in self.rules if isinstance(each, Labeller)]
+        if len(labellers) > 1:
+            raise ConfigurationError("a scope may have one rule that labels memories, not several")
+        self.labels: Labels | None = None
+        if labellers:
+            self.labels = Labels(labellers[0], hashes, self.runs.guard, self.enclosing_runs)
         self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
         for each in self.keepers:
@@ -144,8 +126,7 @@ class Rulebook:
 
     def run_facts(self, scope: Scope, graph: GraphRun | None = None) -> RunFacts:
         """Return the facts of the run that code for *scope*, in *graph*, is part of."""
-        if graph is None and self.enclosing is not None:
-            graph = self._enclosing_run(self.enclosing)
+        graph = graph or self.graph_around()
         found = self.runs.of(_key(scope, graph))
         if graph is not None:
             named = scope.run is not None and scope.run != graph.thread
@@ -156,9 +137,24 @@ class Rulebook:
         """Return the facts of a run as of now, to be used under the guard of `runs`."""
         return run.at(Point.NODE, "", self._clock())
 
-    def _enclosing_run(self, find: Callable[[], GraphRun | None]) -> GraphRun | None:
+    def enclosing_runs(self, scope: Scope, graph: GraphRun | None) -> list[RunFacts]:
+        """Return the facts of the run that code for *scope* is part of, and of those around it."""
+        graph = graph or self.graph_around()
+        keys = list(runs_around())
+        if scope.run is not None:
+            keys.append((scope.tenant, scope.run))
+        if graph is not None:
+            self.run_facts(scope, graph)  # which tells a new input from a run that goes on
+            thread = graph.thread or str(graph.run_id)
+            keys += [(each.tenant, thread) for each in (scope, graph.scope)]
+        return [self.runs.of(each) for each in dict.fromkeys(keys)]
+
+    def graph_around(self) -> GraphRun | None:
+        """Return the graph run that the code running now is part of, or None."""
+        if self.enclosing is None:
+            return None
         try:
-            return find()
+            return self.enclosing()
         except Exception as exc:  # noqa: BLE001 - then it is of no run
             self._faults.note("rules.enclosing", exc)
             return None
@@ -204,6 +200,8 @@ class Rulebook:
         """Return the error that `ask` raises, or would of these *rules* alone. None: go on."""
         with self.runs.guard:
             run = self.run_facts(asked.scope, graph)
+            if self.labels is not None:
+                self.labels.ask(asked, graph)
             if run.stopped is not None and asked.point is not Point.MEMORY:
                 return run.ended_by()
             facts = run.at(asked.point, self._what(asked), self._clock())
@@ -245,10 +243,20 @@ class Rulebook:
         with self.runs.guard:
             return self.run_facts(scope, graph).ended_by()
 
-    def _judged(self, rule: Rule, asked: Asked, facts: Facts) -> Judged:
+    def answered(self, rule: Rule, asked: Asked, known: Mapping[str, Fact]) -> RuleError | None:
+        """Ask *rule* about what a memory operation was answered, of which *known* is known."""
+        with self.runs.guard:
+            run = self.run_facts(asked.scope)
+            facts = run.at(asked.point, self._what(asked), self._clock())
+            judged = self._judged(rule, asked, with_known(facts, known), is_answered=True)
+            return None if judged.verdict.is_plain else self._carry_out(judged, asked, run)
+
+    def _judged(
+        self, rule: Rule, asked: Asked, facts: Facts, *, is_answered: bool = False
+    ) -> Judged:
         where = "witness"
         try:
-            if rule.name in self._witnesses:
+            if not is_answered and rule.name in self._witnesses:
                 facts = with_known(facts, self._witnesses[rule.name].witness(asked))
             where = "decide"
             return Judged(rule, decided(rule, facts), facts)

@@ -9,7 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from operator import mul
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import orjson
 
@@ -17,8 +17,12 @@ from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point
 from ...telemetry.process.fork import reset_after_fork
+from ..context import Scope
 from ..errors import RuleError
 from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from
+
+MOST_TRUST: Final = 4
+"""The trust of a person's input, which a run begins with; 0 is what is not known."""
 
 MOST_RUNS: Final = 4_096
 """Runs that facts are kept of: the one that was idle the longest goes first."""
@@ -32,6 +36,38 @@ _MOST_STREAMS = 64
 _NOTHING: Final = Facts(Point.NODE)
 _MOST_PARTS = 8
 _HASH_BYTES = 8
+
+
+class GraphRun(Protocol):
+    """
+    The graph run that code is part of, as rules are told of it.
+
+    Attributes:
+        run_id: LangChain's id of it.
+        thread: LangGraph's id of its thread.
+        resumes: Whether it goes on with what was interrupted.
+        scope: The scope that it was begun for.
+    """
+
+    @property
+    def run_id(self) -> object:
+        """As above."""
+        ...
+
+    @property
+    def thread(self) -> str | None:
+        """As above."""
+        ...
+
+    @property
+    def resumes(self) -> bool:
+        """As above."""
+        ...
+
+    @property
+    def scope(self) -> Scope:
+        """As above."""
+        ...
 
 
 class Hashes:
@@ -72,13 +108,20 @@ class RunFacts:
         seen: Numbered on each change: of two copies, the one that saw more is the later one.
         stopped: What ends the run: the error's class, rule and reason.
         told: Reasons in shadow that were told already: a run would have been stopped once.
+        least: How far the least trusted of what it has read is to be trusted. Of all runs of a
+            thread: each goes on with what the others have read.
     """
+
+    is_whole = True
 
     def __init__(self, now: float) -> None:
         self._roots: deque[object] = deque(maxlen=_MOST_PARTS)
+        self.least = MOST_TRUST
         self._reset(now)
 
     def _reset(self, now: float) -> None:
+        if not self.is_whole:
+            self.least = 0
         self._begun, self._earlier_s, self._latest = now, 0.0, now
         self._iterations: dict[str, int] = {}
         self._known: Mapping[str, Fact] = {}
@@ -261,7 +304,8 @@ class RunFacts:
     def dump(self, now: float) -> str:
         """Return all of it as text, for whoever resumes the run."""
         facts = self.at(Point.NODE, "", now).text()
-        return json_text({"facts": facts, "nodes": self._iterations, "seen": self.seen})
+        known = {"facts": facts, "least": self.least, "nodes": self._iterations, "seen": self.seen}
+        return json_text(known)
 
     def load(self, text: str, now: float) -> None:
         """
@@ -272,6 +316,8 @@ class RunFacts:
         """
         found = orjson.loads(text)
         seen, facts = int(found["seen"]), facts_from(found["facts"])
+        # Of two copies the one that saw more is the later one, and each has read what it has read.
+        self.least = min(self.least, int(found.get("least", 0)))
         if seen <= self.seen:
             return
         self._take(facts)

@@ -15,6 +15,7 @@ import msgspec
 
 from .budget_event import BudgetEvent
 from .kinds import Deletes, Journalled, OperationClass, Status
+from .memory_label import MemoryLabel
 from .parent_run import ParentRun
 from .phase import Phase
 from .subject import Subject
@@ -125,6 +126,7 @@ class Event(msgspec.Struct, frozen=True):
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
         verdict: What a rule decided, where that is what happened.
         mode: Of the run's phase, where it had a search find less. Not sealed.
+        label: How far what was written is to be trusted, where a rule says so.
     """
 
     writer_id: str
@@ -170,6 +172,7 @@ class Event(msgspec.Struct, frozen=True):
     answer: Redacted | None = None
     verdict: VerdictEvent | None = None
     mode: str | None = None
+    label: MemoryLabel | None = None
 
     @property
     def event_id(self) -> str:

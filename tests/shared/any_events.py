@@ -13,6 +13,7 @@ from mnemoscope.telemetry.event.event import (
     Redacted,
     Status,
 )
+from mnemoscope.telemetry.event.memory_label import MemoryLabel
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
@@ -69,6 +70,13 @@ places = st.builds(
     ParentRun, project=_maybe, tags=st.lists(text, max_size=2).map(tuple), is_told=st.just(False)
 )
 
+labels = st.builds(
+    MemoryLabel,
+    origin=st.sampled_from(["person", "external_tool"]),
+    trust=st.integers(0, 4),
+    tags=st.lists(text, max_size=2).map(tuple),
+)
+
 _json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | _any_float | text,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
@@ -119,4 +127,5 @@ events = st.builds(
     content=st.none() | st.builds(Redacted, _json),
     answer=st.none() | st.builds(Redacted, _json),
     mode=_maybe,
+    label=st.none() | labels,
 )

@@ -58,13 +58,14 @@ def verdicts(
 
 def _kinds(scope: str | None) -> dict[str, Callable[..., Rule]]:
     """Return what makes rules by their kind: this package's, and those of the scope at *scope*."""
+    from ....memory.rules.origin import Origin
     from ....memory.rules.phases import Phases
     from ....memory.rules.spending import Spending
     from ....memory.rules.stopping import Stopping
     from ..scope import scope_at
 
     kinds: dict[str, Callable[..., Rule]] = {
-        each.__name__: each for each in (Phases, Spending, Stopping)
+        each.__name__: each for each in (Origin, Phases, Spending, Stopping)
     }
     kinds |= _gates()
     if scope is not None:

@@ -22,8 +22,10 @@ from ....memory.api import (
     AdapterServices,
     Arguments,
     Deletes,
+    Keep,
     Method,
     OperationClass,
+    Record,
     Row,
     StoreAdapter,
     StoreBinding,
@@ -108,15 +110,38 @@ def _fewer_of_each(arguments: Arguments, share: float) -> Arguments:
     return {**arguments, "ops": [*searches]}
 
 
+def _record(item: Any) -> Record:
+    return Record(item.key, (("value", item.value),), list(item.namespace))
+
+
+def _sift_item(result: Any, _arguments: Arguments, keep: Keep) -> Any:
+    return result if result is None or keep(_record(result)) else None
+
+
+def _sift_items(result: Any, _arguments: Arguments, keep: Keep) -> Any:
+    kept = [each for each in result if keep(_record(each))]
+    return result if len(kept) == len(result) else kept
+
+
+def _put(_result: Any, arguments: Arguments) -> tuple[Record, ...]:
+    parts = (("value", arguments.get("value")),)
+    return (Record(arguments["key"], parts, list(arguments["namespace"])),)
+
+
 _ITEM: dict[str, Any] = {"collection": _collection, "content": _content}
 
 METHODS: dict[str, Method] = method_table(
-    recall("get", neutral=_no_item, summary=_summarize_item, **_ITEM),
+    recall("get", neutral=_no_item, summary=_summarize_item, sift=_sift_item, **_ITEM),
     recall(
-        "search", neutral=_no_items, summary=_summarize_items, spare=fewer("limit", 10), **_ITEM
+        "search",
+        neutral=_no_items,
+        summary=_summarize_items,
+        sift=_sift_items,
+        spare=fewer("limit", 10),
+        **_ITEM,
     ),
     recall("list_namespaces", neutral=_no_items, summary=_summarize_count, **_ITEM),
-    remember("put", neutral=_no_item, summary=_summarize_key, **_ITEM),
+    remember("put", neutral=_no_item, summary=_summarize_key, written=_put, **_ITEM),
     forget("delete", deletes=Deletes.IDS, summary=_summarize_key, **_ITEM),
     recall("batch", spare=_fewer_of_each),
 )
@@ -235,13 +260,29 @@ def _batch(methods: dict[str, Method], op_class: OperationClass) -> Method:
         answers = (_row(op, methods) for op in given["ops"])
         return [row.neutral(given) if row and row.neutral else None for row in answers]
 
+    def sift(result: Any, given: Arguments, keep: Keep) -> Any:
+        return [
+            _sift_answer(_row(op, methods), answer, op, keep)
+            for op, answer in zip(given["ops"], result, strict=True)
+        ]
+
     return replace(
         methods["batch"],
+        sift=sift,
         operation=_OPERATIONS[op_class],
         op_class=op_class,
         deletes=Deletes.IDS if op_class is OperationClass.FORGET else None,
         neutral=neutral,
     )
+
+
+def _sift_answer(row: Method | None, answer: Any, op: Any, keep: Keep) -> Any:
+    """Sift the answer of one operation of a batch."""
+    if row is None or row.op_class is not OperationClass.RECALL or not answer:
+        return answer
+    if row.sift is not None:
+        return row.sift(answer, op._asdict(), keep)
+    return answer if keep(Record("", (("answer", answer),))) else row.neutral and row.neutral({})
 
 
 def _row(op: Any, methods: dict[str, Method]) -> Method | None:

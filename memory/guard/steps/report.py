@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ....telemetry.delivery.drain import Drain
 from ....telemetry.delivery.lane import inside_sink
 from ....telemetry.event.event import Event, Journalled, OperationClass, Redacted, Status
+from ....telemetry.event.memory_label import MemoryLabel
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject, SubjectKeys
 from ....telemetry.event.trace import Tracing
@@ -55,6 +56,7 @@ class Report:
         parts: Splits calls that hold several operations: each has an event. None: none does.
         tells: Returns what a store answered, redacted, for the event. None: nobody asks for it.
         has_rules: Whether rules may have searches find less.
+        label: Returns the label of what a call wrote. None: no rule makes labels.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Report:
         parts: Parts | None = None,
         tells: Callable[[Call], Redacted | None] | None = None,
         has_rules: bool = False,
+        label: Callable[[Call], MemoryLabel | None] | None = None,
     ) -> None:
         self._store = store
         self._db_system = db_system
@@ -88,6 +91,8 @@ class Report:
         self._make = self._event if tells is None else partial(self._event_with, tells)
         if has_rules:
             self._make = partial(_with_mode, self._make)
+        if label is not None:
+            self._make = partial(self._labelled, label, self._make)
 
     def faces(self, _method: Method) -> Faces:
         """Return the face after the store: for every method."""
@@ -225,6 +230,21 @@ class Report:
             return replace(event, answer=tells(call))
         except Exception as exc:  # noqa: BLE001 - costs the event one field
             self._faults.note("guard.describe", exc)
+            return event
+
+    def _labelled(
+        self,
+        label: Callable[[Call], MemoryLabel | None],
+        make: Callable[[Call], Event],
+        call: Call,
+    ) -> Event:
+        event = make(call)
+        if call.least is None:
+            return event
+        try:
+            return replace(event, label=label(call))
+        except Exception as exc:  # noqa: BLE001 - without a label it is not trusted
+            self._faults.note("rules.label", exc)
             return event
 
     def _collection(self, call: Call) -> str | None:

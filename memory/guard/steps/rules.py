@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _READS = OperationClass.RECALL
 _WRITES = OperationClass.REMEMBER
+_CHANGES = frozenset({_WRITES, OperationClass.FORGET})
+"""Classes of calls that may write: one of a batch may, whose strictest operation deletes."""
 
 
 class AskRules:
@@ -38,6 +40,7 @@ class AskRules:
         from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
 
         self._rulebook = rulebook
+        self._labels = rulebook.labels
         self._faults = faults
         self._store = store
         self._parts = parts
@@ -52,6 +55,7 @@ class AskRules:
             call,
             operations=operations,
             store=self._store,
+            least=call.least,
         )
 
     def _operations(self, call: Call) -> tuple[Call, ...]:
@@ -74,8 +78,11 @@ class AskRules:
         return Faces(before=before, after=after) if before or after else NOTHING
 
     def _ask(self, call: Call) -> None:
-        if not call.covered:  # what it is part of was asked about
-            self._rulebook.ask(self._asked(call, self._operations(call)))
+        if call.covered:  # what it is part of was asked about
+            return
+        if self._labels is not None and call.method.op_class in _CHANGES:
+            call.least = self._labels.least()
+        self._rulebook.ask(self._asked(call, self._operations(call)))
 
     def _ask_and_spare(self, call: Call) -> None:
         self._ask(call)

@@ -49,7 +49,7 @@ class Workflow:
         self.book = Rulebook(
             [phases],
             hashes=Hashes(b"key"),
-            tell=lambda _scope, verdict: self.told.append(verdict),
+            tell=lambda _scope, verdict, _content: self.told.append(verdict),
             faults=Faults(),
             clock=clock,
         )

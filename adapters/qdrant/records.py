@@ -1,0 +1,161 @@
+"""The points in Qdrant's answers and writes, as origin labels and sifts them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+from qdrant_client.http import models
+
+from ...memory.guard.operation import Arguments, Keep, Record
+from .redaction import as_rest
+
+KeepPoint: TypeAlias = Callable[[Any], bool]
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+def kept(records: list[Any], keep: KeepPoint) -> list[Any]:
+    """Return the *records* that are kept; the same list where all are."""
+    found = [each for each in records if keep(each)]
+    return records if len(found) == len(records) else found
+
+
+def kept_response(result: Any, keep: KeepPoint) -> Any:
+    """Return the answer of ``query_points`` with the points that are kept."""
+    points = kept(result.points, keep)
+    return result if points is result.points else result.model_copy(update={"points": points})
+
+
+def kept_responses(result: Any, keep: KeepPoint) -> Any:
+    """Return that of ``query_batch_points``."""
+    found = [kept_response(each, keep) for each in result]
+    same = all(new is old for new, old in zip(found, result, strict=True))
+    return result if same else found
+
+
+def kept_groups(result: Any, keep: KeepPoint) -> Any:
+    """Return that of ``query_points_groups``."""
+    hits = [kept(group.hits, keep) for group in result.groups]
+    if all(new is group.hits for new, group in zip(hits, result.groups, strict=True)):
+        return result
+    groups = [
+        group.model_copy(update={"hits": found})
+        for found, group in zip(hits, result.groups, strict=True)
+        if found
+    ]
+    return result.model_copy(update={"groups": groups})
+
+
+def kept_page(result: Any, keep: KeepPoint) -> Any:
+    """Return that of ``scroll``."""
+    records = kept(result[0], keep)
+    return result if records is result[0] else (records, *result[1:])
+
+
+KEEPERS: Mapping[str, Callable[[Any, KeepPoint], Any]] = {
+    "query_points": kept_response,
+    "query_batch_points": kept_responses,
+    "query_points_groups": kept_groups,
+    "scroll": kept_page,
+    "retrieve": kept,
+}
+"""Of each method whose answer has points: returns it with those that are kept."""
+
+
+def sift(name: str, result: Any, arguments: Arguments, keep: Keep) -> Any:
+    """Sift the answer of the method *name*."""
+    if name == "query_points_groups":
+        result = _sift_lookups(result, arguments, keep)
+    return KEEPERS[name](result, lambda point: keep(_record(point.id, point.payload)))
+
+
+def _sift_lookups(result: Any, arguments: Arguments, keep: Keep) -> Any:
+    """Sift what groups were joined with, of another collection."""
+    asked = arguments.get("with_lookup")
+    place = asked if isinstance(asked, str) else getattr(asked, "collection", None)
+    groups = [
+        group
+        if group.lookup is None or keep(_record(group.lookup.id, group.lookup.payload, place))
+        else group.model_copy(update={"lookup": None})
+        for group in result.groups
+    ]
+    same = all(new is old for new, old in zip(groups, result.groups, strict=True))
+    return result if same else result.model_copy(update={"groups": groups})
+
+
+# -- writes ----------------------------------------------------------------------------------------
+
+
+def written(name: str, _result: Any, arguments: Arguments) -> Iterable[Record]:
+    """Return the points that the method *name* writes, where its arguments list them."""
+    return _WRITES[name](arguments)
+
+
+def _points(arguments: Arguments) -> Iterator[Record]:
+    return _upserted(arguments.get("points"))
+
+
+def _upserted(points: Any) -> Iterator[Record]:
+    points = as_rest(points)
+    if isinstance(points, models.Batch):
+        payloads = points.payloads or ()
+        yield from map(_record, points.ids, payloads)
+    elif isinstance(points, (list, tuple)):
+        for each in map(as_rest, cast("Iterable[Any]", points)):
+            yield _record(getattr(each, "id", None), getattr(each, "payload", None))
+
+
+def _uploaded(arguments: Arguments) -> Iterator[Record]:
+    ids, payloads = arguments.get("ids"), arguments.get("payload")
+    if isinstance(ids, (list, tuple)) and isinstance(payloads, (list, tuple)):
+        yield from map(_record, cast("Iterable[Any]", ids), cast("Iterable[Any]", payloads))
+
+
+def _changed(arguments: Arguments) -> Iterator[Record]:
+    return _under_key(arguments.get("points"), arguments.get("payload"), arguments.get("key"))
+
+
+def _under_key(points: Any, payload: Any, key: Any) -> Iterator[Record]:
+    """Yield points that a payload is merged into: below a key it is a part of a part."""
+    points = as_rest(points)
+    if isinstance(points, models.PointIdsList):
+        points = points.points
+    if isinstance(points, (list, tuple)) and key is None:
+        for each in cast("Iterable[Any]", points):
+            yield _record(as_rest(each), payload)
+
+
+def _operated(arguments: Arguments) -> Iterator[Record]:
+    operations = arguments.get("update_operations")
+    for each in cast("Iterable[Any]", operations) if isinstance(operations, (list, tuple)) else ():
+        if isinstance(each, models.UpsertOperation):
+            upsert = each.upsert
+            yield from _upserted(getattr(upsert, "batch", None) or getattr(upsert, "points", None))
+        for name in ("set_payload", "overwrite_payload"):
+            if (change := getattr(each, name, None)) is not None:
+                yield from _under_key(change.points, change.payload, change.key)
+
+
+_WRITES: Mapping[str, Callable[[Arguments], Iterable[Record]]] = {
+    "upsert": _points,
+    "upload_points": _points,
+    "upload_collection": _uploaded,
+    "set_payload": _changed,
+    "overwrite_payload": _changed,
+    "batch_update_points": _operated,
+}
+
+
+def origin_of(name: str) -> dict[str, Any]:
+    """Return the fields of the row *name* that origin reads."""
+    return {
+        "sift": partial(sift, name) if name in KEEPERS else None,
+        "written": partial(written, name) if name in _WRITES else None,
+    }
+
+
+def _record(point_id: Any, payload: Any, place: Any = None) -> Record:
+    known = cast("dict[str, Any]", payload) if isinstance(payload, dict) else {}
+    return Record(str(point_id), tuple(known.items()), place)

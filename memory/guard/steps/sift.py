@@ -1,0 +1,156 @@
+"""
+The step that sifts what is recalled by its origin, and labels what is written. Fails closed.
+
+It stands behind the rules, so that they see of an answer what its caller sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from ....telemetry.event.event import OperationClass, Status
+from ....telemetry.event.memory_label import MemoryLabel
+from ....telemetry.event.verdict_event import Point
+from ....telemetry.process.faults import Faults
+from ...context import current
+from ...errors import RefusedError
+from ..call import Call
+from ..operation import Method, Record
+from ..step import NOTHING, Faces
+
+if TYPE_CHECKING:
+    from ...rules.labels import Labels
+    from ...rules.rulebook import Rulebook
+
+_RECALL = OperationClass.RECALL
+
+
+class _Found(NamedTuple):
+    """The memories in an answer, their tags, and those tags that are to be looked up."""
+
+    records: list[Record]
+    tags: list[list[str]]
+    missing: list[str]
+
+
+class SiftAnswers:
+    """
+    Sifts answers by the labels of the memories in them. Added only where a rule makes labels.
+
+    Args:
+        rulebook: The rules.
+        labels: The labels of the scope.
+        faults: Where failing functions of the adapter are noted.
+        store: The guard's store.
+    """
+
+    def __init__(self, rulebook: Rulebook, labels: Labels, faults: Faults, store: str) -> None:
+        self._rulebook = rulebook
+        self._labels = labels
+        self._faults = faults
+        self._store = store
+
+    @property
+    def label(self) -> Callable[[Call], MemoryLabel | None]:
+        """What labels the event of a write."""
+        return partial(self._labels.of_write, self._store)
+
+    def faces(self, method: Method) -> Faces:
+        """Return the face behind the store, for what reads: a batch that writes may read too."""
+        if method.op_class is not _RECALL and method.sift is None:
+            return NOTHING
+        return Faces(after=self._sift, aafter=self._asift)
+
+    def _sift(self, call: Call) -> None:
+        if _is_answered(call):
+            try:
+                found = self._found(call)
+                if found.missing:
+                    self._look_up(found.missing)
+                self._judge(call, found)
+            except Exception as exc:  # noqa: BLE001 - closed: see there
+                self._withhold(call, exc)
+
+    async def _asift(self, call: Call) -> None:
+        if _is_answered(call):
+            try:
+                found = self._found(call)
+                if found.missing:
+                    import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
+
+                    await asyncio.to_thread(self._look_up, found.missing)
+                self._judge(call, found)
+            except Exception as exc:  # noqa: BLE001 - closed: see there
+                self._withhold(call, exc)
+
+    def _found(self, call: Call) -> _Found:
+        method, labels = call.method, self._labels
+        records: list[Record] = []
+
+        def keep(record: Record) -> bool:
+            records.append(record)
+            return True
+
+        if method.sift is not None:
+            method.sift(call.result, call.arguments, keep)
+        tags = labels.tags(self._store, call, records)
+        return _Found(records, tags, labels.missing(tags))
+
+    def _look_up(self, tags: list[str]) -> None:
+        try:
+            self._labels.look_up(tags)
+        except Exception as exc:  # noqa: BLE001 - what cannot be looked up is unknown
+            self._faults.note("rules.labels", exc)
+
+    def _judge(self, call: Call, found: _Found) -> None:
+        """Leave out what has too little trust; note that the run has read the rest."""
+        from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
+
+        method, labels, rule, scope = call.method, self._labels, self._labels.rule, current()
+        if method.sift is None:  # the rule was asked before
+            if call.summary.hits != 0:
+                labels.read(rule.trust_of(self._store), scope)
+            return
+        trusts = labels.trusts(found.tags)
+        demanded = rule.demand(scope.purpose)
+        rule.note_found(found.records, trusts)
+        if demanded is not None and any(each < demanded for each in trusts):
+            asked = Asked(Point.MEMORY, method.name, call.scope, call, store=self._store)
+            if self._rulebook.answered(rule, asked, rule.answer_facts(trusts)) is not None:
+                keeps = iter([each >= demanded for each in trusts])
+                call.result = method.sift(call.result, call.arguments, lambda _each: next(keeps))
+                trusts = [each for each in trusts if each >= demanded]
+                self._summarise(call)
+        if trusts:
+            labels.read(min(trusts), scope)
+
+    def _summarise(self, call: Call) -> None:
+        """Say of a call what its caller sees; the owners of all of it are still a tripwire."""
+        seen = call.method.summary(call.result, call.arguments)
+        call.summary = msgspec.structs.replace(seen, owners=call.summary.owners)
+        if seen.hits == 0 and call.limits.is_recall and call.status is Status.OK:
+            call.status = Status.EMPTY
+
+    def _withhold(self, call: Call, exc: Exception) -> None:
+        """Have a recall find nothing of which it cannot be told how far it may be trusted."""
+        self._faults.note("rules.sift", exc)
+        rule, scope = self._labels.rule, current()
+        self._labels.read(0, scope)
+        if rule.demand(scope.purpose) is None or not rule.leaves_out:
+            return
+        neutral, call.result = call.method.neutral, None
+        call.status, call.error = Status.DENIED, RefusedError(rule.name, "cannot_sift")
+        if neutral is not None and not call.sheltered:
+            try:
+                call.result, call.neutral = neutral(call.arguments), True
+            except Exception as error:  # noqa: BLE001 - then the caller sees the refusal
+                self._faults.note("guard.neutral", error)
+
+
+def _is_answered(call: Call) -> bool:
+    """Return whether the store has answered, and the caller gets the answer."""
+    return not call.covered and call.error is None and call.result is not None

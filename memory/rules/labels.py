@@ -1,0 +1,212 @@
+"""
+The labels of memories: the least trust of all that the run which wrote one had read until then.
+
+A label is bound to a memory by a keyed hash of its place, its id and its content, and is kept in
+the audit trail, not in the record: whoever changes the record loses it. Of memories that are
+labelled twice the lower label counts, so that nothing is gained by writing them again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from enum import IntEnum
+from typing import Any, Final, Protocol, runtime_checkable
+
+from ...telemetry.event.kinds import Status
+from ...telemetry.event.memory_label import MemoryLabel
+from ...telemetry.event.verdict_event import Point
+from ..context import Scope, current
+from ..guard.call import Call
+from ..guard.operation import Record
+from .rule import Asked, Fact, Rule
+from .run_facts import GraphRun, Hashes, RunFacts
+
+MOST_LABELS: Final = 65_536
+"""Labels that a process keeps: those of other memories are looked up in the audit trail."""
+
+
+class Trust(IntEnum):
+    """
+    How far what was read is to be trusted, in ascending order.
+
+    Attributes:
+        EXTERNAL_TOOL: A tool that is not known, the web, a foreign server; and all that is unknown.
+        OTHER_AGENT: Another agent's message.
+        OWN_REFLECTION: A model's answer.
+        INTERNAL_TOOL: A tool of your own.
+        PERSON: The person whom the agent works for.
+    """
+
+    EXTERNAL_TOOL = 0
+    OTHER_AGENT = 1
+    OWN_REFLECTION = 2
+    INTERNAL_TOOL = 3
+    PERSON = 4
+
+    @property
+    def code(self) -> str:
+        """Its name in events and settings."""
+        return self.name.lower()
+
+
+_NOT_DONE: Final = frozenset({Status.DENIED, Status.REFUSED, Status.REJECTED})
+"""How writes end that the store was not asked for. Of others it may have them."""
+
+UNKNOWN: Final = Trust.EXTERNAL_TOOL
+"""The trust of what is not known: the lowest."""
+
+read_here: ContextVar[Trust] = ContextVar("mnemoscope_origin_read", default=Trust.PERSON)
+"""The least trust of what the code that runs now has said that it reads."""
+
+
+class LabelTrail(Protocol):
+    """An audit trail that labels are kept in."""
+
+    def labels(self, tags: Sequence[str]) -> Mapping[str, int]:
+        """Return the lowest trust that each of *tags* was sealed with, as far as any was."""
+        ...
+
+
+@runtime_checkable
+class Labeller(Rule, Protocol):
+    """
+    A rule that says how far tools are trusted, and what may be recalled. One in a scope.
+
+    Attributes:
+        leaves_out: Whether what is trusted less than is demanded is left out.
+    """
+
+    @property
+    def leaves_out(self) -> bool:
+        """As above."""
+        ...
+
+    def labels_in(self, labels: Labels, /) -> None:
+        """Take the labels of a scope that it is a rule of."""
+        ...
+
+    def trust_of(self, name: str, /) -> Trust:
+        """Return how far the answer of a tool, or of a store without memories, is trusted."""
+        ...
+
+    def demand(self, purpose: str | None, /) -> Trust | None:
+        """Return the least trust of what may be recalled for *purpose*. None: any."""
+        ...
+
+    def answer_facts(self, trusts: Sequence[Trust], /) -> Mapping[str, Fact]:
+        """Return the facts of an answer whose memories have these labels."""
+        ...
+
+    def note_found(self, records: Sequence[Record], trusts: Sequence[Trust], /) -> None:
+        """Keep how far the memories are trusted that a recall found."""
+        ...
+
+
+class Labels:
+    """
+    The labels of one scope's memories, and what its runs have read. Thread-safe.
+
+    Args:
+        rule: Says how far tools are trusted, and what may be recalled.
+        hashes: Makes tags.
+        guard: Held while facts of runs are read or changed.
+        runs_of: Returns the facts of the run that code for a scope is part of, in a graph, and of
+            the runs around it. None: of no run.
+
+    Attributes:
+        rule: As given.
+        trail: Where labels are looked up that this process does not know. None: nowhere.
+    """
+
+    def __init__(
+        self,
+        rule: Labeller,
+        hashes: Hashes,
+        guard: AbstractContextManager[Any],
+        runs_of: Callable[[Scope, GraphRun | None], list[RunFacts]],
+    ) -> None:
+        self.rule = rule
+        self.trail: LabelTrail | None = None
+        self._hashes = hashes
+        self._guard = guard
+        self._runs_of = runs_of
+        self._known: OrderedDict[str, int] = OrderedDict()
+        rule.labels_in(self)
+
+    # -- what runs have read -----------------------------------------------------------------------
+
+    def ask(self, asked: Asked, graph: GraphRun | None) -> None:
+        """Note that the run reads what a tool or model answers, as soon as it is asked."""
+        if asked.point is Point.TOOL:
+            self.read(self.rule.trust_of(asked.name), asked.scope, graph)
+        elif asked.point is Point.MODEL:
+            self.read(Trust.OWN_REFLECTION, asked.scope, graph)
+
+    def read(self, trust: int, scope: Scope, graph: GraphRun | None = None) -> None:
+        """Note that the run that code for *scope* is part of, and those around it, read that."""
+        with self._guard:
+            for run in self._runs_of(scope, graph):
+                run.least = min(run.least, trust)
+
+    def least(self) -> Trust:
+        """Return the least trust of what the run that runs now has read until now."""
+        here = read_here.get()
+        with self._guard:
+            runs = self._runs_of(current(), None)
+            for run in runs:
+                run.least = min(run.least, here)
+            return Trust(min([each.least if each.is_whole else UNKNOWN for each in runs] or [0]))
+
+    # -- labels ------------------------------------------------------------------------------------
+
+    def of_write(self, store: str, call: Call) -> MemoryLabel | None:
+        """Return the label of what a call wrote. None: it cannot be told what that is."""
+        method, least = call.method, call.least
+        if method.written is None or least is None or call.status in _NOT_DONE:
+            return None
+        records = list(method.written(call.result, call.arguments))
+        tags = tuple([tag for tags in self.tags(store, call, records) for tag in tags])
+        if not tags:
+            return None
+        if any(each.is_derived for each in records):
+            least = min(least, Trust.OWN_REFLECTION)
+        self._keep(dict.fromkeys(tags, least))
+        return MemoryLabel(Trust(least).code, int(least), tags)
+
+    def tags(self, store: str, call: Call, records: Iterable[Record]) -> list[list[str]]:
+        """Return the tags of each of *records*, which a call found or wrote: one for each part."""
+        place, tag = call.method.collection(call.arguments) or "", self._hashes.of_json
+        found: list[list[str]] = []
+        for memory_id, parts, own_place, _is_derived in records:
+            at = [store, place if own_place is None else own_place, memory_id]
+            found.append([tag([*at, *part]) for part in parts])
+        return found
+
+    def missing(self, tags: Iterable[Iterable[str]]) -> list[str]:
+        """Return those of *tags* that are to be looked up."""
+        known = self._known
+        return [] if self.trail is None else [x for each in tags for x in each if x not in known]
+
+    def look_up(self, tags: Sequence[str]) -> None:
+        """Ask the trail for the labels of *tags*. What it does not say stays unknown."""
+        if self.trail is not None:
+            self._keep(self.trail.labels(tags))
+
+    def trusts(self, tags: Iterable[Iterable[str]]) -> list[Trust]:
+        """Return the label of each memory by its tags, as far as this process knows them."""
+        # A memory without content, or with a part that nobody labelled, is unknown.
+        known = self._known
+        return [
+            Trust(min([known.get(tag, UNKNOWN) for tag in each], default=UNKNOWN)) for each in tags
+        ]
+
+    def _keep(self, labels: Mapping[str, int]) -> None:
+        with self._guard:
+            known = self._known
+            for tag, trust in labels.items():
+                known[tag] = min(trust, known.pop(tag, trust))
+            while len(known) > MOST_LABELS:
+                known.popitem(last=False)

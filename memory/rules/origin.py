@@ -1,0 +1,258 @@
+"""
+The rule that keeps what came from elsewhere out of places where it must not count.
+
+What is written is labelled with the least trust of all that its run has read until then: see
+`labels`. A recall for a purpose that demands trust leaves out memories with a lower label. What a
+run of low trust writes is held for a human where it shows signs of being meant for the agent.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from ...telemetry.event.event import OperationClass
+from ...telemetry.event.text import is_a
+from ...telemetry.event.verdict_event import Outcome, Point
+from ..context import current
+from ..errors import ConfigurationError
+from ..guard.operation import Record
+from .labels import UNKNOWN, Labels, Trust, read_here
+from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
+
+_DEPTH = 12
+_MOST_CHARS = 20_000
+_NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
+_found: ContextVar[Mapping[str, Trust]] = ContextVar("mnemoscope_origin_found", default=_NONE)
+
+
+class Origin:
+    """
+    Labels memories by where they come from. It is a rule: ``configure(rules=[origin])``.
+
+    Args:
+        tools: Trust by pattern of tool names, such as ``"crm_*"``: the first that fits counts. A
+            tool that none fits is external. Stores whose answers hold no memories go by the name
+            of the store.
+        demands: Trust that memories must have which are recalled for a purpose, by the ``purpose``
+            of the context.
+        answer: ``leave_out`` what has less; or ``mark`` it: all is found, and `found` tells how far
+            each is to be trusted.
+        hold: A write of a run that has read something of this trust or less is held for a human,
+            where it shows signs of an attack. None: nothing is held.
+        shadow: Tell what would be left out or held, and let it pass.
+        name: Its name in events and metrics.
+
+    Raises:
+        ConfigurationError: A trust or *answer* is none.
+
+    Example:
+        >>> origin = Origin(
+        ...     tools={"crm_*": Trust.INTERNAL_TOOL}, demands={"payments": Trust.INTERNAL_TOOL}
+        ... )
+        >>> scope = configure(rules=[origin])
+        >>> with context(run="r-17", purpose="payments"):
+        ...     store.search(("facts",))
+    """
+
+    points = frozenset({Point.MEMORY})
+    fails = Fails.CLOSED
+
+    def __init__(
+        self,
+        tools: Mapping[str, Trust | str] = _NONE,
+        demands: Mapping[str, Trust | str] = _NONE,
+        *,
+        answer: Literal["leave_out", "mark"] = "leave_out",
+        hold: Trust | str | None = Trust.OTHER_AGENT,
+        shadow: bool = False,
+        name: str = "origin",
+    ) -> None:
+        if answer not in {"leave_out", "mark"}:
+            raise ConfigurationError("the answer of Origin must be leave_out or mark")
+        self.shadow = shadow
+        self.name = name
+        self._tools = {pattern: _trust(each) for pattern, each in tools.items()}
+        self._demands = {purpose: _trust(each) for purpose, each in demands.items()}
+        self._marks = answer == "mark"
+        self._hold = None if hold is None else _trust(hold)
+        self._labels: weakref.WeakSet[Labels] = weakref.WeakSet()
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what it was made with."""
+        return {
+            "tools": {pattern: each.code for pattern, each in self._tools.items()},
+            "demands": {purpose: each.code for purpose, each in self._demands.items()},
+            "answer": "mark" if self._marks else "leave_out",
+            "hold": None if self._hold is None else self._hold.code,
+            "name": self.name,
+        }
+
+    # -- what is read ------------------------------------------------------------------------------
+
+    @contextmanager
+    def reading(self, trust: Trust) -> Generator[None]:
+        """
+        Say that the run reads something of that *trust* from here on: it stays so for the run.
+
+        For what is not watched: a page, a file, a message of another agent.
+        """
+        token = read_here.set(min(trust, read_here.get()))
+        for each in list(self._labels):
+            each.read(trust, current())
+        try:
+            yield
+        finally:
+            with suppress(ValueError):  # a generator may be closed in another context
+                read_here.reset(token)
+
+    def trust_of(self, name: str) -> Trust:
+        """Return how far the answer of a tool, or of a store without memories, is trusted."""
+        found = (trust for pattern, trust in self._tools.items() if fnmatchcase(name, pattern))
+        return next(found, UNKNOWN)
+
+    def demand(self, purpose: str | None) -> Trust | None:
+        """Return the least trust of what may be recalled for *purpose*. None: any."""
+        return None if purpose is None else self._demands.get(purpose)
+
+    def labels_in(self, labels: Labels) -> None:
+        """Take the labels of a scope that it is a rule of."""
+        self._labels.add(labels)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether what is trusted less than is demanded is left out."""
+        return not (self._marks or self.shadow)
+
+    def note_found(self, records: Sequence[Record], trusts: Sequence[Trust]) -> None:
+        """Keep how far the memories are trusted that a recall found, for `found`."""
+        _found.set({each.memory_id: trust for each, trust in zip(records, trusts, strict=True)})
+
+    @staticmethod
+    def found() -> Mapping[str, Trust]:
+        """Return how far each memory is trusted that the latest recall here found, by its id."""
+        return _found.get()
+
+    # -- decisions ---------------------------------------------------------------------------------
+
+    def witness(self, asked: Asked) -> Mapping[str, Fact]:
+        """Return what an operation is for, or what is suspicious in what it writes."""
+        call = asked.call
+        if call is None:
+            return {}
+        known: dict[str, Fact] = {}
+        purpose, method = current().purpose, call.method
+        if (
+            method.op_class is OperationClass.RECALL
+            and method.sift is None
+            and self.demand(purpose) is not None
+        ):
+            known = {**self.answer_facts([self.trust_of(asked.store)]), "origin.sifted": False}
+        if self._hold is not None and asked.least is not None and asked.least <= self._hold:
+            texts = [
+                text
+                for each in asked.operations
+                if each.method.op_class is OperationClass.REMEMBER
+                for text in _texts(each.arguments)
+            ]
+            signs = _signs("\n".join(texts)[:_MOST_CHARS])
+            if signs:
+                known |= {"origin.least": Trust(asked.least).code, "origin.signs": "+".join(signs)}
+        return known
+
+    def answer_facts(self, trusts: Sequence[Trust]) -> dict[str, Fact]:
+        """Return the facts of an answer whose memories have these labels."""
+        purpose = current().purpose
+        known: dict[str, Fact] = {"origin.purpose": purpose if self.demand(purpose) else ""}
+        for each in trusts:
+            name = f"origin.{each.code}"
+            known[name] = int(known.get(name) or 0) + 1
+        return known
+
+    def decide(self, facts: Facts) -> Verdict:
+        """Hold what is suspicious; leave out, or mark, what is trusted less than is demanded."""
+        known = facts.known
+        if (signs := known.get("origin.signs")) is not None:
+            least = known.get("origin.least")
+            return Verdict(Outcome.HOLD, "suspicious", {"least": least, "signs": signs})
+        demanded = self.demand(str(known.get("origin.purpose", "")))
+        if demanded is None:
+            return ALLOW
+        found = {each: int(known.get(f"origin.{each.code}") or 0) for each in Trust}
+        lacking = sum(count for each, count in found.items() if each < demanded)
+        if not lacking:
+            return ALLOW
+        evidence: dict[str, Fact] = {
+            "demanded": demanded.code,
+            "lacking": lacking,
+            "found": sum(found.values()),
+        }
+        if self._marks:
+            return Verdict(Outcome.ALLOW, "marked", evidence)
+        cannot = known.get("origin.sifted") is False
+        return Verdict(Outcome.REFUSE, "cannot_sift" if cannot else "left_out", evidence)
+
+
+# -- signs of an attack ----------------------------------------------------------------------------
+
+_SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        # Said to the agent, of what it is to do or forget.
+        "instruction": (
+            r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}"
+            r"(?:previous|prior|above|earlier|your|system|safety)?\s*(?:\w+\s+)?"
+            r"(?:instructions?|prompts?|rules?|polic(?:y|ies)|guidelines?|guardrails?)\b"
+            r"|\bfrom now on\b.{0,40}\b(?:you|always|never)\b"
+            r"|\b(?:system|developer|admin(?:istrator)?)\s*(?:prompt|message|note|override)\b"
+            r"|\byou (?:must|are required to|are now)\b"
+            r"|\b(?:the )?(?:agent|assistant|model)s? (?:must|should|shall|has to|is to)\b"
+            r"|\b(?:do not|don't|never) (?:tell|inform|ask|notify|alert|mention)\b.{0,40}"
+            r"\b(?:user|customer|human|operator|anyone|them)\b"
+            r"|\b(?:always|automatically|silently)\s+(?:\w+\s+){0,2}"
+            r"(?:approve|transfer|send|forward|execute|run|call|grant|allow|reply|recommend|use)\b"
+        ),
+        # A right that nobody gave by writing it down.
+        "authority": (
+            r"\b(?:is|are|has been|have been|was|were|am)\s+(?:\w+\s+){0,2}"
+            r"(?:authori[sz]ed|pre-?approved|whitelisted|allow-?listed|exempt(?:ed)?)\b"
+            r"|\b(?:admin(?:istrator)?|root|superuser|elevated|full)\s+"
+            r"(?:access|rights?|privileges?|permissions?)\b"
+            r"|\b(?:bypass|skip|disable|without)\s+(?:\w+\s+){0,3}"
+            r"(?:approval|verification|authentication|confirmation|checks?|limits?|review)\b"
+            r"|\b(?:permission|role|privilege|clearance|trust)(?:s| level)?\s*"
+            r"(?:is|are|:|=|set to|changed to|upgraded to)"
+        ),
+    }.items()
+}
+
+
+def _signs(text: str) -> list[str]:
+    return [name for name, pattern in _SIGNS.items() if pattern.search(text)]
+
+
+def _texts(value: Any, depth: int = _DEPTH) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth and is_a(value, Mapping):
+        for each in value.values():
+            yield from _texts(each, depth - 1)
+    elif depth and is_a(value, list, tuple, set, frozenset):
+        for each in value:
+            yield from _texts(each, depth - 1)
+    elif depth and hasattr(value, "model_dump"):
+        yield from _texts(value.__dict__, depth - 1)
+
+
+def _trust(given: Any) -> Trust:
+    names = {each.code: each for each in Trust}
+    found = names.get(given) if isinstance(given, str) else given
+    if not isinstance(found, Trust):
+        raise ConfigurationError(f"a trust must be one of Trust: {', '.join(names)}")
+    return found

@@ -140,6 +140,21 @@ def _rules() -> tuple[AnyPanel, ...]:
                 legend="{{outcome}}",
             ),
         ),
+        lines(
+            About(
+                title="Runs by phase and mode",
+                shows="Runs that are in a phase now, by how much they may still do: `normal`, "
+                "`conserve` (searches find fewer), `synthesis_only` (no memory), `terminate`.",
+                act="a phase that is seldom `normal` has too small an envelope, or work that "
+                "belongs into another.",
+                unit="short",
+            ),
+            Query(
+                expr=f"sum by (phase, mode) (mnemoscope_phase_runs{{{JOB}}})",
+                legend="{{phase}}: {{mode}}",
+            ),
+            stacked=True,
+        ),
     )
 
 

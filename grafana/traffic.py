@@ -26,14 +26,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Tracer
-from traffic_incidents import Noted
+from traffic_incidents import LATE, Noted
 from traffic_relay import relayed
 
 from mnemoscope.demo.conversation import load_conversation
 from mnemoscope.demo.environment import NO_TRACER, environment, quiet
 from mnemoscope.demo.faults import BREAKABLE, FaultMode, StoreFault
 from mnemoscope.demo.run import PRICES
-from mnemoscope.memory import Budget, Mnemoscope
+from mnemoscope.memory import Budget, Mnemoscope, Phase, Phases
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.settings import Settings, load_settings
 
@@ -53,8 +53,12 @@ BUDGETS = (
 """Small budgets, so that the dashboard shows how they are used up."""
 
 
-RULES = (Noted(name="cautious", shadow=True), Noted(name="refused"))
-"""Rules, one in shadow, that an incident meets, so that the dashboard shows verdicts."""
+RULES = (
+    Noted(name="cautious", shadow=True),
+    Noted(name="refused"),
+    Phases([Phase(LATE, 30), Phase("write", 10, protected=True, weight=1)]),
+)
+"""Rules, one in shadow, that incidents meet, so that the dashboard shows verdicts and phases."""
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +12,22 @@ from threading import Thread
 from typing import Any
 
 from mnemoscope.demo.faults import FaultMode, StoreFault
-from mnemoscope.memory import Facts, Fails, Mnemoscope, Outcome, Point, Verdict, context
+from mnemoscope.memory import (
+    Facts,
+    Fails,
+    Mnemoscope,
+    Outcome,
+    Phases,
+    Point,
+    Verdict,
+    context,
+)
 
 HANG_S = 3.5
 """Longer than the deadline of a recall."""
+
+LATE = "read"
+"""The phase of a run that comes to no end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +55,7 @@ class Incidents:
 
     mem0 is down from the first message on; the CRM is an observed function that calls another
     store, and refuses to delete; a note cannot be redacted; a search covers all customers; a rule
-    refuses another; now and then an archive hangs.
+    refuses another; a run stays in its phase until that is over; now and then an archive hangs.
 
     Args:
         scope: The scope that guards the stores.
@@ -58,6 +71,8 @@ class Incidents:
         self._archive = observe(store="archive", operation="search_memory", neutral=list)(_hang)
         self._note = observe(store="crm", operation="upsert_memory", neutral=dict)(self._fail)
         self._removal = observe(store="crm", operation="delete_memory")(self._fail)
+        self._late, self._bodies = contextvars.copy_context(), contextlib.ExitStack()
+        self._late.run(self._begin_late)
         StoreFault("mem0", FaultMode.DOWN, delay_s=0).begin(stores.bare["mem0"])
 
     def happen(self) -> None:
@@ -73,8 +88,15 @@ class Incidents:
         yield self._unredactable
         yield self._everybody
         yield self._against_a_rule
+        yield lambda: self._late.run(self._store.search, ("customers", "c-1"), limit=4)
         if next(self._calls) % 25 in {2, 4, 6}:
             yield Thread(target=self._archive, daemon=True).start  # it hangs
+
+    def _begin_late(self) -> None:
+        self._bodies.enter_context(context(run="late"))
+        for each in self._scope.rules:
+            if isinstance(each, Phases):
+                self._bodies.enter_context(each.phase(LATE))
 
     def _ask(self) -> list[Any]:
         return [*self._store.search(("customers", "c-1"), limit=3)]

@@ -53,7 +53,7 @@ class _Visit(NamedTuple):
     calls: list[None]
 
 
-_visit: ContextVar[_Visit | None] = ContextVar("mnemoscope_phase", default=None)
+_visit: ContextVar[_Visit | None] = ContextVar("mnemoscope.phase", default=None)
 
 
 class Phases:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from functools import update_wrapper
+from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 from typing import Any, Final
 
 from ...memory.guard.guard import Guard
@@ -20,6 +20,16 @@ from ..toolkit.type_guards import is_list
 from .model_usage import REMOTE, provider_of
 from .phases import timed
 
+_OWN: Final = frozenset(WRAPPER_ASSIGNMENTS) | {
+    "__wrapped__",
+    "_call",
+    "_embedder",
+    "_held",
+    "_name",
+    "_replaced",
+    "_served",
+    "_text_to_embed",
+}
 _METHODS: Final = ("embed", "embed_batch")
 _TEXTS: Final = frozenset(("text", "texts"))
 
@@ -56,12 +66,16 @@ class _Embedding:
     """
     A method of an embedder, in its place while guarded clients use it.
 
+    Whatever else is read of it or set is the method's own: tests put a mock there.
+
     Args:
         embedder: The embedder.
         name: The method's name.
         made: The method.
         text_to_embed: Returns what it is given.
     """
+
+    _made: Callable[..., Any]
 
     def __init__(
         self,
@@ -70,10 +84,10 @@ class _Embedding:
         made: Callable[..., Any],
         text_to_embed: Callable[[str], str],
     ) -> None:
-        update_wrapper(self, made)
+        vars(self)["_made"] = made
+        update_wrapper(self, made, updated=())
         self._embedder, self._name = embedder, name
         self._held: dict[str, Any] = embedder.__dict__
-        self._made: Callable[..., Any] = made
         # What is asked over the network is an event of its own.
         is_told = provider_of(embedder) in REMOTE
         self._call = made if is_told else timed(made, "embed", name)
@@ -84,6 +98,15 @@ class _Embedding:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = (*map(self._given, args[:1]), *args[1:])
         return self._call(*given, **self._named(kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OWN:
+            vars(self)[name] = value
+        else:
+            setattr(self._made, name, value)
 
     def serve(self, guard: Guard) -> None:
         """Take the method's place until *guard*, and those before it, are gone."""

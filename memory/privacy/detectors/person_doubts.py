@@ -17,10 +17,16 @@ from .english_words import is_english_word, known_things
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import WORD
-from .person_lexicon import NameKind, fold, read_lexicon
+from .person_lexicon import NameKind, fold, is_known_name, read_lexicon
 from .person_names import SURNAMES_TOO, is_camel_case
+from .person_surroundings import (
+    is_in_firm,
+    is_listed_with_others,
+    is_value_for_things,
+    names_institution,
+)
 from .technical_lines import is_about_technology, is_technical
-from .word_lists import ALL_NAMES, read_words, split_words
+from .word_lists import read_words, split_words
 
 NEVER_DOUBTED = frozenset(
     {
@@ -40,7 +46,7 @@ _BEYOND_LATIN = "\u0250"
 _BEFORE_CHARS = 24
 _WORD_BEFORE = compile_later(r"([^\W\d_]+)[ ][\"'\u201c`*]?\Z")
 _WORD_AFTER = compile_later(r"(?P<owns>['\u2019]s)?[\"'\u201d`*]?[ ](?P<word>[a-z]{3,})")
-_CODE_AFTER = compile_later(r"\[[A-Za-z]|::|->|\(\)|[ ]=[ ]|[ ]v?\d+\.\d")
+_CODE_AFTER = compile_later(r"[ ]at[ ]\d+\.\d+\.\d|\[[A-Za-z]|::|->|\(\)|[ ]=[ ]|[ ]v?\d+\.\d")
 _NEIGHBOUR_BEFORE = compile_later(
     r"([^\W\d_][\w.+#-]*(?:[ ][^\W\d_a-z][\w.+#-]*)?)"
     r"(?:,|,?[ ](?:and|or|&|vs\.?|versus)|[ ]?/)[ ]?\Z"
@@ -136,9 +142,14 @@ def _is_word_in_code(text: str, found: Finding) -> bool:
     words = WORD.findall(text[found.start : found.end])
     is_lone = len(words) == 1 and found.why not in NEVER_DOUBTED | _LABELS
     is_word = any(map(_is_word_or_acronym, words)) or (
-        is_lone and (_is_word_too(words[0]) or text.endswith("::", 0, found.start))
+        is_lone and (_is_word_too(words[0]) or _has_mark_of_code(text, found))
     )
     return is_word and is_technical(text, found.start, found.end)
+
+
+def _has_mark_of_code(text: str, found: Finding) -> bool:
+    bracketed = text[found.start - 1 : found.start] + text[found.end : found.end + 1] == "[]"
+    return bracketed or text.endswith("::", 0, found.start)
 
 
 def _is_word_too(word: str) -> bool:
@@ -158,11 +169,16 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
     if not words or any(word[0] >= _BEYOND_LATIN for word in words):
         return False
     before = max(0, start - _BEFORE_CHARS)
-    if _is_in_known_phrase(text, start, end) or _CONTRACTED_BEFORE.search(text, before, start):
+    if (
+        _is_in_known_phrase(text, start, end)
+        or _CONTRACTED_BEFORE.search(text, before, start)
+        or names_institution(text, end)
+        or is_value_for_things(text, start, end)
+    ):
         return True
     if len(words) > 1:
         return (is_english and _is_phrase(words)) or _is_pair_of_places(words)
-    if _CODE_AFTER.match(text, end):
+    if _CODE_AFTER.match(text, end) or text[start - 1 : start] == text[end : end + 1] == "`":
         return True
     if found.why in _LABELS:
         return _is_value_of_thing(text, found, words[0])
@@ -175,6 +191,8 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
         or (is_english and (_is_plain_word(words[0]) or _stands_as_thing(text, start, end)))
         or _stands_as_place(text, start, end)
         or _is_listed_with_things(text, start, end)
+        or is_listed_with_others(text, start, end)
+        or is_in_firm(text, start, end)
         or (not is_known_name(words[0]) and _is_identifier(text, words[0]))
     )
 
@@ -233,7 +251,7 @@ _BEFORE_PLACE = compile_later(
 )
 _AFTER_PLACE = compile_later(
     r"(?P<joint>[ ](?:to|and|et|y|e|und|i)[ ](?=[^\W\d_a-z]))|,[ ](?:[A-Z]{2}\b|[A-Z]\.[A-Z]\.)"
-    r"|[ ](?:city|airport|station|university|weather|skyline|downtown|traffic|suburbs?|area"
+    r"|[ ](?:city|airport|station|university|weather|skyline|downtown|traffic|suburbs?|area|office"
     r"|region)\b"
 )
 _FROM = compile_later(
@@ -320,12 +338,6 @@ def _is_about_person(text: str, found: Finding) -> bool:
     return _PERSONAL_KEYS.search(text, first, last) is not None
 
 
-def is_known_name(word: str) -> bool:
-    """Return whether *word* is in a list of names, of whatever Latin language."""
-    plain = fold(word)
-    return plain in ALL_NAMES or plain in read_lexicon("latin").names
-
-
 def _is_phrase(words: list[str]) -> bool:
     """Return whether several words are rather a heading or a term."""
     if "_".join(word.lower() for word in words) in known_things():
@@ -333,6 +345,8 @@ def _is_phrase(words: list[str]) -> bool:
     if any(map(is_camel_case, words[:1])):
         return True
     english = [word for word in words if not is_known_name(word) and is_english_word(word.lower())]
+    if len(english) == len(words) - 1 and words[0] not in english and _is_word_too(words[0]):
+        return all(map(_is_plain_word, words[1:]))  # Frank Buffer, Dean Attribute
     return len(english) >= _MOST_ENGLISH
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from .lazy_pattern import compile_later
 from .word_lists import (
+    ALL_NAMES,
     AMBIGUOUS_NAMES,
     FAMILY_NAMES,
     GIVEN_NAMES,
@@ -282,3 +283,9 @@ def _inflections(entries: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for entry in entries:
         ending, _, stands_for = entry.partition(">")
         yield fold(ending), fold(stands_for)
+
+
+def is_known_name(word: str) -> bool:
+    """Return whether *word* is in a list of names, of whatever Latin language."""
+    plain = fold(word)
+    return plain in ALL_NAMES or plain in read_lexicon("latin").names

@@ -16,9 +16,9 @@ from .english_words import is_english_word
 from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import RELATIONS, TITLES, WORD, CueRule, find_cue
-from .person_doubts import doubted, is_known_name
+from .person_doubts import doubted
 from .person_evidence import Reading, contradicted, find_by_evidence, with_suffixes
-from .person_lexicon import NameKind, fold, read_lexicon
+from .person_lexicon import NameKind, fold, is_known_name, read_lexicon
 from .person_listed import find_listed
 from .person_names import (
     FUNCTION_WORDS,

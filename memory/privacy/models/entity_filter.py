@@ -124,4 +124,6 @@ def _is_name(text: str, found: Finding) -> bool:
         and last not in _PLACES_WITH_NAME_ENDINGS
     )
     known = ending or fold_case(words[0]) in GIVEN_NAMES or fold_case(words[-1]) in FAMILY_NAMES
-    return known and not is_camel_case(words[-1]) and stands_alone(text, found.start, found.end)
+    if not known or is_camel_case(words[-1]) or not stands_alone(text, found.start, found.end):
+        return False
+    return not is_doubted_reading(text, found.start, found.end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from mem0.utils.factory import EmbedderFactory
@@ -75,6 +76,18 @@ def test_the_embedder_is_still_what_it_was(scope, make_memory):
     assert embedder.config is config
     assert embedder.embed("likes tea", "add") == before
     assert embedder.embed.__name__ == "embed"
+
+
+def test_a_mock_in_its_place_is_still_a_mock(scope, make_memory):
+    """Its calls are counted, and what it is told to return it returns, before and after."""
+    bare = make_memory()
+    embed = bare.embedding_model.embed = Mock(return_value=[0.25])
+    _guarded = scope.mem0(bare)
+    bare.embedding_model.embed.side_effect = lambda text, _action: [float(len(text))]
+
+    assert bare.embedding_model.embed("Hi <PERSON>!", "add") == [3.0]
+    assert bare.embedding_model.embed.call_count == embed.call_count == 1
+    bare.embedding_model.embed.assert_called_once_with("Hi!", "add")
 
 
 def test_a_client_that_is_wrapped_twice_is_given_the_text_once(make_memory):

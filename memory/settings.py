@@ -348,7 +348,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 }
 """What is made of settings first that are written in a form of their own."""
 
-_WORDS = {
+_WORDS: Mapping[type, str] = {
     inspect.BoolType: "`1` or `0`",
     inspect.IntType: "whole number",
     inspect.FloatType: "seconds",
@@ -373,4 +373,5 @@ def kind_in_words(kind: inspect.Type) -> str:
             return f"{_WORDS[type(kind)]}, {least:,} to {most:,}"
         case inspect.IntType(ge=least) | inspect.FloatType(ge=least) if least is not None:
             return f"{_WORDS[type(kind)]}, at least {least:,}"
-    return _WORDS[type(kind)]
+        case _:
+            return _WORDS[type(kind)]

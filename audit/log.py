@@ -17,7 +17,7 @@ from typing import Any
 from ..telemetry.event.event import Event, OperationClass
 from ..telemetry.event.subject import SubjectKeys
 from .database.opening import open_database
-from .queries import labels, reading
+from .queries import origins, reading
 from .queries.reading import By, Remembered, Spend, StoreLatency
 from .record.keys import Keyring
 from .record.rows import AuditRow
@@ -301,7 +301,19 @@ class AuditLog:
         if not self.tables.exists():
             return {}
         with self.reading() as snapshot:
-            return labels.labels(snapshot, tags) if snapshot.size else {}
+            return origins.labels(snapshot, tags) if snapshot.size else {}
+
+    def is_elsewhere(self, run: str, writer_id: str) -> bool:
+        """
+        Return whether another writer than *writer_id* has recorded something of *run*.
+
+        Raises:
+            AuditError: It cannot be read, or was written with other keys.
+        """
+        if not self.tables.exists():
+            return False
+        with self.reading() as snapshot:
+            return bool(snapshot.size) and origins.is_elsewhere(snapshot, run, writer_id)
 
     def count(self) -> int:
         """Return how many operations are recorded."""

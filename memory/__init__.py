@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
     from .rules.envelopes import Mode, Phase
-    from .rules.labels import Trust
+    from .rules.memory_labels import Trust
     from .rules.origin import Origin
     from .rules.phases import Phases
     from .rules.roles import Role, Roles, granted
@@ -115,7 +115,7 @@ _MODULES = {
     **dict.fromkeys(("Mode", "Phase"), ".rules.envelopes"),
     "Origin": ".rules.origin",
     "Phases": ".rules.phases",
-    "Trust": ".rules.labels",
+    "Trust": ".rules.memory_labels",
     **dict.fromkeys(("Role", "Roles", "granted"), ".rules.roles"),
     "Settings": ".settings",
     "Stopping": ".rules.stopping",

@@ -29,6 +29,7 @@ from ..telemetry.prometheus.live import SampleDisplay, SampleSource
 from .api import AdapterServices
 from .budgets.accounting import ModelAccounting
 from .budgets.budgets import Budgets
+from .context import current
 from .errors import ConfigurationError
 from .guard.factory import GuardFactory
 from .guard.labels import Labels
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
     from .rules.rule import Rule
-    from .rules.rulebook import Rulebook
 
 
 NO_LABELS = (
@@ -303,7 +303,7 @@ def build(
         key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts, rules)
-    _keep_labels(parts.accounting.rulebook, audit)
+    _keep_labels(parts, audit)
     if audit is None:
         return replace(parts, live=live)
     if parts.accounting.rulebook is not None:
@@ -314,14 +314,30 @@ def build(
     return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
 
 
-def _keep_labels(rulebook: Rulebook | None, audit: AuditSink | None) -> None:
+def _keep_labels(parts: Parts, audit: AuditSink | None) -> None:
     """Have labels of memories looked up in the audit trail."""
+    rulebook = parts.accounting.rulebook
     if rulebook is None or rulebook.labels is None:
         return
     if audit is None:
         logger.warning(NO_LABELS)
     else:
-        rulebook.labels.trail = audit.log
+        rulebook.labels.trail = _LabelTrail(audit.log, parts.accounting)
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelTrail:
+    """The audit trail, as labels are looked up in it: runs go by their redacted names there."""
+
+    log: AuditLog
+    accounting: ModelAccounting
+
+    def labels(self, tags: Sequence[str]) -> dict[str, int]:
+        return self.log.labels(tags)
+
+    def is_elsewhere(self, run: str) -> bool:
+        name = self.accounting.labels.redacted(replace(current(), run=run)).run or ""
+        return self.log.is_elsewhere(name, self.accounting.drain.writer_id)
 
 
 def build_relay(settings: Settings, folder: Path) -> Relay:

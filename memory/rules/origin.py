@@ -2,8 +2,8 @@
 The rule that keeps what came from elsewhere out of places where it must not count.
 
 What is written is labelled with the least trust of all that its run has read until then: see
-`labels`. A recall for a purpose that demands trust leaves out memories with a lower label. What a
-run of low trust writes is held for a human where it shows signs of being meant for the agent.
+`memory_labels`. A recall for a purpose that demands trust leaves out memories with less. What a run
+of low trust writes is held for a human where it shows signs of being meant for the agent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ..context import current
 from ..errors import ConfigurationError
 from ..guard.operation import Record
-from .labels import UNKNOWN, Labels, Trust, read_here
+from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
 from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
 
 _DEPTH = 12
@@ -82,7 +82,7 @@ class Origin:
         self._demands = {purpose: _trust(each) for purpose, each in demands.items()}
         self._marks = answer == "mark"
         self._hold = None if hold is None else _trust(hold)
-        self._labels: weakref.WeakSet[Labels] = weakref.WeakSet()
+        self._labels: weakref.WeakSet[MemoryLabels] = weakref.WeakSet()
 
     def settings(self) -> Mapping[str, Any]:
         """Return what it was made with."""
@@ -121,7 +121,7 @@ class Origin:
         """Return the least trust of what may be recalled for *purpose*. None: any."""
         return None if purpose is None else self._demands.get(purpose)
 
-    def labels_in(self, labels: Labels) -> None:
+    def labels_in(self, labels: MemoryLabels) -> None:
         """Take the labels of a scope that it is a rule of."""
         self._labels.add(labels)
 

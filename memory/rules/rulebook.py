@@ -13,7 +13,7 @@ from ...telemetry.process.faults import Faults
 from ..context import Scope, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
 from .held_writes import HeldWrites, Judged, settled
-from .labels import Labeller, Labels
+from .memory_labels import Labeller, MemoryLabels
 from .rule import (
     Asked,
     Fact,
@@ -105,9 +105,9 @@ class Rulebook:
         labellers = [each for each in self.rules if isinstance(each, Labeller)]
         if len(labellers) > 1:
             raise ConfigurationError("a scope may have one rule that labels memories, not several")
-        self.labels: Labels | None = None
+        self.labels: MemoryLabels | None = None
         if labellers:
-            self.labels = Labels(labellers[0], hashes, self.runs.guard, self.enclosing_runs)
+            self.labels = MemoryLabels(labellers[0], hashes, self.runs.guard, self.enclosing_runs)
         self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
         for each in self.keepers:
@@ -140,14 +140,20 @@ class Rulebook:
     def enclosing_runs(self, scope: Scope, graph: GraphRun | None) -> list[RunFacts]:
         """Return the facts of the run that code for *scope* is part of, and of those around it."""
         graph = graph or self.graph_around()
-        keys = list(runs_around())
+        named = [*runs_around()]
         if scope.run is not None:
-            keys.append((scope.tenant, scope.run))
+            named.append((scope.tenant, scope.run))
         if graph is not None:
             self.run_facts(scope, graph)  # which tells a new input from a run that goes on
-            thread = graph.thread or str(graph.run_id)
-            keys += [(each.tenant, thread) for each in (scope, graph.scope)]
-        return [self.runs.of(each) for each in dict.fromkeys(keys)]
+            if graph.thread is not None:
+                named += [(each.tenant, graph.thread) for each in (scope, graph.scope)]
+        found = {each: self.runs.of(each) for each in named}
+        for (_tenant, name), run in found.items():
+            run.name = name
+        if graph is not None and graph.thread is None:
+            key = scope.tenant, str(graph.run_id)
+            found[key] = self.runs.of(key)
+        return list(found.values())
 
     def graph_around(self) -> GraphRun | None:
         """Return the graph run that the code running now is part of, or None."""
@@ -168,18 +174,23 @@ class Rulebook:
             text = run.dump(self._clock())
             return self.hashes.of_text(text) + text
 
-    def restore(self, scope: Scope, thread: str, carried: str) -> None:
+    def restore(self, scope: Scope, thread: str, carried: str | None) -> None:
         """
-        Take what `carried` returned, perhaps in another process.
+        Take what `carried` returned, perhaps in another process. None: there is nothing.
 
         Raises:
             ValueError: It was changed, or is of another key.
         """
-        seal, text = carried[:SEAL_DIGITS], carried[SEAL_DIGITS:]
-        if not hmac.compare_digest(seal, self.hashes.of_text(text)):
-            raise ValueError("these facts are not sealed with the key of this scope")
+        seal, text = (carried or "")[:SEAL_DIGITS], (carried or "")[SEAL_DIGITS:]
+        is_believed = hmac.compare_digest(seal, self.hashes.of_text(text))
         with self.runs.guard:
-            self.runs.of((scope.tenant, scope.run or thread)).load(text, self._clock())
+            run = self.runs.of((scope.tenant, scope.run or thread))
+            if is_believed:
+                run.load(text, self._clock())
+                return
+            run.least = 0  # the state that it goes on with is of unknown origin
+        if carried is not None:
+            raise ValueError("these facts are not sealed with the key of this scope")
 
     # -- decisions ---------------------------------------------------------------------------------
 

@@ -27,6 +27,9 @@ MOST_TRUST: Final = 4
 MOST_RUNS: Final = 4_096
 """Runs that facts are kept of: the one that was idle the longest goes first."""
 
+MOST_GONE: Final = 65_536
+"""Runs of which is kept that there were facts: they are not known from their start any more."""
+
 RunKey: TypeAlias = tuple[str | None, str]
 """A tenant, and the name of a run, thread or graph of theirs."""
 
@@ -110,9 +113,13 @@ class RunFacts:
         told: Reasons in shadow that were told already: a run would have been stopped once.
         least: How far the least trusted of what it has read is to be trusted. Of all runs of a
             thread: each goes on with what the others have read.
+        name: Its own or its thread's. None: it is of one graph run, in one process.
+        is_opened: Whether it is known what other processes have read in it.
     """
 
     is_whole = True
+    is_opened = False
+    name: str | None = None
 
     def __init__(self, now: float) -> None:
         self._roots: deque[object] = deque(maxlen=_MOST_PARTS)
@@ -318,6 +325,7 @@ class RunFacts:
         seen, facts = int(found["seen"]), facts_from(found["facts"])
         # Of two copies the one that saw more is the later one, and each has read what it has read.
         self.least = min(self.least, int(found.get("least", 0)))
+        self.is_opened = True
         if seen <= self.seen:
             return
         self._take(facts)
@@ -355,6 +363,7 @@ class RunsUnderWay:
     def forked(self) -> None:
         """Forget all runs in a forked child: they go on in the parent."""
         self._runs: OrderedDict[RunKey, RunFacts] = OrderedDict()
+        self._gone: OrderedDict[RunKey, None] = OrderedDict()
         # Re-entrant: the collector may end a run in here.
         self.guard = threading.RLock()
 
@@ -365,8 +374,12 @@ class RunsUnderWay:
         found = self._runs.get(key)
         if found is None:
             found = self._runs[key] = RunFacts(self._clock())
+            found.is_whole = key not in self._gone
             if len(self._runs) > MOST_RUNS:
-                self._runs.popitem(last=False)
+                gone, _facts = self._runs.popitem(last=False)
+                self._gone[gone] = None
+                if len(self._gone) > MOST_GONE:
+                    self._gone.popitem(last=False)
         else:
             self._runs.move_to_end(key)
         return found

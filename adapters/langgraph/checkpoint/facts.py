@@ -58,10 +58,8 @@ class CarryFacts:
         thread, metadata = call.scope.run, getattr(call.result, "metadata", None)
         if call.error is not None or thread is None or not isinstance(metadata, Mapping):
             return
-        facts = cast("Mapping[str, Any]", metadata).get(KEY)
-        if facts is None:
-            return
         try:
+            facts = cast("Mapping[str, Any]", metadata).get(KEY)
             self._rulebook.restore(current(), thread, facts)
         except Exception as exc:  # noqa: BLE001 - what cannot be believed is not known
             self._faults.note("rules.restore", exc)

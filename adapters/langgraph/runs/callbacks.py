@@ -30,7 +30,7 @@ from .meter import Meter
 from .model_calls import text_of, text_said
 from .run_tree import spot_tracers
 from .runs import Runs, nodes_in, thread_in
-from .spans import Kind, usage_of_run
+from .spans import Kind, Run, usage_of_run
 
 T = TypeVar("T", bound=Callable[..., None])
 
@@ -73,6 +73,7 @@ class GraphCallbacks(BaseCallbackHandler):
     def __init__(self, runs: Runs) -> None:
         self.runs = runs
         self.is_cache_used = True
+        self._early: set[UUID] = set()
         self._accountings: weakref.WeakSet[ModelAccounting] = weakref.WeakSet()
 
     @property
@@ -108,6 +109,28 @@ class GraphCallbacks(BaseCallbackHandler):
         for accounting in list(self._accountings):
             accounting.faults.note("graph.callback", exc)
 
+    def begin(
+        self, start: Callable[..., None], *args: Any, run_id: UUID, **about: Any
+    ) -> Run | None:
+        """
+        Return a run that begins, for a gate. None: it is not recorded.
+
+        LangChain keeps the handlers of graphs in graphs in sets: of such a run it may ask a gate
+        before it tells this handler, which *start* of this handler then has been told already.
+        """
+        if self.runs.open(run_id) is None:
+            start(*args, run_id=run_id, **about)
+            if self.runs.open(run_id) is not None:
+                self._early.add(run_id)
+        return self.runs.open(run_id)
+
+    def _is_begun(self, run_id: UUID) -> bool:
+        """Return whether a gate has begun a run already. Once."""
+        if run_id not in self._early:
+            return False
+        self._early.discard(run_id)
+        return True
+
     @_contain_errors
     def on_chain_start(
         self,
@@ -121,6 +144,8 @@ class GraphCallbacks(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Record a graph, a node or a chain that begins."""
+        if self._early and self._is_begun(run_id):
+            return
         parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
         if parent is not None and named == about.get("langgraph_node"):
             path = str(about.get("langgraph_checkpoint_ns") or named)
@@ -165,6 +190,8 @@ class GraphCallbacks(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Record a tool that begins."""
+        if self._early and self._is_begun(run_id):
+            return
         parent = self.runs.recorded(parent_run_id)
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
@@ -198,6 +225,8 @@ class GraphCallbacks(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Record a model call that begins."""
+        if self._early and self._is_begun(run_id):
+            return
         # `generate` looks for no run around it, which is there all the same.
         parent = self.runs.recorded(parent_run_id) or (
             self.runs.current_run() if parent_run_id is None else None
@@ -279,6 +308,7 @@ class GraphCallbacks(BaseCallbackHandler):
     @_contain_errors
     def rejected(self, run_id: UUID, error: BaseException) -> None:
         """Record that a model call was not made after all."""
+        self._early.discard(run_id)
         if run := self.runs.open(run_id):
             run.error = error_name(error)
             # It is known what it has used: nothing.

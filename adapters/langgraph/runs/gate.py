@@ -107,7 +107,7 @@ class Gate:
 
     def _waits(self, call: Asked) -> Generator[Waiting]:
         """Yield what a call has to wait for, until it may be made."""
-        run = graph_callbacks().runs.open(call.run_id)
+        run = call.begin()
         if run is None or outer_call() is not None:
             return  # a memory operation's own: mem0's, say, whose write would be lost
         try:
@@ -215,6 +215,14 @@ class Asked:
         self.can_wait = can_wait
         self._serialized = serialized
         self._messages = messages
+
+    def begin(self) -> Run | None:
+        """Return its run, which begins. None: it is not recorded."""
+        callbacks = graph_callbacks()
+        told = self._serialized, self._messages
+        return callbacks.begin(
+            callbacks.on_chat_model_start, *told, run_id=self.run_id, **self.about
+        )
 
     def is_free(self) -> bool:
         """Return whether LangChain's cache has the answer."""
@@ -352,23 +360,19 @@ class RunGate(_GateHandler):
         is_unheard = not any(each.keepers for each in self.gate.rulebooks)
         vars(self).update(ignore_chain=is_deaf, ignore_agent=is_deaf, ignore_llm=is_unheard)
 
-    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **about: Any) -> None:
         """Let no node begin of a run that a rule has stopped."""
-        run = graph_callbacks().runs.open(run_id)
+        callbacks = graph_callbacks()
+        run = callbacks.begin(callbacks.on_chain_start, serialized, inputs, run_id=run_id, **about)
         if run is not None and run.kind is Kind.NODE:
             ask_rules(run, Point.NODE, run.name)
 
-    def on_tool_start(
-        self,
-        serialized: Any,  # noqa: ARG002
-        input_str: str,
-        *,
-        run_id: UUID,
-        inputs: Any = None,
-        **_about: Any,
-    ) -> None:
+    def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **about: Any) -> None:
         """Let a tool be called, or not."""
-        run = graph_callbacks().runs.open(run_id)
+        callbacks, inputs = graph_callbacks(), about.get("inputs")
+        run = callbacks.begin(
+            callbacks.on_tool_start, serialized, input_str, run_id=run_id, **about
+        )
         if run is not None:
             ask_rules(run, Point.TOOL, run.name, input_str if inputs is None else inputs)
 

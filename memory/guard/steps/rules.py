@@ -13,8 +13,10 @@ from ..operation import Method
 from ..step import NOTHING, Faces
 
 if TYPE_CHECKING:
+    from ...rules.memory_labels import MemoryLabels
     from ...rules.rule import Asked
     from ...rules.rulebook import Rulebook
+    from ...rules.run_facts import RunFacts
     from .report import Parts
 
 _READS = OperationClass.RECALL
@@ -75,12 +77,19 @@ class AskRules:
         if method.spare is not None and self._rulebook.keepers:
             before = self._ask_and_spare
         after = self._see if method.op_class in {_READS, _WRITES} or before else None
-        return Faces(before=before, after=after) if before or after else NOTHING
+        abefore = self._aask if before and self._writes(method) else None
+        return Faces(before, after, abefore) if before or after else NOTHING
+
+    def _writes(self, method: Method) -> bool:
+        """Return whether calls of *method* may write what is to be labelled."""
+        return self._labels is not None and method.op_class in _CHANGES
 
     def _ask(self, call: Call) -> None:
         if call.covered:  # what it is part of was asked about
             return
         if self._labels is not None and call.method.op_class in _CHANGES:
+            if runs := self._labels.unopened():
+                self._open(self._labels, runs)
             call.least = self._labels.least()
         self._rulebook.ask(self._asked(call, self._operations(call)))
 
@@ -96,6 +105,19 @@ class AskRules:
                 call.arguments = less
         except Exception as exc:  # noqa: BLE001 - then it finds as much as ever
             self._faults.note("rules.spare", exc)
+
+    async def _aask(self, call: Call) -> None:
+        if not call.covered and self._labels is not None and (runs := self._labels.unopened()):
+            import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
+
+            await asyncio.to_thread(self._open, self._labels, runs)
+        self._ask(call)
+
+    def _open(self, labels: MemoryLabels, runs: list[RunFacts]) -> None:
+        try:
+            labels.open(runs)
+        except Exception as exc:  # noqa: BLE001 - then what they have read is unknown
+            self._faults.note("rules.labels", exc)
 
     def _see(self, call: Call) -> None:
         if call.covered:

@@ -23,7 +23,7 @@ from ..operation import Method, Record
 from ..step import NOTHING, Faces
 
 if TYPE_CHECKING:
-    from ...rules.labels import Labels
+    from ...rules.memory_labels import MemoryLabels
     from ...rules.rulebook import Rulebook
 
 _RECALL = OperationClass.RECALL
@@ -48,7 +48,9 @@ class SiftAnswers:
         store: The guard's store.
     """
 
-    def __init__(self, rulebook: Rulebook, labels: Labels, faults: Faults, store: str) -> None:
+    def __init__(
+        self, rulebook: Rulebook, labels: MemoryLabels, faults: Faults, store: str
+    ) -> None:
         self._rulebook = rulebook
         self._labels = labels
         self._faults = faults

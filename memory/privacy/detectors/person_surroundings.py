@@ -53,7 +53,7 @@ def is_value_for_things(text: str, start: int, end: int) -> bool:
     if text[end : end + 1] not in {'"', "'"}:
         return False
     key = _KEY.search(text, max(0, start - _KEY_CHARS), start)
-    parts = _KEY_PART.findall(key["key"]) if key else ()
+    parts: list[str] = _KEY_PART.findall(key["key"]) if key else []
     return bool(parts) and parts[-1].lower() in _keys_for_things()
 
 

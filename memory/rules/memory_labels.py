@@ -25,7 +25,7 @@ from .rule import Asked, Fact, Rule
 from .run_facts import GraphRun, Hashes, RunFacts
 
 MOST_LABELS: Final = 65_536
-"""Labels that a process keeps: those of other memories are looked up in the audit trail."""
+"""MemoryLabels that a process keeps: those of other memories are looked up in the audit trail."""
 
 
 class Trust(IntEnum):
@@ -69,6 +69,10 @@ class LabelTrail(Protocol):
         """Return the lowest trust that each of *tags* was sealed with, as far as any was."""
         ...
 
+    def is_elsewhere(self, run: str) -> bool:
+        """Return whether another process than this one has done something in *run*."""
+        ...
+
 
 @runtime_checkable
 class Labeller(Rule, Protocol):
@@ -84,7 +88,7 @@ class Labeller(Rule, Protocol):
         """As above."""
         ...
 
-    def labels_in(self, labels: Labels, /) -> None:
+    def labels_in(self, labels: MemoryLabels, /) -> None:
         """Take the labels of a scope that it is a rule of."""
         ...
 
@@ -105,7 +109,7 @@ class Labeller(Rule, Protocol):
         ...
 
 
-class Labels:
+class MemoryLabels:
     """
     The labels of one scope's memories, and what its runs have read. Thread-safe.
 
@@ -151,6 +155,23 @@ class Labels:
             for run in self._runs_of(scope, graph):
                 run.least = min(run.least, trust)
 
+    def unopened(self) -> list[RunFacts]:
+        """Return the runs that run now of which is not known whether they began here."""
+        if self.trail is None:
+            return []
+        with self._guard:
+            runs = self._runs_of(current(), None)
+            return [each for each in runs if each.name is not None and not each.is_opened]
+
+    def open(self, runs: Iterable[RunFacts]) -> None:
+        """Ask the trail whether other processes have done something in *runs*: who knows what."""
+        for run in runs:
+            is_elsewhere = self.trail is None or self.trail.is_elsewhere(run.name or "")
+            with self._guard:
+                run.is_opened = True
+                if is_elsewhere:
+                    run.least = UNKNOWN
+
     def least(self) -> Trust:
         """Return the least trust of what the run that runs now has read until now."""
         here = read_here.get()
@@ -158,7 +179,11 @@ class Labels:
             runs = self._runs_of(current(), None)
             for run in runs:
                 run.least = min(run.least, here)
-            return Trust(min([each.least if each.is_whole else UNKNOWN for each in runs] or [0]))
+            return Trust(min([self._of(each) for each in runs], default=UNKNOWN))
+
+    def _of(self, run: RunFacts) -> int:
+        is_opened = run.is_opened or run.name is None or self.trail is None
+        return run.least if run.is_whole and is_opened else UNKNOWN
 
     # -- labels ------------------------------------------------------------------------------------
 

@@ -10,6 +10,16 @@ from ..store.snapshot import Snapshot
 
 _AT_ONCE = 500
 _LABELS = "SELECT memory_ref, min(score) FROM audit_memory WHERE memory_ref IN ({}) GROUP BY 1"
+_ELSEWHERE = (
+    "SELECT 1 FROM audit_detail d JOIN audit_event e ON e.seq = d.seq "
+    "WHERE d.run_ref = ? AND e.writer_id <> ? LIMIT 1"
+)
+
+
+def is_elsewhere(snapshot: Snapshot, run: str, writer_id: str) -> bool:
+    """Return whether another writer than *writer_id* has recorded something of *run*."""
+    values = snapshot.references.run(run), writer_id
+    return snapshot.execute(_ELSEWHERE, values).fetchone() is not None
 
 
 def labels(snapshot: Snapshot, tags: Sequence[str]) -> dict[str, int]:

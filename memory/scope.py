@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .rules.rule import Fact, Facts, Rule, Verdict
     from .settings import Settings
     from .subject_data.customer_data import ScopedCustomerData
+    from .subject_data.memory_stores import ScopedMemoryStores
     from .subject_data.registry import SubjectDataRegistry
 
 C = TypeVar("C")
@@ -405,6 +406,26 @@ class Mnemoscope:
             vault=self._vault,
             customer=customer,
             tenant=tenant,
+        )
+
+    def memory_stores(self) -> ScopedMemoryStores:
+        """
+        Return the wrapped clients' stores, for taking out single memories.
+
+        Raises:
+            ConfigurationError: The scope is disabled.
+        """
+        from .errors import ConfigurationError  # noqa: PLC0415
+        from .subject_data.memory_stores import ScopedMemoryStores  # noqa: PLC0415
+
+        parts = self._parts
+        if parts is None:
+            raise ConfigurationError("the scope is disabled: it has no stores to ask")
+        return ScopedMemoryStores(
+            self._settings,
+            guards=parts.guards,
+            subject_data=parts.subject_data,
+            flush=parts.flush,
         )
 
     @property

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from ...memory.guard.answers import achecked
-from ...memory.subject_data.records import DataSubject, Erased, Page, SubjectRecord
+from ...memory.subject_data.records import (
+    DataSubject,
+    Erased,
+    LoggedMemory,
+    Page,
+    StoredMemory,
+    SubjectRecord,
+)
 from ..toolkit.sqlite_cleaning import clean, database_files
 from ..toolkit.sync_async import resolve
 from ..toolkit.type_guards import is_list
@@ -103,6 +110,19 @@ class MemorySubjectData:
                     removed += await vectors.remove(_user(subject))
                     messages += vectors.clean()
         return Erased(removed, messages=tuple(dict.fromkeys(messages)))
+
+    async def find(self, memory: LoggedMemory) -> StoredMemory | None:
+        """See `MemoryRemover.find`: ids of mem0 are those of all its users."""
+        with self._lock:
+            found = await resolve(self._memory.get(memory.memory_id))
+        return None if found is None else StoredMemory(memory.memory_id, found.get("user_id"))
+
+    async def remove(self, client: Any, _memory: LoggedMemory, found: StoredMemory) -> None:
+        """See `MemoryRemover.remove`: the history has its text, too."""
+        await resolve(client.delete(found.place))
+        with self._lock:
+            self._delete(_DELETE_HISTORY, found.place)
+            self._clean()
 
     def close_local(self) -> None:
         """Close local vector stores; see `SubjectDataRegistry.close_local_clients`."""
@@ -198,6 +218,15 @@ class HostedSubjectData:
             await self._call("delete_all", user_id=_user(subject))
             await self._call("delete_users", user_id=_user(subject))
         return Erased(removed, messages=("the hosted mem0 says nothing of its own backups",))
+
+    async def find(self, memory: LoggedMemory) -> StoredMemory | None:
+        """See `MemoryRemover.find`."""
+        found = await self._call("get", memory_id=memory.memory_id)
+        return StoredMemory(memory.memory_id, found.get("user_id")) if found else None
+
+    async def remove(self, client: Any, _memory: LoggedMemory, found: StoredMemory) -> None:
+        """See `MemoryRemover.remove`."""
+        await resolve(client.delete(found.place))
 
     async def _call(self, name: str, **kwargs: Any) -> Any:
         method: Callable[..., Any] = getattr(self._client, name)

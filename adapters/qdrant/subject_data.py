@@ -11,10 +11,19 @@ from qdrant_client import models
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from qdrant_client.local.qdrant_local import QdrantLocal
 
-from ...memory.subject_data.records import PAGE_SIZE, DataSubject, Erased, Page, SubjectRecord
+from ...memory.subject_data.records import (
+    PAGE_SIZE,
+    DataSubject,
+    Erased,
+    LoggedMemory,
+    Page,
+    StoredMemory,
+    SubjectRecord,
+)
+from ...telemetry.event.spelling import id_text
 from ..toolkit.sqlite_cleaning import clean
 from ..toolkit.sync_async import resolve
-from .owner import named
+from .owner import named, value_at
 
 ELSEWHERE = (
     "the Qdrant server keeps deleted points in its files until its optimizer has rewritten them, "
@@ -60,6 +69,13 @@ class Points:
             for record in records:
                 yield record
             records, after = await self.page(collection, wanted, after) if after else ([], None)
+
+    async def point(self, collection: str, point_id: int | str) -> Any | None:
+        """Return the point of that id. None: there is none."""
+        if collection not in await self.collections():
+            return None
+        found = await self._call("retrieve", collection, ids=[point_id])
+        return found[0] if found else None
 
     async def remove(self, collection: str, wanted: models.Filter) -> int:
         """Remove them, and return how many they were."""
@@ -160,6 +176,24 @@ class QdrantSubjectData:
         wanted = owner_filter(self.owner_keys, subject.customer)
         removed = [await self._points.remove(each, wanted) for each in collections]
         return Erased(sum(removed), messages=self._points.clean(collections))
+
+    async def find(self, memory: LoggedMemory) -> StoredMemory | None:
+        """See `MemoryRemover.find`: an id is a number or a UUID."""
+        given, collection = memory.memory_id, memory.collection or ""
+        point_id = int(given) if given.isdecimal() else given
+        found = await self._points.point(collection, point_id)
+        if found is None:
+            return None
+        owners = (value_at(found.payload, tuple(key.split("."))) for key in self.owner_keys)
+        owner = next((each for each in owners if each is not None), None)
+        return StoredMemory((collection, point_id), None if owner is None else id_text(owner))
+
+    async def remove(self, client: Any, _memory: LoggedMemory, found: StoredMemory) -> None:
+        """See `MemoryRemover.remove`."""
+        collection, point_id = found.place
+        selector = models.PointIdsList(points=[point_id])
+        await resolve(client.delete(collection, points_selector=selector, wait=True))
+        self._points.clean([collection])
 
     def close_local(self) -> None:
         """Close a local client; see `SubjectDataRegistry.close_local_clients`."""

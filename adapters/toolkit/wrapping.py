@@ -97,7 +97,10 @@ def _wrapped(
         kind = _class_of(base, adapter.client_types, names, rows, binding.inline)
     else:
         kind = binding.client_class(base)
-    return wrap(client if binding.client is None else binding.client, guard, kind)
+    guarded = wrap(client if binding.client is None else binding.client, guard, kind)
+    if binding.subject_data is not None:
+        services.subject_data.note_client(guarded, guard)
+    return guarded
 
 
 def _checks(binding: StoreBinding) -> tuple[Around, ...]:

@@ -26,6 +26,24 @@ SETTLE_S = 10.0
 """Seconds that writes and events that are under way are given to arrive."""
 
 
+def settle(
+    settings: Settings,
+    guards: GuardFactory,
+    runner: SubjectDataRunner,
+    flush: Callable[[float], bool],
+) -> Sequence[str]:
+    """Make the writes that wait in the journal, deliver every event; see `CustomerData.settle`."""
+    if guards.journal is not None and settings.journal is not None:
+        until = guards.clock() + SETTLE_S
+        steps = (step for guard in list(guards.guards) for step in guard.steps)
+        for step in steps:
+            if isinstance(step, JournalWrites):
+                runner.run(step.replay.settle(until))
+    if flush(SETTLE_S):
+        return ()
+    return ("the sinks have not taken every event: look with mnemoscope doctor",)
+
+
 class ScopedCustomerData:
     """
     The `CustomerData` of one scope, while it is entered.
@@ -85,15 +103,7 @@ class ScopedCustomerData:
         Returns:
             What did not arrive, a line each.
         """
-        if self._guards.journal is not None and self._settings.journal is not None:
-            until = self._guards.clock() + SETTLE_S
-            steps = (step for guard in list(self._guards.guards) for step in guard.steps)
-            for step in steps:
-                if isinstance(step, JournalWrites):
-                    self._runner.run(step.replay.settle(until))
-        if self._flush(SETTLE_S):
-            return ()
-        return ("the sinks have not taken every event: look with mnemoscope doctor",)
+        return settle(self._settings, self._guards, self._runner, self._flush)
 
     def sealed(self) -> Mapping[str, Sequence[str]]:
         """Return what journal and audit spool still hold; see `CustomerData`."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from ..errors import ScopeError
 
@@ -175,6 +176,57 @@ class SubjectDataProvider(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedMemory:
+    """
+    One memory, as the audit trail knows it: ids and labels that held personal data are redacted.
+
+    Attributes:
+        store: The store's name in events.
+        collection: The store's own grouping.
+        memory_id: As the store knows it.
+        tenant: The tenant it was written for.
+        is_customer: Tells whether an id is that of the customer it was written for.
+    """
+
+    store: str
+    collection: str | None = field(repr=False)
+    memory_id: str = field(repr=False)
+    tenant: str | None = None
+    is_customer: Callable[[str], bool] = field(repr=False)
+
+
+class StoredMemory(NamedTuple):
+    """
+    Where a store has a memory.
+
+    Attributes:
+        place: In the store's own terms.
+        owner: The customer whom it is of, as the store knows them. None: it does not say.
+    """
+
+    place: Any
+    owner: str | None = None
+
+
+@runtime_checkable
+class MemoryRemover(Protocol):
+    """A `SubjectDataProvider` that can take out one memory as well. Raises what the store does."""
+
+    async def find(self, memory: LoggedMemory, /) -> StoredMemory | None:
+        """
+        Return where *memory* is. None: the store has none of that id.
+
+        Raises:
+            UncertainOwnerError: Several may be it.
+        """
+        ...
+
+    async def remove(self, client: Any, memory: LoggedMemory, found: StoredMemory, /) -> None:
+        """Delete it through *client*, the guarded one, and what the store keeps beside it."""
+        ...
+
+
 class StoreData(Protocol):
     """The data of one person in one store, for code that is not asynchronous."""
 
@@ -241,4 +293,35 @@ class CustomerData(Protocol):
 
     def files(self) -> Mapping[str, Sequence[Path]]:
         """Return the files that belong to no store and may be searched, by kind: logs."""
+        ...
+
+
+class Removal(StrEnum):
+    """
+    The outcome of taking out one memory.
+
+    Attributes:
+        DELETED: It is gone.
+        GONE: It was not there any more.
+        LEFT: It was deleted, and is there all the same.
+        FAILED: The store raised, or it is not certain which one it is.
+        UNREACHABLE: No client of the application can take out memories of that store.
+    """
+
+    DELETED = "deleted"
+    GONE = "gone"
+    LEFT = "left"
+    FAILED = "failed"
+    UNREACHABLE = "unreachable"
+
+
+class MemoryStores(Protocol):
+    """The stores of an application, for taking out memories."""
+
+    def settle(self) -> Sequence[str]:
+        """See `CustomerData.settle`."""
+        ...
+
+    def take_out(self, memory: LoggedMemory, /) -> tuple[Removal, str]:
+        """Delete *memory* wherever it is, look again, and return what came of it, and a reason."""
         ...

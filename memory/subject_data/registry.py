@@ -34,6 +34,9 @@ class SubjectDataRegistry:
         self._by_guard: weakref.WeakKeyDictionary[object, SubjectDataProvider] = (
             weakref.WeakKeyDictionary()
         )
+        self._clients: weakref.WeakKeyDictionary[object, weakref.ref[object]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._own: list[SubjectDataProvider] = []
         self._kept: list[object] = []
 
@@ -49,6 +52,18 @@ class SubjectDataRegistry:
         self._by_guard[guard] = provider
         if _keeps_clients.get():
             self._kept.append(guard)
+
+    def note_client(self, client: object, guard: object) -> None:
+        """Note the guarded *client* of *guard*, for as long as it lives."""
+        self._clients[guard] = weakref.ref(client)
+        if _keeps_clients.get():
+            self._kept.append(client)
+
+    def clients(self) -> list[tuple[SubjectDataProvider, object]]:
+        """Return each provider whose guarded client is still there, and that client."""
+        found = ((each, self._clients.get(guard)) for guard, each in self._by_guard.items())
+        living = [(each, reference()) for each, reference in found if reference is not None]
+        return [(each, client) for each, client in living if client is not None]
 
     def of(self, guard: object) -> SubjectDataProvider | None:
         """Return the provider of *guard*'s client, or None."""

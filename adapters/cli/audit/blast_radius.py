@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from ....memory.errors import ConfigurationError
 from ....telemetry.event.text import json_text, utc_text
-from ..exit_codes import INCOMPLETE
-from ..options import AuditUrl, Json
+from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
+from ..options import AuditUrl, Json, ScopeAddress
 from .operation_document import operation_document
 
 if TYPE_CHECKING:
+    from ....audit.erasure.withdrawal import Withdrawal
     from ....audit.queries.blast_radius import (
         BlastRadius,
         MemoryAddress,
@@ -34,32 +37,102 @@ def blast_radius(
     most: Annotated[
         int, typer.Option(metavar="N", min=1, help="Read N operations of the trail at most.")
     ] = 20_000,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Delete it from its store; needs --scope.")
+    ] = False,
+    derived: Annotated[
+        bool,
+        typer.Option("--derived", help="With --withdraw: delete what was written after it, too."),
+    ] = False,
+    scope: ScopeAddress = None,
     audit_url: AuditUrl = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     json: Json = False,
 ) -> None:
     """
     Show who wrote a memory, which runs saw it, and what they wrote after that.
 
     It is followed from run to run, as far as the audit trail goes. Exits with 3 if there is more
-    than was read; with 5 if several memories have that id, with 6 if none is known by it.
+    than was read, or something that was to be withdrawn may still be there; with 5 if several
+    memories have that id, with 6 if none is known by it.
     """
     from ....audit.queries.blast_radius import blast_radius as radius_of
     from ..scope import open_trail
 
+    if derived and not withdraw:
+        raise ConfigurationError("--derived says what to withdraw: pass --withdraw with it")
+    if withdraw:
+        _check_withdrawal(scope, yes=yes)
     log = open_trail(audit_url)
     radius = radius_of(log, memory, store=store, collection=collection, most=most)
-    _show(radius, json=json)
-    if radius.is_cut:
+    if not json:
+        _print_radius(radius)
+    done = _withdrawn(radius, scope, audit_url, derived=derived, yes=yes) if withdraw else None
+    if json:
+        found = document(radius) | {"withdrawal": None if done is None else withdrawal_of(done)}
+        Console().print_json(json_text(found))
+    if radius.is_cut or not (done is None or done.complete):
         raise typer.Exit(INCOMPLETE)
 
 
-def _show(radius: BlastRadius, *, json: bool) -> None:
-    if json:
-        Console().print_json(json_text(document(radius)))
-        return
+def _print_radius(radius: BlastRadius) -> None:
     from .blast_radius_screen import blast_radius_screen
 
     Console().print(blast_radius_screen(radius))
+
+
+def _check_withdrawal(scope: str | None, *, yes: bool) -> None:
+    if scope is None:
+        raise CommandError(
+            "--withdraw needs the stores: pass --scope package.module:name, your Mnemoscope or a "
+            "function that returns one. Nothing was changed.",
+            USAGE,
+        )
+    if not (yes or sys.stdin.isatty()):
+        raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
+
+
+def _withdrawn(
+    radius: BlastRadius, scope: str | None, audit_url: str | None, *, derived: bool, yes: bool
+) -> Withdrawal:
+    from ....audit.erasure.withdrawal import withdraw
+    from ..scope import scope_with_trail
+    from .blast_radius_screen import withdrawal_screen
+
+    memories = radius.memories if derived else radius.memories[:1]
+    count = f"{len(memories):,} memories" if len(memories) > 1 else "this memory"
+    if not (yes or typer.confirm(f"Delete {count}? It cannot be undone.", err=True)):
+        say("nothing was changed")
+        raise typer.Exit(INCOMPLETE)
+    status = Console(stderr=True).status("opening the scope")
+    with (
+        status,
+        scope_with_trail(scope or "", audit_url) as opened,
+        opened.memory_stores() as stores,
+    ):
+        done = withdraw(opened.audit, stores, memories, status.update)
+    Console(stderr=True).print(withdrawal_screen(done))
+    return done
+
+
+def withdrawal_of(done: Withdrawal) -> dict[str, Any]:
+    """Return what came of a withdrawal for ``--json``."""
+    return {
+        "request": done.request,
+        "complete": done.complete,
+        "seq": done.seq,
+        "unsettled": list(done.unsettled),
+        "memories": [
+            {
+                "store": each.memory.address.store,
+                "collection": each.memory.address.collection,
+                "memory_id": each.memory.address.memory_id,
+                "outcome": each.outcome.value,
+                "why": each.why or None,
+            }
+            for each in done.memories
+        ],
+    }
 
 
 def document(radius: BlastRadius) -> dict[str, Any]:

@@ -9,14 +9,17 @@ from datetime import UTC, datetime
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
 from ....audit.bundle.sentences import counted
+from ....audit.erasure.withdrawal import Withdrawal
 from ....audit.queries.blast_radius import BlastRadius, ReachedMemory, ReachedRun
 from ....audit.queries.memory_model import ended_us
 from ....audit.queries.text_extraction import part_of, text_of
 from ....audit.record.rows import AuditRow
+from ....memory.subject_data.records import Removal
 from ....telemetry.event.event import OperationClass
 from ....telemetry.event.text import json_text
 
@@ -26,10 +29,43 @@ _DEEPEST = 8
 _WIDEST = 12
 """Branches of one memory or run that it shows."""
 
+_MOST_ROWS = 50
+"""Memories of a withdrawal that are listed."""
+
 
 def blast_radius_screen(radius: BlastRadius) -> RenderableType:
     """Return the memory as a tree: the runs that saw it, what they wrote, who saw that; a total."""
     return Padding(Group(_Branches(radius).tree(), Text(""), *_totals(radius)), (1, 1))
+
+
+_OUTCOMES = {
+    Removal.DELETED: ("✓ deleted", "green"),
+    Removal.GONE: ("✓ not there", "green"),
+    Removal.LEFT: ("! still there", "bold red"),
+    Removal.FAILED: ("✗ failed", "bold red"),
+    Removal.UNREACHABLE: ("? not reachable", "yellow"),
+}
+
+
+def withdrawal_screen(done: Withdrawal) -> RenderableType:
+    """Return a row for each memory that is or may be there still, how many are not, a verdict."""
+    table = Table.grid(padding=(0, 2))
+    wanted = [each for each in done.memories if each.outcome is not Removal.GONE]
+    for each in wanted[:_MOST_ROWS]:
+        word, style = _OUTCOMES[each.outcome]
+        table.add_row(Text(word, style=style), _name(each.memory), Text(each.why, style="dim"))
+    if len(wanted) > _MOST_ROWS:
+        table.add_row("", _more(f"and {len(wanted) - _MOST_ROWS:,} more"), "")
+    for line in done.unsettled:
+        table.add_row(_warning("! under way"), line, "")
+    gone = sum(each.outcome in {Removal.DELETED, Removal.GONE} for each in done.memories)
+    proof = f"Recorded as event {done.seq:,} of the audit trail."
+    verdict, style = f"Withdrawn: none is left. {proof}", "bold green"
+    if not done.complete:
+        left = counted(len(done.memories) - gone, "memory", "memories")
+        verdict = f"Not all withdrawn: {left} may still be there. {proof}"
+        style = "bold red"
+    return Padding(Group(table, Text(verdict, style=style)), (0, 1))
 
 
 class _Branches:

@@ -8,17 +8,20 @@ it was written with.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
-from langgraph.store.base import ListNamespacesOp, PutOp, SearchOp
+from langgraph.store.base import GetOp, ListNamespacesOp, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
 from ....memory.subject_data.records import (
     PAGE_SIZE,
     DataSubject,
     Erased,
+    LoggedMemory,
     Page,
+    StoredMemory,
     SubjectRecord,
     UncertainOwnerError,
 )
@@ -32,6 +35,9 @@ _LISTED = 10_000
 
 _PERIOD = "."
 """Between the labels of a namespace that is kept as text."""
+
+_REDACTED_ID = re.compile(r"<SUBJECT_ID(?:_[0-9a-f]+)?>")
+"""A customer's id, in the name that the trail has of a namespace."""
 
 _DELETE_VECTORS = "DELETE FROM store_vectors WHERE prefix = ?"
 _HAS_VECTORS = "SELECT 1 FROM sqlite_master WHERE name = 'store_vectors'"
@@ -110,6 +116,37 @@ class StoreSubjectData:
             removed += await self._empty(namespace)
         return Erased(removed, messages=await clean_files(self._client))
 
+    async def find(self, memory: LoggedMemory) -> StoredMemory | None:
+        """
+        See `MemoryRemover.find`: the trail has the customer's id in a namespace redacted.
+
+        Raises:
+            UncertainOwnerError: Several namespaces may be the one.
+        """
+        pattern = _pattern(memory.collection or "")
+        found: list[StoredMemory] = []
+        for namespace in await self._listed():
+            match = pattern.fullmatch("/".join(namespace))
+            if match is None or not all(map(memory.is_customer, match.groups())):
+                continue
+            if await self._batch(GetOp(namespace, memory.memory_id, refresh_ttl=False)):
+                found.append(StoredMemory(namespace, next(iter(match.groups()), None)))
+        if len(found) > 1:
+            raise UncertainOwnerError(
+                f"{len(found):,} namespaces have an item of this key, and may be the one: look at "
+                "them, and delete it yourself"
+            )
+        return found[0] if found else None
+
+    async def remove(self, client: Any, memory: LoggedMemory, found: StoredMemory) -> None:
+        """See `MemoryRemover.remove`."""
+        if loop_of(self._client) is None:
+            client.delete(found.place, memory.memory_id)
+        else:
+            await run_in_client_loop(
+                self._client, lambda: client.adelete(found.place, memory.memory_id)
+            )
+
     async def _empty(self, namespace: Namespace) -> int:
         removed, offset = 0, 0
         while found := await self._search(namespace, offset):
@@ -137,6 +174,12 @@ class StoreSubjectData:
     async def files(self) -> tuple[Path, ...]:
         """Return the files of a store in SQLite."""
         return await files_of(self._client)
+
+
+def _pattern(collection: str) -> re.Pattern[str]:
+    """Return what matches a namespace whose labels are those of *collection*, ids not redacted."""
+    parts = _REDACTED_ID.split(collection)
+    return re.compile("([^/]+)".join(map(re.escape, parts)))
 
 
 def _reads_as(customer: str, labels: Namespace) -> bool:

@@ -156,3 +156,115 @@ class TestShowing:
 
         assert (code, out, len(places)) == (5, "", 2)
         assert command("--memory", "same", "--collection", places[0])[0] == 0
+
+
+def outcomes(found):
+    """Return what came of each memory, by store."""
+    return {each["store"]: each["outcome"] for each in found["withdrawal"]["memories"]}
+
+
+class TestWithdrawing:
+    @pytest.fixture
+    def withdraw(self, command, application, poison):
+        """Return how to take it out, for a program, and what the command says."""
+
+        def call(*arguments):
+            scope = ("--scope", f"{application.__name__}:scope", "--yes", "--json")
+            code, out, err = command("--memory", poison, "--withdraw", *scope, *arguments)
+            return code, json.loads(out), err
+
+        return call
+
+    def test_it_is_taken_out_and_looked_for_again(self, withdraw, application, poison):
+        """By its store, whose history of it goes, too; what was written after it stays."""
+        code, found, err = withdraw()
+
+        assert (code, outcomes(found)) == (0, {"mem0": "deleted"})
+        assert "Withdrawn: none is left." in err
+        assert application.bare.get(poison) is None
+        assert application.bare.history(poison) == []
+        assert len(application.store.search(("plans", ADA))) == 2
+
+    def test_what_was_written_after_it_goes_likewise(self, withdraw, application):
+        """But for checkpoints, which are parts of their threads: that is said."""
+        code, found, err = withdraw("--derived")
+
+        assert code == 3
+        assert outcomes(found) == {
+            "mem0": "deleted",
+            "langgraph.store": "deleted",
+            "qdrant": "deleted",
+            "langgraph.checkpoint": "unreachable",
+        }
+        assert "Not all withdrawn: 3 memories may still be there." in err
+        assert [each.key for each in application.store.search(("plans", ADA))] == ["other"]
+        assert application.client.count("notes").count == 0
+
+    def test_it_is_in_the_trail(self, withdraw, application, poison):
+        """The deletion as any other, in the customer's name, and a note of the whole."""
+        code, found, _err = withdraw()
+        *_others, last = application.scope.audit.history(ADA, TENANT)
+        with application.scope.audit.reading() as snapshot:
+            statement = "SELECT header FROM audit_event WHERE kind = 'log' ORDER BY seq"
+            rows = snapshot.execute(statement).fetchall()
+        notes = [json.loads(bytes(header)) for (header,) in rows]
+        asked, done = (each for each in notes if each["operation"].startswith("memory.withdraw"))
+
+        assert (code, last.op_class.value, last.purpose) == (0, "forget", "withdrawal")
+        assert last.memories[0].memory_id == poison
+        assert asked["data"]["written"] == [found["memories"][0]["writes"][0]["seq"]]
+        assert (done["operation"], done["data"]["stores"]["mem0"]["deleted"]) == (
+            "memory.withdraw.completed",
+            1,
+        )
+        assert [fault for each in notes for fault in wrong_by("header")(each)] == []
+
+    def test_it_can_be_done_again(self, withdraw):
+        """What is gone is not found; the answer says so, by the schema."""
+        withdraw()
+
+        code, found, _err = withdraw()
+
+        assert (code, outcomes(found)) == (0, {"mem0": "gone"})
+        assert found["memories"][0]["deletions"]
+        assert wrong_by("shown_blast_radius")(found) == []
+
+    def test_a_store_that_keeps_it_is_named(self, withdraw, application, monkeypatch):
+        """Whatever it answered."""
+        monkeypatch.setattr(application.bare, "delete", lambda memory_id: {"message": "deleted"})
+
+        code, found, err = withdraw()
+
+        assert (code, outcomes(found)) == (3, {"mem0": "left"})
+        assert "still there" in err
+
+    def test_a_store_that_fails_is_named(self, withdraw, application, monkeypatch):
+        """By what it raised, without a word of it."""
+
+        def fails(memory_id):
+            raise ConnectionError(POISON)
+
+        monkeypatch.setattr(application.bare, "delete", fails)
+
+        code, found, err = withdraw()
+
+        assert (code, outcomes(found)) == (3, {"mem0": "failed"})
+        assert "ConnectionError" in err
+        assert POISON not in err
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["--withdraw", "--yes"], "--withdraw needs the stores"),
+            (["--withdraw", "--scope", "app:scope"], "there is no terminal to ask"),
+            (["--derived"], "--derived says what to withdraw"),
+        ],
+        ids=["no scope", "nobody to ask", "nothing to withdraw"],
+    )
+    def test_nothing_is_changed_by_mistake(self, command, poison, application, arguments, said):
+        """It ends with the code of wrong usage."""
+        code, out, err = command("--memory", poison, *arguments)
+
+        assert (code, out) == (4, "")
+        assert said in err
+        assert application.bare.get(poison) is not None

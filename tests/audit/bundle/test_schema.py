@@ -13,6 +13,7 @@ from bundle_schema import schema, wrong_by
 from mnemoscope import adapters, audit
 from mnemoscope.audit.bundle.contract import RequestType
 from mnemoscope.audit.bundle.notice import Notice
+from mnemoscope.audit.erasure import withdrawal
 from mnemoscope.audit.erasure.run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.record.sealing import draft
@@ -41,7 +42,8 @@ LITERAL = {"log.opened", "key.rotated", "subject.linked", "subject.merged"}
 EXPORTS = {"privacy.export.requested", "privacy.export.completed"}
 ERASURES = {REQUESTED, RESUMED, COMPLETED, INCOMPLETE}
 ROWS = {SEALED, BROKEN, ERASED, PRUNED, GAP, DELIVERED}
-NOTES = ABOUT_WRITERS | ABOUT_SPOOLS | LITERAL | EXPORTS | ERASURES | ROWS
+WITHDRAWALS = {withdrawal.REQUESTED, withdrawal.COMPLETED, withdrawal.INCOMPLETE}
+NOTES = ABOUT_WRITERS | ABOUT_SPOOLS | LITERAL | EXPORTS | ERASURES | WITHDRAWALS | ROWS
 
 
 @pytest.fixture

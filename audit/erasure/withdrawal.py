@@ -1,0 +1,132 @@
+"""
+The withdrawal of memories: ``mnemoscope audit blast-radius --withdraw``.
+
+Each is deleted by its store and looked for again. What was asked and what came of it is recorded
+beside the deletions themselves, in numbers: the memories go by the events that first wrote them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...memory.subject_data.records import LoggedMemory, MemoryStores, Removal
+from ..queries.blast_radius import ReachedMemory
+
+if TYPE_CHECKING:
+    from ..log import AuditLog
+
+REQUESTED = "memory.withdraw.requested"
+COMPLETED, INCOMPLETE = "memory.withdraw.completed", "memory.withdraw.incomplete"
+
+_DONE = frozenset({Removal.DELETED, Removal.GONE})
+
+
+class Withdrawn(NamedTuple):
+    """
+    The outcome for one memory.
+
+    Attributes:
+        why: What is in the way, in one line; empty where nothing is.
+    """
+
+    memory: ReachedMemory
+    outcome: Removal
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """
+    The result of a withdrawal.
+
+    Attributes:
+        request: Its number, as in the log.
+        memories: The outcome of each.
+        unsettled: What was still under way, a line each.
+        seq: Number of the event that says so.
+    """
+
+    request: str
+    memories: tuple[Withdrawn, ...]
+    unsettled: tuple[str, ...]
+    seq: int = -1
+
+    @property
+    def complete(self) -> bool:
+        """Whether none of them is left."""
+        return not self.unsettled and all(each.outcome in _DONE for each in self.memories)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return how many memories of each store came to which end."""
+        found: dict[str, Counter[str]] = {}
+        for each in self.memories:
+            found.setdefault(each.memory.address.store, Counter())[each.outcome.value] += 1
+        return {
+            store: {each.value: counted[each.value] for each in Removal}
+            for store, counted in sorted(found.items())
+        }
+
+
+def withdraw(
+    log: AuditLog,
+    stores: MemoryStores,
+    memories: Sequence[ReachedMemory],
+    tell: Callable[[str], None] = lambda _step: None,
+) -> Withdrawal:
+    """
+    Take *memories* out of *stores*; *tell* is called with the name of each step as it begins.
+
+    It can be done again: what is gone is not found.
+
+    Raises:
+        AuditError: The trail cannot be read or written.
+    """
+    request = secrets.token_hex(8)
+    written = [each.writes[0].seq for each in memories if each.writes]
+    log.append_log_event(
+        REQUESTED, {"request": request, "memories": len(memories), "written": written}
+    )
+    tell("settling what is under way")
+    unsettled = [*stores.settle()]
+    outcomes: list[Withdrawn] = []
+    for number, each in enumerate(memories, 1):
+        tell(f"taking out memory {number:,} of {len(memories):,}")
+        outcomes.append(Withdrawn(each, *stores.take_out(_logged(log, each))))
+    unsettled += stores.settle()
+    found = Withdrawal(
+        request=request,
+        memories=tuple(outcomes),
+        unsettled=tuple(dict.fromkeys(unsettled)),
+    )
+    data: dict[str, Any] = {
+        "request": request,
+        "stores": found.counts(),
+        "unsettled": len(found.unsettled),
+    }
+    seq = log.append_log_event(COMPLETED if found.complete else INCOMPLETE, data)
+    return Withdrawal(request=request, memories=found.memories, unsettled=found.unsettled, seq=seq)
+
+
+def _logged(log: AuditLog, memory: ReachedMemory) -> LoggedMemory:
+    store, collection, memory_id, _owner = memory.address
+    tenant = memory.writes[0].tenant if memory.writes else None
+    return LoggedMemory(
+        store=store,
+        collection=collection,
+        memory_id=memory_id,
+        tenant=tenant,
+        is_customer=partial(_is_customer, log, memory, tenant),
+    )
+
+
+def _is_customer(log: AuditLog, memory: ReachedMemory, tenant: str | None, customer: str) -> bool:
+    if memory.customer is None:
+        return False
+    with log.reading() as snapshot:
+        known = snapshot.uids(customer, tenant)
+        return bool({*known} & {*snapshot.family([memory.customer])})

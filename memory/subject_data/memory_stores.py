@@ -1,0 +1,98 @@
+"""The stores of a scope, for taking single memories out through their guarded clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..context import context
+from .customer_data import settle
+from .records import LoggedMemory, MemoryRemover, NotErasedError, Removal, StoredMemory
+from .registry import SubjectDataRegistry
+from .runner import SubjectDataRunner
+
+if TYPE_CHECKING:
+    from ..guard.factory import GuardFactory
+    from ..settings import Settings
+
+_NO_CLIENT = "no client of this scope takes out single memories of it"
+
+
+class ScopedMemoryStores:
+    """
+    The `MemoryStores` of one scope, while it is entered.
+
+    A memory is deleted through the client that the application uses, so that it is an operation
+    like any other: rules and tenancy are asked, the journal drops what waits, the trail records it.
+
+    Args:
+        settings: The scope's.
+        guards: Likewise.
+        subject_data: The providers of its wrapped clients, and the clients.
+        flush: Delivers what is queued, within so many seconds; False: not all of it.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        guards: GuardFactory,
+        subject_data: SubjectDataRegistry,
+        flush: Callable[[float], bool],
+    ) -> None:
+        self._settings = settings
+        self._guards = guards
+        self._providers = subject_data
+        self._flush = flush
+        self._runner = SubjectDataRunner()
+
+    def __enter__(self) -> Self:
+        """Open the loop in which asynchronous clients are asked."""
+        self._runner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self._runner.__exit__(kind, exc, trace)
+
+    def settle(self) -> Sequence[str]:
+        """See `MemoryStores.settle`."""
+        return settle(self._settings, self._guards, self._runner, self._flush)
+
+    def take_out(self, memory: LoggedMemory) -> tuple[Removal, str]:
+        """See `MemoryStores.take_out`."""
+        outcome, why = Removal.UNREACHABLE, _NO_CLIENT
+        for provider, client in self._providers.clients():
+            if provider.store != memory.store or not isinstance(provider, MemoryRemover):
+                continue
+            try:
+                found = self._taken_out(provider, client, memory)
+            except NotErasedError as exc:
+                return Removal.FAILED, str(exc)
+            except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
+                return Removal.FAILED, f"it raised {type(exc).__name__}: run this again"
+            # Two clients of one database: what the first has deleted the second does not find.
+            if found is not Removal.GONE or outcome is Removal.UNREACHABLE:
+                outcome, why = found, ""
+        return outcome, why
+
+    def _taken_out(self, remover: MemoryRemover, client: Any, memory: LoggedMemory) -> Removal:
+        found = self._runner.run(remover.find(memory))
+        if found is None:
+            return Removal.GONE
+        self._runner.run(_remove(remover, client, memory, found))
+        left = self._runner.run(remover.find(memory))
+        return Removal.DELETED if left is None else Removal.LEFT
+
+
+async def _remove(
+    remover: MemoryRemover, client: Any, memory: LoggedMemory, found: StoredMemory
+) -> None:
+    with context(tenant=memory.tenant, customer=found.owner, purpose="withdrawal"):
+        await remover.remove(client, memory, found)

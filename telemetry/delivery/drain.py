@@ -119,12 +119,10 @@ class Drain:
             lane.offer(weighed)
         return tuple(lane.sink_name for lane in others)
 
-    def emit_to(self, sink: str, events: Iterable[Event]) -> None:
-        """Hand *events* to one sink alone, as the relay does."""
-        weighed = [(event, _weight(event)) for event in events]
-        for lane in self._lanes:
-            if lane.sink_name == sink:
-                lane.offer_all(weighed)
+    def emit_to(self, sink: str, events: Iterable[Event]) -> threading.Event:
+        """Hand *events* to one sink alone, as the relay does; return what it sets once it has."""
+        (lane,) = (each for each in self._lanes if each.sink_name == sink)
+        return lane.offer_all([(event, _weight(event)) for event in events]).done
 
     def settle(self, sink: str, timeout_s: float) -> bool:
         """Wait until one sink has taken or lost everything so far; False after *timeout_s*."""

@@ -75,10 +75,11 @@ class InlineLane:
             if reason is not None:
                 self._dropped[reason] += 1
 
-    def offer_all(self, offers: Iterable[Weighed]) -> None:
+    def offer_all(self, offers: Iterable[Weighed]) -> FlushRequest:
         """Hand events to the sink."""
         for each in offers:
             self.offer(each)
+        return self.flush(0.0)
 
     def _taken(self, weighed: Weighed) -> str | None:
         try:

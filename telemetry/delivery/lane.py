@@ -150,11 +150,16 @@ class Lane:
         self.take(weighed)
         self.notice()
 
-    def offer_all(self, offers: Iterable[Weighed]) -> None:
-        """Queue events for the sink; drops the oldest if the lane is full."""
+    def offer_all(self, offers: Iterable[Weighed]) -> FlushRequest:
+        """
+        Queue events for the sink; drops the oldest if the lane is full.
+
+        Returns:
+            What is answered once all of them are delivered, or lost.
+        """
         self._offers.extend(offers)
         self._admit()
-        self._rouse()
+        return self._request(float("inf"), flushes=False)
 
     def take(self, weighed: Weighed) -> None:
         """Queue an event as `offer` does, without rousing the lane."""
@@ -179,10 +184,13 @@ class Lane:
 
     def flush(self, deadline: float) -> FlushRequest:
         """Ask for everything so far to be delivered; the request's event is set when it is."""
+        return self._request(deadline, flushes=True)
+
+    def _request(self, deadline: float, *, flushes: bool) -> FlushRequest:
         self._pull()
         with self._lock:
             self._count()
-            request = FlushRequest(self._offered, deadline, threading.Event())
+            request = FlushRequest(self._offered, deadline, threading.Event(), flushes=flushes)
             if self._thread is None:
                 self._answer(request, complete=True)
                 return request
@@ -430,7 +438,7 @@ class Lane:
         while self._flushes and self._settled() >= self._flushes[0].target:
             request = self._flushes.popleft()
             flush = partial(self._sink.flush, self._left_s(request.deadline))
-            self._answer(request, complete=self._succeeds(flush))
+            self._answer(request, complete=not request.flushes or self._succeeds(flush))
 
     def _answer(self, request: FlushRequest, *, complete: bool) -> None:
         with self._lock:

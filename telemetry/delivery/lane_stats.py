@@ -93,9 +93,11 @@ class FlushRequest:
         deadline: Monotonic seconds when nobody waits any more.
         done: Set when it is answered.
         complete: The answer: everything was delivered, nothing lost since the last request.
+        flushes: Whether the sink is flushed first.
     """
 
     target: int
     deadline: float
     done: threading.Event
     complete: bool = False
+    flushes: bool = True

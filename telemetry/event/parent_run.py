@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from .text import second_text
 from .trace_ref import TraceRef
 
 RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")
 """Namespace of run ids: the same event has the same run, however often it is sent."""
 
 _RUNS: Final = hashlib.sha1(RUNS.bytes, usedforsecurity=False)
-_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like all times here
 _COMPACT: Final = str.maketrans("", "", "-:")
 _UUID_LENGTH: Final = 36
 
@@ -56,8 +55,8 @@ def id_of_span(trace: TraceRef) -> str:
 
 def order_below(above: str | None, started_ns: int, own_id: str) -> str:
     """Return the dotted order of the run with that start and id, below *above*."""
-    second, micros = time_of(started_ns)
-    start = f"{second.translate(_COMPACT)}{micros}Z"
+    seconds, micros = divmod(started_ns // 1_000, 1_000_000)
+    start = f"{_compact(seconds)}{micros:06}Z"
     if above is None:
         return start + own_id
     # LangSmith refuses a child that began before its parent, as a clock set back has it.
@@ -73,13 +72,6 @@ def _started(order: str) -> str:
     return order.rpartition(".")[2][:-_UUID_LENGTH]
 
 
-def time_of(ns: int) -> tuple[str, str]:
-    """Return the second in UTC, as ISO 8601 has it, and the six digits of its microseconds."""
-    seconds, micros = divmod(ns // 1_000, 1_000_000)
-    return _second(seconds), f"{micros:06}"
-
-
 @lru_cache(maxsize=64)
-def _second(seconds: int) -> str:
-    # Sums have no limits of the platform's, as `fromtimestamp` has.
-    return (_EPOCH + timedelta(seconds=seconds)).isoformat()
+def _compact(seconds: int) -> str:
+    return second_text(seconds).translate(_COMPACT)

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -30,7 +28,6 @@ PSEUDONYM = re.compile(rf"<\w{{1,64}}_{DIGEST}>")
 _HASH_BYTES = 8
 _HELD = 4_096
 _NAMES = ("tenant", "agent", "feature", "run", "purpose", "collection")
-_names_of: Callable[[Event], tuple[str | None, ...]] = attrgetter(*_NAMES)
 
 
 class SinkPseudonyms:
@@ -49,8 +46,7 @@ class SinkPseudonyms:
 
     def event(self, event: Event) -> Event:
         """Return *event* as the sink may have it."""
-        names = _names_of(event)
-        changed = self._names(names) if _is_any_named(names) else dict[str, Any]()
+        changed = self._names(event)
         if event.memory_ids and "<" in "".join(event.memory_ids):
             changed["memory_ids"] = tuple(map(self.text, event.memory_ids))
         if event.usage is not None and _is_named(event.usage):
@@ -72,7 +68,12 @@ class SinkPseudonyms:
             return {self._text(name): self.value(each) for name, each in pairs}
         return [self.value(each) for each in value] if kind is list else value
 
-    def _names(self, names: tuple[str | None, ...]) -> dict[str, Any]:
+    def _names(self, event: Event) -> dict[str, Any]:
+        # Spelled out: this is done for each event and sink, and there is hardly ever one.
+        names = (
+            *(event.tenant, event.agent, event.feature),
+            *(event.run, event.purpose, event.collection),
+        )
         return {
             name: self.text(text)
             for name, text in zip(_NAMES, names, strict=True)
@@ -98,12 +99,7 @@ class SinkPseudonyms:
         return f"{entity}_{digest[:_HASH_BYTES].hex()}>"
 
 
-@lru_cache(maxsize=_HELD)
-def _is_any_named(names: tuple[str | None, ...]) -> bool:
-    """Return whether one of *names* may hold a pseudonym. Hardly ever, and the same ones return."""
-    return any(each and "<" in each for each in names)
-
-
 def _is_named(usage: Usage) -> bool:
     """Return whether a name in *usage* may hold a pseudonym."""
-    return _is_any_named((usage.model, usage.provider, usage.node, *usage.namespace))
+    names = (usage.model, usage.provider, usage.node, *usage.namespace)
+    return any(each and "<" in each for each in names)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ _DEPTH = 100
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """What ends a line, moves a terminal's cursor, or turns the direction of what follows."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC, like all times here
 _LARGEST = 2**63 - 1
 
 
@@ -42,11 +43,23 @@ def one_line(text: str) -> str:
 
 def utc_text(micros: int) -> str:
     """Return microseconds since 1970 as ISO 8601 in UTC, always with six decimals."""
+    seconds, fraction = divmod(micros, 1_000_000)
     try:
-        moment = _EPOCH + timedelta(microseconds=micros)
+        return f"{second_text(seconds)}.{fraction:06}Z"
     except OverflowError:
-        moment = datetime.max.replace(tzinfo=UTC)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+        return f"{datetime.max.isoformat()}Z"
+
+
+@lru_cache(maxsize=64)  # events that are told of together happened together
+def second_text(seconds: int) -> str:
+    """
+    Return seconds since 1970 as ISO 8601 in UTC, without saying so.
+
+    Raises:
+        OverflowError: There is no such year.
+    """
+    # Sums have no limits of the platform's, as `fromtimestamp` has.
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()
 
 
 def _plain(value: Any, depth: int) -> Any:

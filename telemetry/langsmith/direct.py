@@ -10,7 +10,8 @@ there are several endpoints, or another version does it otherwise, the client do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -23,13 +24,14 @@ from .runs import runs_of
 if TYPE_CHECKING:
     from langsmith import Client
 
-_APART: Final = ("inputs", "outputs", "events", "extra", "error")
+_APART: Final = (b"inputs", b"outputs", b"events", b"extra", b"error")
 """Fields of a run that are parts of their own, in the client's order."""
 
 _PART: Final = (
-    b'--%b\r\nContent-Disposition: form-data; name="post.%b"\r\n'
-    b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%b\r\n"
+    b'--%b\r\nContent-Disposition: form-data; name="post.%%b"\r\n'
+    b"Content-Type: application/json\r\nContent-Length: %%d\r\n\r\n%%b\r\n"
 )
+_json: Final = partial(orjson.dumps, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
 _ATTEMPTS: Final = 3
 _TIMEOUT_S: Final = (3, 10)
 """To connect and to read, as the client has it. The session has shorter ones."""
@@ -47,29 +49,30 @@ class DirectRuns:
     def __init__(self, client: Client, boundary: bytes) -> None:
         self._client = client
         self._boundary = boundary
+        self._part = _PART % boundary.replace(b"%", b"%%")
 
-    def body(self, runs: Sequence[Mapping[str, Any]]) -> bytes:
+    def body(self, runs: Iterable[Mapping[str, Any]]) -> bytes:
         """
-        Return the body of the request that creates *runs*.
+        Return the body of the request that creates *runs*, each once; empty: there are none.
 
         Raises:
             TypeError: Something in it is no JSON.
         """
-        parts: list[bytes] = []
-        for run in {run["id"]: run for run in runs}.values():
-            name = run["id"].encode()
-            rest = {key: value for key, value in run.items() if key not in _APART}
-            parts.append(self._part(name, rest))
-            parts += [
-                self._part(b"%b.%b" % (name, field.encode()), run[field])
-                for field in _APART
-                if run.get(field) is not None
-            ]
-        return b"%b--%b--\r\n" % (b"".join(parts), self._boundary)
+        # Of one id the last.
+        bodies = {run["id"]: self._parts(run) for run in runs}
+        return b"%b--%b--\r\n" % (b"".join(bodies.values()), self._boundary) if bodies else b""
 
-    def _part(self, name: bytes, value: Any) -> bytes:
-        data = orjson.dumps(value, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
-        return _PART % (self._boundary, name, len(data), data)
+    def _parts(self, run: Mapping[str, Any]) -> bytes:
+        name: bytes = run["id"].encode()
+        rest = dict(run)
+        apart = [(field, rest.pop(field.decode(), None)) for field in _APART]
+        data = _json(rest)
+        parts = [self._part % (name, len(data), data)]
+        for field, value in apart:
+            if value is not None:
+                data = _json(value)
+                parts.append(self._part % (b"%b.%b" % (name, field), len(data), data))
+        return b"".join(parts)
 
     def send(self, body: bytes) -> None:
         """Send *body*, with up to three attempts, or raise as the client does."""

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, cast
 
 from ..event.event import Event, OperationClass
-from ..event.parent_run import ParentRun, id_of_span, ids_in, order_below, run_id, time_of
+from ..event.parent_run import ParentRun, id_of_span, ids_in, order_below, run_id
+from ..event.text import second_text
 from ..event.usage import Usage
 from ..otlp.attributes import error_type
 
 SINK: Final = "langsmith"
 """The sink's name, and so the key under which its subject hashes are made."""
 
+_HELD: Final = 1_024
+
 _NOWHERE: Final = ParentRun()
 
 
-def runs_of(batch: Sequence[Event], project: str, *, content: bool) -> list[dict[str, Any]]:
+def runs_of(batch: Sequence[Event], project: str, *, content: bool) -> Iterator[dict[str, Any]]:
     """
-    Return the batch as finished runs of *project*. Content is in them only if asked for.
+    Yield the batch as finished runs of *project*. Content is in them only if asked for.
 
     Those that LangSmith is told of by somebody else are left out.
     """
     by_span = {event.trace.span_id: event for event in batch}
-    return [
-        _run(event, _order(event, by_span), project, content=content)
-        for event in batch
-        if event.parent_run is None or not event.parent_run.is_told
-    ]
+    for event in batch:
+        if event.parent_run is None or not event.parent_run.is_told:
+            yield _run(event, _order(event, by_span), project, content=content)
 
 
 def _order(event: Event, by_span: Mapping[int, Event]) -> str:
@@ -56,8 +59,8 @@ def _run_id(event: Event) -> str:
 
 
 def _time_text(ns: int) -> str:
-    second, micros = time_of(ns)
-    return f"{second}.{micros}+00:00"
+    seconds, micros = divmod(ns // 1_000, 1_000_000)
+    return f"{second_text(seconds)}.{micros:06}+00:00"
 
 
 def _run(event: Event, order: str, project: str, *, content: bool) -> dict[str, Any]:
@@ -98,10 +101,16 @@ def _inputs(event: Event) -> dict[str, Any]:
 
 
 def _outputs(event: Event, *, content: bool) -> dict[str, Any]:
-    answer = event.answer.value if event.answer is not None and content else None
-    found = {"hits": event.hits, "top_score": event.top_score, "answer": answer}
-    checkpoint = {"origin": event.collection, "root": event.root} if event.root else {}
-    return _present(found | checkpoint)
+    found: dict[str, Any] = {}
+    if event.hits is not None:
+        found["hits"] = event.hits
+    if event.top_score is not None:
+        found["top_score"] = event.top_score
+    if event.answer is not None and content:
+        found["answer"] = event.answer.value
+    if (root := event.root) is not None:
+        found |= _present({"origin": event.collection, "root": root})
+    return found
 
 
 def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]] | None:
@@ -111,31 +120,58 @@ def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]] | None:
     return [{"name": "new_token", "time": at}]
 
 
+_COMMON: Final = {
+    "status": "status",
+    "store": "store",
+    "method": "method",
+    "class": "op_class",
+    "neutral": "neutral",
+    "late": "late",
+    "journal": "journal",
+    "nested": "nested",
+    "tenant": "tenant",
+    "agent": "agent",
+    "feature": "feature",
+}
+"""Metadata that many events have in common, and the fields of events that they are."""
+
+_FLAGS: Final = frozenset({"neutral", "late", "journal", "nested"})
+_values_of: Final = attrgetter(*_COMMON.values())
+
+
+@lru_cache(_HELD)
+def _in_common(values: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the metadata with these values, by `_COMMON`; of flags, those that are set."""
+    known = dict(zip(_COMMON, values, strict=True))
+    return {
+        name: str(value) if isinstance(value, str) else value
+        for name, value in known.items()
+        if value is not None and (value or name not in _FLAGS)
+    }
+
+
 def _metadata(event: Event) -> dict[str, Any]:
-    return _present(
-        {
-            "status": event.status.value,
-            "store": event.store,
-            "method": event.method,
-            "class": event.op_class.value,
-            "neutral": event.neutral or None,
-            "late": event.late or None,
-            "journal": event.journal.value or None,
-            "nested": event.nested or None,
-            "iteration": event.iteration,
-            "inner_cost": event.inner_cost_usd,
-            "mode": event.mode,
-            "subject": event.subject.hashed(SINK) if event.subject else None,
-            "tenant": event.tenant,
-            "agent": event.agent,
-            "feature": event.feature,
-            "thread_id": event.run,
-            "redactions": dict(event.redactions) or None,
-            "event_id": event.event_id,
-            "otel_trace_id": event.trace.trace_hex,
-            "otel_span_id": event.trace.span_hex,
-        }
-    ) | _further(event)
+    found = {
+        **_in_common(_values_of(event)),
+        "event_id": event.event_id,
+        "otel_trace_id": event.trace.trace_hex,
+        "otel_span_id": event.trace.span_hex,
+    }
+    if event.subject is not None:
+        found["subject"] = event.subject.hashed(SINK)
+    for name, value in (
+        ("iteration", event.iteration),
+        ("inner_cost", event.inner_cost_usd),
+        ("mode", event.mode),
+        ("thread_id", event.run),
+    ):
+        if value is not None:
+            found[name] = value
+    if event.redactions:
+        found["redactions"] = dict(event.redactions)
+    if event.is_notice or event.usage is not None:
+        found |= _further(event)
+    return found
 
 
 def _further(event: Event) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from http.client import OK
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -106,9 +106,7 @@ class LangSmithSink:
         if self._out is None:
             with LATE_IMPORTS:
                 self._out = _Connection(self._template, self._project)
-        runs = runs_of(batch, self._out.project, content=self._content)
-        if runs:
-            self._out.send(runs)
+        self._out.send(batch, content=self._content)
 
     def flush(self, timeout_s: float, /) -> bool:
         """Return True: nothing waits here."""
@@ -175,13 +173,19 @@ class _Connection:
         with quiet(*_LOGGERS):
             self._direct = direct_runs(self._client)
 
-    def send(self, runs: list[dict[str, Any]]) -> None:
-        body = self._body(runs)
+    def send(self, batch: Sequence[Event], *, content: bool) -> None:
+        """Create the runs of *batch*, or raise."""
+
+        def runs() -> Iterator[dict[str, Any]]:
+            # One by one: memory for all of them at once would cost as much as making them.
+            return runs_of(batch, self.project, content=content)
+
+        body = self._body(runs())
         with quiet(*_LOGGERS), time_limit(TIMEOUT_S):
             if body is None or not self._sent(body):
-                self._ingest(runs)
+                self._ingest([*runs()])
 
-    def _body(self, runs: list[dict[str, Any]]) -> bytes | None:
+    def _body(self, runs: Iterator[dict[str, Any]]) -> bytes | None:
         """Return the encoded body, or None if the client has to encode *runs*."""
         if self._direct is None:
             return None
@@ -192,6 +196,8 @@ class _Connection:
 
     def _sent(self, body: bytes) -> bool:
         """Send *body*; return False if this LangSmith does not take such bodies."""
+        if not body:
+            return True
         from langsmith.utils import LangSmithNotFoundError  # noqa: PLC0415 - see above
 
         assert self._direct is not None  # noqa: S101 - it made the body
@@ -205,6 +211,8 @@ class _Connection:
         return True
 
     def _ingest(self, runs: list[dict[str, Any]]) -> None:
+        if not runs:
+            return
         self._failures.clear()
         self._client.multipart_ingest(create=runs)  # pyright: ignore[reportUnknownMemberType] - its dicts are bare
         if self._failures:

@@ -13,11 +13,13 @@ No record holds content, unless the sink is opted in, or a person, other than as
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ..delivery.sink import SinkOutput
-from ..event.event import Event, Journalled
+from ..event.event import AUDIT_CHECKPOINT, Event, Journalled
 from ..event.text import clean_text, json_text, one_line, utc_text
 from ..event.usage import Usage
 from . import records
@@ -25,6 +27,8 @@ from .file import LogFile
 
 Level = Literal["DEBUG", "WARNING"]
 Host = Literal["loguru", "logging"]
+
+_HELD: Final = 1_024
 
 
 class LogSink:
@@ -138,11 +142,9 @@ def sentence(event: Event) -> str:
 def _sentence(event: Event) -> str:
     if (notice := event.budget_event or event.verdict) is not None:
         return notice.sentence()
-    if event.root is not None:
+    if event.operation == AUDIT_CHECKPOINT:
         return f"audit checkpoint of {event.collection}: {event.hits or 0:,} events sealed"
-    parts = [
-        f"{event.store} {event.operation} {event.status.value} in {event.duration_s * 1e3:.1f} ms"
-    ]
+    parts = [f"{event.store} {event.operation} {event.status} in {event.duration_s * 1e3:.1f} ms"]
     if event.hits is not None:
         parts.append(f"{event.hits} result{'' if event.hits == 1 else 's'}")
     if event.foreign_hits:
@@ -160,57 +162,62 @@ def _sentence(event: Event) -> str:
     return ", ".join(parts)
 
 
+_COMMON: Final = ("operation", "store", "method", "op_class", "status")
+_FLAGS: Final = ("neutral", "late", "journal", "nested", "foreign_hits")
+_KNOWN: Final = (
+    *("collection", "error", "hits", "top_score", "size_bytes", "iteration", "inner_cost_usd"),
+    "mode",
+    *("tenant", "agent", "feature", "run", "purpose"),
+)
+_NAMED_OTHERWISE: Final = {"op_class": "class"}
+_common_of: Final = attrgetter(*_COMMON, *_FLAGS)
+_known_of: Final = attrgetter(*_KNOWN)
+
+
+@lru_cache(_HELD)
+def _in_common(values: tuple[Any, ...], *, is_notice: bool) -> dict[str, Any]:
+    """Return the fields that many events have in common; of flags, those that are set."""
+    found: dict[str, Any] = {}
+    for name, value in zip((*_COMMON, *_FLAGS), values, strict=True):
+        is_told = value if name in _FLAGS else not is_notice or name == "operation"
+        if is_told:
+            plain = str(value) if isinstance(value, str) else value
+            found[_NAMED_OTHERWISE.get(name, name)] = plain
+    return found
+
+
 def fields(event: Event, *, content: bool) -> dict[str, Any]:
     """Return the known fields of *event* by name, people only as keyed hashes."""
-    known = {
-        "event_id": event.event_id,
-        "operation": event.operation,
-        **({} if event.is_notice else _call_fields(event)),
-        "collection": event.collection,
-        "neutral": event.neutral or None,
-        "late": event.late or None,
-        "journal": event.journal.value or None,
-        "nested": event.nested or None,
-        "error": event.error,
-        "hits": event.hits,
-        "root": event.root,
-        "foreign_hits": event.foreign_hits or None,
-        "top_score": event.top_score,
-        "size_bytes": event.size_bytes,
-        "iteration": event.iteration,
-        "inner_cost_usd": event.inner_cost_usd,
-        "mode": event.mode,
-        "redactions": dict(event.redactions) or None,
-        "subject": event.subject.hashed("logs") if event.subject else None,
-        "tenant": event.tenant,
-        "agent": event.agent,
-        "feature": event.feature,
-        "run": event.run,
-        "purpose": event.purpose,
-        "trace_id": event.trace.trace_hex,
-        "span_id": event.trace.span_hex,
-        **(_usage_fields(event.usage) if event.usage else {}),
-        **(event.budget_event.fields() if event.budget_event else {}),
-        **(event.verdict.fields() if event.verdict else {}),
-        "content": event.content.value if content and event.content else None,
-    }
-    return {name: value for name, value in known.items() if value is not None}
+    is_notice, trace = event.is_notice, event.trace
+    known = {"event_id": event.event_id, **_in_common(_common_of(event), is_notice=is_notice)}
+    if not is_notice:  # no store was asked, and nobody waited
+        known["duration_s"], known["waited_s"] = event.duration_s, event.waited_s
+    for name, value in zip(_KNOWN, _known_of(event), strict=True):
+        if value is not None:
+            known[name] = value
+    if event.subject is not None:
+        known["subject"] = event.subject.hashed("logs")
+    known["trace_id"], known["span_id"] = trace.trace_hex, trace.span_hex
+    if event.redactions:
+        known["redactions"] = dict(event.redactions)
+    if event.usage is not None:
+        known |= _usage_fields(event.usage)
+    if is_notice:
+        known |= _notice_fields(event)
+    if content and event.content is not None and (value := event.content.value) is not None:
+        known["content"] = value
+    return known
 
 
-def _call_fields(event: Event) -> dict[str, Any]:
-    """Return the fields by which the calls of a store are counted."""
-    return {
-        "store": event.store,
-        "method": event.method,
-        "class": event.op_class.value,
-        "status": event.status.value,
-        "duration_s": event.duration_s,
-        "waited_s": event.waited_s,
-    }
+def _notice_fields(event: Event) -> dict[str, Any]:
+    said = event.budget_event or event.verdict
+    if said is None:
+        return {"root": event.root}
+    return {name: value for name, value in said.fields().items() if value is not None}
 
 
 def _usage_fields(usage: Usage) -> dict[str, Any]:
-    return {
+    found = {
         "model": usage.model,
         "provider": usage.provider,
         "node": usage.node,
@@ -223,3 +230,4 @@ def _usage_fields(usage: Usage) -> dict[str, Any]:
         "time_to_first_token_s": usage.time_to_first_token_s,
         "cost_usd": usage.cost_usd,
     }
+    return {name: value for name, value in found.items() if value is not None}

@@ -9,12 +9,13 @@ event's own.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from opentelemetry.util.types import AttributeValue
 
 from ..event.budget_event import BudgetEvent
-from ..event.event import Event, Status
+from ..event.event import Event, OperationClass, Status
 from ..event.text import clean_text
 from ..event.usage import Usage
 from ..event.verdict_event import VerdictEvent
@@ -156,28 +157,46 @@ def _model(call: _ModelCall) -> dict[str, Any]:
     }
 
 
-def span_template(event: Event) -> SpanTemplate:
-    """Return the template of the span of *event*."""
-    usage = event.usage
-    return SpanTemplate(
-        event.operation,
-        event.store,
-        event.db_system,
-        event.server,
-        event.method,
-        event.op_class.value,
-        event.status.value,
-        error_type(event),
-        event.neutral,
-        event.late,
-        event.journal.value,
-        event.nested,
-        event.agent,
-        event.feature,
-        event.is_frame,
+TemplateKey: TypeAlias = tuple[
+    tuple[Any, ...], bool, tuple[tuple[str, int], ...], _ModelCall | None
+]
+"""What a template depends on, of an event: found and compared at less cost than the template."""
+
+_FIELDS = (
+    *("operation", "store", "db_system", "server", "method", "op_class", "status", "error"),
+    *("neutral", "late", "journal", "nested", "agent", "feature"),
+)
+_fields_of = attrgetter(*_FIELDS)
+
+
+def template_key(event: Event) -> TemplateKey:
+    """Return what the template of the span of *event* depends on."""
+    usage, replaced = event.usage, event.redactions
+    return (
+        _fields_of(event),
         event.is_notice,
-        tuple((clean_text(entity), number) for entity, number in event.redactions.items()),
+        tuple(replaced.items()) if replaced else (),
         _call(usage) if usage else None,
+    )
+
+
+@lru_cache(maxsize=_HELD)
+def template_of(key: TemplateKey) -> SpanTemplate:
+    """Return the template of all spans that have *key*."""
+    values, is_notice, replaced, call = key
+    of = dict(zip(_FIELDS, values, strict=True))
+    status: Status = of["status"]
+    if of["error"] is None and not status.is_normal:
+        of["error"] = status.value
+    is_model = of["op_class"] is OperationClass.MODEL
+    for name in ("op_class", "status", "journal"):
+        of[name] = of[name].value
+    return SpanTemplate(
+        **of,
+        is_frame=is_model and call is None and not is_notice,
+        is_notice=is_notice,
+        replaced=tuple((clean_text(entity), number) for entity, number in replaced),
+        call=call,
     )
 
 
@@ -196,12 +215,13 @@ def _call(usage: Usage) -> _ModelCall:
 
 def span_attributes(event: Event, *, content: bool = False) -> Attributes:
     """Return the span's attributes. Content is among them only if asked for."""
-    return _in_common(span_template(event)) | _cleaned(own_attributes(event, content=content))
+    found = attributes_of_whose(*whose(event)) | own_attributes(event, content=content)
+    return _in_common(template_key(event)) | _cleaned(found)
 
 
 @lru_cache(maxsize=_HELD)
-def _in_common(kind: SpanTemplate) -> Attributes:
-    return _cleaned(kind.attributes())
+def _in_common(key: TemplateKey) -> Attributes:
+    return _cleaned(template_of(key).attributes())
 
 
 def _cleaned(found: dict[str, Any]) -> Attributes:
@@ -215,8 +235,25 @@ def _clean(value: Any) -> AttributeValue:
     return clean_text(value) if isinstance(value, str) else value
 
 
+def whose(event: Event) -> tuple[str | None, str | None, str | None]:
+    """Return the customer, run and tenant of *event*: those of a few others, too."""
+    return event.subject.hashed(SINK) if event.subject else None, event.run, event.tenant
+
+
+def attributes_of_whose(
+    pseudonym: str | None, run: str | None, tenant: str | None
+) -> dict[str, Any]:
+    """Return the attributes that say `whose` a span is, None where unknown."""
+    return {
+        semconv.ENDUSER_PSEUDO_ID: pseudonym,
+        semconv.CONVERSATION_ID: run,
+        semconv.SESSION_ID: run,
+        semconv.TENANT: tenant,
+    }
+
+
 def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
-    """Return the attributes outside of the template, None where unknown."""
+    """Return the attributes outside of the template and of `whose`, None where unknown."""
     found = {
         semconv.WAITED_S: event.waited_s,
         semconv.SIZE_BYTES: event.size_bytes,
@@ -225,10 +262,6 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         semconv.MODE: event.mode,
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
-        semconv.ENDUSER_PSEUDO_ID: event.subject.hashed(SINK) if event.subject else None,
-        semconv.CONVERSATION_ID: event.run,
-        semconv.SESSION_ID: event.run,
-        semconv.TENANT: event.tenant,
     }
     if event.budget_event is not None:
         found |= _budget(event.budget_event)

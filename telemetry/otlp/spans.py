@@ -19,7 +19,7 @@ from opentelemetry.trace import (
 from ..event.event import Event
 from ..event.text import clean_text
 from ..event.trace import TraceRef
-from .attributes import span_attributes, span_template
+from .attributes import span_attributes, template_key, template_of
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Tracer, TracerProvider
@@ -77,7 +77,7 @@ class DeferredSpans:
         if not event.trace.sampled:
             return
         self._ids.ref = event.trace
-        kind = span_template(event)
+        kind = template_of(template_key(event))
         span = self._tracer.start_span(
             clean_text(kind.span_name),
             context=parent_context(event.trace),

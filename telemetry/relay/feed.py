@@ -18,7 +18,7 @@ _MOST, _LEAST = 2_048, 32
 _MOST_BYTES = 4 * 1024 * 1024
 _AHEAD_BYTES = 2 * 1024 * 1024
 _IDLE_S = 0.05
-_LOOK_S, _LOOK_MOST_S = 0.002, 0.02
+_LOOK_S = 0.02
 _FAILED_S = 1.0
 
 PACE_S = 100e-6
@@ -147,12 +147,11 @@ class Feed:
         # Each file has its events in the order in which they ended.
         firsts = {each.writer_id: each for each in reversed(events)}
         self._oldest_ns = min(each.ended_ns for each in firsts.values())
-        self._drain.emit_to(self.sink, events)
-        pause_s = _LOOK_S
-        while self._drain.queued(self.sink):
-            if self._given_up.wait(pause_s):
+        taken = self._drain.emit_to(self.sink, events)
+        # Looked at as well: a lane that broke off says so, too.
+        while not taken.wait(_LOOK_S) or self._drain.queued(self.sink):
+            if self._given_up.wait(_LOOK_S if taken.is_set() else 0.0):
                 return False
-            pause_s = min(pause_s * 1.5, _LOOK_MOST_S)
         self._oldest_ns = None
         return True
 

@@ -33,7 +33,7 @@ from .source import EventSource, UnreadableError
 
 logger = logging.getLogger("mnemoscope.relay")
 
-LIMITS = LaneLimits(items=16_384, size_bytes=64 * 1024 * 1024, batch=1_024, linger_s=0.01)
+LIMITS = LaneLimits(items=16_384, size_bytes=64 * 1024 * 1024, linger_s=0.01)
 """Of the lanes: above what a feed hands over at once, so that none of it is dropped."""
 
 LOOK_EVERY_S = 0.1

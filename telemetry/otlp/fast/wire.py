@@ -21,7 +21,14 @@ from typing import Any
 from ...event.event import Event
 from ...event.trace_ref import TraceRef
 from .. import semconv
-from ..attributes import SpanTemplate, own_attributes, span_template
+from ..attributes import (
+    TemplateKey,
+    attributes_of_whose,
+    own_attributes,
+    template_key,
+    template_of,
+    whose,
+)
 from ..openinference import DOCUMENT_IDS
 
 _HELD = 1_024
@@ -83,15 +90,22 @@ def span_of(event: Event, flags: Callable[[TraceRef], bytes], *, content: bool) 
     parts += (
         flags(ref),
         _TIMES(0x39, event.started_ns, 0x41, event.ended_ns),
-        _in_common(span_template(event)),
+        _in_common(template_key(event)),
+        _whose(*whose(event)),
     )
     parts += attributes_of(own_attributes(event, content=content))
     return framed(b"\x12", b"".join(parts))
 
 
 @lru_cache(maxsize=_HELD)
-def _in_common(kind: SpanTemplate) -> bytes:
+def _whose(pseudonym: str | None, run: str | None, tenant: str | None) -> bytes:
+    return b"".join(attributes_of(attributes_of_whose(pseudonym, run, tenant)))
+
+
+@lru_cache(maxsize=_HELD)
+def _in_common(key: TemplateKey) -> bytes:
     """Return the encoded name, kind, status and attributes of a template."""
+    kind = template_of(key)
     if len(kind.replaced) > _MOST_ENTITIES:
         raise ValueError("too many attributes")
     name = framed(b"\x2a", kind.span_name.encode("utf-8", "replace"))

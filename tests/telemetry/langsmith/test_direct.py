@@ -57,10 +57,10 @@ class TestRuns:
         try:
             ours = direct_runs(client).body(runs_of(batch, "project", content=True))
         except TypeError:
-            assert "\\ud" in ascii(runs_of(batch, "project", content=True))
+            assert "\\ud" in ascii([*runs_of(batch, "project", content=True)])
             return
 
-        assert ours == theirs(client, runs_of(batch, "project", content=True))
+        assert ours == theirs(client, [*runs_of(batch, "project", content=True)])
 
     def test_it_is_what_is_sent(self, client):
         """With the version that is installed here."""
@@ -149,7 +149,7 @@ class TestRuns:
 
     def test_a_run_that_is_in_a_batch_twice_is_sent_once(self, client, make_event):
         """Parts of one name would be two runs of one id."""
-        runs = runs_of([make_event()], "project", content=False)
+        runs = [*runs_of([make_event()], "project", content=False)]
 
         body = langsmith_direct.DirectRuns(client, b"x").body(runs * 2)
 

@@ -80,7 +80,7 @@ class Drain:
         limits = limits or LaneLimits()
         self._lanes: list[Lane | InlineLane] = [
             InlineLane(sink, sink.name, faults, clock)
-            if isinstance(sink, InlineSink)
+            if isinstance(sink, InlineSink) and sink.takes_inline
             else Lane(sink, limits, faults, clock, _pseudonyms(sink, keys))
             for sink in sinks
         ]

@@ -91,7 +91,14 @@ class SinkOutput(NamedTuple):
 
 @runtime_checkable
 class InlineSink(Protocol):
-    """A sink that takes events where they are made, instead of on a thread of its own. Optional."""
+    """
+    A sink that takes events where they are made, instead of on a thread of its own. Optional.
+
+    Attributes:
+        takes_inline: Whether it does.
+    """
+
+    takes_inline: bool
 
     def take(self, event: Event, /) -> str | None:
         """

@@ -47,7 +47,7 @@ def utc_text(micros: int) -> str:
     try:
         return f"{second_text(seconds)}.{fraction:06}Z"
     except OverflowError:
-        return f"{datetime.max.isoformat()}Z"
+        return "9999-12-31T23:59:59.999999Z"
 
 
 @lru_cache(maxsize=64)  # events that are told of together happened together

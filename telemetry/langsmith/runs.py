@@ -159,14 +159,14 @@ def _metadata(event: Event) -> dict[str, Any]:
     }
     if event.subject is not None:
         found["subject"] = event.subject.hashed(SINK)
-    for name, value in (
-        ("iteration", event.iteration),
-        ("inner_cost", event.inner_cost_usd),
-        ("mode", event.mode),
-        ("thread_id", event.run),
-    ):
-        if value is not None:
-            found[name] = value
+    if event.iteration is not None:
+        found["iteration"] = event.iteration
+    if event.inner_cost_usd is not None:
+        found["inner_cost"] = event.inner_cost_usd
+    if event.mode is not None:
+        found["mode"] = event.mode
+    if event.run is not None:
+        found["thread_id"] = event.run
     if event.redactions:
         found["redactions"] = dict(event.redactions)
     if event.is_notice or event.usage is not None:

@@ -192,9 +192,8 @@ def fields(event: Event, *, content: bool) -> dict[str, Any]:
     known = {"event_id": event.event_id, **_in_common(_common_of(event), is_notice=is_notice)}
     if not is_notice:  # no store was asked, and nobody waited
         known["duration_s"], known["waited_s"] = event.duration_s, event.waited_s
-    for name, value in zip(_KNOWN, _known_of(event), strict=True):
-        if value is not None:
-            known[name] = value
+    values = zip(_KNOWN, _known_of(event), strict=True)
+    known |= {name: value for name, value in values if value is not None}
     if event.subject is not None:
         known["subject"] = event.subject.hashed("logs")
     known["trace_id"], known["span_id"] = trace.trace_hex, trace.span_hex

@@ -38,6 +38,7 @@ class RelaySink:
     name = "relay"
     idempotent = True
     keeps_pseudonyms = True
+    takes_inline = True
 
     def __init__(
         self,

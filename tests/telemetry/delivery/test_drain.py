@@ -263,6 +263,41 @@ class TestBounds:
         assert sorted(took)[1_000] < 0.0005
 
 
+class InlineListSink(ListSink):
+    """One that could take events where they are made, and does if it says so."""
+
+    def __init__(self, *, takes_inline=None):
+        super().__init__("inline")
+        self.threads = []
+        if takes_inline is not None:
+            self.takes_inline = takes_inline
+
+    def take(self, event):
+        """Keep *event*."""
+        self.write([event])
+
+    def sync(self):
+        """Do nothing: there is no disk."""
+
+    def write(self, batch):
+        """Keep *batch*, and who wrote it."""
+        self.threads.append(threading.current_thread())
+        super().write(batch)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_inline"), [(True, True), (False, False), (None, False)], ids=str
+)
+def test_a_sink_says_whether_it_takes_events_inline(make_drain, event_factory, said, is_inline):
+    """Methods of those names alone are no reason to run it on the caller's thread."""
+    sink = InlineListSink(takes_inline=said)
+    drain = make_drain(sink)
+    drain.emit(event_factory())
+
+    assert drain.flush(GIVE_UP_S)
+    assert [each is threading.current_thread() for each in sink.threads] == [is_inline]
+
+
 class TestSinksThatFail:
     def test_one_sink_delays_no_other(self, make_drain, sink, event_factory, eventually):
         """One hangs, one raises, one is slow: the fourth has everything at once."""

@@ -74,7 +74,7 @@ class AskRules:
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs: what is only resumed or saved is not looked at."""
         before = self._ask if self._rulebook.is_asked_at(Point.MEMORY) else None
-        if method.spare is not None and self._rulebook.keepers:
+        if before is not None and method.spare is not None:
             before = self._ask_and_spare
         after = self._see if method.op_class in {_READS, _WRITES} or before else None
         abefore = self._aask if before and self._writes(method) else None
@@ -95,14 +95,12 @@ class AskRules:
 
     def _ask_and_spare(self, call: Call) -> None:
         self._ask(call)
-        if call.covered:
+        if call.spare is None or call.method.spare is None:
             return
         try:
-            found, spare = self._rulebook.spares(self._asked(call)), call.method.spare
-            if found is not None and spare is not None:
-                less = spare(call.arguments, found[1])
-                call.mode = None if less is call.arguments else found[0]
-                call.arguments = less
+            less = call.method.spare(call.arguments, call.spare[1])
+            call.mode = None if less is call.arguments else call.spare[0]
+            call.arguments = less
         except Exception as exc:  # noqa: BLE001 - then it finds as much as ever
             self._faults.note("rules.spare", exc)
 
@@ -127,7 +125,8 @@ class AskRules:
             self._refuse(call)
         elif error is None:
             try:
-                op_class, ids = call.method.op_class, call.summary.memory_ids
+                op_class = call.method.op_class
+                ids = call.summary.memory_ids if op_class is _READS else ()  # no checkpoints
                 self._rulebook.saw_memory(self._asked(call), ids, wrote=op_class is _WRITES)
             except Exception as exc:  # noqa: BLE001 - observing fails open
                 self._faults.note("rules.see", exc)

@@ -11,6 +11,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 
@@ -182,6 +183,21 @@ def test_facts_grow_with_the_run_and_are_told_with_the_verdict(make_scope):
     assert facts.text() == told.facts
     assert "tea" not in told.facts
     assert "r-1" not in told.facts
+
+
+def test_checkpoints_are_no_recalls(make_scope):
+    """Else each would be something new that the run has found."""
+    scope, _sink = make_scope(Scripted(least=10**6))
+    saver = scope.checkpointer(InMemorySaver())
+    graph = scope.runnable(looping(lambda _state: {"said": ["x"]}, saver=saver))
+    config = {"configurable": {"thread_id": "t-1"}, "recursion_limit": 3}
+
+    with pytest.raises(GraphRecursionError):
+        graph.invoke({"said": []}, config)
+
+    (run,) = scope._parts.accounting.rulebook.runs.all()
+    assert run.node_ends == 3
+    assert (run.recalls, {each.found for each in run.turns}) == (0, {""})
 
 
 def test_runs_of_two_tenants_share_no_facts(make_scope):

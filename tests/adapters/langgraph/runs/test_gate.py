@@ -8,6 +8,7 @@ import operator
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from langchain_core.callbacks import CallbackManager
 from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -16,7 +17,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
 from patience import GIVE_UP_S
 
-from mnemoscope.adapters.langgraph.runs.gate import gate, guard_models
+from mnemoscope.adapters.langgraph.runs.gate import _GateHandler, gate, guard_models
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
 from mnemoscope.memory import Budget, BudgetExceeded, feature
 from mnemoscope.memory.budgets.budgets import Budgets
@@ -125,6 +126,24 @@ def test_a_spent_budget_stops_the_next_call_and_not_the_one_under_way(run):
         run(graph_of(calling(model)), budgets)
     assert len(model.asked) == 2
     assert budgets.status()[0].refused_calls == 1
+
+
+def test_it_is_asked_in_whatever_order_langchain_tells_its_handlers(monkeypatch, run):
+    """Where configs are merged, as for a model with retries, the order is lost."""
+    merge = CallbackManager.merge
+
+    def merge_gates_first(self, other):
+        merged = merge(self, other)
+        merged.handlers.sort(key=lambda each: not isinstance(each, _GateHandler))
+        return merged
+
+    monkeypatch.setattr(CallbackManager, "merge", merge_gates_first)
+    model, budgets = Scripted(), stopping(1.0)
+    run(graph_of(calling(model.with_retry(stop_after_attempt=1))), budgets)
+
+    with pytest.raises(BudgetExceeded):
+        run(graph_of(calling(model.with_retry(stop_after_attempt=1))), budgets)
+    assert len(model.asked) == 1
 
 
 def test_other_features_go_on(run):

@@ -96,7 +96,8 @@ class Call:
         redaction: The redactor's session, with its counts.
         phases: What the store has done within it, as far as its adapter knows.
         in_phase: It is in the midst of one.
-        mode: Mode of the run's phase, where it made a search find less.
+        spare: Why a search is to find less, and what share of it, where a rule says so.
+        mode: Why it has found less.
     """
 
     method: Method
@@ -138,6 +139,7 @@ class Call:
     redaction: Redaction | None = field(default=None, repr=False)
     phases: tuple[Phase, ...] = field(default=(), repr=False)
     in_phase: bool = False
+    spare: tuple[str, float] | None = None
     mode: str | None = None
 
     def __init__(  # noqa: PLR0917 - by keyword it would cost five times that

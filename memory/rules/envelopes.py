@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from .rule import Fact, Facts
 
@@ -69,17 +69,31 @@ class Phase:
 
 
 class Standing(NamedTuple):
-    """How a limit stands; *left* is in parts of its unit."""
+    """How a limit stands: the mode, what is left, and what is told where something is decided."""
 
     mode: Mode = Mode.NORMAL
+    left: float = math.inf
     reason: str = ""
     evidence: Mapping[str, Fact] = {}
-    left: float = math.inf
 
 
-def tightest(*standings: Standing) -> Standing:
-    """Return the first of those with the strictest mode."""
-    return max(standings, key=lambda each: _RANK[each.mode])
+FINE: Final = Standing()
+"""There is no limit."""
+
+
+def tighter(one: Standing, other: Standing) -> Standing:
+    """Return the one with the stricter mode, the first of equals."""
+    if other.mode is Mode.NORMAL:  # what members are looked up by costs as much as all the rest
+        return one
+    return other if _RANK[other.mode] > _RANK[one.mode] else one
+
+
+class _Account(NamedTuple):
+    """The facts with what a phase has spent and may spend, and its envelope."""
+
+    spent: str
+    limit: str
+    envelope: int
 
 
 class Books:
@@ -87,17 +101,18 @@ class Books:
     The books of one unit.
 
     Args:
-        name: The rule's, which facts begin with.
         unit: ``s`` or ``usd``.
         phases: The phases.
         ceiling: What all of the run may use. None: there is no such limit.
         tail: What of it phases may not.
         conserve_at: Share of what a phase has from which it conserves.
+
+    Attributes:
+        limits: Whether it limits anything.
     """
 
     def __init__(
         self,
-        name: str,
         unit: str,
         phases: Sequence[Phase],
         *,
@@ -105,102 +120,85 @@ class Books:
         tail: float = 0.0,
         conserve_at: float,
     ) -> None:
-        self._name, self._unit = name, unit
-        self._whole, field, parts = _WHOLES[unit]
-        self._parts = parts
-        self._phases = {each.name: each for each in phases}
-        given = ((each.name, getattr(each, field)) for each in phases)
-        self._envelopes = {each: round(of * parts) for each, of in given if of is not None}
+        whole, field, parts = _WHOLES[unit]
+        self._unit, self._parts = unit, parts
+        self._since, self._kept = f"phases.since_{whole}", f"phases.kept_{whole}"
         self._ceiling = math.inf if ceiling is None else round(ceiling * parts)
         self._tail, self._conserve_at = round(tail * parts), conserve_at
-        self._after = {
-            each.name: [later for later in phases[place:] if later.protected]
-            for place, each in enumerate(phases, 1)
+        self._phases = {each.name: each for each in phases}
+        self._accounts = {
+            each: _Account(f"phases.{each}.spent_{whole}", f"phases.{each}.limit_{whole}", envelope)
+            for each, phase in self._phases.items()
+            if (envelope := round((getattr(phase, field) or 0) * parts))
         }
-        self._since = f"{name}.since_{self._whole}"
+        self.limits = bool(self._accounts) or ceiling is not None
 
     def now(self, facts: Facts) -> int:
-        """Return what the run has used."""
+        """Return what the run has used, in whole parts."""
         return round((facts.elapsed_s if self._unit == "s" else facts.cost_usd) * self._parts)
 
     def stands(self, at: str | None, facts: Facts) -> Standing:
         """Return how the phase that the run is in stands, or the run that is in none."""
-        now = self.now(facts)
+        now, known = self.now(facts), cast("Mapping[str, Any]", facts.known)
         clock = self._ceiling - now
-        if at is None or clock <= 0:
-            mode = Mode.TERMINATE if clock <= 0 else Mode.NORMAL
-            return Standing(mode, CEILING, {f"spent_{self._unit}": now / self._parts}, clock)
-        clock -= self._tail + sum(self._needs(each.name, facts) for each in self._after[at])
-        spent, limit = self._spent(at, facts, is_now=True), self._limit(at, facts.known)
-        found = self.compared(at, spent, min(limit, spent + clock), "overrun")
         if clock <= 0:
-            return found._replace(mode=Mode.TERMINATE, reason="reserved")
-        return found
-
-    def left(self, standing: Standing) -> float:
-        """Return what is left, in the unit."""
-        return max(0.0, standing.left / self._parts)
+            evidence = {f"spent_{self._unit}": now / self._parts}
+            return Standing(Mode.TERMINATE, 0.0, CEILING, evidence)
+        if at is None:
+            return Standing(left=clock / self._parts)
+        spent, limit, account = now - known.get(self._since, now), math.inf, self._accounts.get(at)
+        if account is not None:
+            spent += known.get(account.spent, 0)
+            limit = known.get(account.limit, account.envelope)
+        if clock < math.inf:
+            clock -= self._tail + known.get(self._kept, 0)
+            limit = min(limit, spent + clock)
+        return self.compared(at, spent, limit, "overrun" if clock > 0 else "reserved")
 
     def compared(self, at: str, spent: int, limit: float, reason: str) -> Standing:
-        """Return how *spent* in a phase stands beside a *limit*."""
-        mode = Mode.NORMAL
-        if spent * 100 > limit * KILL_PERCENT:
-            mode = Mode.TERMINATE
-        elif spent >= limit:
-            mode = Mode.SYNTHESIS_ONLY
-        elif spent >= limit * self._conserve_at and not self._phases[at].protected:
-            mode = Mode.CONSERVE
-        evidence: dict[str, Fact] = {"phase": at, f"spent_{self._unit}": spent / self._parts}
-        if limit < math.inf:
-            evidence[f"limit_{self._unit}"] = limit / self._parts
-        return Standing(mode, reason, evidence, limit - spent)
+        """Return how *spent* in a phase stands beside a *limit*, both in whole parts."""
+        left, mode = (limit - spent) / self._parts, Mode.NORMAL
+        if spent < limit * self._conserve_at and left > 0:
+            return Standing(left=left)
+        if spent < limit:
+            return Standing(mode if self._phases[at].protected else Mode.CONSERVE, left)
+        is_over = reason == "reserved" or spent * 100 > limit * KILL_PERCENT
+        evidence: dict[str, Fact] = {
+            "phase": at,
+            f"spent_{self._unit}": spent / self._parts,
+            f"limit_{self._unit}": limit / self._parts,
+        }
+        mode = Mode.TERMINATE if is_over else Mode.SYNTHESIS_ONLY
+        return Standing(mode, max(0.0, left), reason, evidence)
 
     def moved(self, at: str | None, to: str | None, facts: Facts) -> Iterator[tuple[str, Fact]]:
         """Yield the facts that change as the run leaves phase *at* and is in *to*."""
-        known = facts.known
-        limits = {
-            each: whole(known, self._fact(each, "limit"), of)
-            for each, of in self._envelopes.items()
-        }
-        if at is not None and at in limits:
-            spent = self._spent(at, facts, is_now=True)
-            yield self._fact(at, "spent"), spent
+        known, accounts = cast("Mapping[str, Any]", facts.known), self._accounts
+        limits = {each: known.get(of.limit, of.envelope) for each, of in accounts.items()}
+        now = self.now(facts)
+        if at is not None and at in accounts:
+            spent = known.get(accounts[at].spent, 0) + now - known.get(self._since, now)
+            yield accounts[at].spent, spent
             if not self._phases[at].protected:
                 limits[at] = min(limits[at], spent)
-        if to is not None and to in limits:
-            pool = sum(self._envelopes.values()) - sum(limits.values())
-            back = min(max(0, self._envelopes[to] - limits[to]), pool)
-            begin = [each for each in limits if self._fact(each, "spent") not in known]
+        if to is not None and to in accounts:
+            pool = sum(each.envelope for each in accounts.values()) - sum(limits.values())
+            back = min(max(0, accounts[to].envelope - limits[to]), pool)
+            begin = [each for each, of in accounts.items() if of.spent not in known]
             weights = {each: round(self._phases[each].weight * _WHOLE_WEIGHT) for each in begin}
             drawn = (pool - back) * weights.get(to, 0) // max(1, sum(weights.values()))
             limits[to] += back + drawn
             if to in weights:
-                yield self._fact(to, "spent"), 0
-        for each, limit in limits.items():
-            if each in {at, to}:
-                yield self._fact(each, "limit"), limit
-        yield self._since, self.now(facts)
-
-    def _needs(self, phase: str, facts: Facts) -> float:
-        if phase not in self._envelopes:
-            return 0
-        return max(0, self._limit(phase, facts.known) - self._spent(phase, facts))
-
-    def _fact(self, phase: str, what: str) -> str:
-        return f"{self._name}.{phase}.{what}_{self._whole}"
-
-    def _limit(self, phase: str, known: Mapping[str, Fact]) -> float:
-        envelope = self._envelopes.get(phase)
-        if envelope is None:
-            return math.inf
-        return whole(known, self._fact(phase, "limit"), envelope)
-
-    def _spent(self, phase: str, facts: Facts, *, is_now: bool = False) -> int:
-        spent = whole(facts.known, self._fact(phase, "spent"))
-        return spent + self.now(facts) - whole(facts.known, self._since) if is_now else spent
-
-
-def whole(known: Mapping[str, Fact], name: str, otherwise: int = 0) -> int:
-    """Return a fact that is a whole number."""
-    found = known.get(name)
-    return found if isinstance(found, int) else otherwise
+                yield accounts[to].spent, 0
+        for each in accounts.keys() & {at, to}:
+            yield accounts[each].limit, limits[each]
+        yield self._since, now
+        later = [*self._phases][[*self._phases].index(to) + 1 :] if to is not None else []
+        yield (
+            self._kept,
+            sum(
+                max(0, limits[each] - known.get(accounts[each].spent, 0))
+                for each in later
+                if each in accounts and self._phases[each].protected
+            ),
+        )

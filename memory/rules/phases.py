@@ -16,13 +16,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.prometheus.live import LiveMetric, Sample
 from ..context import current
 from ..errors import ConfigurationError
-from .envelopes import CEILING, Books, Mode, Phase, Standing, tightest, whole
+from .envelopes import CEILING, FINE, Books, Mode, Phase, Standing, tighter
 from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict, with_known
 
 if TYPE_CHECKING:
@@ -43,8 +44,14 @@ _NAME = re.compile(r"[a-z0-9][\w./-]{0,39}", re.IGNORECASE)
 _RUNS = LiveMetric("mnemoscope_phase_runs", "Runs that are in the phase now, by mode")
 
 
-class _Visit(NamedTuple):
-    """The work of one agent in a phase; *calls* grows by one for each model call."""
+_AT: Final = "phases.at"
+_VISITS: Final = "phases.visits"
+_CAP_MS, _SINCE_MS = "phases.agent.cap_ms", "phases.agent.since_ms"
+_CALLS, _SOFT_CALLS = "phases.agent.calls", "phases.agent.soft_calls"
+
+
+class _Agent(NamedTuple):
+    """The work of one agent in a phase; *calls* grows by one with each model call."""
 
     of: Phases
     phase: str
@@ -53,7 +60,7 @@ class _Visit(NamedTuple):
     calls: list[None]
 
 
-_visit: ContextVar[_Visit | None] = ContextVar("mnemoscope.phase", default=None)
+_agent: ContextVar[_Agent | None] = ContextVar("mnemoscope.phase", default=None)
 
 
 class Phases:
@@ -69,7 +76,6 @@ class Phases:
         conserve_at: Share of what a phase has from which it conserves.
         recall_share: Share of their results that searches are asked for then.
         shadow: Tell, and end, refuse and cut nothing.
-        name: Its name in events, metrics and facts.
 
     Raises:
         ConfigurationError: The phases make no sense.
@@ -80,6 +86,7 @@ class Phases:
         ...     look_around(timeout_s=phases.remaining_s())
     """
 
+    name = "phases"
     points = frozenset(Point)
     fails = Fails.OPEN
 
@@ -94,7 +101,6 @@ class Phases:
         conserve_at: float = 0.8,
         recall_share: float = 0.5,
         shadow: bool = False,
-        name: str = "phases",
     ) -> None:
         given = [each if isinstance(each, Phase) else Phase(**each) for each in phases]
         figures = {
@@ -106,14 +112,13 @@ class Phases:
             "recall_share": recall_share,
         }
         _check(given, figures)
-        self.name, self.shadow = name, shadow
-        self._settings = {"phases": [asdict(each) for each in given], "name": name, **figures}
-        self._hung_s, self._share = hung_s, recall_share
-        self._time = Books(
-            name, "s", given, ceiling=ceiling_s, tail=tail_s, conserve_at=conserve_at
-        )
-        self._money = Books(name, "usd", given, ceiling=ceiling_usd, conserve_at=conserve_at)
+        self.shadow = shadow
+        self._settings = {"phases": [asdict(each) for each in given], **figures}
+        self._hung_s = hung_s
+        self._sparing = Verdict(spare=(Mode.CONSERVE.value, recall_share))
         self._phases = {each.name: each for each in given}
+        self._time = Books("s", given, ceiling=ceiling_s, tail=tail_s, conserve_at=conserve_at)
+        self._money = Books("usd", given, ceiling=ceiling_usd, conserve_at=conserve_at)
         self._book: Callable[[], Rulebook | None] = _none
 
     def settings(self) -> Mapping[str, Any]:
@@ -147,32 +152,36 @@ class Phases:
         """
         if name not in self._phases:
             raise ConfigurationError("there is no phase of that name: name one that Phases has")
-        book, outer = self._book(), _visit.get()
+        book, outer = self._book(), _agent.get()
         if book is None:  # no scope has it, or one that is disabled
             yield
             return
-        visit = self._enter(book, name, cap_s, soft_calls)
-        token = _visit.set(visit)
+        agent = self._enter(book, name, cap_s, soft_calls)
+        token = _agent.set(agent)
         try:
             yield
         finally:
             with suppress(ValueError):  # a generator may be closed in another context
-                _visit.reset(token)
-            is_within = outer is not None and outer.run is visit.run and outer.of is self
-            self._leave(book, visit, outer.phase if outer is not None and is_within else None)
+                _agent.reset(token)
+            is_within = outer is not None and outer.run is agent.run
+            self._leave(book, agent, outer.phase if outer is not None and is_within else None)
 
     def mode(self) -> Mode:
-        """Return how much the run that runs now may still do."""
-        return self._mode(self._now())
+        """Return how much the code that runs now may still do."""
+        facts = self._now()
+        at = self._at(facts)
+        return self._agent(self._phase(at, facts), at, facts).mode
 
     def remaining_s(self) -> float:
         """Return the seconds that the code that runs now has left: infinite without a limit."""
-        return self._remaining_s(self._now())
+        facts = self._now()
+        at = self._at(facts)
+        return max(0.0, min(self._time.stands(at, facts).left, self._cap(at, facts).left))
 
     def remaining_usd(self) -> float:
-        """Return what the phase that runs now may still cost."""
+        """Return what the phase that runs now may still cost: infinite without a limit."""
         facts = self._now()
-        return self._money.left(self._money.stands(self._at(facts.known), facts))
+        return max(0.0, self._money.stands(self._at(facts), facts).left)
 
     def _now(self) -> Facts:
         book = self._book()
@@ -185,38 +194,32 @@ class Phases:
     # -- as a rule ---------------------------------------------------------------------------------
 
     def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
-        """Return what is known of the agent that asks, and count its model calls."""
-        visit = _visit.get()
-        if visit is None or visit.of is not self:
+        """Return the limits of the agent that asks, and count its model calls."""
+        agent = _agent.get()
+        if agent is None or agent.of is not self or not agent.limits:
             return {}
-        known = {**visit.limits, f"{self.name}.visit.calls": len(visit.calls)}
+        known = {**agent.limits, _CALLS: len(agent.calls)}
         if asked.point is Point.MODEL and not asked.again:
-            visit.calls.append(None)
+            agent.calls.append(None)
         return known
 
     def decide(self, facts: Facts, /) -> Verdict:
         """End what is over its limit; refuse memory where there is only time to finish."""
-        if facts.point is Point.MEMORY and facts.what in _ALWAYS:
+        is_memory = facts.point is Point.MEMORY
+        if is_memory and facts.what in _ALWAYS:
             return ALLOW
-        phase = self._phase(facts)
-        if phase.mode is Mode.TERMINATE:
-            return Verdict(Outcome.STOP, phase.reason, phase.evidence)
+        at = self._at(facts)
+        found = self._phase(at, facts)
+        if found.mode is Mode.TERMINATE:
+            return Verdict(Outcome.STOP, found.reason, found.evidence)
         if facts.point is Point.NODE:
-            return ALLOW  # one agent's limits are not those of others
-        agent = self._cap(facts)
-        if facts.point is Point.MODEL:
-            agent = tightest(agent, self._calls(facts))
-        if agent.mode is Mode.TERMINATE:
-            return Verdict(Outcome.REFUSE, agent.reason, agent.evidence)
-        found = tightest(phase, agent)
-        if facts.point is Point.MEMORY and found.mode is Mode.SYNTHESIS_ONLY:
+            return ALLOW  # the limits of one agent are not those of others
+        found = self._agent(found, at, facts)
+        if found.mode is Mode.TERMINATE:
+            return Verdict(Outcome.REFUSE, found.reason, found.evidence)
+        if is_memory and found.mode is Mode.SYNTHESIS_ONLY:
             return Verdict(Outcome.REFUSE, found.mode.value, found.evidence)
-        return ALLOW
-
-    def spares(self, facts: Facts, /) -> tuple[str, float] | None:
-        """Return the mode, and the share of their results that searches are asked for in it."""
-        mode = self._mode(facts)
-        return (mode.value, self._share) if mode is Mode.CONSERVE else None
+        return self._sparing if is_memory and found.mode is Mode.CONSERVE else ALLOW
 
     def samples(self) -> Iterator[Sample]:
         """Yield how many runs are in which phase and mode."""
@@ -224,95 +227,89 @@ class Phases:
         if book is not None:
             with book.runs.guard:
                 for facts in map(book.facts, book.runs.all()):
-                    found[self._at(facts.known), self._phase(facts).mode] += 1
-        for phase in self._phases:
-            for mode in Mode:
-                count = found[phase, mode]
-                yield _RUNS.sample(count, rule=self.name, phase=phase, mode=mode.value)
+                    at = self._at(facts)
+                    found[at, self._phase(at, facts).mode] += 1
+        for phase, mode in product(self._phases, Mode):
+            count = found[phase, mode]
+            yield _RUNS.sample(count, rule=self.name, phase=phase, mode=mode.value)
 
     # -- how limits stand --------------------------------------------------------------------------
 
-    def _mode(self, facts: Facts) -> Mode:
-        return tightest(self._phase(facts), self._cap(facts), self._calls(facts)).mode
+    def _at(self, facts: Facts) -> str | None:
+        at = facts.known.get(_AT)
+        return at if isinstance(at, str) and at in self._phases else None
 
-    def _phase(self, facts: Facts) -> Standing:
+    def _phase(self, at: str | None, facts: Facts) -> Standing:
         if facts.silent_s >= self._hung_s:
-            return Standing(Mode.TERMINATE, "hung", {"silent_s": facts.silent_s})
-        at = self._at(facts.known)
-        return tightest(self._time.stands(at, facts), self._money.stands(at, facts))
+            return Standing(Mode.TERMINATE, 0.0, "hung", {"silent_s": facts.silent_s})
+        found = self._time.stands(at, facts)
+        return tighter(found, self._money.stands(at, facts)) if self._money.limits else found
 
-    def _cap(self, facts: Facts) -> Standing:
-        """Return how the cap of the agent that asks stands."""
-        known, at = facts.known, self._at(facts.known)
-        cap_ms = known.get(f"{self.name}.visit.cap_ms")
-        if at is None or not isinstance(cap_ms, int):
-            return Standing()
-        spent_ms = self._time.now(facts) - whole(known, f"{self.name}.visit.since_ms")
-        return self._time.compared(at, spent_ms, cap_ms, "cap")
-
-    def _calls(self, facts: Facts) -> Standing:
-        """Return how its model calls stand, of which a soft limit is advice while there is time."""
-        known, at = facts.known, self._at(facts.known)
-        soft = known.get(f"{self.name}.visit.soft_calls")
-        calls = whole(known, f"{self.name}.visit.calls")
-        if at is None or not isinstance(soft, int) or calls < soft:
-            return Standing()
+    def _agent(self, found: Standing, at: str | None, facts: Facts) -> Standing:
+        """Return how the agent that asks stands, in a phase that is *found* to stand as it does."""
+        known = facts.known
+        if at is None or _SINCE_MS not in known:
+            return found
+        cap, calls, soft_calls = self._cap(at, facts), known.get(_CALLS), known.get(_SOFT_CALLS)
+        found = tighter(found, cap)
+        if not isinstance(calls, int) or not isinstance(soft_calls, int) or calls < soft_calls:
+            return found
         mode = Mode.NORMAL if self._phases[at].protected else Mode.CONSERVE
-        if calls >= soft + MORE_CALLS or self._remaining_s(facts) <= OVERRIDE_S:
-            mode = Mode.TERMINATE
-        return Standing(mode, "calls", {"phase": at, "calls": calls, "soft_calls": soft})
+        is_over = calls >= soft_calls + MORE_CALLS or min(found.left, cap.left) <= OVERRIDE_S
+        if is_over and facts.point is Point.MODEL:
+            mode = Mode.TERMINATE  # until then a soft limit is advice
+        evidence: Mapping[str, Fact] = {"phase": at, "calls": calls, "soft_calls": soft_calls}
+        return tighter(found, Standing(mode, found.left, "calls", evidence))
 
-    def _remaining_s(self, facts: Facts) -> float:
-        phase = self._time.stands(self._at(facts.known), facts)
-        return min(self._time.left(phase), self._time.left(self._cap(facts)))
+    def _cap(self, at: str | None, facts: Facts) -> Standing:
+        cap_ms, since_ms = facts.known.get(_CAP_MS), facts.known.get(_SINCE_MS)
+        if at is None or not isinstance(cap_ms, int) or not isinstance(since_ms, int):
+            return FINE
+        return self._time.compared(at, self._time.now(facts) - since_ms, cap_ms, "cap")
 
     # -- the books ---------------------------------------------------------------------------------
 
-    def _at(self, known: Mapping[str, Fact]) -> str | None:
-        at = known.get(f"{self.name}.at")
-        return at if isinstance(at, str) and at in self._phases else None
-
     def _enter(
         self, book: Rulebook, name: str, cap_s: float | None, soft_calls: int | None
-    ) -> _Visit:
+    ) -> _Agent:
         with book.runs.guard:
             run = book.run_facts(current())
-            if run is not book.run_facts(current()):
+            if run is not book.run_facts(current()):  # made anew each time
                 raise ConfigurationError(
                     "a phase is one of a run, and this code is part of none: watch its graph with "
                     "scope.runnable(graph), or name the run with context(run=…)"
                 )
             facts = book.facts(run)
-            if self._at(facts.known) == name:
-                self._note_visits(run, facts, 1)
+            if self._at(facts) == name:
+                self._count_visits(run, facts, 1)
             else:
                 self._move(book, run, name)
-        limits: dict[str, Fact] = {
-            f"{self.name}.visit.since_ms": self._time.now(facts),
-            f"{self.name}.visit.cap_ms": None if cap_s is None else round(cap_s * 1_000),
-            f"{self.name}.visit.soft_calls": soft_calls,
-        }
-        return _Visit(self, name, run, limits, [])
+        limits: dict[str, Fact] = {_SINCE_MS: self._time.now(facts)}
+        if cap_s is not None:
+            limits[_CAP_MS] = round(cap_s * 1_000)
+        if soft_calls is not None:
+            limits[_SOFT_CALLS] = soft_calls
+        return _Agent(self, name, run, limits if len(limits) > 1 else {}, [])
 
-    def _leave(self, book: Rulebook, visit: _Visit, to: str | None) -> None:
+    def _leave(self, book: Rulebook, agent: _Agent, to: str | None) -> None:
         with book.runs.guard:
-            facts = book.facts(visit.run)
-            if self._at(facts.known) != visit.phase:
+            facts = book.facts(agent.run)
+            if self._at(facts) != agent.phase:
                 return  # another phase has begun meanwhile
-            if whole(facts.known, f"{self.name}.visits") > 1:
-                self._note_visits(visit.run, facts, -1)
+            if facts.known.get(_VISITS) == 1:
+                self._move(book, agent.run, to)
             else:
-                self._move(book, visit.run, to)
+                self._count_visits(agent.run, facts, -1)
 
-    def _note_visits(self, run: RunFacts, facts: Facts, more: int) -> None:
-        visits = f"{self.name}.visits"
-        run.note({visits: whole(facts.known, visits) + more})
+    def _count_visits(self, run: RunFacts, facts: Facts, more: int) -> None:
+        visits = facts.known.get(_VISITS)
+        run.note({_VISITS: (visits if isinstance(visits, int) else 0) + more})
 
     def _move(self, book: Rulebook, run: RunFacts, to: str | None) -> None:
         facts = book.facts(run)
-        moved = (self._at(facts.known), to, facts)
-        known = dict([*self._time.moved(*moved), *self._money.moved(*moved)])
-        run.note({**known, f"{self.name}.at": to, f"{self.name}.visits": 1})
+        books = [each for each in (self._time, self._money) if each.limits]
+        moved = [fact for each in books for fact in each.moved(self._at(facts), to, facts)]
+        run.note({**dict(moved), _AT: to, _VISITS: 1})
         run.forget_streams()  # what hangs was left behind
         if run.stopped is not None and run.stopped[1] == self.name and run.stopped[2] != CEILING:
             run.stopped = None  # the phase was ended, and not the run

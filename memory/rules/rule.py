@@ -188,11 +188,13 @@ class Verdict:
         outcome: What is done.
         reason: Why: a code of the rule's own. Empty where all is well.
         evidence: The figures that decided, by name.
+        spare: Of a memory operation that is allowed: why a search finds less, and what share.
     """
 
     outcome: Outcome = Outcome.ALLOW
     reason: str = ""
     evidence: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
+    spare: tuple[str, float] | None = None
 
     @property
     def is_plain(self) -> bool:

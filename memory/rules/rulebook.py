@@ -41,15 +41,11 @@ FAILED: Final = "rule_failed"
 
 
 @runtime_checkable
-class Keeper(Rule, Witness, Protocol):
-    """A rule that keeps books among the facts of runs, by which it has memory do with less."""
+class Keeper(Rule, Protocol):
+    """A rule that keeps books among the facts of runs, and is asked at each chunk of a stream."""
 
     def bind(self, book: Rulebook, /) -> None:
         """Keep them among the facts of the runs of *book*, from now on."""
-        ...
-
-    def spares(self, facts: Facts, /) -> tuple[str, float] | None:
-        """Return why, and the share of their results that searches are asked for. None: all."""
         ...
 
 
@@ -239,16 +235,6 @@ class Rulebook:
             self.run_facts(asked.scope, graph).heard(call, self._clock())
             return error
 
-    def spares(self, asked: Asked) -> tuple[str, float] | None:
-        """Return why, and the share of their results that searches are asked for. None: all."""
-        with self.runs.guard:
-            facts = self.run_facts(asked.scope).at(asked.point, self._what(asked), self._clock())
-        for each in self.keepers:
-            found = each.spares(with_known(facts, each.witness(asked)))
-            if found is not None and not each.shadow:
-                return found
-        return None
-
     def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | None:
         """Return the error that ends the run, where a rule has said so: no node of it begins."""
         with self.runs.guard:
@@ -270,7 +256,10 @@ class Rulebook:
             if not is_answered and rule.name in self._witnesses:
                 facts = with_known(facts, self._witnesses[rule.name].witness(asked))
             where = "decide"
-            return Judged(rule, decided(rule, facts), facts)
+            verdict = decided(rule, facts)
+            if verdict.spare is not None and asked.call is not None and not rule.shadow:
+                asked.call.spare = verdict.spare
+            return Judged(rule, verdict, facts)
         except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
             self._faults.note("rules.decide", exc)
             return Judged(rule, failed(rule, where), facts)

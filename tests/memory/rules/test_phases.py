@@ -299,6 +299,19 @@ def test_what_is_kept_for_protected_phases_and_the_tail_ends_others_at_once(make
     assert flow.ask() is None  # the tail is for what is in no phase
 
 
+def test_a_stream_that_hangs_is_left_behind_with_its_phase(make, clock):
+    """Although nobody has told that it ended."""
+    flow = make([Phase("read", 1_000), Phase("write", 1_000)])
+
+    with flow.phases.phase("read"):
+        assert flow.book.heard(Asked(Point.MODEL, "m", current(), again=True), None, "call") is None
+        clock.now += 90
+        assert flow.phases.mode() == Mode.TERMINATE
+        assert flow.ask().reason == "hung"
+    with flow.phases.phase("write"):
+        assert flow.ask() is None
+
+
 def test_the_ceiling_ends_the_run(make, clock):
     """In a phase and in none, and it is not lifted by another phase."""
     flow = make([Phase("read", 100), Phase("write", 100)], ceiling_s=50)
@@ -441,6 +454,24 @@ def test_a_run_that_another_process_resumes_goes_on_in_its_phase(make, clock):
 
     with other.phases.phase("synthesis"):
         assert other.phases.remaining_s() == left_s
+
+
+def test_runs_are_counted_by_phase_and_mode(make, clock):
+    """As of now: all phases and modes are told, most of them with none."""
+    flow = make([Phase("read", 10), Phase("write", 10)])
+    with flow.phases.phase("read"):
+        clock.now += 9
+        with context(run="r-2"), flow.phases.phase("write"):
+            found = {
+                (each.labels["phase"], each.labels["mode"]): each.value
+                for each in flow.phases.samples()
+            }
+
+    assert {key for key, count in found.items() if count} == {
+        ("read", "conserve"),
+        ("write", "normal"),
+    }
+    assert len(found) == 2 * len(Mode)
 
 
 # -- where it stands -------------------------------------------------------------------------------

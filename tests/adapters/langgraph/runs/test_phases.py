@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
-from mnemoscope.memory import Mode, Phase, Phases, StoppedError, Stopping
+from mnemoscope.memory import Mode, Phase, Phases, StoppedError, Stopping, context
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 
@@ -306,7 +306,7 @@ def test_a_stream_in_the_third_version_of_streaming_that_is_silent_has_hung(long
 
 
 def test_silence_is_seen_by_whoever_asks_meanwhile(long_agent):
-    """No chunk has to come for that; and it is over as the phase is left."""
+    """No chunk has to come for that."""
     agent, modes = long_agent, []
     model = Model(clock=agent.clock, chunks_s=(1, 1))
 
@@ -332,6 +332,30 @@ def test_a_stream_is_ended_as_its_phase_is(agent):
 
     assert len([each for each in agent.seen if each]) == 2
     assert agent.statuses("chat") == [Status.CANCELLED]
+
+
+def test_a_graph_that_is_ended_with_its_phase_leaves_the_run_to_the_next(agent):
+    """A phase may be around a graph: no further node of it begins, and another graph does."""
+    ran = []
+
+    def node(_state):
+        ran.append(1)
+        agent.clock.now += 70
+        return {"said": ["x"]}
+
+    builder = StateGraph(State)
+    builder.add_node("node", node)
+    builder.add_edge(START, "node")
+    builder.add_edge("node", "node")
+    graph = agent.scope.runnable(builder.compile())
+
+    with context(run="workflow-1"):
+        with pytest.raises(StoppedError, match="overrun"), agent.phases.phase("read"):
+            graph.invoke({"said": []})
+        with pytest.raises(StoppedError, match="iterations"):
+            graph.invoke({"said": []})
+
+    assert len(ran) == 2 + 8
 
 
 def test_a_call_that_does_not_stream_is_never_silent(long_agent):

@@ -22,7 +22,7 @@ from ..context import Scope, current
 from ..guard.call import Call
 from ..guard.operation import Record
 from .rule import Asked, Fact, Rule
-from .run_facts import GraphRun, Hashes, RunFacts
+from .run_facts import MOST_TRUST, GraphRun, Hashes, RunFacts
 
 MOST_LABELS: Final = 65_536
 """MemoryLabels that a process keeps: those of other memories are looked up in the audit trail."""
@@ -49,8 +49,11 @@ class Trust(IntEnum):
     @property
     def code(self) -> str:
         """Its name in events and settings."""
-        return self.name.lower()
+        return _CODES[self]
 
+
+_CODES: Final = tuple(each.name.lower() for each in Trust)
+_TRUSTS: Final = tuple(Trust)
 
 _NOT_DONE: Final = frozenset({Status.DENIED, Status.REFUSED, Status.REJECTED})
 """How writes end that the store was not asked for. Of others it may have them."""
@@ -172,18 +175,16 @@ class MemoryLabels:
                 if is_elsewhere:
                     run.least = UNKNOWN
 
-    def least(self) -> Trust:
+    def least(self) -> int:
         """Return the least trust of what the run that runs now has read until now."""
-        here = read_here.get()
+        here, least = read_here.get(), MOST_TRUST
         with self._guard:
             runs = self._runs_of(current(), None)
             for run in runs:
                 run.least = min(run.least, here)
-            return Trust(min([self._of(each) for each in runs], default=UNKNOWN))
-
-    def _of(self, run: RunFacts) -> int:
-        is_opened = run.is_opened or run.name is None or self.trail is None
-        return run.least if run.is_whole and is_opened else UNKNOWN
+                is_opened = run.is_opened or run.name is None or self.trail is None
+                least = min(least, run.least if run.is_whole and is_opened else UNKNOWN)
+        return least if runs else UNKNOWN
 
     # -- labels ------------------------------------------------------------------------------------
 
@@ -199,7 +200,7 @@ class MemoryLabels:
         if any(each.is_derived for each in records):
             least = min(least, Trust.OWN_REFLECTION)
         self._keep(dict.fromkeys(tags, least))
-        return MemoryLabel(Trust(least).code, int(least), tags)
+        return MemoryLabel(_CODES[least], int(least), tags)
 
     def tags(self, store: str, call: Call, records: Iterable[Record]) -> list[list[str]]:
         """Return the tags of each of *records*, which a call found or wrote: one for each part."""
@@ -224,9 +225,7 @@ class MemoryLabels:
         """Return the label of each memory by its tags, as far as this process knows them."""
         # A memory without content, or with a part that nobody labelled, is unknown.
         known = self._known
-        return [
-            Trust(min([known.get(tag, UNKNOWN) for tag in each], default=UNKNOWN)) for each in tags
-        ]
+        return [_TRUSTS[min([known.get(tag, 0) for tag in each], default=0)] for each in tags]
 
     def _keep(self, labels: Mapping[str, int]) -> None:
         with self._guard:

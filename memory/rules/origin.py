@@ -27,7 +27,6 @@ from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
 from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
 
 _DEPTH = 12
-_MOST_CHARS = 20_000
 _NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
 _found: ContextVar[Mapping[str, Trust]] = ContextVar("mnemoscope_origin_found", default=_NONE)
 
@@ -143,28 +142,23 @@ class Origin:
 
     def witness(self, asked: Asked) -> Mapping[str, Fact]:
         """Return what an operation is for, or what is suspicious in what it writes."""
-        call = asked.call
+        call, least = asked.call, asked.least
         if call is None:
             return {}
-        known: dict[str, Fact] = {}
-        purpose, method = current().purpose, call.method
-        if (
-            method.op_class is OperationClass.RECALL
-            and method.sift is None
-            and self.demand(purpose) is not None
-        ):
-            known = {**self.answer_facts([self.trust_of(asked.store)]), "origin.sifted": False}
-        if self._hold is not None and asked.least is not None and asked.least <= self._hold:
-            texts = [
-                text
-                for each in asked.operations
-                if each.method.op_class is OperationClass.REMEMBER
-                for text in _texts(each.arguments)
-            ]
-            signs = _signs("\n".join(texts)[:_MOST_CHARS])
-            if signs:
-                known |= {"origin.least": Trust(asked.least).code, "origin.signs": "+".join(signs)}
-        return known
+        if call.method.op_class is OperationClass.RECALL:
+            if call.method.sift is not None or self.demand(current().purpose) is None:
+                return {}
+            return {**self.answer_facts([self.trust_of(asked.store)]), "origin.sifted": False}
+        if least is None or self._hold is None or least > self._hold:
+            return {}
+        texts = [
+            text
+            for each in asked.operations
+            if each.method.op_class is OperationClass.REMEMBER
+            for text in _texts(each.arguments)
+        ]
+        signs = _signs("\n".join(texts))
+        return {"origin.least": Trust(least).code, "origin.signs": "+".join(signs)} if signs else {}
 
     def answer_facts(self, trusts: Sequence[Trust]) -> dict[str, Fact]:
         """Return the facts of an answer whose memories have these labels."""
@@ -181,7 +175,7 @@ class Origin:
         if (signs := known.get("origin.signs")) is not None:
             least = known.get("origin.least")
             return Verdict(Outcome.HOLD, "suspicious", {"least": least, "signs": signs})
-        demanded = self.demand(str(known.get("origin.purpose", "")))
+        demanded = self._demands.get(str(known.get("origin.purpose")))
         if demanded is None:
             return ALLOW
         found = {each: int(known.get(f"origin.{each.code}") or 0) for each in Trust}

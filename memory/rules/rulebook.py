@@ -135,8 +135,13 @@ class Rulebook:
 
     def enclosing_runs(self, scope: Scope, graph: GraphRun | None) -> list[RunFacts]:
         """Return the facts of the run that code for *scope* is part of, and of those around it."""
-        graph = graph or self.graph_around()
-        named = [*runs_around()]
+        graph, named = graph or self.graph_around(), [*runs_around()]
+        if graph is None and not named:  # as in most calls
+            run = self.runs.of((scope.tenant, scope.run)) if scope.run is not None else None
+            if run is None:
+                return []
+            run.name = scope.run
+            return [run]
         if scope.run is not None:
             named.append((scope.tenant, scope.run))
         if graph is not None:

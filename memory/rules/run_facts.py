@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 import math
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from operator import mul
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -98,7 +98,7 @@ class Hashes:
 
     def of_bytes(self, data: bytes) -> str:
         """Return the hash of *data*: 16 hex digits."""
-        return hmac.digest(self._key, data, "sha256")[:_HASH_BYTES].hex()
+        return blake2b(data, key=self._key, digest_size=_HASH_BYTES).hexdigest()
 
 
 class RunFacts:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..telemetry.event.verdict_event import Outcome, Point
     from .budgets.budgets import BudgetStatus
     from .handoff.handoff import Handoff
+    from .rules.approval import Approval, Draft, Score
     from .rules.envelopes import Mode, Phase
     from .rules.memory_labels import Trust
     from .rules.origin import Origin
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from .settings import Settings, load_settings
 
 __all__ = [
+    "Approval",
     "Asked",
     "AuditUnavailableError",
     "BreakerPolicy",
@@ -63,6 +65,7 @@ __all__ = [
     "ConfigurationError",
     "ContentTooLargeError",
     "DeadlineExceededError",
+    "Draft",
     "Facts",
     "Fails",
     "Handoff",
@@ -87,6 +90,7 @@ __all__ = [
     "RuleError",
     "Scope",
     "ScopeError",
+    "Score",
     "Settings",
     "State",
     "Stopped",
@@ -108,6 +112,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    **dict.fromkeys(("Approval", "Draft", "Score"), ".rules.approval"),
     "BudgetStatus": ".budgets.budgets",
     "Handoff": ".handoff.handoff",
     **dict.fromkeys(("Asked", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),

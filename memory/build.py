@@ -221,6 +221,7 @@ def compose(
 def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAccounting) -> None:
     """Have the guards, and whoever counts model calls, ask *rules*."""
     from .guard.steps.rules import AskRules  # noqa: PLC0415 - only where there are rules
+    from .rules.held_writes import Bound  # noqa: PLC0415 - as above
     from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
     from .rules.run_facts import Hashes  # noqa: PLC0415 - as above
 
@@ -232,6 +233,9 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
         clock=accounting.clock,
     )
     rulebook, faults = accounting.rulebook, accounting.faults
+    for each in rules:
+        if isinstance(each, Bound):
+            each.bind(rulebook.hashes, lambda: rulebook.held.decisions)
     guards.ask_rules = partial(AskRules, rulebook, faults)
     if rulebook.labels is not None:
         from .guard.steps.sift import SiftAnswers  # noqa: PLC0415 - where a rule makes labels

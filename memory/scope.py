@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..adapters.langgraph.runs.stream import UsageFactory
     from ..audit.log import AuditLog
     from ..telemetry.event.event import Event
+    from ..telemetry.event.subject import Subject
     from .api import StoreAdapter
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .privacy.vault.guarded_vault import GuardedVault
+    from .rules.approval import Approval
+    from .rules.held_writes import Bound, Decisions
     from .rules.rule import Fact, Facts, Rule, Verdict
     from .settings import Settings
     from .subject_data.customer_data import ScopedCustomerData
@@ -514,6 +517,44 @@ class Mnemoscope:
         from ..adapters.langgraph.gates import IntegrityGate  # noqa: PLC0415
 
         return IntegrityGate(invariants, scope=self)
+
+    def approval_node(self, gate: Approval, **options: Any) -> Callable[..., Any]:
+        """
+        Return a node of a LangGraph graph that has *gate* judge a draft in the state.
+
+        Args:
+            gate: The gate.
+            **options: As of `approval_node`: ``draft``, ``result``, ``read``.
+
+        Example:
+            >>> builder.add_node("approve", scope.approval_node(gate, draft="reply"))
+        """
+        from ..adapters.langgraph.approval import approval_node  # noqa: PLC0415
+
+        return approval_node(gate, self, **options)
+
+    def bind_rule(self, rule: Bound) -> Decisions | None:
+        """Let a rule that is asked elsewhere use the key and the trail, and return the trail."""
+        from .rules.run_facts import Hashes  # noqa: PLC0415
+
+        parts = self._parts
+        if parts is None:
+            return None
+        trail = None
+        if parts.audit is not None:
+            from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415
+
+            trail = AuditedDecisions(parts.audit)
+        rule.bind(Hashes(parts.services.digest_key("rules")), lambda: trail)
+        return trail
+
+    def subject(self, person: str, tenant: str | None = None) -> Subject | None:
+        """Return a person as events name them. None: the scope is disabled."""
+        from ..telemetry.event.subject import Subject  # noqa: PLC0415
+
+        if self._parts is None:
+            return None
+        return Subject(person, tenant=tenant, keys=self._parts.guards.keys)
 
     def tell_verdict(self, rule: Rule, facts: Facts) -> Verdict:
         """

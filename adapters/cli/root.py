@@ -54,6 +54,27 @@ COMMANDS: Table = {
             ),
         },
     ),
+    "approvals": Group(
+        "Decide what rules have left to a human, and show how far humans agree with them.",
+        {
+            "list": Command("List what waits for a decision.", "approvals:list_"),
+            "show": Command(
+                "Show what was held, redacted, as it is stored, and what was found of it.",
+                "approvals:show",
+            ),
+            "decide": Command(
+                "Approve, edit, reject or skip a held memory write.", "approvals:decide"
+            ),
+            "agreement": Command(
+                "Show how far humans agree with each gate, and the mode that it is in.",
+                "approvals:agreement",
+            ),
+            "reset": Command(
+                "Put a gate in shadow, and count the decisions of humans anew.",
+                "approvals:reset",
+            ),
+        },
+    ),
     "journal": Group(
         "Look after the writes that wait in the write journal.",
         {

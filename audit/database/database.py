@@ -55,6 +55,10 @@ class ReadConnection(Protocol):
         """Run *statement* and yield its rows, however many, in bounded memory."""
         ...
 
+    def evidence(self, name: str, /) -> str:
+        """Return the SQL of a figure that the verdict in ``header`` has: text or a number."""
+        ...
+
     def wrong_definitions(self) -> list[str]:
         """Return in what the database is defined otherwise than this version does it."""
         ...

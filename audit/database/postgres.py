@@ -244,6 +244,10 @@ class _ReadConnection:
             cursor.execute(_translated(statement), values)
             yield from cursor
 
+    def evidence(self, name: str, /) -> str:
+        verdict = "(convert_from(header, 'UTF8')::json #>> '{verdict,evidence}')::json"
+        return f"({verdict} ->> '{name}')"
+
     def wrong_definitions(self) -> list[str]:
         wrong = postgres_catalogue.wrong_definitions(
             self._connection,

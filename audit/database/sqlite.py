@@ -240,6 +240,10 @@ class _ReadConnection:
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         return iter(self._connection.execute(statement, values))
 
+    def evidence(self, name: str, /) -> str:
+        verdict = "json_extract(CAST(header AS TEXT), '$.verdict.evidence')"
+        return f"json_extract({verdict}, '$.{name}')"
+
     def wrong_definitions(self) -> list[str]:
         return sqlite_catalogue.wrong_definitions(self._connection, definitions(self.version))
 

@@ -8,7 +8,7 @@ up, the first counts; to skip is none. A held write that has passed uses its app
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,45 +31,157 @@ class Standing(NamedTuple):
 
     Attributes:
         decision: What was decided. Empty: nothing yet, or it was used up.
-        passed: How many times the write has passed by an approval.
+        used: How many times the write has passed by an approval.
     """
 
     decision: str = ""
-    passed: int = 0
+    used: int = 0
 
     def after(self, choice: str) -> Standing:
         """Return how it stands after *choice*."""
         if choice == Choice.USED:
-            return Standing("", self.passed + 1)
+            return Standing("", self.used + 1)
         if choice == Choice.SKIP or self.decision:
             return self
-        return Standing(choice, self.passed)
+        return Standing(choice, self.used)
 
 
-class Decided(NamedTuple):
-    """One decision, as it was sealed."""
+def sealed_verdict(header: bytes) -> dict[str, Any]:
+    """Return what a header says of a verdict, its evidence read."""
+    verdict: dict[str, Any] = orjson.loads(bytes(header))["verdict"]
+    return {**verdict, "evidence": orjson.loads(verdict["evidence"])}
 
-    seq: int
+
+class Held(NamedTuple):
+    """
+    What a rule has left to a human.
+
+    Attributes:
+        approval: Its id.
+        gate: The rule.
+        reason: The rule's code.
+        point: Where: ``memory`` for a write, ``node`` for a draft of a graph.
+        passed: Whether the rule had let it pass, were humans not asked.
+        evidence: What the rule found: scores and codes.
+        seq: The latest verdict on it.
+        since_us: Held for the first time, or again once it was used up; since 1970 UTC.
+        asks: How often it was held since.
+        standing: What was decided.
+    """
+
     approval: str
-    choice: str
-    why: str
-    occurred_us: int
+    gate: str
+    reason: str
+    point: str
+    passed: bool
+    evidence: dict[str, Any]
+    seq: int
+    since_us: int
+    asks: int
+    standing: Standing
+
+    @property
+    def waits(self) -> bool:
+        """Whether a human has yet to decide."""
+        return self.asks > 0 and not self.standing.decision
 
 
-def decisions(snapshot: Snapshot, first_seq: int = 0) -> Iterator[Decided]:
-    """Yield the decisions from *first_seq* on, in the order in which they were recorded."""
-    for seq, header in snapshot.stream(_DECIDED, (first_seq,)):
-        sealed: dict[str, Any] = orjson.loads(bytes(header))
-        verdict = sealed["verdict"]
-        known = orjson.loads(verdict["evidence"])
-        yield Decided(
-            seq, known["approval"], known["choice"], verdict["reason"], sealed["occurred_at"]
-        )
+_VERDICTS = """
+    SELECT seq, method, occurred_us, header FROM audit_event
+    WHERE operation = 'verdict' ORDER BY seq
+"""
+
+
+def held(snapshot: Snapshot) -> dict[str, Held]:
+    """Return what was left to humans, by approval, oldest first."""
+    found: dict[str, Held] = {}
+    for seq, gate, occurred_us, header in snapshot.stream(_VERDICTS):
+        verdict = sealed_verdict(header)
+        evidence = verdict["evidence"]
+        approval = evidence.get("approval")
+        if approval is None:
+            continue
+        before = found.get(approval)
+        if gate != "approvals" and verdict["outcome"] == "hold":
+            asks = before.asks + 1 if before else 1
+            found[approval] = Held(
+                approval,
+                gate,
+                verdict["reason"],
+                verdict["point"],
+                bool(evidence.get("passed")),
+                evidence,
+                seq,
+                before.since_us if before and before.asks else occurred_us,
+                asks,
+                before.standing if before else Standing(),
+            )
+        elif gate == "approvals" and before is not None:
+            standing = before.standing.after(evidence["choice"])
+            is_used = standing.used > before.standing.used
+            found[approval] = before._replace(standing=standing, asks=0 if is_used else before.asks)
+    return found
+
+
+def gates(snapshot: Snapshot) -> list[str]:
+    """Return the names of what is a gate: of rules that say what they would have let pass."""
+    statement = (
+        "SELECT DISTINCT method FROM audit_event "  # noqa: S608 - figures of ours
+        f"WHERE operation = 'verdict' AND {snapshot.evidence('gate')} = method"
+    )
+    found: list[Any] = snapshot.execute(statement).fetchall()
+    return sorted(str(name) for (name,) in found)
+
+
+_AGREEMENT = """
+    WITH said AS (
+      SELECT seq, {mode} AS mode, {change} AS change, {choice} AS choice,
+        CAST({passed} AS INTEGER) AS passed
+      FROM audit_event
+      WHERE operation = 'verdict' AND method = 'approvals' AND {gate} = ?),
+    bounds AS (
+      SELECT
+        coalesce((SELECT max(seq) FROM said WHERE change = 'reset'), -1) AS reset_seq,
+        coalesce((SELECT max(seq) FROM said WHERE mode = 'shadow'), -1) AS shadow_seq,
+        coalesce((SELECT min(seq) FROM (
+          SELECT seq FROM audit_event WHERE operation = 'verdict' AND method = ?
+          ORDER BY seq DESC LIMIT ?) AS latest), 0) AS window_seq,
+        coalesce((SELECT mode FROM said WHERE mode IS NOT NULL ORDER BY seq DESC LIMIT 1),
+          'shadow') AS mode,
+        (SELECT count(*) FROM said WHERE mode IS NOT NULL) AS changes),
+    decided AS (
+      SELECT seq, (choice = 'approve') = (passed = 1) AS agrees,
+        choice = 'reject' AND passed = 1 AS is_rejected_pass
+      FROM said WHERE choice IN ('approve', 'edit', 'reject'))
+    SELECT b.mode, b.changes,
+      (SELECT count(*) FROM decided d WHERE d.seq > b.shadow_seq AND d.seq >= b.window_seq),
+      (SELECT count(*) FROM decided d
+        WHERE d.seq > b.shadow_seq AND d.seq >= b.window_seq AND d.agrees),
+      (SELECT count(*) FROM decided d WHERE d.seq > b.reset_seq AND d.is_rejected_pass)
+    FROM bounds b
+"""
+
+
+def agreement(snapshot: Snapshot, gate: str, window: int) -> dict[str, str | int]:
+    """
+    Return what humans have decided on the verdicts of *gate*.
+
+    Returns:
+        Its ``mode``, after so many ``changes``. The number ``decided`` since the first of the
+        latest *window* verdicts and since it was last put in shadow, and ``agreed`` of them. And
+        the ``rejected_passes`` since the last reset.
+    """
+    names = ("mode", "change", "choice", "passed", "gate")
+    statement = _AGREEMENT.format(**{name: snapshot.evidence(name) for name in names})
+    found: Any = snapshot.execute(statement, (gate, gate, window)).fetchone()
+    mode, *figures = found
+    named = zip(("changes", "decided", "agreed", "rejected_passes"), map(int, figures), strict=True)
+    return {"mode": str(mode), **dict(named)}
 
 
 class AuditedDecisions:
     """
-    The decisions in one log, read once each. Thread-safe.
+    The decisions in one log, and the modes of gates, read once each. Thread-safe.
 
     Args:
         log: The log.
@@ -80,6 +192,7 @@ class AuditedDecisions:
         self._log, self._clock = log, clock
         self._guard = ForkLock()
         self._standing: dict[str, Standing] = {}
+        self._modes: dict[str, str] = {}
         self._read_to, self._read_at = 0, float("-inf")
 
     def standing(self, approval: str, most_age_s: float = 0.0) -> Standing:
@@ -94,18 +207,42 @@ class AuditedDecisions:
             AuditError: The log cannot be read.
         """
         with self._guard:
-            if self._clock() - self._read_at >= most_age_s:
-                self._read()
+            self._read(most_age_s)
             return self._standing.get(approval, Standing())
 
-    def _read(self) -> None:
+    def mode(self, gate: str, most_age_s: float = 0.0) -> str | None:
+        """Return the mode that a gate was put in last, as `standing` does. None: in none yet."""
+        with self._guard:
+            self._read(most_age_s)
+            return self._modes.get(gate)
+
+    def _read(self, most_age_s: float) -> None:
+        if self._clock() - self._read_at < most_age_s:
+            return
         if self._log.tables.exists():
             with self._log.reading() as snapshot:
-                for each in decisions(snapshot, self._read_to):
-                    before = self._standing.get(each.approval, Standing())
-                    self._standing[each.approval] = before.after(each.choice)
-                    self._read_to = each.seq + 1
+                for seq, header in snapshot.stream(_DECIDED, (self._read_to,)):
+                    self._take(sealed_verdict(header)["evidence"])
+                    self._read_to = seq + 1
         self._read_at = self._clock()
+
+    def _take(self, known: dict[str, Any]) -> None:
+        if "mode" in known:
+            self._modes[known["gate"]] = known["mode"]
+        else:
+            approval = known["approval"]
+            before = self._standing.get(approval, Standing())
+            self._standing[approval] = before.after(known["choice"])
+
+    def agreement(self, gate: str, window: int) -> dict[str, str | int]:
+        """
+        Return what humans have decided on the verdicts of *gate*; see `agreement`.
+
+        Raises:
+            AuditError: The log cannot be read.
+        """
+        with self._log.reading() as snapshot:
+            return agreement(snapshot, gate, window)
 
     def record(self, event: Event) -> bool:
         """

@@ -46,6 +46,7 @@ class KeptRows:
         self.version = connection.version
         self.is_settled = True
         self.stream = connection.stream
+        self.evidence = connection.evidence
         self.found = connection.found
         self.wrong_definitions = connection.wrong_definitions
         self.wrong_indexes = connection.wrong_indexes

@@ -73,6 +73,10 @@ class Moment:
         """Run *statement*, with ``?`` for each of *values*."""
         return self._connection.execute(statement, values)
 
+    def evidence(self, name: str, /) -> str:
+        """Return the SQL of a figure that the verdict in ``header`` has: text or a number."""
+        return self._connection.evidence(name)
+
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
         """Run *statement* and yield its rows, however many, in bounded memory."""
         return self._connection.stream(statement, values)

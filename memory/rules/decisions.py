@@ -19,7 +19,7 @@ from ...telemetry.event.subject import Subject
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.event.verdict_event import Choice, Outcome, Point
 from ..errors import ConfigurationError
-from .rule import Facts, Fails, Verdict, verdict_event
+from .rule import Fact, Facts, Fails, Rule, Verdict, verdict_event
 
 OUTCOMES: Final = {
     Choice.APPROVE: Outcome.ALLOW,
@@ -28,7 +28,7 @@ OUTCOMES: Final = {
     Choice.SKIP: Outcome.HOLD,
     Choice.USED: Outcome.ALLOW,
 }
-_CODE = re.compile("[a-z0-9_.-]{1,64}")
+CODE = re.compile("[a-z0-9_.-]{1,64}")
 _STORE = "rule"
 
 
@@ -57,7 +57,7 @@ class Decision:
         """Return what the human has said, by the facts."""
         known = facts.known
         choice = Choice(str(known["choice"]))
-        evidence = {name: known[name] for name in ("approval", "choice", "passed")}
+        evidence = {name: known[name] for name in ("approval", "choice", "gate", "passed", "used")}
         return Verdict(OUTCOMES[choice], str(known["why"] or choice), evidence)
 
 
@@ -65,36 +65,50 @@ def decision_event(
     approval: str,
     choice: Choice,
     *,
+    gate: str = "",
+    passed: bool = False,
     why: str = "",
-    passed: int = 0,
+    used: int = 0,
     by: Subject | None = None,
     point: Point = Point.MEMORY,
 ) -> Event:
     """
-    Return the event of a decision. Of those on one approval only the first can be recorded.
+    Return the event of a decision. Of those on one approval the first is recorded, and no other.
 
     Args:
         approval: The id of what was held.
         choice: What was decided.
+        gate: The rule that held it.
+        passed: Whether the rule had let it pass, had it not been in shadow or drawn for a human.
         why: A code. Empty: none was given.
-        passed: How many times the same write has passed by an approval before.
+        used: How many times the same write has passed by an approval before.
         by: Who decided.
         point: Where it was held.
 
     Raises:
         ConfigurationError: *why* is no code.
     """
-    if why and not _CODE.fullmatch(why):
+    if why and not CODE.fullmatch(why):
         raise ConfigurationError("a reason is a code: up to 64 of a-z, 0-9, _, - and .")
-    facts = Facts(
-        point, known={"approval": approval, "choice": choice, "why": why, "passed": passed}
-    )
-    rule = Decision()
-    one_of_them = f"{approval}\n{passed}\n{choice is Choice.USED}"
-    if choice is Choice.SKIP:
-        one_of_them += secrets.token_hex(8)
+    known: dict[str, Fact] = {
+        "approval": approval,
+        "choice": choice,
+        "gate": gate,
+        "passed": int(passed),
+        "used": used,
+        "why": why,
+    }
+    facts, rule = Facts(point, known=known), Decision()
+    kind = choice if choice in {Choice.USED, Choice.SKIP} else "decided"
+    return recorded_event(rule, rule.decide(facts), facts, f"{kind}\n{approval}\n{used}", by)
+
+
+def recorded_event(
+    rule: Rule, verdict: Verdict, facts: Facts, once: str, by: Subject | None = None
+) -> Event:
+    """Return the event of a verdict that is recorded at once, and one time only for each *once*."""
     return Event(
-        writer_id=hashlib.sha256(one_of_them.encode()).hexdigest()[:16],
+        writer_id=hashlib.sha256(once.encode()).hexdigest()[:16],
         writer_seq=1,
         started_ns=time.time_ns(),
         duration_s=0.0,
@@ -105,5 +119,5 @@ def decision_event(
         status=Status.OK,
         trace=TraceRef(secrets.randbits(127) + 1, secrets.randbits(63) + 1),
         subject=by,
-        verdict=verdict_event(rule, rule.decide(facts), facts),
+        verdict=verdict_event(rule, verdict, facts),
     )

@@ -9,8 +9,8 @@ writes are held. Where there is no trail, what is held stays held.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import orjson
 
@@ -47,7 +47,7 @@ class Decisions(Protocol):
 
     def standing(self, approval: str, most_age_s: float, /) -> tuple[str, int]:
         """
-        Return what was decided of *approval*, and how many times it has passed before.
+        Return what was decided of *approval*, and how many times it was used before.
 
         Args:
             approval: Its id.
@@ -55,8 +55,25 @@ class Decisions(Protocol):
         """
         ...
 
+    def mode(self, gate: str, most_age_s: float, /) -> str | None:
+        """Return the mode that a gate was put in last. None: in none yet."""
+        ...
+
+    def agreement(self, gate: str, window: int, /) -> Mapping[str, Fact]:
+        """Return how far humans agree with a gate: see `agreement.Trail`."""
+        ...
+
     def record(self, event: Event, /) -> bool:
         """Record *event*, and return whether it was the first of its id."""
+        ...
+
+
+@runtime_checkable
+class Bound(Protocol):
+    """A rule that makes use of its scope's key and audit trail."""
+
+    def bind(self, hashes: Hashes, decisions: Callable[[], Decisions | None], /) -> None:
+        """Take the hashes, and a function that returns the trail once there is one."""
         ...
 
 
@@ -106,12 +123,10 @@ class HeldWrites:
         if self.decisions is None:
             return ""
         try:
-            decision, passed = self.decisions.standing(approval, LOOK_AGAIN_S)
+            decision, used = self.decisions.standing(approval, LOOK_AGAIN_S)
             if decision != Choice.APPROVE:
                 return decision
-            if may_pass and self.decisions.record(
-                decision_event(approval, Choice.USED, passed=passed)
-            ):
+            if may_pass and self.decisions.record(decision_event(approval, Choice.USED, used=used)):
                 return decision
         except Exception as exc:  # noqa: BLE001 - then it stays held
             self._faults.note("rules.decisions", exc)

@@ -125,7 +125,7 @@ class Phases:
         """Return what it was made with."""
         return self._settings
 
-    def bind(self, book: Rulebook) -> None:
+    def keep_in(self, book: Rulebook) -> None:
         """Keep the books among the facts of the runs of *book*, from now on."""
         self._book = weakref.ref(book)
 

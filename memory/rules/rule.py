@@ -32,6 +32,7 @@ __all__ = [
     "Fact",
     "Facts",
     "Fails",
+    "Foresight",
     "Onlooker",
     "Outcome",
     "Point",
@@ -298,6 +299,15 @@ class Witness(Protocol):
 
     def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
         """Return facts for this decision alone, by name."""
+        ...
+
+
+@runtime_checkable
+class Foresight(Protocol):
+    """A rule that makes facts of its own of what is asked, and may take long for it."""
+
+    def foresee(self, asked: Asked, /) -> Mapping[str, Fact]:
+        """Return facts for this decision alone, by name. Other threads decide meanwhile."""
         ...
 
 

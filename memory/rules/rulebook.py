@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final, Protocol, runtime_checkable
 
 from ...telemetry.event.event import Redacted
@@ -18,6 +19,7 @@ from .rule import (
     Asked,
     Fact,
     Facts,
+    Foresight,
     Onlooker,
     Reader,
     Rule,
@@ -36,6 +38,8 @@ LEAST_ANSWER: Final = 40
 
 SEAL_DIGITS: Final = 16
 
+_NOTHING: Final[Mapping[str, Mapping[str, Fact] | None]] = MappingProxyType({})
+
 FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
 
@@ -44,7 +48,7 @@ FAILED: Final = "rule_failed"
 class Keeper(Rule, Protocol):
     """A rule that keeps books among the facts of runs, and is asked at each chunk of a stream."""
 
-    def bind(self, book: Rulebook, /) -> None:
+    def keep_in(self, book: Rulebook, /) -> None:
         """Keep them among the facts of the runs of *book*, from now on."""
         ...
 
@@ -96,6 +100,7 @@ class Rulebook:
         }
         # Whether a class has a method is found out once: it takes longer than most decisions.
         self._witnesses = {each.name: each for each in self.rules if isinstance(each, Witness)}
+        self._foresights = {each.name: each for each in self.rules if isinstance(each, Foresight)}
         embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
         self._embeds = [each for each in embeds if each is not None][:1]
         labellers = [each for each in self.rules if isinstance(each, Labeller)]
@@ -107,12 +112,16 @@ class Rulebook:
         self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
         for each in self.keepers:
-            each.bind(self)
+            each.keep_in(self)
 
     @property
     def reads_texts(self) -> bool:
         """Whether a rule compares what models say."""
         return bool(self._embeds)
+
+    def takes_long_at(self, point: Point) -> bool:
+        """Return whether a rule at *point* may take as long as a model."""
+        return any(each.name in self._foresights for each in self._at[point])
 
     def is_asked_at(self, point: Point) -> bool:
         """Return whether a rule stands at *point*."""
@@ -210,6 +219,7 @@ class Rulebook:
         self, asked: Asked, graph: GraphRun | None = None, rules: Iterable[Rule] | None = None
     ) -> RuleError | None:
         """Return the error that `ask` raises, or would of these *rules* alone. None: go on."""
+        foreseen = self._foreseen(asked) if self._foresights else {}
         with self.runs.guard:
             run = self.run_facts(asked.scope, graph)
             if self.labels is not None:
@@ -218,7 +228,7 @@ class Rulebook:
                 return run.ended_by()
             facts = run.at(asked.point, self._what(asked), self._clock())
             judged: Sequence[Judged] = [
-                self._judged(rule, asked, facts)
+                self._judged(rule, asked, facts, foreseen)
                 for rule in (self._at[asked.point] if rules is None else rules)
             ]
         if asked.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
@@ -253,11 +263,33 @@ class Rulebook:
             judged = self._judged(rule, asked, with_known(facts, known), is_answered=True)
             return None if judged.verdict.is_plain else self._carry_out(judged, asked, run)
 
+    def _foreseen(self, asked: Asked) -> dict[str, Mapping[str, Fact] | None]:
+        """Return what rules have found that may take long. None: they failed."""
+        found: dict[str, Mapping[str, Fact] | None] = {}
+        for rule in self._at[asked.point]:
+            if rule.name in self._foresights:
+                try:
+                    found[rule.name] = self._foresights[rule.name].foresee(asked)
+                except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
+                    self._faults.note("rules.decide", exc)
+                    found[rule.name] = None
+        return found
+
     def _judged(
-        self, rule: Rule, asked: Asked, facts: Facts, *, is_answered: bool = False
+        self,
+        rule: Rule,
+        asked: Asked,
+        facts: Facts,
+        foreseen: Mapping[str, Mapping[str, Fact] | None] = _NOTHING,
+        *,
+        is_answered: bool = False,
     ) -> Judged:
         where = "witness"
         try:
+            if rule.name in foreseen:
+                if (known := foreseen[rule.name]) is None:
+                    return Judged(rule, failed(rule, where), facts)
+                facts = with_known(facts, known)
             if not is_answered and rule.name in self._witnesses:
                 facts = with_known(facts, self._witnesses[rule.name].witness(asked))
             where = "decide"

@@ -58,6 +58,9 @@ def verdicts(
 
 def _kinds(scope: str | None) -> dict[str, Callable[..., Rule]]:
     """Return what makes rules by their kind: this package's, and those of the scope at *scope*."""
+    from ....memory.rules.agreement import Mode
+    from ....memory.rules.approval import Approval
+    from ....memory.rules.decisions import Decision
     from ....memory.rules.origin import Origin
     from ....memory.rules.phases import Phases
     from ....memory.rules.spending import Spending
@@ -65,7 +68,8 @@ def _kinds(scope: str | None) -> dict[str, Callable[..., Rule]]:
     from ..scope import scope_at
 
     kinds: dict[str, Callable[..., Rule]] = {
-        each.__name__: each for each in (Origin, Phases, Spending, Stopping)
+        each.__name__: each
+        for each in (Approval, Decision, Mode, Origin, Phases, Spending, Stopping)
     }
     kinds |= _gates()
     if scope is not None:

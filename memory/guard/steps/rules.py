@@ -77,11 +77,13 @@ class AskRules:
         if before is not None and method.spare is not None:
             before = self._ask_and_spare
         after = self._see if method.op_class in {_READS, _WRITES} or before else None
-        abefore = self._aask if before and self._writes(method) else None
+        abefore = self._aask if before and self._may_take_long(method) else None
         return Faces(before, after, abefore) if before or after else NOTHING
 
-    def _writes(self, method: Method) -> bool:
-        """Return whether calls of *method* may write what is to be labelled."""
+    def _may_take_long(self, method: Method) -> bool:
+        """Return whether asking may wait for a judge, or for the audit trail."""
+        if self._rulebook.takes_long_at(Point.MEMORY):
+            return method.op_class is _WRITES
         return self._labels is not None and method.op_class in _CHANGES
 
     def _ask(self, call: Call) -> None:
@@ -105,11 +107,14 @@ class AskRules:
             self._faults.note("rules.spare", exc)
 
     async def _aask(self, call: Call) -> None:
-        if not call.covered and self._labels is not None and (runs := self._labels.unopened()):
+        """Ask on a thread where that may take long, so that no event loop stands still for it."""
+        is_long = self._rulebook.takes_long_at(Point.MEMORY)
+        if not call.covered and (is_long or (self._labels and self._labels.unopened())):
             import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
-            await asyncio.to_thread(self._open, self._labels, runs)
-        self._ask(call)
+            await asyncio.to_thread(self._ask, call)
+        else:
+            self._ask(call)
 
     def _open(self, labels: MemoryLabels, runs: list[RunFacts]) -> None:
         try:

@@ -1,0 +1,208 @@
+"""``mnemoscope approvals``: what was left to humans, what they decide, and how far they agree."""
+
+from __future__ import annotations
+
+import json as json_format
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ...telemetry.event.text import json_text, utc_text
+from ...telemetry.event.verdict_event import Choice, Point
+from .exit_codes import INCOMPLETE, UNUSABLE, USAGE, CommandError, say
+from .options import AuditUrl, Json, Limit
+
+if TYPE_CHECKING:
+    from ...audit.log import AuditLog
+    from ...audit.queries.approvals import Held
+    from ...audit.record.rows import AuditRow
+
+Approval = Annotated[str, typer.Argument(metavar="ID", help="Its id, as list has it.")]
+Gate = Annotated[str, typer.Argument(metavar="GATE", help="Its name, as agreement has it.")]
+
+
+def list_(
+    all_: Annotated[bool, typer.Option("--all", help="Also what was decided.")] = False,
+    limit: Limit = 50,
+    audit_url: AuditUrl = None,
+    json: Json = False,
+) -> None:
+    """
+    List what waits for a decision: memory writes, and drafts of graphs.
+
+    The newest are shown, without content.
+    """
+    from .approvals_screen import list_screen
+    from .scope import open_trail
+
+    everything = [each for each in _held(open_trail(audit_url)) if all_ or each.waits]
+    shown = everything[-limit:]
+    if json:
+        Console().print_json(json_text([_document(each) for each in shown]))
+    else:
+        Console().print(list_screen(shown, len(everything)))
+
+
+def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> None:
+    """
+    Show what was held, redacted, as it is stored, and what was found of it.
+
+    Needs the key of the application: the content is encrypted. A draft is in the state of its run.
+    """
+    from .approvals_screen import show_screen
+    from .scope import open_trail
+
+    log = open_trail(audit_url)
+    found = _one(log, approval)
+    row = _row(log, found.seq)
+    if json:
+        content = json_format.loads(row.content) if row.content else None
+        more = {"customer": row.subject_uid, "run": row.run, "content": content}
+        Console().print_json(json_text(_document(found) | more))
+    else:
+        Console().print(show_screen(found, row))
+
+
+def decide(
+    approval: Approval,
+    choice: Annotated[Choice, typer.Argument(metavar="approve|edit|reject|skip")],
+    by: Annotated[str, typer.Option(metavar="WHO", help="Who decides. Kept as customers are.")],
+    why: Annotated[str, typer.Option(metavar="CODE", help="A short code, such as off_topic.")] = "",
+    audit_url: AuditUrl = None,
+    json: Json = False,
+) -> None:
+    """
+    Approve, edit, reject or skip a held memory write.
+
+    Approved, the same write passes, once; edited or rejected, it stays refused; to skip is no
+    decision. Exits with 2 if it is decided already. A draft is decided by resuming its run.
+    """
+    from ...audit.queries.approvals import AuditedDecisions
+    from ...memory.rules.agreement import change_mode
+    from ...memory.rules.decisions import decision_event
+    from ...telemetry.event.subject import Subject
+    from .scope import open_trail
+
+    if choice is Choice.USED:
+        raise CommandError("expected approve, edit, reject or skip", USAGE)
+    log = open_trail(audit_url)
+    found = _one(log, approval)
+    if found.point != Point.MEMORY:
+        raise CommandError(f"{approval} is a draft: resume its run with the choice", USAGE)
+    trail = AuditedDecisions(log)
+    event = decision_event(
+        approval,
+        choice,
+        gate=found.gate,
+        passed=found.passed,
+        why=why,
+        used=found.standing.used,
+        by=Subject(by, tenant=None, keys=log.ring.current),
+    )
+    is_late = bool(found.standing.decision) or not found.asks
+    if is_late or not (trail.record(event) or choice is Choice.SKIP):
+        decision = _one(log, approval).standing.decision or "used"
+        raise CommandError(f"{approval} is decided already: {decision}", UNUSABLE)
+    mode = change_mode(trail, found.gate)
+    if json:
+        said = {"approval": approval, "choice": choice.value, "gate": found.gate, "mode": mode}
+        Console().print_json(json_text(said))
+    else:
+        typer.echo(f"{approval}: {choice.value}; {found.gate} is in mode {mode}")
+
+
+def agreement(audit_url: AuditUrl = None, json: Json = False) -> None:
+    """
+    Show how far humans agree with each gate, and the mode that it is in.
+
+    Exits with 3 if there is no verdict of a gate.
+    """
+    from .approvals_screen import agreement_screen
+    from .scope import open_trail
+
+    log = open_trail(audit_url)
+    found = _agreements(log)
+    if json:
+        Console().print_json(json_text(found))
+    elif found:
+        Console().print(agreement_screen(found))
+    if not found:
+        say("no verdict of a gate is recorded")
+        raise typer.Exit(INCOMPLETE)
+
+
+def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
+    """
+    Put a gate in shadow, and count the decisions of humans anew.
+
+    For a gate that was changed, or of which a pass was rejected, which blocks it until then.
+    """
+    from ...audit.queries.approvals import AuditedDecisions
+    from ...memory.rules.agreement import change_mode
+    from .scope import open_trail
+
+    log = open_trail(audit_url)
+    if gate not in {each["gate"] for each in _agreements(log)}:
+        raise CommandError(f"no verdict of a gate {gate} is recorded", USAGE)
+    mode = change_mode(AuditedDecisions(log), gate, is_reset=True)
+    if json:
+        Console().print_json(json_text({"gate": gate, "mode": mode}))
+    else:
+        typer.echo(f"{gate} is in mode {mode}; decisions count anew")
+
+
+def _held(log: AuditLog) -> list[Held]:
+    from ...audit.queries.approvals import held
+
+    with log.reading() as snapshot:
+        return [*held(snapshot).values()]
+
+
+def _one(log: AuditLog, approval: str) -> Held:
+    found = next((each for each in _held(log) if each.approval == approval), None)
+    if found is None:
+        raise CommandError("there is no such approval: see mnemoscope approvals list --all")
+    return found
+
+
+def _row(log: AuditLog, seq: int) -> AuditRow:
+    from ...audit.queries.reading import found_by_seqs
+    from ...audit.record.rows import row_from
+
+    with log.reading() as snapshot:
+        (found,) = found_by_seqs(snapshot, [seq])
+        return row_from(found)
+
+
+def _agreements(log: AuditLog) -> list[dict[str, Any]]:
+    from ...audit.queries.approvals import agreement as agreement_of
+    from ...audit.queries.approvals import gates, held
+    from ...memory.rules.agreement import WINDOW
+
+    with log.reading() as snapshot:
+        waiting = [each.gate for each in held(snapshot).values() if each.waits]
+        return [
+            {
+                "gate": each,
+                **agreement_of(snapshot, each, WINDOW),
+                "waiting": waiting.count(each),
+            }
+            for each in gates(snapshot)
+        ]
+
+
+def _document(held: Held) -> dict[str, Any]:
+    return {
+        "approval": held.approval,
+        "gate": held.gate,
+        "reason": held.reason,
+        "point": held.point,
+        "passed": held.passed,
+        "since": utc_text(held.since_us),
+        "asks": held.asks,
+        "decision": held.standing.decision or None,
+        "used": held.standing.used,
+        "evidence": held.evidence,
+        "seq": held.seq,
+    }

@@ -1,0 +1,96 @@
+"""The tables of ``mnemoscope approvals``, which fit 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ...audit.queries.text_extraction import text_of
+from ...telemetry.event.text import utc_text
+
+if TYPE_CHECKING:
+    from ...audit.queries.approvals import Held
+    from ...audit.record.rows import AuditRow
+
+
+def list_screen(shown: Sequence[Held], total: int) -> RenderableType:
+    """Return a table of what was held, oldest first."""
+    if not shown:
+        return Padding(Text("Nothing waits for a decision."), (1, 1))
+    table = _table("approval", "since (UTC)", "rule", "reason", "asks", "decision")
+    for each in shown:
+        table.add_row(
+            each.approval,
+            _moment(each.since_us),
+            each.gate,
+            each.reason,
+            f"{each.asks}",
+            _standing(each),
+        )
+    said = f" {len(shown)} of {total}: --limit shows more" if len(shown) < total else f" {total}"
+    return Group(table, Text(said))
+
+
+def show_screen(held: Held, row: AuditRow) -> RenderableType:
+    """Return what is known of one, and its content."""
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    table.add_row("approval", held.approval)
+    table.add_row("decision", _standing(held))
+    table.add_row("rule", f"{held.gate}, at a {held.point}")
+    table.add_row("reason", held.reason)
+    table.add_row("held since", f"{_moment(held.since_us)} UTC, asked {held.asks} times")
+    for name, value in held.evidence.items():
+        if name not in {"approval", "gate"} and value not in {None, ""}:
+            table.add_row(name, f"{value:.3g}" if isinstance(value, float) else f"{value}")
+    if row.run:
+        table.add_row("run", row.run)
+    if held.point != "memory":
+        content = "in the state of its run"
+    elif row.detail is None:
+        content = "(erased)"
+    else:
+        content = text_of(row.content) or row.content or ""
+    table.add_row("content", Text(content))
+    return Padding(table, (1, 1))
+
+
+def agreement_screen(found: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """Return a table of the gates."""
+    table = _table("gate", "mode", "decided", "agreed", "share", "rejected passes", "waiting")
+    for each in found:
+        decided, agreed = each["decided"], each["agreed"]
+        table.add_row(
+            each["gate"],
+            each["mode"],
+            f"{decided}",
+            f"{agreed}",
+            f"{agreed / decided:.0%}" if decided else "",
+            f"{each['rejected_passes']}",
+            f"{each['waiting']}",
+        )
+    return table
+
+
+def _standing(held: Held) -> str:
+    if held.standing.decision:
+        return held.standing.decision
+    return "waits" if held.waits else "used"
+
+
+def _moment(micros: int) -> str:
+    return utc_text(micros)[:16].replace("T", " ")
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
+    for name in names:
+        table.add_column(
+            name, overflow="fold" if name in {"rule", "reason", "gate"} else "ellipsis"
+        )
+    return table

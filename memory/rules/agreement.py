@@ -1,0 +1,113 @@
+"""
+How far humans agree with a gate, and whether it may go on without them.
+
+A gate may where humans agreed with it, and must not any longer where they do not. What that follows
+from is counted in the audit trail; each change is a sealed verdict that can be made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from ...telemetry.event.event import Event
+from ...telemetry.event.verdict_event import Point
+from .decisions import recorded_event
+from .rule import ALLOW, Fact, Facts, Fails, Verdict
+
+LEAST_DECIDED: Final = 50
+"""Decisions of humans on verdicts in shadow without which a gate is never left alone."""
+
+LEAST_AGREED: Final = 0.8
+"""Share of them that have to agree with the gate."""
+
+WINDOW: Final = 500
+"""Latest verdicts of a gate since whose first decisions count."""
+
+SHADOW: Final = "shadow"
+AUTO: Final = "auto"
+
+
+class Trail(Protocol):
+    """The audit trail, as far as modes of gates are in it."""
+
+    def agreement(self, gate: str, window: int, /) -> Mapping[str, Fact]:
+        """
+        Return what humans have decided on the verdicts of *gate*, for `Mode`.
+
+        ``mode`` is its latest, after so many ``changes``. ``decided`` are the decisions since the
+        first of its latest *window* verdicts and since it was last put in shadow, ``agreed`` those
+        of them that agree; ``rejected_passes`` are those that passed, since the last reset.
+        """
+        ...
+
+    def record(self, event: Event, /) -> bool:
+        """Record *event*, and return whether it was the first of its id."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """The rule that changes the mode of a gate by what humans have decided."""
+
+    name: str = "approvals"
+    shadow: bool = False
+
+    @property
+    def points(self) -> frozenset[Point]:
+        """None: it is asked once a human has decided."""
+        return frozenset()
+
+    @property
+    def fails(self) -> Fails:
+        """To the human."""
+        return Fails.TO_HUMAN
+
+    def settings(self) -> dict[str, Any]:
+        """Return nothing: there are none."""
+        return {}
+
+    def decide(self, facts: Facts, /) -> Verdict:
+        """Return the change, where there is one."""
+        known = facts.known
+        figures = (known["decided"], known["agreed"], known["rejected_passes"])
+        decided, agreed, rejected = (each if isinstance(each, int) else 0 for each in figures)
+        share = agreed / decided if decided else 0.0
+        if known["is_reset"]:
+            mode, change = SHADOW, "reset"
+        elif known["mode"] == AUTO and decided and share < LEAST_AGREED:
+            mode, change = SHADOW, "disagreed"
+        elif (
+            known["mode"] == SHADOW
+            and decided >= LEAST_DECIDED
+            and share >= LEAST_AGREED
+            and not rejected
+        ):
+            mode, change = AUTO, "agreed"
+        else:
+            return ALLOW
+        evidence = {"gate": known["gate"], "mode": mode, "change": change, "agreement": share}
+        return Verdict(reason=change, evidence=evidence)
+
+
+def change_mode(trail: Trail, gate: str, *, is_reset: bool = False) -> str:
+    """
+    Have the mode of *gate* follow what humans have decided, and return it.
+
+    Args:
+        trail: The audit trail.
+        gate: Its name.
+        is_reset: Begin to count anew, in shadow.
+
+    Raises:
+        AuditError: The trail cannot be read or written.
+    """
+    found = trail.agreement(gate, WINDOW)
+    rule = Mode()
+    facts = Facts(Point.NODE, known={"gate": gate, "is_reset": is_reset, **found})
+    verdict = rule.decide(facts)
+    if verdict.is_plain:
+        return str(found["mode"])
+    trail.record(recorded_event(rule, verdict, facts, f"mode\n{gate}\n{found['changes']}"))
+    return str(verdict.evidence["mode"])

@@ -1,0 +1,219 @@
+"""``mnemoscope approvals``: list, show, decide, agreement, reset."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+import pytest
+from langgraph.store.memory import InMemoryStore
+
+from mnemoscope.adapters.cli.root import run
+from mnemoscope.memory import (
+    Approval,
+    Fails,
+    HeldError,
+    Mnemoscope,
+    Outcome,
+    Point,
+    RefusedError,
+    Verdict,
+    context,
+    load_settings,
+)
+from mnemoscope.memory.rules import held_writes
+from mnemoscope.memory.rules.rule import Facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quarantine:
+    """A rule that has nothing to do with gates, and holds what it is shown."""
+
+    name: str = "quarantine"
+    shadow: bool = False
+    points = frozenset({Point.MEMORY})
+    fails = Fails.CLOSED
+
+    def settings(self):
+        return {}
+
+    def decide(self, facts):
+        return Verdict(Outcome.HOLD, "from_outside") if facts.what == "remember" else Verdict()
+
+
+@pytest.fixture(autouse=True)
+def settings(monkeypatch, tmp_path):
+    """Have the command find the trail by the environment."""
+    for name in list(os.environ):
+        if name.startswith("MNEMOSCOPE_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(held_writes, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_URL", f"sqlite:///{tmp_path}/audit.db")
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY_FILE", str(tmp_path / "no-key"))
+    monkeypatch.setenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY", "ab" * 32)
+    return load_settings(sinks="audit", pii_model="none")
+
+
+@pytest.fixture
+def scope(settings):
+    made = Mnemoscope(settings, rules=[Quarantine()])
+    yield made
+    made.close()
+
+
+def held(scope, key="k"):
+    """Have a write held, and return it and its approval."""
+    store = scope.store(InMemoryStore())
+
+    def write():
+        with context(customer="ada", run="r-1"):
+            store.put(("facts",), key, {"likes": "marzipan, says bob@example.com"})
+
+    with pytest.raises(HeldError) as raised:
+        write()
+    assert scope.flush()
+    return write, raised.value.approval
+
+
+def printed(capfd):
+    return json.loads(capfd.readouterr().out)
+
+
+def test_a_held_write_of_any_rule_is_listed_shown_and_released(scope, capfd):
+    """Its content is shown redacted to who has the key, and nowhere in the list."""
+    write, approval = held(scope)
+
+    assert run(["approvals", "list"]) == 0
+    listed = capfd.readouterr().out
+    assert max(map(len, listed.splitlines())) <= 80
+    assert approval in listed
+    assert "from_outside" in listed
+    assert "marzipan" not in listed
+    assert run(["approvals", "show", approval]) == 0
+    shown = capfd.readouterr().out
+    assert "marzipan, says <EMAIL_ADDRESS>" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert run(["approvals", "decide", approval, "approve", "--by", "grace", "--why", "fine"]) == 0
+    capfd.readouterr()
+    write()
+    assert run(["approvals", "list"]) == 0
+    assert "Nothing waits" in capfd.readouterr().out
+
+
+def test_json_has_what_the_screens_have(scope, capfd):
+    """For scripts."""
+    _write, approval = held(scope)
+
+    run(["approvals", "list", "--json"])
+    (listed,) = printed(capfd)
+    run(["approvals", "show", approval, "--json"])
+    shown = printed(capfd)
+
+    assert (listed["approval"], listed["decision"], listed["asks"]) == (approval, None, 1)
+    assert shown["content"]["value"] == {"likes": "marzipan, says <EMAIL_ADDRESS>"}
+    assert shown["run"] == "r-1"
+
+
+def test_a_rejected_write_stays_refused_and_is_decided_once(scope, capfd):
+    """The second decision is told that there is one."""
+    write, approval = held(scope)
+
+    assert run(["approvals", "decide", approval, "reject", "--by", "grace"]) == 0
+    assert run(["approvals", "decide", approval, "approve", "--by", "eve"]) == 2
+    assert "decided already: reject" in capfd.readouterr().err
+    with pytest.raises(RefusedError):
+        write()
+    run(["approvals", "list", "--all", "--json"])
+    assert printed(capfd)[0]["decision"] == "reject"
+
+
+def test_what_was_used_up_waits_again_and_is_decided_again(scope):
+    """Each approval is good for one write."""
+    write, approval = held(scope)
+    for _ in range(2):
+        assert run(["approvals", "decide", approval, "approve", "--by", "grace"]) == 0
+        write()
+        assert run(["approvals", "decide", approval, "approve", "--by", "grace"]) == 2
+        with pytest.raises(HeldError):
+            write()
+        assert scope.flush()
+
+
+def test_to_skip_leaves_it_waiting(scope, capfd):
+    """As often as one likes."""
+    _write, approval = held(scope)
+
+    assert run(["approvals", "decide", approval, "skip", "--by", "grace"]) == 0
+    assert run(["approvals", "decide", approval, "skip", "--by", "grace"]) == 0
+    capfd.readouterr()
+    run(["approvals", "list", "--json"])
+    assert printed(capfd)[0]["decision"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["show", "0123"], 2),
+        (["decide", "0123", "approve", "--by", "grace"], 2),
+        (["decide", "0123", "used", "--by", "grace"], 4),
+        (["decide", "0123", "maybe", "--by", "grace"], 4),
+        (["decide", "0123", "approve"], 4),
+        (["reset", "nothing"], 4),
+        (["agreement"], 3),
+    ],
+)
+def test_mistakes_end_in_a_line_and_a_code(scope, capfd, arguments, code):
+    """And change nothing."""
+    held(scope)
+
+    assert run(["approvals", *arguments]) == code
+    assert len(capfd.readouterr().err.splitlines()) == 1
+
+
+def test_a_reason_is_a_code(scope, capfd):
+    """A sentence may hold what nobody should keep."""
+    _write, approval = held(scope)
+
+    code = run(["approvals", "decide", approval, "approve", "--by", "grace", "--why", "A friend."])
+
+    assert code == 4
+    assert "friend" not in capfd.readouterr().err
+
+
+def test_without_a_key_nothing_is_shown_and_none_is_made(scope, capfd, monkeypatch, tmp_path):
+    """The content is for who has the key."""
+    _write, approval = held(scope)
+    monkeypatch.delenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
+
+    assert run(["approvals", "show", approval]) == 4
+    assert run(["approvals", "decide", approval, "approve", "--by", "grace"]) == 4
+    assert "marzipan" not in capfd.readouterr().out
+    assert not list(tmp_path.rglob("*key*"))
+
+
+def test_agreement_is_shown_and_reset(settings, capfd):
+    """The mode of a gate, what humans have decided, and what waits."""
+    gate = Approval("refunds", outcome=lambda _text: 1.0)
+    scope = Mnemoscope(settings)
+    for number in range(3):
+        scope.tell_verdict(gate, Facts(Point.NODE, known=gate.facts(_draft(), f"a{number}")))
+    scope.close()
+
+    assert run(["approvals", "agreement"]) == 0
+    shown = capfd.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert run(["approvals", "agreement", "--json"]) == 0
+    (found,) = printed(capfd)
+    assert (found["gate"], found["mode"], found["waiting"]) == ("refunds", "shadow", 3)
+    assert run(["approvals", "reset", "refunds"]) == 0
+    assert "refunds is in mode shadow" in capfd.readouterr().out
+    assert run(["approvals", "decide", "a0", "approve", "--by", "grace"]) == 4
+    assert "resume its run" in capfd.readouterr().err
+
+
+def _draft():
+    from mnemoscope.memory import Draft
+
+    return Draft("Dear customer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boards import FEATURE, JOB, Board, Row
-from panels import BAD, ODD, About, AnyPanel, Query, figure, lines
+from panels import BAD, GOOD, ODD, About, AnyPanel, Query, figure, lines
 
 _TOKENS = "mnemoscope_tokens_total"
 _COST = "mnemoscope_cost_usd_total"
@@ -22,6 +22,7 @@ def spend() -> Board:
             Row(title="Against its own past", panels=_past()),
             Row(title="Budgets", panels=_budgets()),
             Row(title="What do rules decide?", panels=_rules()),
+            Row(title="What is left to humans?", panels=_approvals()),
             Row(title="Where do the tokens go?", panels=_tokens()),
             Row(title="How long do models and nodes take?", panels=_times()),
         ),
@@ -152,6 +153,44 @@ def _rules() -> tuple[AnyPanel, ...]:
             Query(
                 expr=f"sum by (phase, mode) (mnemoscope_phase_runs{{{JOB}}})",
                 legend="{{phase}}: {{mode}}",
+            ),
+            stacked=True,
+        ),
+    )
+
+
+def _approvals() -> tuple[AnyPanel, ...]:
+    return (
+        lines(
+            About(
+                title="Agreement with humans",
+                shows="Share of humans' decisions that agree with what each gate would have done, "
+                "of those that count, and whether it goes on by itself: 1 is auto, 0 is shadow.",
+                act="below 0.8 a gate is back in shadow by itself. `mnemoscope approvals "
+                "agreement` has the counts; look at what was edited before changing a prompt.",
+                unit="percentunit",
+                steps={0: BAD, 0.8: GOOD},
+            ),
+            Query(
+                expr=f"max by (rule) (mnemoscope_approval_agreement_ratio{{{JOB}}})",
+                legend="{{rule}}",
+            ),
+            Query(
+                expr=f"max by (rule) (mnemoscope_approval_auto{{{JOB}}})",
+                legend="{{rule}}: auto",
+            ),
+        ),
+        lines(
+            About(
+                title="Held, waiting for a human",
+                shows="Memory writes and drafts that each rule holds, and nobody has decided yet.",
+                act="`mnemoscope approvals list` names them. One that only grows needs more "
+                "reviewers, or a gate that holds less.",
+                unit="short",
+            ),
+            Query(
+                expr=f"max by (rule) (mnemoscope_approvals_waiting{{{JOB}}})",
+                legend="{{rule}}",
             ),
             stacked=True,
         ),

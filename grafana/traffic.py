@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import Tracer
-from traffic_incidents import LATE, Noted
+from traffic_incidents import GATE, LATE, Noted
 from traffic_relay import relayed
 
 from mnemoscope.demo.conversation import load_conversation
@@ -57,8 +57,9 @@ RULES = (
     Noted(name="cautious", shadow=True),
     Noted(name="refused"),
     Phases([Phase(LATE, 30), Phase("write", 10, protected=True, weight=1)]),
+    GATE,
 )
-"""Rules, one in shadow, that incidents meet, so that the dashboard shows verdicts and phases."""
+"""Rules that incidents meet, for the dashboard: one is in shadow, and one asks humans."""
 
 
 def main() -> int:

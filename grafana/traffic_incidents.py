@@ -13,8 +13,10 @@ from typing import Any
 
 from mnemoscope.demo.faults import FaultMode, StoreFault
 from mnemoscope.memory import (
+    Approval,
     Facts,
     Fails,
+    HeldError,
     Mnemoscope,
     Outcome,
     Phases,
@@ -22,6 +24,8 @@ from mnemoscope.memory import (
     Verdict,
     context,
 )
+from mnemoscope.memory.rules.decisions import decision_event
+from mnemoscope.telemetry.event.verdict_event import Choice
 
 HANG_S = 3.5
 """Longer than the deadline of a recall."""
@@ -49,13 +53,18 @@ class Noted:
         return Verdict(Outcome.REFUSE, "noted") if is_noted else Verdict()
 
 
+GATE = Approval("profiles", outcome=lambda _text: 0.9, places=["*/profiles"])
+"""A gate in front of profiles, of which a human approves every other one."""
+
+
 class Incidents:
     """
     Every kind of failure, once for each message.
 
     mem0 is down from the first message on; the CRM is an observed function that calls another
     store, and refuses to delete; a note cannot be redacted; a search covers all customers; a rule
-    refuses another; a run stays in its phase until that is over; now and then an archive hangs.
+    refuses another, and one holds a profile for a human; a run stays in its phase until that is
+    over; now and then an archive hangs.
 
     Args:
         scope: The scope that guards the stores.
@@ -65,7 +74,7 @@ class Incidents:
     def __init__(self, scope: Mnemoscope, stores: Any) -> None:
         self._scope = scope
         self._store = stores.store
-        self._calls = itertools.count()
+        self._calls, self._profiles = itertools.count(), itertools.count()
         observe = scope.observe
         self._contacts = observe(store="crm", operation="search_memory", neutral=list)(self._ask)
         self._archive = observe(store="archive", operation="search_memory", neutral=list)(_hang)
@@ -89,6 +98,7 @@ class Incidents:
         yield self._everybody
         yield self._against_a_rule
         yield lambda: self._late.run(self._store.search, ("customers", "c-1"), limit=4)
+        yield self._held
         if next(self._calls) % 25 in {2, 4, 6}:
             yield Thread(target=self._archive, daemon=True).start  # it hangs
 
@@ -115,6 +125,15 @@ class Incidents:
         with context(run="against-a-rule"):
             self._scope.note_facts(cautious=True, refused=True)
             self._store.search(("customers", "c-1"), limit=1)
+
+    def _held(self) -> None:
+        number = next(self._profiles)
+        try:
+            self._store.put(("profiles",), f"p-{number}", {"likes": "tea"})
+        except HeldError as held:
+            if held.approval is not None and number % 2:
+                event = decision_event(held.approval, Choice.APPROVE, gate=GATE.name, passed=True)
+                self._scope.audit.append([event])
 
 
 def _hang() -> list[Any]:

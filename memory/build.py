@@ -313,7 +313,8 @@ def build(
     if parts.accounting.rulebook is not None:
         from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415 - as the sinks
 
-        parts.accounting.rulebook.held.decisions = AuditedDecisions(audit.log)
+        trail = AuditedDecisions(audit.log)
+        parts.accounting.decisions = parts.accounting.rulebook.held.decisions = trail
     note_deliveries = audit.note_deliveries if audit in sinks else None
     return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
 
@@ -652,7 +653,12 @@ def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMet
     showing = [each for each in sinks if isinstance(each, SampleDisplay)]
     if not showing:
         return None
-    live = LiveMetrics(parts.guards, parts.accounting.budgets, parts.spans)
+    live = LiveMetrics(
+        parts.guards,
+        parts.accounting.budgets,
+        parts.spans,
+        lambda: parts.accounting.decisions,
+    )
     sources = [each for each in (*sinks, *rules) if isinstance(each, SampleSource)]
     readers = [live.read, *(each.samples for each in sources)]
     for sink in showing:

@@ -540,13 +540,12 @@ class Mnemoscope:
         parts = self._parts
         if parts is None:
             return None
-        trail = None
-        if parts.audit is not None:
+        if parts.accounting.decisions is None and parts.audit is not None:
             from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415
 
-            trail = AuditedDecisions(parts.audit)
-        rule.bind(Hashes(parts.services.digest_key("rules")), lambda: trail)
-        return trail
+            parts.accounting.decisions = AuditedDecisions(parts.audit)
+        rule.bind(Hashes(parts.services.digest_key("rules")), lambda: parts.accounting.decisions)
+        return parts.accounting.decisions
 
     def subject(self, person: str, tenant: str | None = None) -> Subject | None:
         """Return a person as events name them. None: the scope is disabled."""

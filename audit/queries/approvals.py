@@ -8,7 +8,8 @@ up, the first counts; to skip is none. A held write that has passed uses its app
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -88,14 +89,23 @@ class Held(NamedTuple):
 
 _VERDICTS = """
     SELECT seq, method, occurred_us, header FROM audit_event
-    WHERE operation = 'verdict' ORDER BY seq
+    WHERE operation = 'verdict' AND seq >= ? ORDER BY seq
 """
 
 
-def held(snapshot: Snapshot) -> dict[str, Held]:
-    """Return what was left to humans, by approval, oldest first."""
-    found: dict[str, Held] = {}
-    for seq, gate, occurred_us, header in snapshot.stream(_VERDICTS):
+def held(
+    snapshot: Snapshot, found: dict[str, Held] | None = None, first_seq: int = 0
+) -> dict[str, Held]:
+    """
+    Return what was left to humans, by approval, oldest first.
+
+    Args:
+        snapshot: What is read.
+        found: What was found before *first_seq*, to go on with.
+        first_seq: The first event that is read.
+    """
+    found = {} if found is None else found
+    for seq, gate, occurred_us, header in snapshot.stream(_VERDICTS, (first_seq,)):
         verdict = sealed_verdict(header)
         evidence = verdict["evidence"]
         approval = evidence.get("approval")
@@ -179,6 +189,24 @@ def agreement(snapshot: Snapshot, gate: str, window: int) -> dict[str, str | int
     return {"mode": str(mode), **dict(named)}
 
 
+class GateFigures(NamedTuple):
+    """
+    How a rule that holds stands, for metrics.
+
+    Attributes:
+        gate: Its name.
+        share: Of the decisions that count, those that agree with it. None: there are none, or it
+            never says what it would let pass.
+        is_auto: Whether it goes on by itself.
+        waiting: What waits for a decision.
+    """
+
+    gate: str
+    share: float | None
+    is_auto: bool
+    waiting: int
+
+
 class AuditedDecisions:
     """
     The decisions in one log, and the modes of gates, read once each. Thread-safe.
@@ -194,6 +222,10 @@ class AuditedDecisions:
         self._standing: dict[str, Standing] = {}
         self._modes: dict[str, str] = {}
         self._read_to, self._read_at = 0, float("-inf")
+        self._figures: tuple[GateFigures, ...] = ()
+        self._figures_at = float("-inf")
+        self._held: dict[str, Held] = {}
+        self._held_to = 0
 
     def standing(self, approval: str, most_age_s: float = 0.0) -> Standing:
         """
@@ -243,6 +275,35 @@ class AuditedDecisions:
         """
         with self._log.reading() as snapshot:
             return agreement(snapshot, gate, window)
+
+    def figures(self, window: int, most_age_s: float) -> tuple[GateFigures, ...]:
+        """
+        Return how the rules that hold stand, of which some may have left nothing to humans.
+
+        Args:
+            window: Latest verdicts since whose first decisions count.
+            most_age_s: Seconds for which what was read last is good enough.
+
+        Raises:
+            AuditError: The log cannot be read.
+        """
+        with self._guard:
+            if self._clock() - self._figures_at >= most_age_s and self._log.tables.exists():
+                self._figures_at = self._clock()  # of failures too: a scrape waits for none twice
+                with self._log.reading() as snapshot:
+                    self._figures = tuple(self._read_figures(snapshot, window))
+            return self._figures
+
+    def _read_figures(self, snapshot: Snapshot, window: int) -> Iterator[GateFigures]:
+        held(snapshot, self._held, self._held_to)
+        self._held_to = snapshot.size
+        waiting = Counter(each.gate for each in self._held.values() if each.waits)
+        of_gates = gates(snapshot)
+        for gate in sorted({*of_gates, *(each.gate for each in self._held.values())}):
+            found: dict[str, Any] = agreement(snapshot, gate, window)
+            counts = gate in of_gates and found["decided"]
+            share = found["agreed"] / found["decided"] if counts else None
+            yield GateFigures(gate, share, found["mode"] == "auto", waiting[gate])
 
     def record(self, event: Event) -> bool:
         """

@@ -20,6 +20,7 @@ from ..guard.labels import Labels
 from .budgets import Budgets
 
 if TYPE_CHECKING:
+    from ..rules.held_writes import Decisions
     from ..rules.rulebook import Rulebook
 
 STORE = "budget"
@@ -46,6 +47,7 @@ class ModelAccounting:
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         rulebook: The rules of the scope, if it has any.
+        decisions: What humans have decided, where a rule may ask them and there is a trail.
     """
 
     budgets: Budgets
@@ -59,6 +61,7 @@ class ModelAccounting:
     clock: Callable[[], float]
     wall_ns: Callable[[], int]
     rulebook: Rulebook | None = None
+    decisions: Decisions | None = None
 
     def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
         """Count what a model call that ended has used. Never raises: the run goes on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ...telemetry.otlp.span_counts import SpanCounts
@@ -15,6 +15,7 @@ from ..limits.breaker import BreakerState
 if TYPE_CHECKING:
     from ..guard.guard import Guard
     from ..journal.journal import JournalStats
+    from ..rules.held_writes import Decisions
 
 _STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
 
@@ -86,6 +87,20 @@ _REDACTED_SPANS = counter(
 )
 
 
+_APPROVAL_AGREEMENT = latest(
+    "mnemoscope_approval_agreement_ratio",
+    "Share of humans' decisions that agree with what the gate would have done",
+)
+_APPROVAL_AUTO = latest(
+    "mnemoscope_approval_auto", "1 if the gate goes on by itself, 0 if it asks a human"
+)
+_APPROVALS_WAITING = latest(
+    "mnemoscope_approvals_waiting", "What the rule holds, and no human has decided yet"
+)
+_APPROVALS_AGE_S = 30.0
+_MOST_GATES = 64
+
+
 class LiveMetrics:
     """
     Reads the live metrics of one scope at a scrape.
@@ -94,11 +109,17 @@ class LiveMetrics:
         guards: Its guards are read one by one, and its drain and journal.
         budgets: What may be spent, and what was.
         spans: Counts of the spans that redacting exporters saw.
+        decisions: Returns what humans have decided, once there is a rule that asks them.
     """
 
     def __init__(
-        self, guards: GuardFactory, budgets: Budgets, spans: SpanCounts | None = None
+        self,
+        guards: GuardFactory,
+        budgets: Budgets,
+        spans: SpanCounts | None = None,
+        decisions: Callable[[], Decisions | None] = lambda: None,
     ) -> None:
+        self._decisions = decisions
         self._guards = guards
         self._budgets = budgets
         self._spans = spans
@@ -113,10 +134,26 @@ class LiveMetrics:
             yield from _of_journal(stats, keeping, self._guards.wall_ns())
         for status in self._budgets.status():
             yield from _of_budget(status)
+        if (decisions := self._decisions()) is not None:
+            yield from self._of_gates(decisions)
         yield from of_faults(self._guards.faults)
         if self._spans is not None and self._spans.exporters:
             for outcome, count in self._spans.by_outcome().items():
                 yield _REDACTED_SPANS.sample(count, outcome=outcome.value)
+
+    def _of_gates(self, decisions: Decisions) -> Iterator[Sample]:
+        from ..rules.agreement import WINDOW  # noqa: PLC0415 - only where there are rules
+
+        try:
+            found = decisions.figures(WINDOW, _APPROVALS_AGE_S)[:_MOST_GATES]
+        except Exception as exc:  # noqa: BLE001 - costs a scrape these metrics
+            self._guards.faults.note("rules.figures", exc)
+            return
+        for gate, share, is_auto, waiting in found:
+            if share is not None:
+                yield _APPROVAL_AGREEMENT.sample(share, rule=gate)
+            yield _APPROVAL_AUTO.sample(float(is_auto), rule=gate)
+            yield _APPROVALS_WAITING.sample(waiting, rule=gate)
 
 
 def _of_budget(status: BudgetStatus) -> Iterator[Sample]:

@@ -59,6 +59,12 @@ class Decisions(Protocol):
         """Return the mode that a gate was put in last. None: in none yet."""
         ...
 
+    def figures(
+        self, window: int, most_age_s: float, /
+    ) -> tuple[tuple[str, float | None, bool, int], ...]:
+        """Return name, share that agrees, whether it is in auto, and what waits, for each gate."""
+        ...
+
     def agreement(self, gate: str, window: int, /) -> Mapping[str, Fact]:
         """Return how far humans agree with a gate: see `agreement.Trail`."""
         ...

@@ -153,20 +153,18 @@ _AGREEMENT = """
       SELECT
         coalesce((SELECT max(seq) FROM said WHERE change = 'reset'), -1) AS reset_seq,
         coalesce((SELECT max(seq) FROM said WHERE mode = 'shadow'), -1) AS shadow_seq,
-        coalesce((SELECT min(seq) FROM (
-          SELECT seq FROM audit_event WHERE operation = 'verdict' AND method = ?
-          ORDER BY seq DESC LIMIT ?) AS latest), 0) AS window_seq,
         coalesce((SELECT mode FROM said WHERE mode IS NOT NULL ORDER BY seq DESC LIMIT 1),
           'shadow') AS mode,
         (SELECT count(*) FROM said WHERE mode IS NOT NULL) AS changes),
     decided AS (
-      SELECT seq, (choice = 'approve') = (passed = 1) AS agrees,
+      SELECT seq, row_number() OVER (ORDER BY seq DESC) AS place,
+        (choice = 'approve') = (passed = 1) AS agrees,
         choice = 'reject' AND passed = 1 AS is_rejected_pass
       FROM said WHERE choice IN ('approve', 'edit', 'reject'))
     SELECT b.mode, b.changes,
-      (SELECT count(*) FROM decided d WHERE d.seq > b.shadow_seq AND d.seq >= b.window_seq),
+      (SELECT count(*) FROM decided d WHERE d.seq > b.shadow_seq AND d.place <= ?),
       (SELECT count(*) FROM decided d
-        WHERE d.seq > b.shadow_seq AND d.seq >= b.window_seq AND d.agrees),
+        WHERE d.seq > b.shadow_seq AND d.place <= ? AND d.agrees),
       (SELECT count(*) FROM decided d WHERE d.seq > b.reset_seq AND d.is_rejected_pass)
     FROM bounds b
 """
@@ -177,13 +175,13 @@ def agreement(snapshot: Snapshot, gate: str, window: int) -> dict[str, str | int
     Return what humans have decided on the verdicts of *gate*.
 
     Returns:
-        Its ``mode``, after so many ``changes``. The number ``decided`` since the first of the
-        latest *window* verdicts and since it was last put in shadow, and ``agreed`` of them. And
-        the ``rejected_passes`` since the last reset.
+        Its ``mode``, after so many ``changes``. The number ``decided`` of the latest *window*
+        decisions since it was last put in shadow, and ``agreed`` of them. And the
+        ``rejected_passes`` since the last reset.
     """
     names = ("mode", "change", "choice", "passed", "gate")
     statement = _AGREEMENT.format(**{name: snapshot.evidence(name) for name in names})
-    found: Any = snapshot.execute(statement, (gate, gate, window)).fetchone()
+    found: Any = snapshot.execute(statement, (gate, window, window)).fetchone()
     mode, *figures = found
     named = zip(("changes", "decided", "agreed", "rejected_passes"), map(int, figures), strict=True)
     return {"mode": str(mode), **dict(named)}
@@ -281,7 +279,7 @@ class AuditedDecisions:
         Return how the rules that hold stand, of which some may have left nothing to humans.
 
         Args:
-            window: Latest verdicts since whose first decisions count.
+            window: Latest decisions that count.
             most_age_s: Seconds for which what was read last is good enough.
 
         Raises:

@@ -22,8 +22,8 @@ LEAST_DECIDED: Final = 50
 LEAST_AGREED: Final = 0.8
 """Share of them that have to agree with the gate."""
 
-WINDOW: Final = 500
-"""Latest verdicts of a gate since whose first decisions count."""
+WINDOW: Final = 100
+"""Latest decisions that count."""
 
 SHADOW: Final = "shadow"
 AUTO: Final = "auto"
@@ -36,9 +36,9 @@ class Trail(Protocol):
         """
         Return what humans have decided on the verdicts of *gate*, for `Mode`.
 
-        ``mode`` is its latest, after so many ``changes``. ``decided`` are the decisions since the
-        first of its latest *window* verdicts and since it was last put in shadow, ``agreed`` those
-        of them that agree; ``rejected_passes`` are those that passed, since the last reset.
+        ``mode`` is its latest, after so many ``changes``. ``decided`` are those of
+        the latest *window* decisions since it was last put in shadow, ``agreed`` those of them that
+        agree; ``rejected_passes`` are those that passed, since the last reset.
         """
         ...
 

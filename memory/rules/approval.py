@@ -21,12 +21,15 @@ from ...telemetry.event.event import OperationClass
 from ...telemetry.event.text import is_a, json_text
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..errors import ConfigurationError
-from .agreement import AUTO, LEAST_DECIDED, SHADOW, WINDOW
+from .agreement import AUTO, SHADOW
 from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
 from .run_facts import Hashes
 
 BAR: Final = 0.8
 """Mean of the scored levels from which a draft passes."""
+
+LEAST_SHARE: Final = 0.1
+"""Of what would go on by itself, the share that a human is asked about at least: 50 in 500."""
 
 LEVELS: Final = ("step", "trajectory", "outcome")
 MODE_AGE_S: Final = 10.0
@@ -107,8 +110,7 @@ class Approval:
             compared; longer texts are judged, all in one call of *step*.
         source: Name and version of the judges' prompts, for the verdict.
         mode: ``auto`` allows the gate to go on by itself; it begins in shadow all the same.
-        share: Of what would go on, the share that a human is asked about: at least as many as 50
-            in 500.
+        share: Of what would go on, the share that a human is asked about: 0.1 at least.
         places: Memory writes that are judged, by patterns of ``store/collection``.
         most_chars: Characters of a text from which it is too long.
         shadow: Tell, and ask nobody.
@@ -146,7 +148,7 @@ class Approval:
         self.points = frozenset({Point.MEMORY} if places else ())
         self._judges = {"step": step, "trajectory": trajectory, "outcome": outcome}
         self._goldens, self._source, self._mode = dict(goldens or {}), source[:64], mode
-        self._share = max(share, LEAST_DECIDED / WINDOW)
+        self._share = max(share, LEAST_SHARE)
         self._places, self._most_chars = tuple(places), most_chars
         self._hashes: Hashes | None = None
         self._modes: Callable[[], ModeSource | None] = lambda: None

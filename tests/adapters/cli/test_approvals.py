@@ -12,6 +12,7 @@ from langgraph.store.memory import InMemoryStore
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import (
     Approval,
+    Draft,
     Fails,
     HeldError,
     Mnemoscope,
@@ -22,6 +23,7 @@ from mnemoscope.memory import (
     context,
     load_settings,
 )
+from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.rules import held_writes
 from mnemoscope.memory.rules.rule import Facts
 
@@ -214,6 +216,41 @@ def test_agreement_is_shown_and_reset(settings, capfd):
 
 
 def _draft():
-    from mnemoscope.memory import Draft
-
     return Draft("Dear customer")
+
+
+def test_a_trail_with_approvals_verifies_and_is_made_again(settings, capfd):
+    """Verdicts, decisions, what they used up and changes of mode are events like all others."""
+    scope = Mnemoscope(settings, rules=[Approval("g", places=["*"])])
+    write, approval = held(scope)
+    run(["approvals", "decide", approval, "approve", "--by", "grace"])
+    write()
+    run(["approvals", "reset", "g"])
+    scope.close()
+    capfd.readouterr()
+
+    assert run(["audit", "verdicts"]) == 0
+    assert "5 of 5 verdicts follow from their facts" in capfd.readouterr().out
+    assert run(["audit", "verify"]) == 0
+
+
+def test_what_waits_and_how_far_humans_agree_are_metrics(settings, capfd):
+    """Read from the trail, whoever has decided; what cannot be read costs these metrics alone."""
+    scope = Mnemoscope(settings, rules=[Approval("g", outcome=lambda _text: 1.0, places=["*"])])
+    accounting = scope._parts.accounting
+    live = LiveMetrics(scope._parts.guards, accounting.budgets, None, lambda: accounting.decisions)
+    approvals = [held(scope, key)[1] for key in ("a", "b", "c")]
+    run(["approvals", "decide", approvals[0], "approve", "--by", "grace"])
+    run(["approvals", "decide", approvals[1], "edit", "--by", "grace"])
+
+    found = {each.name: each.value for each in live.read() if "approval" in each.name}
+
+    assert found == {
+        "mnemoscope_approval_agreement_ratio": 0.5,
+        "mnemoscope_approval_auto": 0.0,
+        "mnemoscope_approvals_waiting": 1,
+    }
+    accounting.decisions = None
+    assert not [each for each in live.read() if "approval" in each.name]
+    capfd.readouterr()
+    scope.close()

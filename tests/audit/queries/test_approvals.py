@@ -19,7 +19,7 @@ from mnemoscope.telemetry.event.verdict_event import Choice
 HISTORIES = {"sqlite": (2, 200), "postgres": (1, 200)}
 """Histories, and steps in each: a server takes longer for a transaction."""
 
-SMALL_WINDOW = 70
+SMALL_WINDOW = 60
 
 
 @pytest.fixture(
@@ -102,18 +102,15 @@ class Model:
         begun = self._one(
             "SELECT coalesce(max(at), 0) FROM mode WHERE gate = ? AND mode = 'shadow'", gate
         )
-        verdicts = self._tables.execute(
-            "SELECT at FROM step WHERE gate = ? AND what = 'verdict' ORDER BY at", (gate,)
-        ).fetchall()
-        first = verdicts[-self._window][0] if len(verdicts) >= self._window else 0
         decisions = self._tables.execute(
-            "SELECT passed, choice FROM step WHERE gate = ? AND what = 'decision' "
-            "AND choice <> 'skip' AND at > ? AND at > ?",
-            (gate, begun, first),
+            "SELECT passed, choice, at FROM step WHERE gate = ? AND what = 'decision' "
+            "AND choice <> 'skip' ORDER BY at",
+            (gate,),
         ).fetchall()
         right = [
             (choice == "approve") if passed else (choice in {"edit", "reject"})
-            for passed, choice in decisions
+            for passed, choice, at in decisions[-self._window :]
+            if at > begun
         ]
         if self.mode(gate) == "auto":
             return "shadow" if right and sum(right) < 0.8 * len(right) else "auto"
@@ -155,7 +152,7 @@ def _choice(rng, *, passed, kindness):
 
 
 def test_decisions_beyond_the_window_do_not_count(log, tell, event_factory):
-    """The window is of the gate's own verdicts, whatever else is recorded."""
+    """The window is of the decisions on the gate, whatever else is recorded."""
     for number in range(20):
         tell("g", number, Choice.APPROVE)
         tell("another", number, Choice.EDIT)

@@ -253,7 +253,7 @@ def test_a_tenth_of_what_passes_goes_to_a_human_and_always_the_same():
     ours = drawn(bytes(32))
 
     assert ours == drawn(bytes(32))
-    assert 140 < len(ours) < 260  # 50 in 500, though 1 % was asked for
+    assert 140 < len(ours) < 260  # a tenth, though 1 % was asked for
     assert ours != drawn(b"x" * 32)
 
 

@@ -80,7 +80,10 @@ _ARTICLES = split_words("the a an this each every another which")
 _PLACE_WORDS = split_words("in at near on into around outside inside across via through toward")
 _COMPANY_WORDS = split_words("""
     with to and told tell tells met meet meets asked ask asks called call calls saw see sees knows
-    know knew his her my our their your husband wife friend hey hi dear
+    know knew his her my our their your husband wife friend hey hi dear text texted email emailed
+    phone phoned ring rang remind reminded thank thanks thanked invite invited miss missed married
+    says said adds added replied explained recalls recalled gave give given gives showed shown lent
+    owes owed paid hired fired sued arrested elected appointed
 """)
 _SOURCE_WORDS = split_words("from for using import by")
 _PERSONAL_NOUN = compile_later(
@@ -90,14 +93,15 @@ _PERSONAL_NOUN = compile_later(
 _BEGINS_SENTENCE = compile_later(r"(?:\A|[.!?;\n*>|#-])[\s\"'\u201c*_#>`-]*\Z")
 _SAYS_WHO = compile_later(
     r"[ ](?:is|was|has|had)[ ](?:from|my|his|her|their|our|born|married|away|sick|ill|\d)\b"
-    r"|,?[ ](?:who|and[ ]I|just)\b|[ ]and[ ][^\W\d_a-z]|['\u2019]s\b|[!?,]"
+    r"|,?[ ](?:who|and[ ]I|just|always|never)\b|[ ]and[ ][^\W\d_a-z]|['\u2019]s\b|[!?,]"
 )
 _DOES = split_words("""
     began begins writes sings sang teaches taught studies studied grew drives drove cooks cooked
     reads eats ate sleeps slept runs ran hopes hoped believes believed remembers remembered forgot
     learned learnt tries tried helped visited visits travels travelled traveled talks talked walks
     walked stays stayed waits waited turned cried laughs smiles hugged kissed retired graduated
-    died
+    died gets got goes went comes came takes took needs wants wanted leaves left sends sent brought
+    brings makes made thinks thought feels felt found keeps kept bought plays played hates likes
 """)
 _VERB = compile_later(r"[ ]([a-z]+)\b")
 _AUXILIARIES = frozenset({"is", "was", "has", "had", "does", "will", "would", "did"})
@@ -278,42 +282,57 @@ def _stands_as_place(text: str, start: int, end: int) -> bool:
     return _FROM.search(text, first, start) is not None
 
 
-def is_doubted_reading(text: str, start: int, end: int, *, is_read: bool = True) -> bool:
+def is_doubted_reading(
+    text: str, start: int, end: int, *, is_read: bool = True, is_english: bool = False
+) -> bool:
     """
     Return whether a person that a language model reads in English *text* is rather a thing.
 
     A model takes any strange word for a name, so one that is in no list of names needs a place in
     its sentence where a person may stand; near code and versions, it has to do something there.
-    *is_read* is false for what a model had no time to read.
+    *is_read* is false for what a model had no time to read, *is_english* is true for what a model
+    of English read.
     """
     words = WORD.findall(text[start:end])
     if _is_doubted(text, Finding(start, end, "PERSON", 1.0, ""), is_english=True):
         return True
-    if any(map(is_known_name, words)):
+    if any(map(_is_sure_name if is_english else is_known_name, words)):
         return False
     if is_read and is_technical(text, start, end):
         return True
-    first = max(0, start - _BEFORE_CHARS)
-    before = _WORD_BEFORE.search(text, first, start)
+    before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)
     word = before[1].lower() if before else ""
     if word in _PLACE_WORDS or (word in _ARTICLES and not _PERSONAL_NOUN.match(text, end)):
         return True
-    if len(words) > 1:
-        return False
-    begins = _BEGINS_SENTENCE.search(text, first, start) is not None
-    is_strict = begins or (
-        is_read and word not in _COMPANY_WORDS and is_about_technology(text, start, end)
-    )
-    return word in _SOURCE_WORDS or (is_strict and not _acts(text, end))
+    if len(words) > 1 or word in _SOURCE_WORDS:
+        return len(words) == 1
+    return not _may_be_person(text, start, end, word, is_read=is_read, is_english=is_english)
 
 
-def _acts(text: str, end: int) -> bool:
-    """Return whether what ends before *end* does what a person does."""
+def _may_be_person(
+    text: str, start: int, end: int, before: str, *, is_read: bool, is_english: bool
+) -> bool:
+    """Return whether a lone strange word behind the word *before* stands where a person may."""
+    begins = _BEGINS_SENTENCE.search(text, max(0, start - _BEFORE_CHARS), start) is not None
+    is_strict = begins or (is_read and is_about_technology(text, start, end))
+    if not begins and (before in _COMPANY_WORDS or not (is_strict or is_english)):
+        return True
+    return _acts(text, end, may_be=not is_strict)
+
+
+def _is_sure_name(word: str) -> bool:
+    """Return whether *word* is a known name, and no word or place as well."""
+    is_place = fold(word) in _places() or fold(word) in known_things()
+    return is_known_name(word) and not (is_place or _is_word_too(word))
+
+
+def _acts(text: str, end: int, *, may_be: bool = False) -> bool:
+    """Return whether what ends before *end* does what a person does, or *may_be*, is something."""
     if _SAYS_WHO.match(text, end):
         return True
     verb = _VERB.match(text, end)
     if verb is None or verb[1] in _AUXILIARIES:
-        return False
+        return verb is not None and may_be
     said = read_lexicon("latin").cues.get(verb[1], {}).get("verb_after", ())
     return "en" in said or verb[1] in _DOES
 

@@ -37,11 +37,14 @@ _SENTENCE_END = compile_later(r"(?<=[^\W\d_]{3})[.!?]\s")
 _BEFORE_CHARS = 16
 
 
-def filter_entities(text: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the plausible ones of a language model's *findings*, corrected where necessary."""
+def filter_entities(
+    text: str, findings: Iterable[Finding], *, language: str | None = None
+) -> Iterator[Finding]:
+    """Yield the plausible ones of the *findings* of a model of *language*, corrected if need be."""
+    is_english = language == "en"
     for each in findings:
         if each.entity == "PERSON":
-            if person := _as_person(text, each):
+            if person := _as_person(text, each, is_english=is_english):
                 yield person
         elif each.entity in _MISTAKEN and _is_name(text, each):
             yield each._replace(entity="PERSON", why=f"{each.why}, with a common name")
@@ -57,7 +60,7 @@ def truecase(text: str) -> str:
     return cased if len(cased) == len(text) else text
 
 
-def _as_person(text: str, found: Finding) -> Finding | None:
+def _as_person(text: str, found: Finding, *, is_english: bool) -> Finding | None:
     """Return a model's person cut down to the name, or None if it is not a person."""
     span = text[found.start : found.end]
     if cut := _CODE.search(span) or _SENTENCE_END.search(span):
@@ -70,7 +73,8 @@ def _as_person(text: str, found: Finding) -> Finding | None:
     start, end = found.start + words[0].start(), found.start + words[-1].end()
     if not stands_alone(text, start, end) or _is_thing(text, start, end):
         return None
-    if is_doubted_reading(text, start, end, is_read=found.why == BY_MODEL):
+    is_read = found.why == BY_MODEL
+    if is_doubted_reading(text, start, end, is_read=is_read, is_english=is_english and is_read):
         return None
     if len(words) == 1 and _is_no_lone_name(text, words[0].group()):
         return None

@@ -155,6 +155,8 @@ class LanguageModels:
             context_words = 0 if pipeline is None else pipeline.context_words
         if pipeline is None:
             return
+        chosen_for = next(of for of, each in self._models.items() if each is model)
+        language = chosen_for or model.language
         windows = (
             widen(text, places, context_words) if widened else ((each, [each]) for each in places)
         )
@@ -163,7 +165,7 @@ class LanguageModels:
                 pace.between_pieces()
             shown = [each for each in batch if budget.allows(text[each[0].start : each[0].end])]
             if shown:
-                yield from _found_in_batch(model, text, shown)
+                yield from _found_in_batch(model, text, shown, language)
             for _, missed in batch[len(shown) :]:
                 yield from _possible_names(text, missed)
 
@@ -262,7 +264,7 @@ def _batches(
 
 
 def _found_in_batch(
-    model: NameModel, text: str, batch: Sequence[tuple[Window, list[Window]]]
+    model: NameModel, text: str, batch: Sequence[tuple[Window, list[Window]]], language: str
 ) -> Iterator[Finding]:
     """Yield what *model* finds in a batch of windows, if one of their places is in it."""
     with model.pipeline() as pipeline:
@@ -272,7 +274,7 @@ def _found_in_batch(
             each._replace(start=each.start + window.start, end=each.end + window.start)
             for each in found
         )
-        for each in filter_entities(text, moved):
+        for each in filter_entities(text, moved, language=language):
             if any(place.start < each.end and each.start < place.end for place in places):
                 yield each
 

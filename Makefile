@@ -16,7 +16,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit bench-blast-radius audit-kills journal-kills relay-kills bench-relay bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit bench-blast-radius audit-kills journal-kills relay-kills bench-relay sustained bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -125,6 +125,9 @@ relay-kills: $(STAMP)  ## Kill an application, its relay, or both a hundred time
 
 bench-relay: $(STAMP)  ## Measure what an event costs its caller and the relay, and an exit with everything dead: ARGS="--events N"
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/relay.py $(ARGS)
+
+sustained: $(STAMP)  ## Offer 20,000 calls a second for a minute, and account for each in each sink: ARGS="--seconds N --rate N"
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/sustained.py $(ARGS)
 
 bench-journal: $(STAMP)  ## Measure how fast waiting writes are made again, and what they cost: ARGS="--writes N"
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/journal.py $(ARGS)

@@ -16,7 +16,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit bench-blast-radius audit-kills journal-kills relay-kills bench-relay sustained bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit bench-blast-radius bench-origin audit-kills journal-kills relay-kills bench-relay sustained bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -140,6 +140,11 @@ bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, expo
 
 bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory takes to be found: ARGS="--events N"
 	@$(PY) tests/benchmarks/blast_radius.py $(ARGS)
+
+bench-origin: $(STAMP)  ## Measure Origin against published attacks: make bench-origin CONVERSATIONS=FOLDER ARGS="--strings N"
+	@test -d .venv-origin || $(PYTHON) -m venv .venv-origin
+	@.venv-origin/bin/pip install --quiet --no-deps agent-memory-guard==0.3.3 agentdojo==0.1.35 inspect-evals==0.26.0
+	@PYTHONPATH=tests/shared:$$(.venv-origin/bin/python -c "import site; print(site.getsitepackages()[0])") $(PY) tests/benchmarks/origin.py $(if $(CONVERSATIONS),--conversations $(CONVERSATIONS)) $(ARGS)
 
 failing-table: $(STAMP)  ## Write the tables of docs/failing.md from what stores do when they raise
 	@MEM0_TELEMETRY=False PYTHONPATH=tests/shared $(PY) tests/shared/failing_table.py

@@ -12,7 +12,7 @@ from bundle_schema import wrong_by
 from patience import GIVE_UP_S
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory.context import context
+from mnemoscope.memory import Mnemoscope, Origin, Trust, context, load_settings
 
 APPLICATION = """
     from pathlib import Path
@@ -135,6 +135,20 @@ class TestShowing:
         assert wrote["7"]["hops"] == 2
         assert found["runs"][wrote["7"]["through"]]["run"] == "r-pay"
         assert found["complete"]
+
+    def test_it_says_where_a_memory_came_from(self, command, application):
+        """By the label that `Origin` sealed with the write."""
+        origin = Origin()
+        scope = Mnemoscope(load_settings(), rules=[origin])
+        with context(run="r-web"), origin.reading(Trust.EXTERNAL_TOOL):
+            scope.store(application.InMemoryStore()).put(("facts",), "k", {"text": POISON})
+        scope.close()
+
+        code, out, _err = command("--memory", "k")
+        found = json.loads(command("--memory", "k", "--json")[1])
+
+        assert (code, found["memories"][0]["origin"]) == (0, "external_tool")
+        assert "origin external_tool" in out
 
     def test_what_it_cannot_tell_it_says(self, command, poison):
         """With the exit codes of other commands."""

@@ -158,6 +158,11 @@ class MemoryLabels:
             for run in self._runs_of(scope, graph):
                 run.least = min(run.least, trust)
 
+    def read_from(self, source: str | None, scope: Scope, graph: GraphRun | None) -> None:
+        """Note that the run reads what a tool of that name answered; None: another agent."""
+        trust = Trust.OTHER_AGENT if source is None else self.rule.trust_of(source)
+        self.read(trust, scope, graph)
+
     def unopened(self) -> list[RunFacts]:
         """Return the runs that run now of which is not known whether they began here."""
         if self.trail is None:

@@ -381,6 +381,14 @@ class Rulebook:
             called = self.hashes.of_json([asked.name, asked.about])
             self.run_facts(asked.scope, graph).tool_begun(called)
 
+    def reads(
+        self, sources: Iterable[str | None], scope: Scope, graph: GraphRun | None = None
+    ) -> None:
+        """Note that a run reads answers of tools, by name; None: of another agent."""
+        if self.labels is not None:
+            for each in sources:
+                self.labels.read_from(each, scope, graph)
+
     def saw_node(self, name: str, scope: Scope, graph: GraphRun | None, *, failed: bool) -> None:
         """Note the end of a node, and ask the rules that stand there."""
         with self.runs.guard:

@@ -24,7 +24,7 @@ from langchain_core.tracers.context import register_configure_hook
 
 from ....memory.budgets.budgets import Asking, Budgets
 from ....memory.budgets.under_way import Reservation, Waiting
-from ....memory.context import Scope
+from ....memory.context import Scope, current
 from ....memory.errors import BudgetExceededError, RuleError
 from ....memory.guard.call import outer_call
 from ....telemetry.event.event import Status
@@ -33,6 +33,7 @@ from ....telemetry.process.faults import Faults
 from ...toolkit.sync_async import running_loop
 from .cached_answers import is_cached
 from .callbacks import graph_callbacks
+from .messages import sources_of
 from .meter import Meter
 from .spans import Kind, Run
 
@@ -358,14 +359,23 @@ class RunGate(_GateHandler):
         """Listen to the beginnings of nodes and tools."""
         is_deaf = not self.gate.rulebooks
         is_unheard = not any(each.keepers for each in self.gate.rulebooks)
-        vars(self).update(ignore_chain=is_deaf, ignore_agent=is_deaf, ignore_llm=is_unheard)
+        vars(self).update(
+            ignore_chain=is_deaf,
+            ignore_agent=is_deaf,
+            ignore_retriever=is_deaf,
+            ignore_llm=is_unheard,
+        )
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **about: Any) -> None:
         """Let no node begin of a run that a rule has stopped."""
         callbacks = graph_callbacks()
         run = callbacks.begin(callbacks.on_chain_start, serialized, inputs, run_id=run_id, **about)
-        if run is not None and run.kind is Kind.NODE:
+        if run is None:
+            return
+        if run.kind is Kind.NODE:
             ask_rules(run, Point.NODE, run.name)
+        elif about.get("parent_run_id") is None:
+            _read_messages(run, inputs)
 
     def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **about: Any) -> None:
         """Let a tool be called, or not."""
@@ -375,6 +385,13 @@ class RunGate(_GateHandler):
         )
         if run is not None:
             ask_rules(run, Point.TOOL, run.name, input_str if inputs is None else inputs)
+        else:  # of no graph that is watched: what it answers is read all the same
+            self._read(_name(serialized, about))
+
+    def on_retriever_start(self, serialized: Any, query: str, **about: Any) -> None:
+        """Note that what it finds is read, as a tool's answer is."""
+        del query
+        self._read(_name(serialized, about))
 
     def on_llm_new_token(self, token: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
         """Let a model go on streaming, or not."""
@@ -383,6 +400,29 @@ class RunGate(_GateHandler):
     def on_stream_event(self, event: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ARG002
         """Let it, in the third version of streaming."""
         tell_of_chunk(run_id)
+
+    def _read(self, name: str) -> None:
+        for rulebook in list(self.gate.rulebooks):
+            try:
+                rulebook.reads([name], current())
+            except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
+                graph_callbacks().note(exc)
+
+
+def _read_messages(run: Run, inputs: Any) -> None:
+    """Note whose messages a graph is given."""
+    try:
+        sources = {*sources_of(inputs)}
+        for observer in run.observers_above() if sources else ():
+            if isinstance(observer, Meter) and observer.rulebook is not None:
+                observer.rulebook.reads(sources, observer.scope_of(run), run.root())
+    except Exception as exc:  # noqa: BLE001 - an error of ours ends nobody's run
+        graph_callbacks().note(exc)
+
+
+def _name(serialized: Any, about: dict[str, Any]) -> str:
+    known = cast("dict[str, Any]", serialized) if isinstance(serialized, dict) else {}
+    return str(about.get("name") or known.get("name") or "")
 
 
 def guard_runs(rulebook: Rulebook) -> None:

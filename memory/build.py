@@ -192,6 +192,7 @@ def compose(
         faults=faults,
         clock=clock,
         wall_ns=wall_ns,
+        tells_content=guards.policy.tells_answers,
     )
     accounting.budgets.tell = accounting.tell
     if rules:

@@ -48,6 +48,7 @@ class ModelAccounting:
         wall_ns: Nanoseconds since 1970 UTC.
         rulebook: The rules of the scope, if it has any.
         decisions: What humans have decided, where a rule may ask them and there is a trail.
+        tells_content: Whether events of runs have what went in and came out, redacted.
     """
 
     budgets: Budgets
@@ -62,6 +63,7 @@ class ModelAccounting:
     wall_ns: Callable[[], int]
     rulebook: Rulebook | None = None
     decisions: Decisions | None = None
+    tells_content: bool = False
 
     def charge(self, scope: Scope, usage: Usage, *, failed: bool = False) -> None:
         """Count what a model call that ended has used. Never raises: the run goes on."""

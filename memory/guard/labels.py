@@ -74,6 +74,10 @@ class Labels:
 
         return name
 
+    def redaction(self, scope: Scope) -> Redaction:
+        """Return the redaction of what sinks may have of a run that is made for *scope*."""
+        return self._redactor.begin_labels(scope)
+
     def subject(self, scope: Scope) -> Subject | None:
         """Return the customer of *scope* as a reference that only sinks can resolve."""
         if scope.customer is None:

@@ -96,7 +96,8 @@ class Policy:
             there are attempts. Nothing else is retried: the caller knows whether it may be.
         enforce_tenancy: Refuse operations without the scope their store needs.
         raise_unexpected: Raise a store's failures in every class, but for known outages.
-        tells_answers: Put what recalls found, redacted, into their events.
+        tells_answers: Put what recalls found, and what went through runs of graphs, redacted,
+            into their events.
     """
 
     deadlines_s: Mapping[OperationClass, float] = field(default_factory=lambda: DEADLINES_S)

@@ -244,8 +244,9 @@ def _pseudonyms(sink: Sink, keys: SubjectKeys | None) -> SinkPseudonyms | None:
 
 
 def _weight(event: Event) -> int:
-    if event.answer is not None:
-        return _weight(replace(event, answer=None)) + event.answer.size_bytes
+    if event.answer is not None or event.given is not None:
+        shown = [each.size_bytes for each in (event.answer, event.given) if each is not None]
+        return _weight(replace(event, answer=None, given=None)) + sum(shown)
     return _EVENT_BYTES + (event.size_bytes or 0) + _ID_BYTES * len(event.memory_ids)
 
 

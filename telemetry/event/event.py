@@ -121,12 +121,15 @@ class Event(msgspec.Struct, frozen=True):
         iteration: Of a node's run: which it was in the run of its graph, from 1.
         inner_cost_usd: Of a node's run: what the model calls in it cost. None: there were none.
         phases: What the store did within it. Only in traces, and not sealed.
-        answer: What a recall found, redacted, where a sink is opted in to content. Not sealed.
+        answer: What a recall found or a run returned, redacted, where a sink is opted in to
+            content. Not sealed.
         server: Host and port that the client asks, where that is a server. Only in traces.
         content: The query or what was written, redacted. Audit only, unless a sink is opted in.
         verdict: What a rule decided, where that is what happened.
         mode: Of the run's phase, where it had a search find less. Not sealed.
         label: How far what was written is to be trusted, where a rule says so.
+        given: What went into a graph, node, tool or model, as `answer` is what came out of it.
+        sizes: Of a tool's run: the characters that went in, and that came out.
     """
 
     writer_id: str
@@ -173,6 +176,8 @@ class Event(msgspec.Struct, frozen=True):
     verdict: VerdictEvent | None = None
     mode: str | None = None
     label: MemoryLabel | None = None
+    given: Redacted | None = None
+    sizes: tuple[int | None, int | None] = (None, None)
 
     @property
     def event_id(self) -> str:

@@ -56,6 +56,8 @@ class SinkPseudonyms:
             changed["content"] = event.content.read_by(self.value)
         if event.answer is not None:
             changed["answer"] = event.answer.read_by(self.value)
+        if event.given is not None:
+            changed["given"] = event.given.read_by(self.value)
         return msgspec.structs.replace(event, **changed) if changed else event
 
     def value(self, value: Any) -> Any:

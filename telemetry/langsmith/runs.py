@@ -94,10 +94,10 @@ def _run_type(event: Event) -> str:
 
 
 def _inputs(event: Event) -> dict[str, Any]:
-    if event.content is None:
+    found = event.content or event.given
+    if found is None:
         return {}
-    value = event.content.value
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {"content": value}
+    return _named(found.value, "content" if event.usage is None else "messages")
 
 
 def _outputs(event: Event, *, content: bool) -> dict[str, Any]:
@@ -106,11 +106,18 @@ def _outputs(event: Event, *, content: bool) -> dict[str, Any]:
         found["hits"] = event.hits
     if event.top_score is not None:
         found["top_score"] = event.top_score
-    if event.answer is not None and content:
+    if content and event.answer is not None:
+        if event.op_class is OperationClass.MODEL:
+            return _named(event.answer.value, "output" if event.usage is None else "messages")
         found["answer"] = event.answer.value
     if (root := event.root) is not None:
         found |= _present({"origin": event.collection, "root": root})
     return found
+
+
+def _named(value: Any, name: str) -> dict[str, Any]:
+    """Return *value* as a run has it: what has no names of its own is called *name*."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {name: value}
 
 
 def _first_token(event: Event, usage: Usage) -> list[dict[str, Any]] | None:

@@ -7,12 +7,13 @@ These attributes stand beside theirs, by ``Arize-ai/openinference``, `spec/seman
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..event.event import Event, OperationClass
 from ..event.text import json_text
 from ..event.usage import Usage
 from . import semconv
+from .messages import as_genai, as_openinference, messages_in
 
 MOST_DOCUMENTS: Final = 20
 """Documents of a recall that are told one by one."""
@@ -26,6 +27,22 @@ _KINDS: Final = {
     "invoke_agent": "AGENT",
     "execute_tool": "TOOL",
 }
+_VALUES: Final = semconv.CONTENT, semconv.OUTPUT_VALUE
+_MIME_TYPES: Final = semconv.INPUT_MIME_TYPE, semconv.OUTPUT_MIME_TYPE
+
+
+class _Side(NamedTuple):
+    """The attributes of what went into a model or tool, or of what came out."""
+
+    messages: str
+    prefix: str
+    tool: str
+
+
+_SIDES: Final = (
+    _Side(semconv.INPUT_MESSAGES, "llm.input_messages", semconv.TOOL_CALL_ARGUMENTS),
+    _Side(semconv.OUTPUT_MESSAGES, "llm.output_messages", semconv.TOOL_CALL_RESULT),
+)
 DOCUMENT_IDS: Final = tuple(
     f"retrieval.documents.{place}.document.id" for place in range(MOST_DOCUMENTS)
 )
@@ -48,31 +65,43 @@ def kind_of(operation: str, op_class: str) -> str:
 def what_went_through(event: Event, *, content: bool) -> dict[str, Any]:
     """Return what went into an operation and came out of it; without *content*, how much."""
     found: dict[str, Any] = {}
-    if event.content is not None and content:
-        found[semconv.CONTENT] = json_text(event.content.value)
-        found[semconv.INPUT_MIME_TYPE] = _JSON
-    elif event.size_bytes is not None:
-        found[semconv.CONTENT] = f"{event.size_bytes} bytes"
-        found[semconv.INPUT_MIME_TYPE] = _TEXT
-    if event.answer is not None and content:
-        found[semconv.OUTPUT_VALUE] = json_text(event.answer.value)
-        found[semconv.OUTPUT_MIME_TYPE] = _JSON
-    elif event.usage is not None and event.usage.reported:
-        found |= _tokens(event.usage)
-    elif event.hits is not None and not event.is_notice:
-        found[semconv.OUTPUT_VALUE] = f"{event.hits} found"
-        found[semconv.OUTPUT_MIME_TYPE] = _TEXT
+    for name, mime, how_much in zip(_VALUES, _MIME_TYPES, _how_much(event), strict=True):
+        if how_much is not None:
+            found[name], found[mime] = how_much, _TEXT
+    if content:
+        shown = event.content or event.given, event.answer
+        for name, mime, each in zip(_VALUES, _MIME_TYPES, shown, strict=True):
+            if each is not None:
+                found[name], found[mime] = json_text(each.value), _JSON
+        found |= _by_the_conventions(event)
     return found
 
 
-def _tokens(usage: Usage) -> dict[str, Any]:
-    """Return how much went into a model and came out of it, which is all that is known of that."""
-    return {
-        semconv.CONTENT: f"{usage.input_tokens} tokens",
-        semconv.INPUT_MIME_TYPE: _TEXT,
-        semconv.OUTPUT_VALUE: f"{usage.output_tokens} tokens",
-        semconv.OUTPUT_MIME_TYPE: _TEXT,
-    }
+def _how_much(event: Event) -> tuple[str | None, str | None]:
+    """Return how much went in and came out."""
+    usage, (into, out_of) = event.usage, event.sizes
+    if usage is not None and usage.reported:
+        return f"{usage.input_tokens} tokens", f"{usage.output_tokens} tokens"
+    given = None if into is None else f"{into} characters"
+    if event.size_bytes is not None:
+        given = f"{event.size_bytes} bytes"
+    if event.hits is not None and not event.is_notice:
+        return given, f"{event.hits} found"
+    return given, None if out_of is None else f"{out_of} characters"
+
+
+def _by_the_conventions(event: Event) -> dict[str, Any]:
+    """Return what went through a model or a tool by the GenAI conventions, and as conversations."""
+    found: dict[str, Any] = {}
+    for each, side in zip((event.given, event.answer), _SIDES, strict=True):
+        if each is None:
+            continue
+        if event.operation == "execute_tool":
+            found[side.tool] = json_text(each.value)
+        elif event.usage is not None and (messages := messages_in(each.value)):
+            found[side.messages] = as_genai(messages)
+            found |= as_openinference(side.prefix, messages)
+    return found
 
 
 def documents(event: Event) -> dict[str, Any]:

@@ -27,13 +27,15 @@ MakeContent = Callable[[Any], Redacted]
 """Returns JSON types that were redacted content as such: `memory.privacy` alone makes it."""
 
 _TRACE, _SUBJECT = map(FIELDS.index, ("trace", "subject"))
-_CONTENTS = tuple(map(FIELDS.index, ("content", "answer")))
-_LARGEST = 2**63 - 1
+_CONTENTS = tuple(map(FIELDS.index, ("content", "answer", "given")))
+_LARGEST = 2**64 - 1
+"""As the id of a span may be."""
 _OTHERWISE: dict[str, Any] = {
     "trace": tuple[bytes, int, int | None, bool, bool],
     "subject": bytes | None,
     "content": bytes | None,
     "answer": bytes | None,
+    "given": bytes | None,
 }
 """The types of the fields that are written in another form."""
 
@@ -166,7 +168,7 @@ def _cleaned(value: Any) -> Any:
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        return min(max(value, -_LARGEST), _LARGEST)
+        return min(max(value, -(2**63)), _LARGEST)
     kind = value.__class__
     if kind is dict:
         pairs = cast("dict[Any, Any]", value).items()

@@ -83,6 +83,16 @@ _json = st.recursive(
     max_leaves=5,
 )
 
+_calls = st.fixed_dictionaries({"id": text, "name": text, "args": _json})
+_messages = st.lists(
+    st.fixed_dictionaries(
+        {"role": text, "content": text | st.lists(_json, max_size=2)},
+        optional={"tool_calls": st.lists(_calls, max_size=2), "tool_call_id": text, "name": text},
+    )
+    | st.just("[TRUNCATED]"),
+    max_size=3,
+)
+
 events = st.builds(
     Event,
     writer_id=st.just("00000000000000aa"),
@@ -125,7 +135,9 @@ events = st.builds(
     iteration=st.none() | st.integers(-1, 2**40),
     inner_cost_usd=st.none() | _seconds,
     content=st.none() | st.builds(Redacted, _json),
-    answer=st.none() | st.builds(Redacted, _json),
+    answer=st.none() | st.builds(Redacted, _json | _messages),
     mode=_maybe,
     label=st.none() | labels,
+    given=st.none() | st.builds(Redacted, _json | _messages),
+    sizes=st.tuples(st.none() | _counts, st.none() | _counts),
 )

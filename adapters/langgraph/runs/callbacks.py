@@ -26,6 +26,7 @@ from ....memory.context import EMPTY_SCOPE, current
 from ....memory.guard.call import error_name, outer_call
 from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
+from .content import answers_in, copied
 from .meter import Meter
 from .model_calls import text_of, text_said
 from .run_tree import spot_tracers
@@ -60,9 +61,10 @@ class GraphCallbacks(BaseCallbackHandler):
             known: streams do not look into it.
         has_rules: Whether there are rules, which want to know more of runs.
         is_text_asked: Whether rules compare what models answer.
+        tells_content: Whether events have what went into runs and came out.
     """
 
-    has_rules = is_text_asked = False
+    has_rules = is_text_asked = tells_content = _notes_more = False
 
     run_inline = True  # in the caller's own thread and context, sync and async
 
@@ -94,6 +96,7 @@ class GraphCallbacks(BaseCallbackHandler):
     def report_to(self, accounting: ModelAccounting) -> None:
         """Count errors of ours and model calls there; its operations know their node."""
         self._accountings.add(accounting)
+        self.tells_content = any(each.tells_content for each in list(self._accountings))
         accounting.tracing.enclosing = self.runs.current_span_ref
         accounting.tracing.enclosing_thread = self.runs.current_thread
         if accounting.rulebook is not None:
@@ -103,6 +106,7 @@ class GraphCallbacks(BaseCallbackHandler):
             accounting.tracing.enclosing_run = self.runs.current_place
             self.runs.read_host_run = accounting.host_run
             spot_tracers(self)
+        self._notes_more = self.tells_content or self.runs.read_host_run is not None
 
     def note(self, exc: Exception) -> None:
         """Count an error of ours."""
@@ -152,25 +156,38 @@ class GraphCallbacks(BaseCallbackHandler):
             nodes = nodes_in(path)
             # The parts of a node have its metadata too, and may have its name.
             if nodes != parent.nodes:
-                self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
-                if self.runs.read_host_run is not None:
-                    self._note_tags(run_id, kwargs)
+                run = self.runs.begin_node(run_id, parent, nodes, path.rpartition(":")[2])
+                if self._notes_more:
+                    self._note(run, copied, inputs, kwargs)
                 return
-        self.runs.begin_chain(run_id, parent, named, thread_in(about) if parent is None else None)
-        if self.has_rules and parent is None and (run := self.runs.open(run_id)):
-            run.resumes = inputs is None or isinstance(inputs, Command)
-        if self.runs.read_host_run is not None:
-            self._note_tags(run_id, kwargs)
+        thread = thread_in(about) if parent is None else None
+        if (chain := self.runs.begin_chain(run_id, parent, named, thread)) is None:
+            return
+        if self.has_rules and parent is None:
+            chain.resumes = inputs is None or isinstance(inputs, Command)
+        if self._notes_more:
+            self._note(chain, lambda each: each, inputs, kwargs)
 
-    def _note_tags(self, run_id: UUID, about: dict[str, Any]) -> None:
-        if run := self.runs.open(run_id):
+    def _note(
+        self, run: Run, take: Callable[[Any], Any], given: Any, about: dict[str, Any]
+    ) -> None:
+        """Note what only some sinks show of a run that begins."""
+        if self.tells_content:
+            run.content = take(given), None
+        if self.runs.read_host_run is not None:
             run.tags = tuple(map(str, about.get("tags") or ()))
 
     @_contain_errors
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
         """Record that it ended."""
         if run := self.runs.open(run_id):
+            if self.tells_content and run.kind is not Kind.CHAIN:
+                self._note_outputs(run, outputs)
             self.runs.end(run, Status.OK)
+
+    def _note_outputs(self, run: Run, outputs: Any) -> None:
+        given = run.content[0]
+        run.content = copied(given) if run.kind is Kind.GRAPH else given, copied(outputs)
 
     @_contain_errors
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
@@ -182,11 +199,12 @@ class GraphCallbacks(BaseCallbackHandler):
     def on_tool_start(
         self,
         serialized: Any,
-        input_str: Any,  # noqa: ARG002
+        input_str: Any,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
         name: str | None = None,
+        inputs: Any = None,
         **kwargs: Any,
     ) -> None:
         """Record a tool that begins."""
@@ -195,16 +213,21 @@ class GraphCallbacks(BaseCallbackHandler):
         parent = self.runs.recorded(parent_run_id)
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
-            self.runs.begin(Kind.TOOL, run_id, parent, named)
-            if self.runs.read_host_run is not None:
-                self._note_tags(run_id, kwargs)
+            run = self.runs.begin(Kind.TOOL, run_id, parent, named)
+            run.sizes = len(input_str), None
+            if self._notes_more:
+                self._note(run, copied, input_str if inputs is None else inputs, kwargs)
 
     @_contain_errors
     def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
         """As `on_chain_end`."""
         if run := self.runs.open(run_id):
+            said = getattr(output, "content", output)
             if self.has_rules:
-                run.text = str(getattr(output, "content", output))
+                run.text = str(said)
+            run.sizes = run.sizes[0], len(said) if isinstance(said, str) else None
+            if self.tells_content:
+                self._note_outputs(run, said)
             self.runs.end(run, Status.OK)
 
     @_contain_errors
@@ -217,7 +240,7 @@ class GraphCallbacks(BaseCallbackHandler):
     def on_chat_model_start(
         self,
         serialized: Any,  # noqa: ARG002
-        messages: Any,  # noqa: ARG002
+        messages: Any,
         *,
         run_id: UUID,
         parent_run_id: UUID | None = None,
@@ -235,8 +258,8 @@ class GraphCallbacks(BaseCallbackHandler):
             self.runs.begin_model_call(run_id, parent, metadata or {})
         elif outer_call() is None:  # a store's own calls are told by its adapter
             self._begin_outside(run_id, metadata or {})
-        if self.runs.read_host_run is not None:
-            self._note_tags(run_id, kwargs)
+        if self._notes_more and (run := self.runs.open(run_id)):
+            self._note(run, copied, messages[0] if messages else None, kwargs)
 
     def _begin_outside(self, run_id: UUID, metadata: dict[str, Any]) -> None:
         """Record a call from a thread of the application's, or from outside of watched graphs."""
@@ -250,7 +273,8 @@ class GraphCallbacks(BaseCallbackHandler):
 
     def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """As `on_chat_model_start`, for models that complete text."""
-        self.on_chat_model_start(serialized, prompts, run_id=run_id, **kwargs)
+        messages = [[{"role": "user", "content": each} for each in prompts]]
+        self.on_chat_model_start(serialized, messages, run_id=run_id, **kwargs)
 
     # The next two are called for each token, so they do nothing more for most of them.
 
@@ -287,6 +311,8 @@ class GraphCallbacks(BaseCallbackHandler):
             run.usage = usage_of_run(run, response)
             if self.is_text_asked:
                 run.text = text_said(response)
+            if self.tells_content:
+                run.content = run.content[0], copied(answers_in(response))
             if run.is_free:
                 self.is_cache_used = run.usage.reported and not run.usage.input_tokens
             self.runs.end(run, Status.OK)

@@ -21,6 +21,7 @@ from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject
 from ....telemetry.event.usage import Usage
 from ....telemetry.process.faults import Faults
+from .content import redacted
 from .loops import Loops
 from .model_calls import with_cost
 from .run_tree import place_of
@@ -148,7 +149,7 @@ class Meter:
         if recipients is not None and not recipients.add(self):
             return
         usage = self._priced(run) if run.kind is Kind.MODEL else None
-        made = None if run.status is Status.REJECTED else usage
+        made = usage if usage is not None and run.status is not Status.REJECTED else None
         with self._guard:
             if made is not None:
                 self.totals.add(made)
@@ -160,7 +161,10 @@ class Meter:
         if made is not None and len(accounting.budgets):
             accounting.charge(self.scope_of(run), made, failed=run.status is not Status.OK)
         if not accounting.faults.tripped:
-            accounting.drain.emit(self._event(run, usage, again, accounting))
+            event = self._event(run, usage, again, accounting)
+            if accounting.tells_content:
+                event = self._with_content(event, run, accounting)
+            accounting.drain.emit(event)
         if accounting.rulebook is not None and run.status is not Status.REJECTED:
             self._show(run, usage, accounting.rulebook, accounting.faults)
 
@@ -242,7 +246,20 @@ class Meter:
             None,  # budget_event
             iteration,
             inner_cost_usd,
+            sizes=run.sizes,
         )
+
+    def _with_content(self, event: Event, run: Run, accounting: ModelAccounting) -> Event:
+        """Return *event* with what went into its run and came out of it, redacted."""
+        try:
+            redaction = accounting.labels.redaction(self.scope_of(run))
+            given, answer = [
+                None if each is None else redacted(each, redaction) for each in run.content
+            ]
+            return structs.replace(event, given=given, answer=answer)
+        except Exception as exc:  # noqa: BLE001 - costs the event two fields
+            accounting.faults.note("graph.content", exc)
+            return event
 
     def _label(self, entry: _ScopeEntry, labels: Labels) -> Scope:
         entry.subject = labels.subject(entry.scope)

@@ -211,8 +211,13 @@ class Runs:
 
     def begin_chain(
         self, run_id: UUID, parent: Run | None, name: str, thread: str | None = None
-    ) -> None:
-        """Record a run that is a graph's if nodes begin below it, which is not known yet."""
+    ) -> Run | None:
+        """
+        Record a run that is a graph's if nodes begin below it, which is not known yet.
+
+        Returns:
+            The run. None: nobody observes it.
+        """
         observer = self._expected.pop(run_id, None) if self._expected else None
         if parent is not None:
             run = self.begin(Kind.CHAIN, run_id, parent, name)
@@ -221,26 +226,28 @@ class Runs:
             run = self._begin(Kind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span)
             run.host_run, run.thread = observer.host_run, thread
         else:
-            self._begin_candidate(run_id, name, thread)
-            return
+            return self._begin_candidate(run_id, name, thread)
         if observer is not None:
             run.kind = Kind.GRAPH
             self._attach(run, observer)
+        return run
 
-    def _begin_candidate(self, run_id: UUID, name: str, thread: str | None) -> None:
+    def _begin_candidate(self, run_id: UUID, name: str, thread: str | None) -> Run | None:
         # Nothing says of a run that it is a graph's: who built it writes what he likes about it.
         if not self._seeking:
-            return
+            return None
         seeking = [each for ref in list(self._seeking.values()) if (each := ref()) is not None]
-        if seeking:
-            # If one stream seeks, this is most likely its run, below the span that started it.
-            alone = len(seeking) == 1
-            ref = seeking[0].trace if alone else seeking[0].tracing.capture()
-            run = self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
-            run.thread = thread
-            sought_here.set(weakref.ref(run))
+        if not seeking:
+            return None
+        # If one stream seeks, this is most likely its run, below the span that started it.
+        alone = len(seeking) == 1
+        ref = seeking[0].trace if alone else seeking[0].tracing.capture()
+        run = self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
+        run.thread = thread
+        sought_here.set(weakref.ref(run))
+        return run
 
-    def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> None:
+    def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> Run:
         """Record the run of the last of *nodes*, and thereby that of its graph."""
         if parent.kind is Kind.CHAIN:
             parent.kind = Kind.GRAPH
@@ -251,6 +258,7 @@ class Runs:
             self._tasks[task_id] = run
         if self._claims:
             self._attach_claimants(parent, task_id)
+        return run
 
     def _attach_claimants(self, graph: Run, task_id: str) -> None:
         for ref, of in list(self._claims.values()):

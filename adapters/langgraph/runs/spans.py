@@ -33,6 +33,7 @@ TracerMaps: TypeAlias = tuple[Mapping[UUID, Any], Mapping[str, Any]]
 """Of a tracer of LangChain's: trace and dotted order, and run, by the id of a run."""
 
 NO_TRACER: Final[TracerMaps] = ({}, {})
+NO_CONTENT: Final = (None, None)
 
 
 class Kind(Enum):
@@ -130,6 +131,9 @@ class Run:
         is_free: Of a model call: whether budgets let it pass since a cache has the answer.
         resumes: Of a graph: whether it goes on with what was interrupted.
         text: Of a model or tool: what it answered, where rules compare it, until they have.
+        content: A bounded copy of what went in, raw, and of what came out, where a sink shows it.
+            Of a chain what went in is itself, until it is known to be a graph's.
+        sizes: Of a tool: characters that went in, and came out.
     """
 
     parent: Run | None = None
@@ -148,6 +152,8 @@ class Run:
     is_free: bool = False
     resumes: bool = False
     text: str | None = None
+    content: tuple[Any, Any] = NO_CONTENT
+    sizes: tuple[int | None, int | None] = (None, None)
     tracer_maps: TracerMaps = NO_TRACER
     traced: ParentRun | None = None
     host_run: ParentRun | None = None
@@ -188,6 +194,7 @@ class Run:
         """Drop all personal data; keep the rest for runs below it that may yet begin."""
         self.scope, self.metadata, self.streamed, self.usage = EMPTY_SCOPE, _NONE, None, None
         self.thread, self.tags, self.tracer_maps, self.text = None, (), NO_TRACER, None
+        self.content = NO_CONTENT
 
     def release(self) -> None:
         """Let budgets keep nothing back for it any more."""

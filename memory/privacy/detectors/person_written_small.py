@@ -41,6 +41,10 @@ class _SmallNames(NamedTuple):
     given: frozenset[str]
     words: frozenset[str]
 
+    def __repr__(self) -> str:
+        """Return a constant: thousands of names in a log would look like a leak."""
+        return "_SmallNames(...)"
+
 
 @cache
 def _small_names(language: str) -> _SmallNames:

@@ -40,7 +40,12 @@ MOST_ATTRIBUTES = 100
 _MOST_ENTITIES = 30
 _LONG = 128
 _NEW_EACH_TIME = frozenset(
-    {semconv.EVENT_ID, semconv.MEMORY_RECORD_ID, semconv.CONTENT, *DOCUMENT_IDS}
+    {
+        *(semconv.EVENT_ID, semconv.MEMORY_RECORD_ID, semconv.CONTENT, semconv.OUTPUT_VALUE),
+        *(semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
+        *(semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT),
+        *DOCUMENT_IDS,
+    }
 )
 
 _INTERNAL, _CLIENT = b"\x30\x01", b"\x30\x03"

@@ -15,7 +15,9 @@ from mnemoscope.telemetry.otlp.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
 
 CONVENTIONS = json.loads(Path(__file__).with_name("conventions.json").read_text("utf-8"))
-TYPES = {"string": str, "int": int, "double": float, "boolean": bool}
+TYPES = {"string": str, "int": int, "double": float, "boolean": bool, "any": str}
+"""What the conventions have of any type is JSON text on a span."""
+
 OWN = "mnemoscope."
 OWN_OPERATIONS = {
     "execute_node",  # a node of a graph is no agent, tool or workflow of its own
@@ -39,7 +41,7 @@ def wrong(attributes):
     """Return the attributes that are neither ours nor as the conventions have them."""
     found = {}
     for name, value in attributes.items():
-        known = CONVENTIONS["attributes"].get(re.sub(r"\.\d+\.", ".N.", name))
+        known = CONVENTIONS["attributes"].get(re.sub(r"\.\d+(?=\.)", ".N", name))
         if name.startswith(OWN):
             continue
         if known is None or type(value) is not TYPES[known["type"]]:

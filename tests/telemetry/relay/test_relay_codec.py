@@ -36,7 +36,8 @@ def clean(value):
 def shown(event):
     """Return what is to be the same of two events."""
     known = msgspec.structs.asdict(event)
-    subject, contents = known.pop("subject"), [known.pop(each) for each in ("content", "answer")]
+    subject = known.pop("subject")
+    contents = [known.pop(each) for each in ("content", "answer", "given")]
     parts = {name: known.pop(name) for name in ("trace", "usage", "parent_run", "budget_event")}
     told = {name: each and msgspec.to_builtins(each) for name, each in parts.items()}
     told["tags"] = (told["parent_run"] or {}).pop("tags", None) and event.parent_run.tags

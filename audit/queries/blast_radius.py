@@ -216,6 +216,7 @@ class _Search:
         self._snapshot = snapshot
         self._most = most
         self._read: dict[int, AuditRow] = {}
+        self._named: dict[int, frozenset[MemoryAddress]] = {}
         self._is_cut = False
         self._reached: dict[_Address, _Reached] = {}
         self._settled: dict[_Address, None] = {}
@@ -240,7 +241,7 @@ class _Search:
         if len(found) > 1:
             raise AmbiguousMemoryError([(each.store, each.collection) for each in found])
         (root,) = found
-        writes = [row for row in rows if is_possible_write(row) and root in _addresses(row)]
+        writes = [row for row in rows if is_possible_write(row) and root in self._named[row.seq]]
         # What was there before the trail is older than everything in it.
         self._since_us = min((row.occurred_us for row in writes), default=0)
         self._reach(root, self._since_us, 0, None)
@@ -261,7 +262,7 @@ class _Search:
     def _follow_memory(self, address: MemoryAddress, reached: _Reached) -> None:
         reference = self._snapshot.references.memory(address.memory_id)
         for row in self._rows(_OF_MEMORY, reference):
-            if ended_us(row) < reached.reached_us or address not in _addresses(row):
+            if ended_us(row) < reached.reached_us or address not in self._named[row.seq]:
                 continue
             if row.op_class is OperationClass.FORGET:
                 reached.deletions += [row] if row.status.is_normal else []
@@ -311,7 +312,7 @@ class _Search:
         room = self._most - len(self._read)
         self._is_cut |= len(unread) > room
         for row in map(row_from, found_by_seqs(self._snapshot, unread[:room])):
-            self._read[row.seq] = row
+            self._read[row.seq], self._named[row.seq] = row, frozenset(_addresses(row))
         return [self._read[seq] for seq in seqs if seq in self._read]
 
     def result(self) -> BlastRadius:

@@ -33,7 +33,8 @@ APPLICATION = """
     client.create_collection("notes", vectors_config=size)
     memory = scope.mem0(bare)
     qdrant = scope.qdrant(client, owner_key="user_id")
-    store = scope.store(InMemoryStore(), customer_at=1)
+    plain = InMemoryStore()
+    store = scope.store(plain, customer_at=1)
     saver = scope.checkpointer(InMemorySaver())
     graph = StateGraph(MessagesState)
     graph.add_node("say", lambda state: {"messages": []})
@@ -213,6 +214,25 @@ class TestWithdrawing:
         assert "Not all withdrawn: 3 memories may still be there." in err
         assert [each.key for each in application.store.search(("plans", ADA))] == ["other"]
         assert application.client.count("notes").count == 0
+
+    def test_enforced_tenancy_lets_it_be_taken_out(self, withdraw, monkeypatch, application):
+        """For the customer whom it is of, though nobody says who that is."""
+        enforced = Mnemoscope(load_settings(tenancy="enforce"))
+        kept = [
+            enforced.mem0(application.bare),
+            enforced.qdrant(application.client, owner_key="user_id"),
+            enforced.store(application.plain, customer_at=1),
+        ]
+        monkeypatch.setattr(application, "scope", enforced)
+
+        _code, found, _err = withdraw("--derived")
+
+        assert {each["outcome"] for each in found["withdrawal"]["memories"]} == {
+            "deleted",
+            "unreachable",
+        }
+        assert outcomes(found)["langgraph.checkpoint"] == "unreachable"
+        del kept
 
     def test_it_is_in_the_trail(self, withdraw, application, poison):
         """The deletion as any other, in the customer's name, and a note of the whole."""

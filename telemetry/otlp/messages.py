@@ -36,7 +36,7 @@ def _genai(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[Any]:
-    content = message.get("content")
+    content: Any = message.get("content")
     if message.get("role") == "tool":
         called = message.get("tool_call_id")
         yield {"type": "tool_call_response", "id": called, "response": content}

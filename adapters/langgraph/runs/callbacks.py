@@ -152,7 +152,7 @@ class GraphCallbacks(BaseCallbackHandler):
             return
         parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
         if parent is not None and named == about.get("langgraph_node"):
-            path = str(about.get("langgraph_checkpoint_ns") or named)
+            path: str = about.get("langgraph_checkpoint_ns") or named
             nodes = nodes_in(path)
             # The parts of a node have its metadata too, and may have its name.
             if nodes != parent.nodes:

@@ -10,7 +10,7 @@ and a memory is its address: what was rewritten since is the same one.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias, cast
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import orjson
 
 from ...telemetry.event.event import Journalled, OperationClass, Status
+from ..database.database import Value, marks
 from ..database.errors import AmbiguousMemoryError, UnknownMemoryError
 from ..record.rows import AuditRow, row_from
 from ..record.subjects import CUSTOMER
@@ -37,10 +38,13 @@ _UNSPECIFIC_ID = "<SUBJECT_ID>"
 """In the name of a place that is another one for each customer."""
 
 _OF_MEMORY = "SELECT seq FROM audit_memory WHERE memory_ref = ? ORDER BY seq"
-_OF_RUN = (
-    "SELECT d.seq FROM audit_detail d JOIN audit_event e ON e.seq = d.seq WHERE d.run_ref = ? "
-    "AND e.op_class IN ('remember', 'checkpoint') AND e.kind = 'operation' ORDER BY d.seq"
+_OF_RUN = "SELECT seq FROM audit_detail WHERE run_ref = ? ORDER BY seq"
+# Not joined to the other: a database without statistics would read the whole of it.
+_WRITTEN = (
+    "SELECT seq FROM audit_event WHERE seq IN ({}) AND op_class IN ('remember', 'checkpoint') "
+    "AND kind = 'operation'"
 )
+_AT_ONCE = 500
 _ERASED_SINCE = (
     "SELECT e.header FROM audit_event e LEFT JOIN audit_detail d ON d.seq = e.seq "
     "WHERE d.seq IS NULL AND e.kind = 'operation' AND e.occurred_us >= ? "
@@ -227,7 +231,7 @@ class _Search:
 
     def begin(self, memory_id: str, store: str | None, collection: str | None) -> None:
         """Reach the one memory that is meant."""
-        rows = self._rows(_OF_MEMORY, self._snapshot.references.memory(memory_id))
+        rows = self._of_memory(memory_id)
         found = dict.fromkeys(
             address
             for row in rows
@@ -260,8 +264,7 @@ class _Search:
                 self._follow_run(address, self._reached[address])
 
     def _follow_memory(self, address: MemoryAddress, reached: _Reached) -> None:
-        reference = self._snapshot.references.memory(address.memory_id)
-        for row in self._rows(_OF_MEMORY, reference):
+        for row in self._of_memory(address.memory_id):
             if ended_us(row) < reached.reached_us or address not in self._named[row.seq]:
                 continue
             if row.op_class is OperationClass.FORGET:
@@ -278,7 +281,7 @@ class _Search:
         self._reached[run].rows[row.seq] = row
 
     def _follow_run(self, address: RunAddress, reached: _Reached) -> None:
-        for row in self._rows(_OF_RUN, self._snapshot.references.run(address.run)):
+        for row in self._written_by(address.run):
             is_of_run = (row.run, row.tenant) == address[:2]
             if (
                 ended_us(row) < reached.reached_us
@@ -304,10 +307,23 @@ class _Search:
             return
         heapq.heappush(self._queue, (moment_us, next(self._numbers), address))
 
-    def _rows(self, statement: str, reference: bytes) -> list[AuditRow]:
-        """Return the operations that *statement* finds, each of which is read once."""
-        found: list[Any] = self._snapshot.execute(statement, (reference,)).fetchall()
-        seqs: list[int] = [seq for (seq,) in found]
+    def _of_memory(self, memory_id: str) -> list[AuditRow]:
+        return self._rows(self._seqs(_OF_MEMORY, self._snapshot.references.memory(memory_id)))
+
+    def _written_by(self, run: str) -> list[AuditRow]:
+        seqs = self._seqs(_OF_RUN, self._snapshot.references.run(run))
+        parts = [seqs[start : start + _AT_ONCE] for start in range(0, len(seqs), _AT_ONCE)]
+        written = [
+            seq for part in parts for seq in self._seqs(_WRITTEN.format(marks(len(part))), *part)
+        ]
+        return self._rows(written)
+
+    def _seqs(self, statement: str, *values: Value) -> list[int]:
+        found: list[Any] = self._snapshot.execute(statement, values).fetchall()
+        return [seq for (seq,) in found]
+
+    def _rows(self, seqs: Sequence[int]) -> list[AuditRow]:
+        """Return these operations, each of which is read once."""
         unread = [seq for seq in seqs if seq not in self._read]
         room = self._most - len(self._read)
         self._is_cut |= len(unread) > room

@@ -215,6 +215,16 @@ class TestWithdrawing:
         assert [each.key for each in application.store.search(("plans", ADA))] == ["other"]
         assert application.client.count("notes").count == 0
 
+    def test_another_customers_item_of_the_same_key_stays(self, withdraw, application):
+        """The trail has their ids redacted: whose a namespace is, is told by the customer."""
+        application.plain.put(("plans", "c-bob"), "next", {"text": "buy tea"})
+
+        _code, found, _err = withdraw("--derived")
+
+        assert outcomes(found)["langgraph.store"] == "deleted"
+        assert application.plain.get(("plans", ADA), "next") is None
+        assert application.plain.get(("plans", "c-bob"), "next") is not None
+
     def test_enforced_tenancy_lets_it_be_taken_out(self, withdraw, monkeypatch, application):
         """For the customer whom it is of, though nobody says who that is."""
         enforced = Mnemoscope(load_settings(tenancy="enforce"))

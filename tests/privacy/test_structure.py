@@ -382,8 +382,7 @@ async def databases(exits: Any, colour: str) -> AsyncIterator[tuple[Any, Any]]:
         store.close()
 
 
-@pytest.mark.parametrize("way", ["usage", "runnable"])
-@pytest.mark.parametrize("colour", ["sync", "async"])
+@pytest.mark.parametrize(("colour", "way"), [("sync", "usage"), ("async", "runnable")])
 async def test_no_place_of_any_format_comes_out(colour, way, make_exits):
     """Neither to a sink nor into the databases nor to the reader of the stream, resumed or not."""
     exits = make_exits(**UNHURRIED)

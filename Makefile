@@ -3,6 +3,7 @@
 VENV ?= .venv
 PY = $(VENV)/bin/python
 STAMP = $(VENV)/.installed
+UV = .venv-uv/bin/uv
 
 # Long conversations in LoCoMo's form, which are not part of this project.
 CONVERSATIONS ?= ../shared/data/locomo
@@ -16,7 +17,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/grafana
 
-.PHONY: help demo test test-faults test-wheel faults service servers soak journal-histories lint bench bench-loop bench-start bench-pii bench-privacy bench-recall bench-audit bench-blast-radius bench-origin audit-kills journal-kills relay-kills bench-relay sustained bench-journal phoenix install-check readme-check docs dashboards dashboard-pictures picture failing-table spend-picture reference architecture-picture clean export-picture audit-sweep
+.PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 help:  ## Say what each target does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -97,9 +98,15 @@ phoenix: $(STAMP)  ## Run the demo against Arize Phoenix, check its traces, draw
 	@.venv-phoenix/bin/python -m pip install --quiet --disable-pip-version-check "arize-phoenix>=8"
 	@PYTHONPATH=tests/shared $(PY) tests/phoenix/check.py --phoenix .venv-phoenix/bin/phoenix --pictures build/phoenix $(ARGS)
 
-install-check: $(STAMP)  ## Install by pip and uv into empty environments beside others, run each quick start in one
-	@test -d .venv-uv || { $(PYTHON) -m venv .venv-uv && .venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv; }
-	@PYTHONPATH=tests/shared $(PY) tests/install/check.py --uv .venv-uv/bin/uv
+$(UV):
+	@$(PYTHON) -m venv .venv-uv
+	@.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+compare: $(STAMP) $(UV)  ## Run one agent under openlit, Traceloop, OpenInference, Langfuse and this, and write docs/compare.md
+	@PYTHONPATH=tests/shared $(PY) tests/compare/compare.py --uv $(UV) $(ARGS)
+
+install-check: $(STAMP) $(UV)  ## Install by pip and uv into empty environments beside others, run each quick start in one
+	@PYTHONPATH=tests/shared $(PY) tests/install/check.py --uv $(UV)
 
 readme-check: $(STAMP)  ## Follow the README word by word, in a clone and an empty home: ARGS="--tests" runs these too
 	@PYTHONPATH=tests/shared $(PY) tests/install/readme.py $(ARGS)

@@ -1,0 +1,42 @@
+"""What `make compare` has seen, and the page that is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from compare_page import COLUMNS, page_of
+
+ROOT = Path(__file__).parents[2]
+SEEN = json.loads((Path(__file__).parent / "seen.json").read_text("utf-8"))
+SPANS = {
+    "mem0 search": {"search_memory mem0", "memory search"},
+    "Qdrant query": {"qdrant.query_points", "QUERY memories", "search_memory qdrant"},
+}
+
+
+def test_the_page_is_made_of_what_was_seen():
+    """Nobody has written in it by hand."""
+    assert (ROOT / "docs/compare.md").read_text("utf-8") == page_of(SEEN)
+
+
+@pytest.mark.parametrize("tool", COLUMNS)
+@pytest.mark.parametrize("content", ["on", "off"])
+def test_every_tool_was_shown_the_whole_run(tool, content):
+    """A tool that saw nothing was set up wrongly: it says nothing of the tool."""
+    seen = SEEN["tools"][tool][content]
+
+    assert seen["truth"]["calls"] == 6
+    assert seen["figures"]["operations"]["each node"]
+    assert seen["figures"]["operations"]["model call of a node"]
+    assert seen["figures"]["spans"] >= seen["figures"]["traces"] >= 3
+
+
+@pytest.mark.parametrize("what", SPANS)
+def test_an_operation_is_found_by_whatever_name_a_tool_has_for_it(what):
+    """Names differ: what one calls a query, another calls a search."""
+    found = {seen["on"]["figures"]["operations"][what] for seen in SEEN["tools"].values()}
+
+    assert found - {None} <= SPANS[what]
+    assert len(found - {None}) >= 2

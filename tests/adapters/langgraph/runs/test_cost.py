@@ -20,8 +20,9 @@ from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langgraph.graph import START, StateGraph
 
 from mnemoscope import adapters
-from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
+from mnemoscope.adapters.langgraph.runs.callbacks import GraphCallbacks, graph_callbacks
 from mnemoscope.adapters.langgraph.runs.graph import runnable
+from mnemoscope.adapters.langgraph.runs.runs import Runs
 from mnemoscope.adapters.langgraph.runs.stream import UsageFactory
 from mnemoscope.memory import context
 from mnemoscope.telemetry.pricing.prices import Price, Prices
@@ -39,10 +40,16 @@ pytestmark = [
 
 
 class ScriptedRun:
-    """Tells the callbacks what LangChain would tell them of one run of a graph."""
+    """
+    Tells callbacks what LangChain would tell them of one run of a graph.
+
+    They are not the process's own, which do more once a scope with rules or LangSmith was there.
+    """
 
     def __init__(self, bench):
-        self._callbacks, self._factory = graph_callbacks(), UsageFactory(bench.priced(PRICES))
+        accounting = bench.priced(PRICES)
+        self._callbacks, self._factory = GraphCallbacks(Runs()), UsageFactory(accounting)
+        self._callbacks.report_to(accounting)
         self._meter, self.graph_id = self._factory.meter(), uuid4()
         self._begin(self._meter, self.graph_id)
         self.node_id = uuid4()

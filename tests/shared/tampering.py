@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 from mnemoscope.audit.database import schema
 from mnemoscope.audit.erasure.kept_words import KeptWords, keep_words
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.telemetry.event.event import OperationClass, Redacted
+from mnemoscope.telemetry.event.event import VERDICT, OperationClass, Redacted
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 
 TABLES = {
     "audit_log": ("origin",),
@@ -50,6 +51,10 @@ class Cell(NamedTuple):
     key: tuple[Any, ...]
     value: Any
     kind: str
+
+
+VERDICTS = {2: "one rule", 3: "another rule"}
+"""Operations of the log that are what rules decided."""
 
 
 def build(path: Path | str, keys: SubjectKeys, event: Any, count: int) -> AuditLog:
@@ -82,6 +87,21 @@ def build(path: Path | str, keys: SubjectKeys, event: Any, count: int) -> AuditL
 
 def _event(event: Any, keys: SubjectKeys, number: int) -> Any:
     name = ("ada", "bob", "eve", None)[number % 4]
+    if number in VERDICTS:
+        rule = VERDICTS[number]
+        decided = VerdictEvent(
+            rule=rule,
+            kind="Roles",
+            point=Point.MEMORY,
+            outcome=Outcome.REFUSE,
+            reason="no_role",
+            evidence={},
+            settings="{}",
+            facts="{}",
+        )
+        return event(
+            writer_seq=number, operation=VERDICT, method=rule, verdict=decided, subject=None
+        )
     return event(
         writer_seq=number,
         subject=name and Subject(name, tenant="acme", keys=keys),

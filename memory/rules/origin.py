@@ -52,9 +52,8 @@ class Origin:
         ConfigurationError: A trust or *answer* is none.
 
     Example:
-        >>> origin = Origin(
-        ...     tools={"crm_*": Trust.INTERNAL_TOOL}, demands={"payments": Trust.INTERNAL_TOOL}
-        ... )
+        >>> ours = Trust.INTERNAL_TOOL
+        >>> origin = Origin(tools={"crm_*": ours}, demands={"payments": ours})
         >>> scope = configure(rules=[origin])
         >>> with context(run="r-17", purpose="payments"):
         ...     store.search(("facts",))
@@ -65,8 +64,8 @@ class Origin:
 
     def __init__(
         self,
-        tools: Mapping[str, Trust | str] = _NONE,
-        demands: Mapping[str, Trust | str] = _NONE,
+        tools: Mapping[str, Trust | str] | None = None,
+        demands: Mapping[str, Trust | str] | None = None,
         *,
         answer: Literal["leave_out", "mark"] = "leave_out",
         hold: Trust | str | None = Trust.OTHER_AGENT,
@@ -77,8 +76,8 @@ class Origin:
             raise ConfigurationError("the answer of Origin must be leave_out or mark")
         self.shadow = shadow
         self.name = name
-        self._tools = {pattern: _trust(each) for pattern, each in tools.items()}
-        self._demands = {purpose: _trust(each) for purpose, each in demands.items()}
+        self._tools = {pattern: _trust(each) for pattern, each in (tools or {}).items()}
+        self._demands = {purpose: _trust(each) for purpose, each in (demands or {}).items()}
         self._marks = answer == "mark"
         self._hold = None if hold is None else _trust(hold)
         self._labels: weakref.WeakSet[MemoryLabels] = weakref.WeakSet()
@@ -196,31 +195,31 @@ class Origin:
 # -- signs of an attack ----------------------------------------------------------------------------
 
 _SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
-    name: re.compile(pattern, re.IGNORECASE)
+    name: re.compile(pattern)
     for name, pattern in {
         # Said to the agent, of what it is to do or forget.
         "instruction": (
-            r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}"
-            r"(?:previous|prior|above|earlier|your|system|safety)?\s*(?:\w+\s+)?"
+            r"\b(?:ignore|disregard|forget|override) (?:\w+ ){0,3}"
+            r"(?:previous|prior|above|earlier|your|system|safety)? ?(?:\w+ )?"
             r"(?:instructions?|prompts?|rules?|polic(?:y|ies)|guidelines?|guardrails?)\b"
             r"|\bfrom now on\b.{0,40}\b(?:you|always|never)\b"
-            r"|\b(?:system|developer|admin(?:istrator)?)\s*(?:prompt|message|note|override)\b"
+            r"|\b(?:system|developer|admin(?:istrator)?) ?(?:prompt|message|note|override)\b"
             r"|\byou (?:must|are required to|are now)\b"
             r"|\b(?:the )?(?:agent|assistant|model)s? (?:must|should|shall|has to|is to)\b"
             r"|\b(?:do not|don't|never) (?:tell|inform|ask|notify|alert|mention)\b.{0,40}"
             r"\b(?:user|customer|human|operator|anyone|them)\b"
-            r"|\b(?:always|automatically|silently)\s+(?:\w+\s+){0,2}"
+            r"|\b(?:always|automatically|silently) (?:\w+ ){0,2}"
             r"(?:approve|transfer|send|forward|execute|run|call|grant|allow|reply|recommend|use)\b"
         ),
         # A right that nobody gave by writing it down.
         "authority": (
-            r"\b(?:is|are|has been|have been|was|were|am)\s+(?:\w+\s+){0,2}"
+            r"\b(?:is|are|has been|have been|was|were|am) (?:\w+ ){0,2}"
             r"(?:authori[sz]ed|pre-?approved|whitelisted|allow-?listed|exempt(?:ed)?)\b"
-            r"|\b(?:admin(?:istrator)?|root|superuser|elevated|full)\s+"
+            r"|\b(?:admin(?:istrator)?|root|superuser|elevated|full) "
             r"(?:access|rights?|privileges?|permissions?)\b"
-            r"|\b(?:bypass|skip|disable|without)\s+(?:\w+\s+){0,3}"
+            r"|\b(?:bypass|skip|disable|without) (?:\w+ ){0,3}"
             r"(?:approval|verification|authentication|confirmation|checks?|limits?|review)\b"
-            r"|\b(?:permission|role|privilege|clearance|trust)(?:s| level)?\s*"
+            r"|\b(?:permission|role|privilege|clearance|trust)(?:s| level)? ?"
             r"(?:is|are|:|=|set to|changed to|upgraded to)"
         ),
     }.items()
@@ -228,6 +227,7 @@ _SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
 
 
 def _signs(text: str) -> list[str]:
+    text = " ".join(text.lower().split())  # long gaps would take the patterns forever
     return [name for name, pattern in _SIGNS.items() if pattern.search(text)]
 
 

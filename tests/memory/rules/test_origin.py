@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from time import process_time
 
 import pytest
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory import ConfigurationError, HeldError, Origin, Trust, context
+from mnemoscope.memory.rules.origin import _signs
 from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
@@ -281,3 +283,13 @@ def test_an_answer_that_cannot_be_sifted_is_withheld(make_scope, monkeypatch):
         assert scope.last_outcome().status is Status.DENIED
         store.put(PLACE, "k", TEA)
     assert labels(scope, sink) == ["person", "external_tool"]
+
+
+@pytest.mark.parametrize("text", ["ignore" + " " * 10**5, "ignore " + "a" * 10**5, "is " * 10**5])
+def test_signs_are_looked_for_in_time_that_grows_with_the_text(text):
+    """An attacker writes the text."""
+    begun = process_time()
+    _signs(text)
+    once = process_time() - begun
+    _signs(text * 10)
+    assert process_time() - begun < 60 * (once + 0.01)

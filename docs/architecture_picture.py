@@ -14,7 +14,7 @@ ADAPTERS, MEMORY, TELEMETRY, AUDIT, OUTSIDE = "#dbeafe", "#dcfce7", "#fef3c7", "
 
 STEPS = (
     *("await audit", "report", "tenancy", "require audit", "redact"),
-    *("ask rules", "late writes", "journal", "admit", "classify"),
+    *("ask rules", "sift", "late writes", "journal", "admit", "classify"),
 )
 """The order of memory/guard/factory.py; `deadline` calls the store behind the last of them."""
 
@@ -85,18 +85,20 @@ def arrow(start: tuple[int, int], end: tuple[int, int], *, is_dashed: bool = Fal
 
 
 def steps(x: int, y: int) -> list[str]:
-    """Return the steps of a guard, side by side, in two rows."""
-    drawn: list[str] = []
-    for number, name in enumerate(STEPS):
-        drawn += step(x + 120 * (number % 5), y + 40 * (number // 5), f"{number + 1} {name}")
-    return [*drawn, *step(x + 480, y + 40, "deadline")]
+    """Return the steps of a guard, side by side, in three rows."""
+    names = [*(f"{number} {name}" for number, name in enumerate(STEPS, 1)), "deadline"]
+    return [
+        drawn
+        for place, name in enumerate(names)
+        for drawn in step(x + 148 * (place % 4), y + 32 * (place // 4), name)
+    ]
 
 
 def step(x: int, y: int, name: str) -> tuple[str, str]:
     """Return one step."""
     return (
-        f'<rect x="{x}" y="{y}" width="112" height="28" rx="14" fill="{PAPER}" stroke="{SOFT}"/>',
-        text(x + 10, y + 19, name, size=12),
+        f'<rect x="{x}" y="{y}" width="140" height="26" rx="13" fill="{PAPER}" stroke="{SOFT}"/>',
+        text(x + 10, y + 18, name, size=12),
     )
 
 
@@ -191,15 +193,15 @@ def picture() -> str:
     drawn += [
         note(34, 296, "guard: the steps of a call in this order, and back in reverse"),
         *steps(34, 308),
-        note(34, 410, "limits · journal · budgets · health · privacy · subject_data"),
-        note(34, 430, "scope: the front door · settings · api: for adapters and sinks"),
+        note(34, 418, "limits · journal · budgets · health · privacy · subject_data"),
+        note(34, 438, "scope: the front door · settings · api: for adapters and sinks"),
         arrow((320, 74), (320, 110)),
         text(332, 98, "calls the guarded client", size=12, ink=SOFT),
         arrow((804, 74), (804, 110)),
         arrow((320, 216), (320, 252)),
         text(332, 240, "an operation: method and arguments by name", size=12, ink=SOFT),
         arrow((804, 216), (642, 270)),
-        arrow((626, 358), (666, 340)),
+        arrow((620, 381), (666, 340)),
         arrow((240, 450), (240, 498)),
         text(252, 480, "one event", size=12, ink=SOFT),
         arrow((240, 586), (240, 622)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...audit.queries.approvals import Held
     from ...audit.record.rows import AuditRow
 
+Decided = Literal["approve", "edit", "reject", "skip"]
 Approval = Annotated[str, typer.Argument(metavar="ID", help="Its id, as list has it.")]
 Gate = Annotated[str, typer.Argument(metavar="GATE", help="Its name, as agreement has it.")]
 
@@ -29,9 +30,9 @@ def list_(
     json: Json = False,
 ) -> None:
     """
-    List what waits for a decision: memory writes, and drafts of graphs.
+    List what waits for a decision.
 
-    The newest are shown, without content.
+    These are memory writes, and drafts of graphs. The newest are shown, without content.
     """
     from .approvals_screen import list_screen
     from .scope import open_trail
@@ -66,8 +67,10 @@ def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> 
 
 def decide(
     approval: Approval,
-    choice: Annotated[Choice, typer.Argument(metavar="approve|edit|reject|skip")],
-    by: Annotated[str, typer.Option(metavar="WHO", help="Who decides. Kept as customers are.")],
+    choice: Annotated[Decided, typer.Argument(metavar="CHOICE", help="What is decided.")],
+    by: Annotated[
+        str, typer.Option("--decided-by", metavar="WHO", help="Who it is. Kept as customers are.")
+    ],
     why: Annotated[str, typer.Option(metavar="CODE", help="A short code, such as off_topic.")] = "",
     audit_url: AuditUrl = None,
     json: Json = False,
@@ -84,8 +87,6 @@ def decide(
     from ...telemetry.event.subject import Subject
     from .scope import open_trail
 
-    if choice is Choice.USED:
-        raise CommandError("expected approve, edit, reject or skip", USAGE)
     log = open_trail(audit_url)
     found = _one(log, approval)
     if found.point != Point.MEMORY:
@@ -93,7 +94,7 @@ def decide(
     trail = AuditedDecisions(log)
     event = decision_event(
         approval,
-        choice,
+        Choice(choice),
         gate=found.gate,
         passed=found.passed,
         why=why,
@@ -101,15 +102,15 @@ def decide(
         by=Subject(by, tenant=None, keys=log.ring.current),
     )
     is_late = bool(found.standing.decision) or not found.asks
-    if is_late or not (trail.record(event) or choice is Choice.SKIP):
+    if is_late or not (trail.record(event) or choice == "skip"):
         decision = _one(log, approval).standing.decision or "used"
         raise CommandError(f"{approval} is decided already: {decision}", UNUSABLE)
     mode = change_mode(trail, found.gate)
     if json:
-        said = {"approval": approval, "choice": choice.value, "gate": found.gate, "mode": mode}
+        said = {"approval": approval, "choice": choice, "gate": found.gate, "mode": mode}
         Console().print_json(json_text(said))
     else:
-        typer.echo(f"{approval}: {choice.value}; {found.gate} is in mode {mode}")
+        typer.echo(f"{approval}: {choice}; {found.gate} is in mode {mode}")
 
 
 def agreement(audit_url: AuditUrl = None, json: Json = False) -> None:

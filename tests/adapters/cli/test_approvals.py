@@ -97,7 +97,10 @@ def test_a_held_write_of_any_rule_is_listed_shown_and_released(scope, capfd):
     shown = capfd.readouterr().out
     assert "marzipan, says <EMAIL_ADDRESS>" in shown
     assert max(map(len, shown.splitlines())) <= 80
-    assert run(["approvals", "decide", approval, "approve", "--by", "grace", "--why", "fine"]) == 0
+    assert (
+        run(["approvals", "decide", approval, "approve", "--decided-by", "grace", "--why", "fine"])
+        == 0
+    )
     capfd.readouterr()
     write()
     assert run(["approvals", "list"]) == 0
@@ -122,8 +125,8 @@ def test_a_rejected_write_stays_refused_and_is_decided_once(scope, capfd):
     """The second decision is told that there is one."""
     write, approval = held(scope)
 
-    assert run(["approvals", "decide", approval, "reject", "--by", "grace"]) == 0
-    assert run(["approvals", "decide", approval, "approve", "--by", "eve"]) == 2
+    assert run(["approvals", "decide", approval, "reject", "--decided-by", "grace"]) == 0
+    assert run(["approvals", "decide", approval, "approve", "--decided-by", "eve"]) == 2
     assert "decided already: reject" in capfd.readouterr().err
     with pytest.raises(RefusedError):
         write()
@@ -135,9 +138,9 @@ def test_what_was_used_up_waits_again_and_is_decided_again(scope):
     """Each approval is good for one write."""
     write, approval = held(scope)
     for _ in range(2):
-        assert run(["approvals", "decide", approval, "approve", "--by", "grace"]) == 0
+        assert run(["approvals", "decide", approval, "approve", "--decided-by", "grace"]) == 0
         write()
-        assert run(["approvals", "decide", approval, "approve", "--by", "grace"]) == 2
+        assert run(["approvals", "decide", approval, "approve", "--decided-by", "grace"]) == 2
         with pytest.raises(HeldError):
             write()
         assert scope.flush()
@@ -147,8 +150,8 @@ def test_to_skip_leaves_it_waiting(scope, capfd):
     """As often as one likes."""
     _write, approval = held(scope)
 
-    assert run(["approvals", "decide", approval, "skip", "--by", "grace"]) == 0
-    assert run(["approvals", "decide", approval, "skip", "--by", "grace"]) == 0
+    assert run(["approvals", "decide", approval, "skip", "--decided-by", "grace"]) == 0
+    assert run(["approvals", "decide", approval, "skip", "--decided-by", "grace"]) == 0
     capfd.readouterr()
     run(["approvals", "list", "--json"])
     assert printed(capfd)[0]["decision"] is None
@@ -158,9 +161,9 @@ def test_to_skip_leaves_it_waiting(scope, capfd):
     ("arguments", "code"),
     [
         (["show", "0123"], 2),
-        (["decide", "0123", "approve", "--by", "grace"], 2),
-        (["decide", "0123", "used", "--by", "grace"], 4),
-        (["decide", "0123", "maybe", "--by", "grace"], 4),
+        (["decide", "0123", "approve", "--decided-by", "grace"], 2),
+        (["decide", "0123", "used", "--decided-by", "grace"], 4),
+        (["decide", "0123", "maybe", "--decided-by", "grace"], 4),
         (["decide", "0123", "approve"], 4),
         (["reset", "nothing"], 4),
         (["agreement"], 3),
@@ -178,7 +181,9 @@ def test_a_reason_is_a_code(scope, capfd):
     """A sentence may hold what nobody should keep."""
     _write, approval = held(scope)
 
-    code = run(["approvals", "decide", approval, "approve", "--by", "grace", "--why", "A friend."])
+    code = run(
+        ["approvals", "decide", approval, "approve", "--decided-by", "grace", "--why", "A friend."]
+    )
 
     assert code == 4
     assert "friend" not in capfd.readouterr().err
@@ -190,7 +195,7 @@ def test_without_a_key_nothing_is_shown_and_none_is_made(scope, capfd, monkeypat
     monkeypatch.delenv("MNEMOSCOPE_AUDIT_PSEUDONYM_KEY")
 
     assert run(["approvals", "show", approval]) == 4
-    assert run(["approvals", "decide", approval, "approve", "--by", "grace"]) == 4
+    assert run(["approvals", "decide", approval, "approve", "--decided-by", "grace"]) == 4
     assert "marzipan" not in capfd.readouterr().out
     assert not list(tmp_path.rglob("*key*"))
 
@@ -211,7 +216,7 @@ def test_agreement_is_shown_and_reset(settings, capfd):
     assert (found["gate"], found["mode"], found["waiting"]) == ("refunds", "shadow", 3)
     assert run(["approvals", "reset", "refunds"]) == 0
     assert "refunds is in mode shadow" in capfd.readouterr().out
-    assert run(["approvals", "decide", "a0", "approve", "--by", "grace"]) == 4
+    assert run(["approvals", "decide", "a0", "approve", "--decided-by", "grace"]) == 4
     assert "resume its run" in capfd.readouterr().err
 
 
@@ -223,7 +228,7 @@ def test_a_trail_with_approvals_verifies_and_is_made_again(settings, capfd):
     """Verdicts, decisions, what they used up and changes of mode are events like all others."""
     scope = Mnemoscope(settings, rules=[Approval("g", places=["*"])])
     write, approval = held(scope)
-    run(["approvals", "decide", approval, "approve", "--by", "grace"])
+    run(["approvals", "decide", approval, "approve", "--decided-by", "grace"])
     write()
     run(["approvals", "reset", "g"])
     scope.close()
@@ -240,8 +245,8 @@ def test_what_waits_and_how_far_humans_agree_are_metrics(settings, capfd):
     accounting = scope._parts.accounting
     live = LiveMetrics(scope._parts.guards, accounting.budgets, None, lambda: accounting.decisions)
     approvals = [held(scope, key)[1] for key in ("a", "b", "c")]
-    run(["approvals", "decide", approvals[0], "approve", "--by", "grace"])
-    run(["approvals", "decide", approvals[1], "edit", "--by", "grace"])
+    run(["approvals", "decide", approvals[0], "approve", "--decided-by", "grace"])
+    run(["approvals", "decide", approvals[1], "edit", "--decided-by", "grace"])
 
     found = {each.name: each.value for each in live.read() if "approval" in each.name}
 

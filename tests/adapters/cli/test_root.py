@@ -188,6 +188,10 @@ def spoiled():
         "--memory": ["--memory", "x"],
         "seq": ["1"],
         "folder": ["made"],
+        "approval": ["0123456789abcdef"],
+        "choice": ["approve"],
+        "gate": ["one"],
+        "--decided-by": ["--decided-by", "x"],
     }
     for words, _entry, made in commands():
         if words == ("demo",):  # checks all of its options before it begins; its own tests try them

@@ -330,7 +330,9 @@ def table(owner_key: str | None, *, inline: bool = False) -> Mapping[str, Row]:
         deletes=Deletes.IDS,
         neutral=None,
     )
-    rows["batch_update_points"] = lambda given: deletes if _deletes(given) else writes
+    both = replace(deletes, also=(writes,))
+    batches = {(True, False): writes, (False, True): deletes}
+    rows["batch_update_points"] = lambda given: batches.get(_in_batch(given), both)
     return rows
 
 
@@ -346,9 +348,10 @@ def _row(method: Method, owner: Owner | None) -> Method:
     return _with_owner(described, owner) if owner else described
 
 
-def _deletes(arguments: Arguments) -> bool:
-    """Tell whether a batch removes anything, as far as can be seen without consuming it."""
+def _in_batch(arguments: Arguments) -> tuple[bool, bool]:
+    """Tell whether a batch writes, and whether it deletes: both, if it cannot be seen."""
     operations = arguments.get("update_operations")
     if not isinstance(operations, (list, tuple)):
-        return True
-    return not all(isinstance(each, _WRITES) for each in cast("Iterable[Any]", operations))
+        return True, True
+    write = [isinstance(each, _WRITES) for each in cast("Iterable[Any]", operations)]
+    return any(write) or not write, not all(write)

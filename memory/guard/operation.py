@@ -129,6 +129,7 @@ class Method:
             be told which memories are in it, so that nothing of it passes where origin counts.
         written: Returns the memories that a write wrote, from its answer and arguments, as far as
             both tell. What it does not return is of unknown origin.
+        also: Methods that its calls are, too, for rules: a batch that deletes and writes.
         inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
             own iterators, and so take as long as those have items.
     """
@@ -152,6 +153,7 @@ class Method:
     spare: Callable[[Arguments, float], Arguments] | None = None
     sift: Callable[[Any, Arguments, Keep], Any] | None = None
     written: Callable[[Any, Arguments], Iterable[Record]] | None = None
+    also: tuple[Method, ...] = ()
     inline: bool = False
 
 

@@ -31,6 +31,7 @@ DECISION: Final = "held.decision"
 """Names of facts: the id of a held write; what was decided of it, empty where nothing was."""
 
 _READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
+_SPARED = _READS | {OperationClass.FORGET}
 _AS_IT_IS = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
@@ -144,7 +145,8 @@ class HeldWrites:
         if call is None or not call.redacted:
             return None
         try:
-            parts = [each.method.content(each.arguments) for each in asked.operations or (call,)]
+            written = [each for each in asked.operations if each.method.op_class not in _SPARED]
+            parts = [each.method.content(each.arguments) for each in written or (call,)]
         except Exception as exc:  # noqa: BLE001 - costs the event one field
             self._faults.note("rules.content", exc)
             return None

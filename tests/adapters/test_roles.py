@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 from adapter_cases import CASES, COLLECTION, hosted_account
 from mem0 import AsyncMemoryClient
+from qdrant_client import QdrantClient, models
 
-from mnemoscope.memory import RefusedError, Role, Roles, context
+from mnemoscope.memory import Mnemoscope, RefusedError, Role, Roles, context, load_settings
 from mnemoscope.memory.testing.adapter_trial import trial
 from mnemoscope.telemetry.event.event import OperationClass, Status
 
@@ -93,3 +95,42 @@ def test_a_refused_call_is_denied_in_its_event(runner):
 
 def _is_recall(row):
     return row.op_class is OperationClass.RECALL
+
+
+@pytest.mark.parametrize(
+    ("operations", "allowed"),
+    [
+        ("write", {"remember", "all"}),
+        ("delete", {"forget", "all"}),
+        ("write delete", {"all"}),
+    ],
+)
+def test_a_batch_needs_every_class_that_is_in_it(scope_with, operations, allowed):
+    """Whoever may only delete writes nothing beside a deletion."""
+    made = {
+        "write": models.SetPayloadOperation(
+            set_payload=models.SetPayload(payload={"likes": "tea"}, points=[1])
+        ),
+        "delete": models.DeleteOperation(delete=models.PointIdsList(points=[1])),
+    }
+    client = QdrantClient(":memory:")
+    client.create_collection("notes", models.VectorParams(size=1, distance=models.Distance.DOT))
+    guarded = scope_with(roles_of()).qdrant(client)
+    found = set()
+    for agent in ("none", "all", *(each.value for each in CLASSES)):
+        client.upsert("notes", [models.PointStruct(id=1, vector=[1.0])])
+        with context(agent=agent), suppress(RefusedError):
+            guarded.batch_update_points("notes", [made[each] for each in operations.split()])
+            found.add(agent)
+    client.close()
+
+    assert found == allowed
+
+
+@pytest.fixture
+def scope_with():
+    """Return what makes a scope with a rule."""
+    with ExitStack() as made:
+        yield lambda rule: made.enter_context(
+            closing(Mnemoscope(load_settings(sinks="none", pii_model="none"), rules=[rule]))
+        )

@@ -19,7 +19,8 @@ from ....memory.privacy.engine.content import DEPTH_LIMIT, FAILED, TRUNCATED
 from ....memory.privacy.engine.operators import cut_text
 from ....memory.privacy.engine.redaction import Redaction
 from ....telemetry.event.event import Redacted
-from ...toolkit.type_guards import is_dict, is_sequence
+from ....telemetry.event.text import is_a
+from ...toolkit.type_guards import is_sequence
 from ..checkpoint.state import SHOWN, StateWalker
 
 MOST_CHARS: Final = 4_096
@@ -128,17 +129,20 @@ def _message(message: BaseMessage) -> Iterable[tuple[str, Any]]:
 
 def _held(value: Any) -> Iterable[tuple[Any, Any]] | None:
     """Return the parts of a dict, a message, a state's class or a command of LangGraph's."""
-    if is_dict(value):
-        return value.items()
-    if isinstance(value, BaseMessage):
-        return _message(value)
-    kind: Any = type(value)
-    if (names := _PARTS.get(kind)) is not None:
+    held: Iterable[tuple[Any, Any]] | None = None
+    if is_a(value, dict):
+        held = value.items()
+    elif is_a(value, BaseMessage):
+        held = _message(value)
+    elif (names := _PARTS.get(value.__class__)) is not None:
         parts = [(name, getattr(value, name)) for name in names]
-        return [(name, each) for name, each in parts if each is not None and each != ()]
-    if dataclasses.is_dataclass(value):
-        return [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
-    return [*vars(value).items()] if hasattr(kind, "model_fields") else None
+        held = [(name, each) for name, each in parts if each is not None and each != ()]
+    elif dataclasses.is_dataclass(value.__class__):
+        fields = dataclasses.fields(value.__class__)
+        held = [(each.name, getattr(value, each.name)) for each in fields]
+    elif hasattr(value.__class__, "model_fields"):
+        held = [*value.__dict__.items()]
+    return held
 
 
 def _kind(value: Any) -> str:

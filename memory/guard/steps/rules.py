@@ -63,7 +63,7 @@ class AskRules:
     def _operations(self, call: Call) -> tuple[Call, ...]:
         """Return what *call* asks of the store. None: it cannot be told."""
         if self._parts is None:
-            return (call,)
+            return (call, *(call.but(method=each) for each in call.method.also))
         try:
             # Its parts have results only once it has ended well, and are asked about before.
             return tuple(self._parts(call.but(status=Status.CANCELLED))) or (call,)

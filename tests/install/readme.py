@@ -33,6 +33,7 @@ ENDS_WITH = {
     # The eight lines do not say whose a point or an item is: it names what it did not ask.
     "mnemoscope audit export --customer c-42 --scope app:scope": {3},
     "mnemoscope audit erase --customer c-42 --scope app:scope": {3},
+    "mnemoscope audit blast-radius --memory ID": {6},  # nobody knows a memory of this id
 }
 """Exit codes of those that may end with another than 0."""
 

@@ -23,16 +23,18 @@ class SlidingSum:
         self._started = now
         self._newest = self._bucket(now)
         self._amounts = [0] * (_BUCKETS + 1)
+        self._total = 0
 
     def add(self, amount: int, now: float) -> None:
         """Add *amount*, in whole units: sums of fractions drift."""
         self._expire(now)
         self._amounts[self._newest % len(self._amounts)] += amount
+        self._total += amount
 
     def total(self, now: float) -> int:
         """Return the sum of the period that ends now."""
         self._expire(now)
-        return sum(self._amounts)
+        return self._total
 
     def per_second(self, now: float) -> float:
         """Return the rate over the last tenth of a period, or since the start if that is later."""
@@ -47,7 +49,10 @@ class SlidingSum:
 
     def _expire(self, now: float) -> None:
         newest = self._bucket(now)
+        if newest <= self._newest:
+            return
         size = len(self._amounts)
         for empty in range(max(self._newest + 1, newest - size + 1), newest + 1):
+            self._total -= self._amounts[empty % size]
             self._amounts[empty % size] = 0
-        self._newest = max(self._newest, newest)
+        self._newest = newest

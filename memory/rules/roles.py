@@ -35,7 +35,7 @@ LONGEST_GRANT_S: Final = 3_600
 """Seconds for which a grant holds at most: there are no standing ones."""
 
 _MINUTE_S = 60.0
-_MOST_AGENTS = 4_096
+_MOST_AGENTS = _MOST_PLACES = 4_096
 _KEY_BYTES = 32
 _DEPTH = 12
 _BOUND_TO = ("agent", "tenant", "purpose", "run")
@@ -53,7 +53,8 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         resume: Checkpointers that it may resume from: ``langgraph.checkpoint``.
         checkpoint: Checkpointers that it may save to.
         per_minute: Operations in a minute. None: as many as it likes.
-        bytes_per_minute: Bytes of answers in a minute. None: as many as it likes.
+        bytes_per_minute: Bytes of answers in a minute. None: as many as it likes; where no role has
+            a limit, they are not counted.
     """
 
     recall: tuple[str, ...] = ()
@@ -120,6 +121,8 @@ class Roles:
         self.shadow = shadow
         given = _read(roles) if isinstance(roles, Path) else roles
         self._roles = {name: _role(name, each) for name, each in given.items()}
+        self._weighs = any(each.bytes_per_minute is not None for each in self._roles.values())
+        self._may = lru_cache(_MOST_PLACES)(lambda role, *where: self._roles[role].may(*where))
         self._key, self._clock = key, clock
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
         self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
@@ -168,7 +171,7 @@ class Roles:
         known: dict[str, Fact] = {
             "roles.role": name,
             "roles.is_within": bool(asked.operations)
-            and all(role.may(*each) for each in _places(asked)),
+            and all(self._may(name, *each) for each in _places(asked)),
             "roles.operations": minute.operations.total(now),
             "roles.bytes": minute.read_bytes.total(now),
         }
@@ -178,7 +181,7 @@ class Roles:
 
     def seen(self, asked: Asked) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""
-        if asked.call is not None and asked.call.result is not None:
+        if self._weighs and asked.call is not None and asked.call.result is not None:
             size_bytes = _size_bytes(asked.call.result)
             self._minute_of(current()).read_bytes.add(size_bytes, self._clock())
         return {}
@@ -217,10 +220,13 @@ class Roles:
 
     def _minute_of(self, scope: Scope) -> _Minute:
         key = scope.tenant, scope.agent
-        minute = self._minutes.setdefault(key, _Minute(self._clock()))
-        self._minutes.move_to_end(key)
-        if len(self._minutes) > _MOST_AGENTS:
-            self._minutes.popitem(last=False)
+        minute = self._minutes.get(key)
+        if minute is None:
+            minute = self._minutes[key] = _Minute(self._clock())
+            if len(self._minutes) > _MOST_AGENTS:
+                self._minutes.popitem(last=False)
+        else:
+            self._minutes.move_to_end(key)
         return minute
 
 

@@ -231,12 +231,15 @@ class Rulebook:
                 self._judged(rule, asked, facts, foreseen)
                 for rule in (self._at[asked.point] if rules is None else rules)
             ]
+        judged = [each for each in judged if not each.verdict.is_plain]
+        if not judged:
+            return None
         if asked.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
             judged = self.held.settled(asked, judged)
         found: RuleError | None = None
         with self.runs.guard:
             for each in judged:
-                error = None if each.verdict.is_plain else self._carry_out(each, asked, run)
+                error = self._carry_out(each, asked, run)
                 if error is not None and (found is None or error.strictness > found.strictness):
                     found = error
             if isinstance(found, StoppedError) or (found and asked.point is Point.NODE):

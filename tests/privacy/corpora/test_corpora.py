@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 import pytest
+from corpora import running_text
 from corpora.document import Document, Half
 from corpora.languages import LANGUAGES, documents
 from corpora.languages.inflection import inflect
@@ -134,6 +135,18 @@ def test_halves_share_no_value(texts):
         for half in Half
     }
     assert not values[Half.DEVELOPMENT] & values[Half.EVALUATION]
+
+
+def test_halves_of_running_text_share_no_template_and_no_value():
+    """No text with slots, name or company is in both halves, in whatever language."""
+    used: dict[Half, set[str]] = defaultdict(set)
+    for half in Half:
+        for data in (running_text.data_of(each, half) for each in running_text.LANGUAGES):
+            assert len({template.name for template in data.templates}) == len(data.templates) >= 12
+            used[half] |= {re.sub(r"\{[^{}]*\}|\W", "", each.text) for each in data.templates}
+            for key in ("given_f", "given_m", "family", "company"):
+                used[half] |= {value.casefold() for value in data.values[key]}
+    assert not used[Half.DEVELOPMENT] & used[Half.EVALUATION]
 
 
 @pytest.mark.parametrize("label", _MADE)

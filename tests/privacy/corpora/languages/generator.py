@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from importlib.resources import files
 
 from ..document import Document, Half, Span
-from .language_data import Template, language_data
+from .language_data import LanguageData, Template, language_data
 from .slots import Piece, Rendering
 
 LANGUAGES = tuple(
@@ -37,12 +37,16 @@ def documents(
         seed: The same one makes the same texts.
     """
     for language in LANGUAGES if languages is None else languages:
-        data = language_data(language, half)
-        for template in data.templates:
-            for number in range(per_template):
-                rng = random.Random(f"{seed}/{template.name}/{number}")  # noqa: S311 - not secret
-                pieces = Rendering(data, rng).pieces(template.text)
-                yield _document(template, language, pieces)
+        yield from documents_of(language_data(language, half), per_template, seed)
+
+
+def documents_of(data: LanguageData, per_template: int, seed: int) -> Iterator[Document]:
+    """The labelled texts of a language and half."""
+    for template in data.templates:
+        for number in range(per_template):
+            rng = random.Random(f"{seed}/{template.name}/{number}")  # noqa: S311 - not secret
+            pieces = Rendering(data, rng).pieces(template.text)
+            yield _document(template, data.language, pieces)
 
 
 def _document(template: Template, language: str, pieces: Iterable[Piece]) -> Document:

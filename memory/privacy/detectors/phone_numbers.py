@@ -38,7 +38,8 @@ _DATE_FIRST = compile_later(
 _NOT_PHONE = compile_later(
     r"(?:19|20)\d\d[-/. ]\d{1,2}[-/. ]\d{1,2}.*|\d{1,2}[-/.]\d{1,2}[-/.](?:19|20)\d\d.*"
     r"|000\d-\d\d-\d\d"
-    r"|\d{1,3}(?:\.\d{1,3}){3}|\d+\.\d+|\d{3}-\d{2}-\d{4}|(?:19|20)\d\d[ -]{1,3}(?:19|20)\d\d"
+    r"|\d{1,3}(?:\.\d{1,3}){3}|\d+\.\d+|\d{3}-\d{2}-\d{4}"
+    r"|(?:1[5-9]|20)\d\d[ \u2013-]{1,3}(?:1[5-9]|20)\d\d"
     r"|(?:19|20)\d\d(?:0[1-9]|1[0-2])[0-3]\d(?:\d{6})?|\d{1,2}\.\d{1,3}\.\d{1,3}(?:[-.]\d{1,3})?"
     r"|(?:97[89][- ])?\d{1,5}-\d{1,7}-\d{1,7}-\d"
     r"|\d{1,3}(?:[ .]\d{3})*[.,]\d\d?|\d+\.\d+(?:[ ,]{1,2}\d+\.\d+)+"
@@ -126,7 +127,8 @@ def find_phones(text: str, features: TextFeatures) -> Iterator[Finding]:
     for match in _candidates(text, features, in_context=in_context or not text.isascii()):
         number = match["number"]
         digits = "".join(filter(str.isdigit, number))
-        if not _LABELLED_SHORTEST <= len(digits) <= _LONGEST or _NOT_PHONE.fullmatch(number):
+        is_length = _LABELLED_SHORTEST <= len(digits) <= _LONGEST
+        if not is_length or _NOT_PHONE.fullmatch(number.strip("() ")):
             continue
         if verdict := _verdict(text, match, digits, in_context=in_context):
             score, why = verdict

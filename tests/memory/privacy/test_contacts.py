@@ -27,6 +27,8 @@ NOTHING = [
     "upgraded libfoo to 0.99.20-2",
     "order 026-1234567-1234567 was shipped",
     "978-0-19-852663-6 is the book",
+    "call it the age of steam: 1830 - 1914",
+    "Telefon wynalazł on (1847–1922).",
     "it lasted from 2001-2024 and cost 612 345 678 zł",
     "pos 48.8584, 2.2945 and 12.3456 / 78.9012",
     "2026-11-22 10:00:00 +0700 worker 12",

@@ -122,7 +122,7 @@ class Roles:
         given = _read(roles) if isinstance(roles, Path) else roles
         self._roles = {name: _role(name, each) for name, each in given.items()}
         self._weighs = any(each.bytes_per_minute is not None for each in self._roles.values())
-        self._may = lru_cache(_MOST_PLACES)(lambda role, *where: self._roles[role].may(*where))
+        self._may = lru_cache(_MOST_PLACES)(self._role_may)
         self._key, self._clock = key, clock
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
         self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
@@ -197,6 +197,9 @@ class Roles:
             return ALLOW
         told = {each: value for each, value in known.items() if each.startswith("roles.")}
         return Verdict(Outcome.REFUSE, str(reason), told)
+
+    def _role_may(self, role: str, op_class: str, place: str) -> bool:
+        return self._roles[role].may(op_class, place)
 
     def _role_of(self, scope: Scope) -> tuple[str, str | None]:
         """Return the role of the agent that runs, or why there is none."""

@@ -78,10 +78,11 @@ class Received:
         kill(self._child)
 
 
-def chosen(folder: Path, *, relay: bool) -> Settings:
-    """Return settings with five sinks and otherwise the defaults."""
+def chosen(folder: Path, relay_mib: int = 0) -> Settings:
+    """Return settings with five sinks and otherwise the defaults; without a relay at 0 MiB."""
     return load_settings(
-        relay=folder / "relay" if relay else None,
+        relay=folder / "relay" if relay_mib else None,
+        relay_max_bytes=max(1, relay_mib) << 20,
         sinks=",".join(SINKS),
         audit_pseudonym_key="ab" * 32,
         audit_url=f"sqlite:///{folder / 'audit.db'}",
@@ -213,7 +214,7 @@ def logged(settings: Settings) -> int:
 
 def embedded(folder: Path, given: argparse.Namespace, received: Received) -> int:
     """Print what each sink got of a process that delivers by itself, and return what is missing."""
-    settings = chosen(folder, relay=False)
+    settings = chosen(folder)
     before = received.counts()
     said = _said(lambda writing: offer(settings, given, writing), given)
     got = _got(settings, received, before, said["prometheus"])
@@ -226,7 +227,7 @@ def embedded(folder: Path, given: argparse.Namespace, received: Received) -> int
 
 def relayed(folder: Path, given: argparse.Namespace, received: Received) -> int:
     """Print the same of a process with a relay, as the load ends and when all is delivered."""
-    settings, path = chosen(folder, relay=True), folder / "said"
+    settings, path = chosen(folder, given.relay_mib), folder / "said"
     before = received.counts()
     relay = forked(lambda: deliver(settings, path), 100 * FIRST_S)
     said = _said(lambda writing: offer(settings, given, writing), given)
@@ -309,6 +310,7 @@ def main() -> int:
     parser.add_argument("--rate", type=int, default=20_000, help="calls a second, of all threads")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for the rest")
+    parser.add_argument("--relay-mib", type=int, default=64, help="of files, as its default")
     parser.add_argument("--folder", type=Path, help="where files are made, and removed again")
     given = parser.parse_args()
     missing = 0

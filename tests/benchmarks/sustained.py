@@ -82,7 +82,7 @@ def chosen(folder: Path, relay_mib: int = 0) -> Settings:
     """Return settings with five sinks and otherwise the defaults; without a relay at 0 MiB."""
     return load_settings(
         relay=folder / "relay" if relay_mib else None,
-        relay_max_bytes=max(1, relay_mib) << 20,
+        relay_max_bytes=max(2, relay_mib) << 20,
         sinks=",".join(SINKS),
         audit_pseudonym_key="ab" * 32,
         audit_url=f"sqlite:///{folder / 'audit.db'}",

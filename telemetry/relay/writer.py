@@ -50,6 +50,14 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
     fields: tuple[str, ...]
 
 
+class _Coming(msgspec.Struct):
+    """An event on its way into a file: its number, its record, and why it is lost, if it is."""
+
+    number: int
+    payload: bytes
+    reason: str | None = None
+
+
 class RelayWriter:
     """
     Appends events to the files of this process. Thread-safe, also in signal handlers.
@@ -82,7 +90,7 @@ class RelayWriter:
             self._file.leave()
         self._file = None
         self._lock = threading.RLock()
-        self._coming: deque[tuple[int, bytes]] = deque()
+        self._coming: deque[_Coming] = deque()
         self._is_writing = False
         self._before: Path | None = None
         self._number = self._counter = self._dropped = 0
@@ -100,17 +108,19 @@ class RelayWriter:
         """Append *event*; return None, or the reason why it is lost: ``full`` or ``disk``."""
         nonce = next(self._nonces).to_bytes(NONCE_BYTES, "big")
         cipher = self._cipher or self._opened_cipher()
-        self._coming.append((event.writer_seq, nonce + cipher.encrypt(nonce, encode(event), None)))
-        reason = None
+        own = _Coming(event.writer_seq, nonce + cipher.encrypt(nonce, encode(event), None))
+        self._coming.append(own)
         with self._lock:
-            # A signal handler that interrupts this thread in here leaves its event to it.
+            # A signal handler that interrupts this thread in here leaves its event to it; and it
+            # may write those of threads that wait for the lock.
             while self._coming and not self._is_writing:
                 self._is_writing = True
                 try:
-                    reason = self._write(event.writer_id, *self._coming.popleft()) or reason
+                    each = self._coming.popleft()
+                    each.reason = self._write(event.writer_id, each.number, each.payload)
                 finally:
                     self._is_writing = False
-        return reason
+        return own.reason
 
     def has_room(self) -> bool:
         """Return whether a file can be written now, and the next event will find room in it."""

@@ -217,6 +217,35 @@ def test_threads_append_side_by_side(writer, folder, event_factory):
     assert sorted(numbers(*files_in(folder))) == list(range(1, 2_001))
 
 
+def test_each_thread_is_told_of_its_own_event(folder, event_factory, monkeypatch):
+    """Also where another one wrote it, so that what is lost is counted once each."""
+    writer, told = RelayWriter(folder, KEYS, 2 * MIB), []
+    big = content_again("x" * (2 * MIB))
+    lock = writer._lock
+
+    class Lock:
+        """Has another thread append an event first."""
+
+        def __enter__(self):
+            writer._lock = lock
+            other = threading.Thread(
+                target=lambda: told.append(writer.append(event_factory(writer_seq=2)))
+            )
+            other.start()
+            other.join()
+            lock.acquire()
+
+        def __exit__(self, *_error):
+            lock.release()
+
+    monkeypatch.setattr(writer, "_lock", Lock())
+    told.append(writer.append(event_factory(writer_seq=1, content=big)))
+    writer.close()
+
+    assert told == [None, "disk"]
+    assert writer.dropped == 1
+
+
 def test_a_signal_handler_may_make_an_event_in_the_midst_of_one(writer, folder, event_factory):
     """It is appended behind the one that it interrupted, by the same thread."""
     event, inner = event_factory(writer_seq=1), event_factory(writer_seq=2)

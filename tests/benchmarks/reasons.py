@@ -47,9 +47,9 @@ REASONS: Final = {
         "with nothing sealed, take 14. Tried, beside one another, in shares of the whole: headers "
         "from a template of what events have in common -6 % (kept); without the trigger that "
         "refuses a replaced row -6 %, one that looks at its place alone -2 to -6 %; without three "
-        "indexes that look-ups need -12 %; pages of 16 KiB, a larger cache, no secure_delete "
-        "within 2 %; 64 or 256 rows a statement 0 to +7 %; HMAC by another call within 3 %. What "
-        "is left to win is in larger batches."
+        "indexes that look-ups need -12 %; pages of 16 KiB, no secure_delete within 2 %, a "
+        "larger cache -2 to +8 %; 64 or 256 rows a statement 0 to +7 %; HMAC by another call "
+        "within 3 %. What is left to win is in larger batches."
     ),
     "audit append, PostgreSQL, durable batches of 64": (
         "as SQLite, with some 20 round trips to a server for each batch, of which three for each "

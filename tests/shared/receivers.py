@@ -303,13 +303,18 @@ def _parts(content_type: str, body: bytes) -> Iterator[tuple[str, Any]]:
 @pytest.fixture
 def langsmith_server(
     http_receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
-) -> LangSmithReceiver:
-    """Return a LangSmith that the environment points to."""
+) -> Iterator[LangSmithReceiver]:
+    """Return a LangSmith that the environment points to, and that LangChain's tracer is off for."""
+    from langsmith.run_helpers import tracing_context
     from langsmith.utils import get_env_var, get_tracer_project
 
-    get_env_var.cache_clear()
-    get_tracer_project.cache_clear()
+    for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(f"{name}_V2", raising=False)
     monkeypatch.setenv("LANGSMITH_ENDPOINT", http_receiver.url)
     monkeypatch.setenv("LANGSMITH_API_KEY", "ls-test-key")
     monkeypatch.setenv("LANGSMITH_PROJECT", "tests")
-    return LangSmithReceiver(http_receiver)
+    get_env_var.cache_clear()
+    get_tracer_project.cache_clear()
+    with tracing_context(parent=False):  # of a run that an earlier test has left around
+        yield LangSmithReceiver(http_receiver)

@@ -168,7 +168,14 @@ class Approval:
     # -- facts -------------------------------------------------------------------------------------
 
     def foresee(self, asked: Asked) -> Mapping[str, Fact]:
-        """Return the facts of a memory write, which judges may take long for."""
+        """
+        Return the facts of a memory write, which judges may take long for.
+
+        Raises:
+            ValueError: What is written cannot be told, so that a human decides.
+        """
+        if not asked.operations:
+            raise ValueError("the operations of a batch cannot be told")
         writes = [each for each in asked.operations if self._is_judged(asked.store, each)]
         if not writes:
             return {}

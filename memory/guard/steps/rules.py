@@ -83,7 +83,7 @@ class AskRules:
     def _may_take_long(self, method: Method) -> bool:
         """Return whether asking may wait for a judge, or for the audit trail."""
         if self._rulebook.takes_long_at(Point.MEMORY):
-            return method.op_class is _WRITES
+            return method.op_class in _CHANGES
         return self._labels is not None and method.op_class in _CHANGES
 
     def _ask(self, call: Call) -> None:

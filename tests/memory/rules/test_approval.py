@@ -7,10 +7,12 @@ from itertools import product
 
 import orjson
 import pytest
+from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import (
     Approval,
+    Asked,
     ConfigurationError,
     Draft,
     HeldError,
@@ -288,6 +290,18 @@ def test_a_write_is_judged_where_the_gate_stands_and_held_until_a_human_decides(
     ]
     assert {recheck(each, KINDS).answer for each in told} == {Answer.SAME}
     scope.close()
+
+
+def test_a_write_in_a_batch_is_judged_and_one_that_cannot_be_told_is_for_a_human():
+    """With reads beside it; a batch that cannot be taken apart is not let through unseen."""
+    gate = Approval(outcome=lambda _text: 1.0, places=["*/profile"])
+    put = PutOp(namespace=("profile",), key="k", value={"likes": "tea"})
+    with scope_for_tests(rules=[gate]) as (scope, _sink):
+        store = scope.store(InMemoryStore())
+        with pytest.raises(HeldError, match="shadow"):
+            store.batch([GetOp(namespace=("facts",), key="k"), put])
+    with pytest.raises(ValueError, match="cannot be told"):
+        gate.foresee(Asked(Point.MEMORY, "batch"))
 
 
 async def test_an_asynchronous_write_waits_for_its_judge_on_a_thread():

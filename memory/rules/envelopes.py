@@ -186,7 +186,7 @@ class Books:
             back = min(max(0, accounts[to].envelope - limits[to]), pool)
             begin = [each for each, of in accounts.items() if of.spent not in known]
             weights = {each: round(self._phases[each].weight * _WHOLE_WEIGHT) for each in begin}
-            drawn = (pool - back) * weights.get(to, 0) // max(1, sum(weights.values()))
+            drawn = pool * weights.get(to, 0) // max(1, sum(weights.values()))
             limits[to] += back + drawn
             if to in weights:
                 yield accounts[to].spent, 0

@@ -319,7 +319,7 @@ def test_the_ceiling_ends_the_run(make, clock):
     with flow.phases.phase("read"):
         clock.now += 50
         assert flow.ask().reason == "ceiling"
-    assert flow.ask().reason == "ceiling"
+    assert flow.book.stopped(current(), None).reason == "ceiling"
     with flow.phases.phase("write"):
         assert flow.ask().reason == "ceiling"
 
@@ -373,6 +373,17 @@ def test_a_soft_limit_of_calls_is_advice_while_there_is_time(make, clock, left_s
         assert flow.ask(Point.TOOL) is None
     with flow.phases.phase("read", soft_calls=12):
         assert flow.ask() is None  # another agent
+
+
+def test_chunks_and_attempts_that_are_asked_about_again_are_no_calls(make):
+    """Else a stream of 16 chunks would use up its agent's calls."""
+    flow = make([Phase("read", 100)])
+    chunk = Asked(Point.MODEL, "m", current(), again=True)
+
+    with flow.phases.phase("read", soft_calls=1):
+        assert flow.ask() is None
+        assert [flow.book.heard(chunk, None, "call") for _ in range(20)] == [None] * 20
+        assert flow.ask() is None
 
 
 def test_an_agent_above_its_cap_is_refused_and_the_others_go_on(make, clock):

@@ -15,8 +15,18 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from mnemoscope.adapters.langgraph.runs.gate import gate
-from mnemoscope.memory import Mode, Phase, Phases, StoppedError, Stopping, context
+from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
+from mnemoscope.adapters.langgraph.runs.gate import RunGate, gate
+from mnemoscope.memory import (
+    BudgetExceeded,
+    Mode,
+    Phase,
+    Phases,
+    RefusedError,
+    StoppedError,
+    Stopping,
+    context,
+)
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 
@@ -212,6 +222,20 @@ def test_a_refusal_is_not_tried_again(agent, retries):
     assert agent.reasons() == ["overrun"]
 
 
+@pytest.mark.parametrize(
+    ("error", "may"),
+    [
+        (OSError(), True),
+        (RefusedError("roles", "no_role"), False),
+        (BudgetExceeded("b", 1, 1, "usd"), False),
+        (KeyboardInterrupt(), False),
+    ],
+)
+def test_what_is_refused_or_interrupted_may_not_be_tried_again(agent, error, may):
+    """By whatever rule or budget, while the run itself may go on."""
+    assert agent.scope.may_retry(error) is may
+
+
 def test_asynchronous_attempts_stop_too(agent):
     """With LangChain's retries."""
     model = Model(clock=agent.clock, fails_after_s=111)
@@ -303,6 +327,37 @@ def test_a_stream_in_the_third_version_of_streaming_that_is_silent_has_hung(long
     run = agent._graph(node).stream_events({"said": []}, agent.config, version="v3")
     with pytest.raises(StoppedError, match="hung"):
         list(run.messages), run.output
+
+
+def test_events_of_a_stream_are_chunks_of_it(long_agent):
+    """Models that stream in the third version themselves tell of these and of no tokens."""
+    model = Model(clock=long_agent.clock, chunks_s=(1, 1))
+    (handler,) = [each for each in gate().handlers if isinstance(each, RunGate)]
+
+    def work():
+        chunks = model.stream("hi")
+        next(chunks)
+        call = next(reversed(graph_callbacks().runs._open))
+        long_agent.clock.now += 89
+        handler.on_stream_event(None, run_id=call)
+        long_agent.clock.now += 90
+        handler.on_stream_event(None, run_id=call)
+
+    with pytest.raises(StoppedError, match="hung"):
+        long_agent.run(work)
+
+
+def test_a_stream_that_has_ended_is_not_silent(long_agent):
+    """However long its agent works on what it said."""
+    agent = long_agent
+    model = Model(clock=agent.clock, chunks_s=(1, 1))
+
+    def work():
+        read(model, agent.seen)()
+        agent.clock.now += 500
+        return read(model, agent.seen)()
+
+    assert agent.run(work) == ["done"]
 
 
 def test_silence_is_seen_by_whoever_asks_meanwhile(long_agent):

@@ -13,7 +13,7 @@ from .touches import UNTOLD, Touches
 
 class Lookup(NamedTuple):
     """
-    A call of the client that finds out whether the store has a write already.
+    A call of the client that finds out whether the store has a write. Its `repr` has no ids.
 
     Attributes:
         method: Name of the method.
@@ -22,6 +22,10 @@ class Lookup(NamedTuple):
 
     method: str
     arguments: Arguments
+
+    def __repr__(self) -> str:
+        """Show which method it is, and nothing of its arguments."""
+        return f"Lookup({self.method})"
 
 
 class Deduplication(Protocol):

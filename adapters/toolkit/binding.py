@@ -38,6 +38,10 @@ class Bound(NamedTuple):
     keywords: Mapping[str, str]
     is_understood: bool
 
+    def __repr__(self) -> str:
+        """Show how many there are, and none of them."""
+        return f"Bound({len(self.arguments)} arguments)"
+
     def invoke(self, target: Callable[..., Any]) -> Callable[[Arguments], Any]:
         """Return a function that calls *target* with arguments given as these were."""
         return rebuild(target, self.positional, self.keywords)

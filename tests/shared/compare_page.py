@@ -20,13 +20,18 @@ INTRODUCTION: Final = """\
 
 One LangGraph agent, run three times under each tool: it recalls from mem0 and from a store, asks
 Qdrant twice (one collection is missing), calls a tool and a model, adds to mem0, whose model
-extracts a fact, writes to the store, and saves checkpoints. Models are scripted, nothing is asked
-over a network, and what a tool exports is received as OpenTelemetry spans.
+extracts a fact, writes to the store, and saves checkpoints. Models are scripted, and what a tool
+exports is received as OpenTelemetry spans.
 
 `make compare` builds an environment for each tool, runs all this and writes this page: nothing in
-it is written by hand. Each tool is set up as its documentation says for LangChain and LangGraph,
-and with what it has for mem0 and Qdrant. "yes" means that a span has such a name; what is looked
-for is in `tests/compare/spans.py`, and all names that were seen are below.
+it is written by hand, but for ours, which runs in the environment of this project's tests. What is
+installed and set up for each is in `tests/compare/compare.py` and `scenario.py`; of Traceloop it is
+the instrumentations of LangChain and Qdrant, and whether there is one of mem0 was not looked up.
+
+"yes" means that a span has a name like that: patterns that the authors of mnemoscope wrote, in
+`tests/compare/spans.py`, for names that they know. All names that were seen are below: judge by
+them. Cost is not compared: openlit fetches prices over a network, which there was none of, and back
+ends have prices of their own. Nor is time, which needs a quiet machine and equal settings.
 
 It compares spans alone. What a back end makes of them is not in it, nor are prompt management,
 evaluations and datasets, which openlit and Langfuse have and mnemoscope has not; nor the audit
@@ -84,20 +89,13 @@ def _right() -> Iterator[tuple[str, Row]]:
         ),
     )
     yield (
-        "cost in USD on spans",
-        lambda seen, name: _exact(
-            [_figures(seen, name)["cost_usd"]], [_truth(seen, name)["cost_usd"]]
-        ),
-    )
-    yield (
-        "the failed query is marked",
+        "a span of the failed query has the status error",
         lambda seen, name: _yes(
             [each for each in _figures(seen, name)["failed"] if "q" in each.lower()]
         ),
     )
     yield "ids of recalled memories", lambda seen, name: _yes(_figures(seen, name)["memory_ids"])
     yield "scores of recalls", lambda seen, name: _yes(_figures(seen, name)["scores"])
-    yield "processor time of a run, bare → with it", _time
 
 
 def _personal(tools: Mapping[str, Any]) -> Iterator[tuple[str, Row]]:
@@ -134,11 +132,6 @@ def _exact(told: Sequence[float], true: Sequence[float]) -> str:
 def _leaked(figures: Mapping[str, Any]) -> str:
     places = figures["canaries"]
     return f"{len(places)} of {figures['planted']}" + (f": {', '.join(places)}" if places else "")
-
-
-def _time(seen: Mapping[str, Any], name: str) -> str:
-    truth = _truth(seen, name)
-    return f"{truth['bare_cpu_ms']:.0f} → {truth['cpu_ms']:.0f} ms"
 
 
 def _names(tools: Mapping[str, Any]) -> str:

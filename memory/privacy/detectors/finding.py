@@ -26,6 +26,9 @@ QUASI: frozenset[str] = frozenset({"LOCATION", "ORGANIZATION", "DATE_TIME", "NRP
 BY_MODEL = "language model"
 """The `why` of what a language model has read as an entity."""
 
+WEAK = 0.3
+"""The score of what counts only beside other personal data in the text."""
+
 UNSEARCHED = "OVERSIZE"
 """Entity of text that was not searched, because that took too long. Always replaced."""
 
@@ -90,6 +93,12 @@ def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
         else:
             result.append(each)
     return result
+
+
+def supported(findings: list[Finding]) -> list[Finding]:
+    """Return *findings* without the `WEAK` ones, if nothing else in the text is about a person."""
+    others = [each for each in findings if each.score > WEAK]
+    return findings if any(each.entity not in QUASI for each in others) else others
 
 
 def exclude_spans(findings: Iterable[Finding], spans: list[tuple[int, int]]) -> Iterator[Finding]:

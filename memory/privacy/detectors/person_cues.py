@@ -124,9 +124,15 @@ def find_cue(text: str, position: int) -> PersonCue | None:
         return PersonCue("a signature", CueRule.ANY) if signed else None
     if ":" in gap:
         return _after_colon(words)
-    if words[-1] in TITLES and gap.strip() in {"", "."}:
+    if words[-1] in TITLES and gap.strip() in {"", "."} and not bare.endswith(" miss"):
         return PersonCue("a title", CueRule.ANY)
-    return None if _ends_sentence(gap) else _in_sentence(words)
+    is_reported = words[-1] in _SPEECH and bare[: -len(words[-1])].rstrip()[-1:].isalnum()
+    in_sentence = _REPORTED if is_reported else _in_sentence(words)
+    return None if _ends_sentence(gap) else in_sentence
+
+
+_REPORTED = PersonCue("somebody who speaks", CueRule.FULL_NAME)
+"""What *Ada says* is followed by whatever she says, and who speaks only follows a quote."""
 
 
 def _ends_sentence(gap: str) -> bool:

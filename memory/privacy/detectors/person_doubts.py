@@ -25,7 +25,7 @@ from .person_surroundings import (
     is_value_for_things,
     names_institution,
 )
-from .technical_lines import is_about_technology, is_technical
+from .technical_lines import is_technical
 from .word_lists import read_words, split_words
 
 NEVER_DOUBTED = frozenset(
@@ -76,35 +76,10 @@ _PERSONAL_KEYS = compile_later(
     re.IGNORECASE,
 )
 _OBJECT_CHARS = 200
-_ARTICLES = split_words("the a an this each every another which")
-_PLACE_WORDS = split_words("in at near on into around outside inside across via through toward")
-_COMPANY_WORDS = split_words("""
-    with to and told tell tells met meet meets asked ask asks called call calls saw see sees knows
-    know knew his her my our their your husband wife friend hey hi dear text texted email emailed
-    phone phoned ring rang remind reminded thank thanks thanked invite invited miss missed married
-    says said adds added replied explained recalls recalled gave give given gives showed shown lent
-    owes owed paid hired fired sued arrested elected appointed
-""")
-_SOURCE_WORDS = split_words("from for using import by")
-_PERSONAL_NOUN = compile_later(
+PERSONAL_NOUN = compile_later(
     r"[ ](?:famil(?:y|ies)|brothers|sisters|siblings|twins|couple|household|estate|novels?|case"
     r"|trial|wedding|funeral|administration)\b"
 )
-_BEGINS_SENTENCE = compile_later(r"(?:\A|[.!?;\n*>|#-])[\s\"'\u201c*_#>`-]*\Z")
-_SAYS_WHO = compile_later(
-    r"[ ](?:is|was|has|had)[ ](?:from|my|his|her|their|our|born|married|away|sick|ill|\d)\b"
-    r"|,?[ ](?:who|and[ ]I|just|always|never)\b|[ ]and[ ][^\W\d_a-z]|['\u2019]s\b|[!?,]"
-)
-_DOES = split_words("""
-    began begins writes sings sang teaches taught studies studied grew drives drove cooks cooked
-    reads eats ate sleeps slept runs ran hopes hoped believes believed remembers remembered forgot
-    learned learnt tries tried helped visited visits travels travelled traveled talks talked walks
-    walked stays stayed waits waited turned cried laughs smiles hugged kissed retired graduated
-    died gets got goes went comes came takes took needs wants wanted leaves left sends sent brought
-    brings makes made thinks thought feels felt found keeps kept bought plays played hates likes
-""")
-_VERB = compile_later(r"[ ]([a-z]+)\b")
-_AUXILIARIES = frozenset({"is", "was", "has", "had", "does", "will", "would", "did"})
 
 
 @cache
@@ -137,8 +112,8 @@ def _is_spoken_word(text: str, found: Finding) -> bool:
     """Return whether an English word follows a greeting, or a small one what announces a name."""
     words = text[found.start : found.end].split()
     if found.why in _ANNOUNCEMENTS:
-        return all(word.islower() and _is_plain_word(word) for word in words)
-    return found.why in _ADDRESSING and len(words) == 1 and _is_plain_word(words[0])
+        return all(word.islower() and is_plain_word(word) for word in words)
+    return found.why in _ADDRESSING and len(words) == 1 and is_plain_word(words[0])
 
 
 def _is_word_in_code(text: str, found: Finding) -> bool:
@@ -146,7 +121,7 @@ def _is_word_in_code(text: str, found: Finding) -> bool:
     words = WORD.findall(text[found.start : found.end])
     is_lone = len(words) == 1 and found.why not in NEVER_DOUBTED | _LABELS
     is_word = any(map(_is_word_or_acronym, words)) or (
-        is_lone and (_is_word_too(words[0]) or _has_mark_of_code(text, found))
+        is_lone and (is_word_too(words[0]) or _has_mark_of_code(text, found))
     )
     return is_word and is_technical(text, found.start, found.end)
 
@@ -156,15 +131,24 @@ def _has_mark_of_code(text: str, found: Finding) -> bool:
     return bracketed or text.endswith("::", 0, found.start)
 
 
-def _is_word_too(word: str) -> bool:
+def is_word_too(word: str) -> bool:
     """Return whether a known name is also a word, or *word* is no known given name."""
     kind = read_lexicon("latin").names.get(fold(word), 0)
     return not kind & NameKind.GIVEN or bool(kind & (NameKind.WORD_TOO | NameKind.ENGLISH_WORD))
 
 
 def _is_word_or_acronym(word: str) -> bool:
-    is_acronym = word.isupper() and 1 < len(word) <= _SHORTEST_WORD
-    return (is_acronym and not is_known_name(word)) or _is_plain_word(word)
+    return (is_acronym(word) and not is_known_name(word)) or is_plain_word(word)
+
+
+def is_acronym(word: str) -> bool:
+    """Return whether *word* is short and in capitals."""
+    return word.isupper() and 1 < len(word) <= _SHORTEST_WORD
+
+
+def stands_as_no_person(text: str, start: int, end: int) -> bool:
+    """Return whether what a model of English reads as a person stands where things stand."""
+    return _is_doubted(text, Finding(start, end, "PERSON", 1.0, ""), is_english=True)
 
 
 def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
@@ -192,7 +176,7 @@ def _is_doubted(text: str, found: Finding, *, is_english: bool) -> bool:
             and words[0].isupper()
             and not (text.isupper() or is_known_name(words[0]))
         )
-        or (is_english and (_is_plain_word(words[0]) or _stands_as_thing(text, start, end)))
+        or (is_english and (is_plain_word(words[0]) or _stands_as_thing(text, start, end)))
         or _stands_as_place(text, start, end)
         or _is_listed_with_things(text, start, end)
         or is_listed_with_others(text, start, end)
@@ -205,7 +189,7 @@ def _is_value_of_thing(text: str, found: Finding, word: str) -> bool:
     """Return whether a JSON key "name" has a value that nothing says is a person's."""
     if not _NAME_KEY.search(text, max(0, found.start - _BEFORE_CHARS), found.start):
         return False
-    is_place = fold(word) in _places() or word.lower() in known_things()
+    is_place = fold(word) in names_of_places() or word.lower() in known_things()
     return (is_place or not is_known_name(word)) and not _is_about_person(text, found)
 
 
@@ -264,14 +248,14 @@ _FROM = compile_later(
 
 
 @cache
-def _places() -> frozenset[str]:
+def names_of_places() -> frozenset[str]:
     """Return names of people that are those of places too."""
     return split_words(" ".join(read_words("names_that_are_places")))
 
 
 def _stands_as_place(text: str, start: int, end: int) -> bool:
     """Return whether a name that is one of a town too stands where a town does."""
-    if fold(text[start:end]) not in _places():
+    if fold(text[start:end]) not in names_of_places():
         return False
     first = max(0, start - _LIST_CHARS)
     if _BEFORE_PLACE.search(text, first, start):
@@ -282,62 +266,7 @@ def _stands_as_place(text: str, start: int, end: int) -> bool:
     return _FROM.search(text, first, start) is not None
 
 
-def is_doubted_reading(
-    text: str, start: int, end: int, *, is_read: bool = True, is_english: bool = False
-) -> bool:
-    """
-    Return whether a person that a language model reads in English *text* is rather a thing.
-
-    A model takes any strange word for a name, so one that is in no list of names needs a place in
-    its sentence where a person may stand; near code and versions, it has to do something there.
-    *is_read* is false for what a model had no time to read, *is_english* is true for what a model
-    of English read.
-    """
-    words = WORD.findall(text[start:end])
-    if _is_doubted(text, Finding(start, end, "PERSON", 1.0, ""), is_english=True):
-        return True
-    if any(map(_is_sure_name if is_english else is_known_name, words)):
-        return False
-    if is_read and is_technical(text, start, end):
-        return True
-    before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)
-    word = before[1].lower() if before else ""
-    if word in _PLACE_WORDS or (word in _ARTICLES and not _PERSONAL_NOUN.match(text, end)):
-        return True
-    if len(words) > 1 or word in _SOURCE_WORDS:
-        return len(words) == 1
-    return not _may_be_person(text, start, end, word, is_read=is_read, is_english=is_english)
-
-
-def _may_be_person(
-    text: str, start: int, end: int, before: str, *, is_read: bool, is_english: bool
-) -> bool:
-    """Return whether a lone strange word behind the word *before* stands where a person may."""
-    begins = _BEGINS_SENTENCE.search(text, max(0, start - _BEFORE_CHARS), start) is not None
-    is_strict = begins or (is_read and is_about_technology(text, start, end))
-    if not begins and (before in _COMPANY_WORDS or not (is_strict or is_english)):
-        return True
-    return _acts(text, end, may_be=not is_strict)
-
-
-def _is_sure_name(word: str) -> bool:
-    """Return whether *word* is a known name, and no word or place as well."""
-    is_place = fold(word) in _places() or fold(word) in known_things()
-    return is_known_name(word) and not (is_place or _is_word_too(word))
-
-
-def _acts(text: str, end: int, *, may_be: bool = False) -> bool:
-    """Return whether what ends before *end* does what a person does, or *may_be*, is something."""
-    if _SAYS_WHO.match(text, end):
-        return True
-    verb = _VERB.match(text, end)
-    if verb is None or verb[1] in _AUXILIARIES:
-        return verb is not None and may_be
-    said = read_lexicon("latin").cues.get(verb[1], {}).get("verb_after", ())
-    return "en" in said or verb[1] in _DOES
-
-
-def _is_plain_word(word: str) -> bool:
+def is_plain_word(word: str) -> bool:
     """Return whether an English word is not also a name, known or common."""
     lower = word.lower()
     may_be_name = len(word) < _SHORTEST_WORD or lower in SURNAMES_TOO or is_known_name(word)
@@ -348,7 +277,7 @@ def _is_pair_of_places(words: list[str]) -> bool:
     if len(words) <= _PAIR_WORDS or words[1] not in _JOINTS:
         return False
     first, second = fold(words[0]), fold(words[2])
-    return first in _places() and (second in _places() or second in _SAINTS)
+    return first in names_of_places() and (second in names_of_places() or second in _SAINTS)
 
 
 def _is_about_person(text: str, found: Finding) -> bool:
@@ -364,8 +293,8 @@ def _is_phrase(words: list[str]) -> bool:
     if any(map(is_camel_case, words[:1])):
         return True
     english = [word for word in words if not is_known_name(word) and is_english_word(word.lower())]
-    if len(english) == len(words) - 1 and words[0] not in english and _is_word_too(words[0]):
-        return all(map(_is_plain_word, words[1:]))  # Frank Buffer, Dean Attribute
+    if len(english) == len(words) - 1 and words[0] not in english and is_word_too(words[0]):
+        return all(map(is_plain_word, words[1:]))  # Frank Buffer, Dean Attribute
     return len(english) >= _MOST_ENGLISH
 
 
@@ -380,7 +309,7 @@ _AS_WORK = compile_later(
 
 def _stands_as_thing(text: str, start: int, end: int) -> bool:
     first = max(0, start - _BEFORE_CHARS)
-    if _AS_WORK.search(text, first, start) and not _PERSONAL_NOUN.match(text, end):
+    if _AS_WORK.search(text, first, start) and not PERSONAL_NOUN.match(text, end):
         return True
     things_before, things_after, laws = _words_beside_things()
     before = _WORD_BEFORE.search(text, max(0, start - _BEFORE_CHARS), start)

@@ -295,7 +295,7 @@ def _judged(reading: Reading, first: int, last: int) -> Finding | None:
         return None
     own = _own_weight(reading, words, inside=reading.inside(first))
     cue, why = cue_before(reading, first)
-    weight = own + cue + _after(reading, last) - _against(reading, first, last)
+    weight = own + cue + weight_after(reading, last) - _against(reading, first, last)
     if weight < _ENOUGH - 1e-9 or (not own and not cue):
         return None
     is_initial = len(words[-1].text) == 1 and reading.text.startswith(".", words[-1].end)
@@ -421,7 +421,7 @@ def _fitting_sections(gap: str) -> tuple[str, ...]:
 _BEHIND_SPACE = _fitting_sections(" ")
 
 
-def _after(reading: Reading, last: int) -> float:
+def weight_after(reading: Reading, last: int) -> float:
     """Return the weight of what follows a run."""
     word = reading.words[last]
     if last + 1 == len(reading.words):
@@ -520,9 +520,10 @@ def with_suffixes(reading: Reading, found: Iterable[Finding]) -> Iterator[Findin
     )
     for each in found:
         suffix = TURKISH_SUFFIX.match(reading.text, each.end) if is_turkish else None
-        yield each._replace(end=suffix.end()) if suffix else each
+        yield each._replace(end=suffix.end(), score=_SUFFIXED) if suffix else each
 
 
+_SUFFIXED = 0.7
 _TURKISH = compile_later("[ıİğĞ]")
 _MARK = compile_later("['\u2019]")
 

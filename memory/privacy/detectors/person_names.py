@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from .finding import Finding
 from .lazy_pattern import compile_later
-from .person_cues import WORD
+from .person_cues import RELATIONS, WORD
 from .person_lexicon import without_accents
 from .word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, read_words, split_words
 
@@ -15,6 +15,14 @@ ORGANIZATION_WORDS = frozenset(read_words("organization_words"))
 PARTICLES = frozenset(read_words("name_particles"))
 SUFFIXES = split_words("jr sr ii iii iv md phd dds dvm esq mba cpa rn")
 FUNCTION_WORDS = frozenset(read_words("function_words"))
+INTERJECTIONS = split_words("""
+    hi hello hey dear thanks thank cheers ciao welcome bye goodbye ok okay yes yeah yea yep yup no
+    nah wow oh ah aw aww oops ouch haha hah gosh woah whoa gotcha congrats congratulations sorry
+    please well and but so cool great nice awesome agreed exactly absolutely definitely totally sure
+    true sounds gonna woohoo yay go
+""")
+"""Words before a name that are none of it, and begin sentences."""
+
 _WORDS_AND_NAMES = frozenset(["An", "Do", "My", "So", "In", "Will"])
 SURNAMES_TOO = split_words("park king key white black brown green young long day rice best price")
 _ADJECTIVES = (
@@ -62,7 +70,8 @@ def read_name(
         words.pop()
     if not words or _cannot_start_name(words[0].group(), reject_adjectives=reject_adjectives):
         return
-    if any(word.group().lower() in ORGANIZATION_WORDS for word in words):
+    lower = [word.group().lower() for word in words]
+    if not ORGANIZATION_WORDS.isdisjoint(lower) or (len(lower) == 1 and lower[0] in RELATIONS):
         return
     yield Finding(words[0].start(), words[-1].end(), "PERSON", 0.75, why)
 

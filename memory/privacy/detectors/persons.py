@@ -30,6 +30,7 @@ from .person_names import (
     read_name,
     stands_alone,
 )
+from .person_support import weakened
 from .person_uncased import find_uncased
 from .person_unspaced import find_chinese, find_japanese, find_korean, find_thai
 from .person_vietnamese import find_vietnamese, is_vietnamese
@@ -164,7 +165,7 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         found = list(doubted(text, read, is_english="en" in reading.languages))
         found += find_listed(reading)
         found += _written_small(reading) if may_be_small else ()
-        found = list(with_suffixes(reading, found))
+        found = list(with_suffixes(reading, weakened(reading, found)))
     if not text.isascii() and is_vietnamese(text):
         found += find_vietnamese(text)
     if features.has_other_script:
@@ -420,10 +421,11 @@ def _in_lists_with_names(text: str, found: list[Finding]) -> Iterator[Finding]:
     if not any(map(text.__contains__, (" and ", " & ", " or "))):
         return
     lower = text.islower()
-    starts = sorted(each.start for each in found)
+    starts = sorted((each.start, each.score) for each in found)
     for match in (*_LISTED.finditer(text), *_PAIRED.finditer(text)):
-        first = bisect_left(starts, match.start())
-        if first == len(starts) or starts[first] >= match.end():
+        first, last = (bisect_left(starts, (each, 0.0)) for each in match.span())
+        score = min(0.6, max((score for _, score in starts[first:last]), default=0.0))
+        if not score:
             continue
         for word in WORD.finditer(text, *match.span()):
             bare = word.group()
@@ -433,7 +435,7 @@ def _in_lists_with_names(text: str, found: list[Finding]) -> Iterator[Finding]:
                 and not is_known_name(bare)
             )
             if not is_word and (bare[0].isupper() or lower):
-                yield Finding(*word.span(), "PERSON", 0.6, "in a list with a name")
+                yield Finding(*word.span(), "PERSON", score, "in a list with a name")
 
 
 _NOT_ON_LINES = ORDINARY | ORGANIZATION_WORDS | _LETTERHEAD_WORDS
@@ -461,8 +463,8 @@ _UNCASED = "\u0590"
 def find_repeated_names(text: str, found: Collection[Finding]) -> Iterator[Finding]:
     """Find parts of the names in *found* elsewhere in the text."""
     parts = {
-        word
-        for each in found
+        word: min(each.score, 0.6)
+        for each in sorted(found, key=lambda each: each.score)
         for word in WORD.findall(text[each.start : each.end])
         if len(word) > _SHORT
         and word.lower() not in _NOT_PARTS
@@ -474,4 +476,5 @@ def find_repeated_names(text: str, found: Collection[Finding]) -> Iterator[Findi
     spans = {each[:2] for each in found} if is_once else {(0, len(text))}
     for match in chain.from_iterable(WORD.finditer(text, *span) for span in spans):
         if match.group() in parts and stands_alone(text, *match.span()):
-            yield Finding(*match.span(), "PERSON", 0.6, "a name found elsewhere in the text")
+            why = "a name found elsewhere in the text"
+            yield Finding(*match.span(), "PERSON", parts[match.group()], why)

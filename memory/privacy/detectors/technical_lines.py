@@ -7,6 +7,7 @@ What is quoted or commented there in whole sentences is prose again.
 
 from __future__ import annotations
 
+from .english_words import is_english_word
 from .lazy_pattern import compile_later
 
 _FORM = compile_later(
@@ -28,8 +29,9 @@ _FORM = compile_later(
 _COMMENT = compile_later(r"^\s*(?:#|//|/\*+|\*|--|;)+\s*|(?<=\s)(?:#|//)\s")
 _MARK = compile_later(
     r"`[^`\n]+`|\w\(\)|(?<!\w)--[a-z]|\bv?\d+\.\d+\.\d|\b[a-z]+[A-Z]\w+|\w_\w|\w\.[a-z]{1,4}\b(?<!\.[a-z])"
-    r"|(?<![\w/])/?\w+/\w+/|::|\b(?:[A-Z]{2,5}s?)\b(?<![ ]I)"
+    r"|(?<![\w/])/?\w+/\w+/|::"
 )
+_ACRONYM = compile_later(r"\b[A-Z]{2,5}s?\b(?<![ ]I)")
 _NEAR_CHARS = 100
 _QUOTES = "\"'`"
 _WORDS_OF_SENTENCE = 5
@@ -46,9 +48,13 @@ def is_technical(text: str, start: int, end: int) -> bool:
 
 
 def is_about_technology(text: str, start: int, end: int) -> bool:
-    """Return whether code, versions, files or acronyms stand near a span."""
-    before, after = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
-    return _MARK.search(before) is not None or _MARK.search(after) is not None
+    """Return whether code, versions, files or several acronyms stand near a span."""
+    near = f"{text[max(0, start - _NEAR_CHARS) : start]} {text[end : end + _NEAR_CHARS]}"
+    return _MARK.search(near) is not None or _acronyms_in(near) > 1
+
+
+def _acronyms_in(text: str) -> int:
+    return sum(not is_english_word(word.lower()) for word in _ACRONYM.findall(text))
 
 
 def _is_in_sentence(line: str, start: int, end: int) -> bool:

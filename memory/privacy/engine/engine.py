@@ -33,6 +33,7 @@ from ..detectors.finding import (
     Finding,
     exclude_spans,
     merge_findings,
+    supported,
     trim_finding,
 )
 from ..detectors.identifiers import machine_readable_zones, seed_phrases, vehicle_numbers, wallets
@@ -303,6 +304,7 @@ class Engine:
             features = extract_features(normalized.text)
         found = [*self._search(normalized.text, features, known, pace)]
         found += self._lists.denied.find(normalized.text)
+        found = supported(found)
         if not found:
             return found
         replaced = [each for each in found if self._is_reported(each)]

@@ -14,8 +14,8 @@ from ..detectors.finding import BY_MODEL, Finding
 from ..detectors.known_identifiers import CALLER_SUPPLIED
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import TITLES
-from ..detectors.person_names import FUNCTION_WORDS, SUFFIXES, fold_case
-from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY, split_words
+from ..detectors.person_names import FUNCTION_WORDS, INTERJECTIONS, SUFFIXES, fold_case
+from ..detectors.word_lists import ALL_NAMES, GIVEN_NAMES, ORDINARY
 
 _SENTENCE_END = compile_later(r"(?P<stop>[.!?\u2026]{1,8})[\"'\u201d\u2019)]{0,4}\s+|:\s+|\n\s*")
 _LAST_WORD = compile_later(r"[^\W\d_]+\Z")
@@ -25,16 +25,8 @@ _AFTER_WORD = compile_later(r"[\s,.!:]+")
 _EDGE = " \t\r\n,;:.!?\"'\u2019\u201d\u201c()[]"
 _KEPT_AT_END = ".)"
 _LONGEST_INITIAL, _LONGEST_WORD = 3, 32
-_GREETINGS = split_words("""
-    hi hello hey dear thanks thank cheers ciao welcome bye goodbye ok okay yes yeah yea yep yup no
-    nah wow oh ah aw aww oops ouch haha hah gosh woah whoa gotcha congrats congratulations sorry
-    please well and but so cool great nice awesome agreed exactly absolutely definitely totally sure
-    true sounds gonna
-    """)
-"""Words before a name that are none of it, and begin sentences."""
-
 _BEYOND_LATIN = "\u0250"
-_NO_NAMES = ORDINARY | FUNCTION_WORDS | _GREETINGS
+_NO_NAMES = ORDINARY | FUNCTION_WORDS | INTERJECTIONS
 _ENDINGS = ("ing", "ings", "ed", "ly", "ness", "tion", "ment")
 
 
@@ -46,7 +38,7 @@ def clean_names(found: Finding, text: str) -> Iterator[Finding]:
     found = _with_whole_word(found, text)
     span = text[found.start : found.end]
     if span.isalpha():  # one word: nothing stands around it
-        if span.lower() not in _GREETINGS or span.lower() in ALL_NAMES:
+        if span.lower() not in INTERJECTIONS or span.lower() in ALL_NAMES:
             yield found
         return
     is_read = found.why == BY_MODEL
@@ -107,7 +99,7 @@ def _stands_before_names(word: str, rest: str) -> bool:
     lower = word.lower()
     if not rest[:1].isalpha():
         return False
-    return lower in TITLES or (lower in _GREETINGS and lower not in ALL_NAMES)
+    return lower in TITLES or (lower in INTERJECTIONS and lower not in ALL_NAMES)
 
 
 def _may_be_name(piece: str, *, is_read: bool) -> bool:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..detectors.english_words import is_english_word, known_things
-from ..detectors.finding import BY_MODEL, Finding
+from ..detectors.finding import BY_MODEL, WEAK, Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD
-from ..detectors.person_doubts import is_doubted_reading
 from ..detectors.person_names import (
     ORGANIZATION_WORDS,
     SURNAMES_TOO,
@@ -16,6 +15,7 @@ from ..detectors.person_names import (
     is_camel_case,
     stands_alone,
 )
+from ..detectors.person_support import is_doubted_reading, says_person
 from ..detectors.word_lists import (
     ALL_NAMES,
     AMBIGUOUS_NAMES,
@@ -47,7 +47,8 @@ def filter_entities(
             if person := _as_person(text, each, is_english=is_english):
                 yield person
         elif each.entity in _MISTAKEN and _is_name(text, each):
-            yield each._replace(entity="PERSON", why=f"{each.why}, with a common name")
+            score = each.score if says_person(text, each.start, each.end) else WEAK
+            yield each._replace(entity="PERSON", score=score, why=f"{each.why}, with a common name")
         else:
             yield each
 
@@ -78,7 +79,9 @@ def _as_person(text: str, found: Finding, *, is_english: bool) -> Finding | None
         return None
     if len(words) == 1 and _is_no_lone_name(text, words[0].group()):
         return None
-    return found._replace(start=start, end=end)
+    name = found._replace(start=start, end=end)
+    is_sure = not (is_read and is_english) or says_person(text, start, end)
+    return name if is_sure else name._replace(score=WEAK)
 
 
 def _is_no_lone_name(text: str, word: str) -> bool:

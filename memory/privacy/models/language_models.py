@@ -22,7 +22,7 @@ from ..engine.pace import Pace
 from .entity_filter import filter_entities, truecase
 from .model_setting import ANY_LANGUAGE
 from .name_model import NameModel
-from .windows import MOST_CHARS, Window, find_possible_names, widen
+from .windows import Window, find_possible_names, widen
 
 MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
 """Entities to find with a language model, each only if it is replaced."""
@@ -40,6 +40,8 @@ _CHARS_OF_TOKEN = 5
 _SENTENCE_END = compile_later(r"[.!?…](?=\s)|\n|[\u3002\uff01\uff1f]")
 _SENTENCE_CHARS, _SURROUNDING_CHARS = 200, 300
 _PIECE_CHARS = 2_000
+_BATCH_CHARS = 1_200
+"""Other threads wait for one batch."""
 
 
 class LanguageModels:
@@ -249,12 +251,12 @@ def _pieces(text: str) -> Iterator[Window]:
 def _batches(
     windows: Iterable[tuple[Window, list[Window]]],
 ) -> Iterator[list[tuple[Window, list[Window]]]]:
-    """Yield *windows* in batches, each no longer than one: other threads wait for one batch."""
+    """Yield *windows* in batches, each short unless a window is long."""
     batch: list[tuple[Window, list[Window]]] = []
     chars = 0
     for window, places in windows:
         length = window.end - window.start
-        if batch and chars + length > MOST_CHARS:
+        if batch and chars + length > _BATCH_CHARS:
             yield batch
             batch, chars = [], 0
         batch.append((window, places))

@@ -10,7 +10,7 @@ from ..detectors.english_words import is_english_word, known_things
 from ..detectors.finding import Finding
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_cues import WORD_SHAPE
-from ..detectors.person_names import fold_case, is_camel_case, stands_alone
+from ..detectors.person_names import SURNAMES_TOO, fold_case, is_camel_case, stands_alone
 from ..detectors.word_lists import ALL_NAMES, ORDINARY
 
 _CAPITAL_WORD = compile_later(rf"(?<![^\W\d_])(?![a-z]){WORD_SHAPE}")
@@ -20,6 +20,9 @@ _CHARS_OF_WORD = 15
 
 _BEGINS_SENTENCE = compile_later(r"(?:^|[.!?:…\n>*•|\"“(\[-])[\s\"“'*_#>-]*\Z")
 _BEFORE_CHARS = 8
+_WORD_BEFORE = compile_later(r"([^\W\d_]+)[^\w.!?]{1,3}\Z")
+_WORD_AFTER = compile_later(r"[^\w.!?]{1,3}([^\W\d_]+)")
+_BESIDE_CHARS = 30
 MOST_CHARS = 600
 """Of a window, unless one place needs a longer one."""
 
@@ -43,8 +46,8 @@ def find_possible_names(text: str, found: Iterable[Finding]) -> Iterator[Window]
     """
     Find the words of a cased *text* that may be of a person's name, and are not *found* yet.
 
-    Each has a capital letter and is no ordinary word; one that begins a sentence is no English
-    word either.
+    Each has a capital letter and is no ordinary word; one that begins a sentence, or has no capital
+    beside it, is no English word either, unless that is a name too.
     """
     spans = sorted((each.start, each.end) for each in found)
     starts, ends = [start for start, _ in spans], [end for _, end in spans]
@@ -87,8 +90,21 @@ def _may_be_name(text: str, word: str, start: int, end: int) -> bool:
         return False
     if word.isupper() and (len(word) <= _SHORT_ACRONYM or is_english_word(lower)):
         return text.isupper()
-    before = text[max(0, start - _BEFORE_CHARS) : start]
-    return not (_BEGINS_SENTENCE.search(before) and is_english_word(lower))
+    if not is_english_word(lower):
+        return True
+    begins_sentence = _BEGINS_SENTENCE.search(text[max(0, start - _BEFORE_CHARS) : start])
+    # An English word alone would be no person whatever the model says.
+    return not begins_sentence and (
+        lower in SURNAMES_TOO or not _has_only_words_beside(text, start, end)
+    )
+
+
+def _has_only_words_beside(text: str, start: int, end: int) -> bool:
+    """Return whether the words next to a span, if there are any, are English and in lower case."""
+    before = _WORD_BEFORE.search(text[max(0, start - _BESIDE_CHARS) : start])
+    after = _WORD_AFTER.match(text, end)
+    beside = [match[1] for match in (before, after) if match]
+    return all(word.islower() and is_english_word(word) for word in beside)
 
 
 def _around(text: str, place: Window, words: int) -> Window:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from mnemoscope.memory.privacy.detectors.person_doubts import doubted, is_doubted_reading
+from mnemoscope.memory.privacy.detectors.person_doubts import doubted
 from mnemoscope.memory.privacy.detectors.person_names import is_camel_case
+from mnemoscope.memory.privacy.detectors.person_support import is_doubted_reading
 from mnemoscope.memory.privacy.detectors.persons import find_persons
 from mnemoscope.memory.privacy.detectors.prefilter import extract_features
 

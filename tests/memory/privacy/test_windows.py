@@ -7,7 +7,9 @@ import re
 
 import pytest
 
-from mnemoscope.memory.privacy.detectors.finding import Finding
+from mnemoscope.memory.privacy.detectors.english_words import english_words
+from mnemoscope.memory.privacy.detectors.finding import BY_MODEL, Finding
+from mnemoscope.memory.privacy.models.entity_filter import filter_entities
 from mnemoscope.memory.privacy.models.name_model import NameModel
 from mnemoscope.memory.privacy.models.windows import (
     MOST_CHARS,
@@ -73,6 +75,44 @@ def test_every_name_is_a_place_or_in_what_was_found(text):
 def test_what_is_no_name_is_no_place(text):
     """English words at the beginning of sentences, identifiers and abbreviations."""
     assert list(find_possible_names(text, [])) == []
+
+
+FRAMES = (
+    "they put {} into the list of things",
+    "the answer was {}, so we left",
+    "we looked at {}",
+    "(see {}) and the rest of it",
+)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_only_what_could_be_no_person_is_left_out(frame):
+    """An English word alone is not shown, and would be dropped if the model called it a name."""
+    chosen = random.Random(frame)  # noqa: S311 - the same in every run
+    words = [word.title() for word in chosen.sample(sorted(english_words()), 400)]
+    left_out = 0
+    for word in words:
+        text, start = frame.format(word), frame.index("{")
+        if list(find_possible_names(text, [])):
+            continue
+        left_out += 1
+        person = Finding(start, start + len(word), "PERSON", 0.85, BY_MODEL)
+        assert list(filter_entities(text, [person], language="en")) == []
+
+    assert left_out > 300
+
+
+@pytest.mark.parametrize("name", ["{} Faulty", "{}, Faulty", "Faulty {}", "{} de Faulty"])
+@pytest.mark.parametrize("first", ["Will", "Zorblax", "Siobhan", "May"])
+def test_an_english_word_beside_a_capital_is_a_place(name, first):
+    """It may be a surname, even if the rules have found the first name already."""
+    name = name.format(first)
+    text = f"yesterday we met {name} at the market"
+    start = text.index(first)
+    found = [Finding(start, start + len(first), "PERSON", 0.7, "")]
+    places = list(find_possible_names(text, found))
+
+    assert any("Faulty" in text[a:b] for a, b in places)
 
 
 def test_a_place_may_be_longer_than_a_window():

@@ -1,0 +1,74 @@
+"""Names that need a second evidence: a product, a work and a town have the names of people."""
+
+import pytest
+
+NAMES = ("Hugo", "Rebecca", "Adelaide", "Doris", "Gerrit", "Emma")
+
+THINGS = (
+    "Starting {} tonight, popcorn is ready.",
+    "Currently reading: {}. No spoilers!",
+    "Try {} or something else.",
+    "Supported: {}, Windows Server, Alpine.",
+    "Dinner was nice. Could be {}?",
+    '{{"flags": ["Beta", "{}"]}}',
+)
+PEOPLE = (
+    "Thanks for the ride, {}!",
+    "{}, the keys are on the table.",
+    "A mail from {} about it.",
+    "Lunch with {} on Friday.",
+    "{} is running late.",
+    "{} wants a second vote.",
+    "Please call {} if you see her.",
+    "The kids stayed at {}'s place.",
+    "{}",
+)
+
+
+SAID = ("Mom says Ibuprofen is fine.", "I miss Bridgerton so much.", "Dad said Tabasco, not salt.")
+
+
+def _redacted(redactor, text):
+    return redactor.begin().text(text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("frame", THINGS)
+def test_a_name_that_nothing_says_is_a_persons_is_kept(redactor, frame, name):
+    """A word that a list of names has stays, where a thing may stand and no person is told of."""
+    text = frame.format(name)
+
+    assert _redacted(redactor, text) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("frame", PEOPLE)
+def test_a_name_is_replaced_where_its_sentence_says_so(redactor, frame, name):
+    """Who is spoken to, does something, or stands behind a word for company."""
+    assert name not in _redacted(redactor, frame.format(name))
+
+
+@pytest.mark.parametrize("frame", THINGS[:3])
+@pytest.mark.parametrize("other", ["Mail ada@quimbymail.example.", "Dear Rosalind Quimby,"])
+def test_a_name_is_replaced_beside_other_personal_data(redactor, frame, other):
+    """A text that is about a person has more of that person's names."""
+    assert "Hugo" not in _redacted(redactor, f"{other}\n{frame.format('Hugo')}")
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_somebody_says_or_misses_is_no_name(redactor, text):
+    """Behind *says* stands who speaks only where a quote goes before it; to miss is no title."""
+    assert _redacted(redactor, text) == text
+
+
+def test_who_speaks_stands_behind_a_quote(redactor):
+    """A rare name is found there."""
+    assert "Xiloptera" not in _redacted(redactor, "“No idea,” said Xiloptera.")
+
+
+def test_a_name_is_as_weak_as_the_one_it_repeats(redactor):
+    """A word twice in a text is no second evidence; once with a person's verb is, for both."""
+    twice = "Try Hugo or something else. Starting Hugo tonight."
+
+    assert _redacted(redactor, twice) == twice
+    assert "Hugo" not in _redacted(redactor, f"{twice} Hugo wants a coffee.")

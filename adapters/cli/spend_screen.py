@@ -1,13 +1,16 @@
-"""The outcome of ``mnemoscope spend``: a table of 80 columns and a sentence, JSON, or CSV."""
+"""The outcome of ``mnemoscope spend``: a table as wide as the screen, a sentence, JSON, or CSV."""
 
 from __future__ import annotations
 
 import csv
+import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import IO, Any, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -21,10 +24,17 @@ SHOWN: Final = 20
 """Lines of the table; the others are added up in one."""
 
 BAR: Final = 10
-"""Width of the longest bar."""
+"""Width of the longest bar, where names leave so much."""
 
-MOST_BESIDE_BARS: Final = 2
-"""Columns of names, and of tokens written to caches, that leave place for bars."""
+LEAST_BAR: Final = 4
+"""Width of the longest bar below which there are none."""
+
+_GAP, _EDGE = 2, 1
+"""Characters beside each column, and before the first."""
+
+_NARROWEST: Final = 4
+_PART: Final = re.compile(r"[^/_.:\- ]*[/_.:\- ]*")
+"""A part of a name, after which a reader expects it to be folded."""
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -49,7 +59,7 @@ def spend_screen(found: Spending, parts: Spending) -> RenderableType:
         return Text(f"No model call was recorded {period}.")
     rows: list[RenderableType] = [
         Text.assemble(("Spend ", "bold"), (period, "dim")),
-        _table(found),
+        _SpendTable(found),
         *_unpriced(found),
         Text(f"→ {sentence(parts)}", style="bold"),
     ]
@@ -63,30 +73,99 @@ def _period_text(period: Period) -> str:
     return f"from {since} to {until} UTC"
 
 
-def _table(found: Spending) -> Table:
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim", expand=True)
-    for each in found.by:
-        if each in _HASHED:
-            table.add_column(each, width=REFERENCE, overflow="fold")
-        else:
-            table.add_column(each, ratio=1, overflow="fold")
+class _SpendTable:
+    """The table of *found*, at the width that there is."""
+
+    def __init__(self, found: Spending) -> None:
+        self._found = found
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the table."""
+        yield _table(self._found, options.max_width)
+
+
+def _table(found: Spending, width: int) -> Table:
     total = Line(names=(), now=found.now, before=found.before)
-    scale = _Scale(total, max(_weight(line, total) for line in found.lines), len(found.by))
-    if scale.has_bars:
-        table.add_column("", width=BAR, no_wrap=True, style="cyan")
-    for name in scale.columns:
-        table.add_column(name, justify="right", no_wrap=True)
-    for line in found.lines[:SHOWN]:
-        table.add_row(*map(_name, line.names, found.by), *scale.cells(line))
-    blank = [""] * (len(found.by) - 1)
-    if hidden := found.lines[SHOWN:]:
-        rest = sum((line.now for line in hidden), Spent())
-        before = sum((line.before for line in hidden), Spent())
-        others = Line(names=(), now=rest, before=before)
-        table.add_row(f"({len(hidden)} more)", *blank, *scale.cells(others))
-    table.add_section()
-    table.add_row("all", *blank, *scale.cells(total, is_total=True))
+    scale = _Scale(total, max(_weight(line, total) for line in found.lines))
+    lines = [*found.lines[:SHOWN], *_others(found.lines[SHOWN:]), total]
+    names = [_names(line, found) for line in lines]
+    needed = [_width(column) for column in zip(found.by, *names, strict=True)]
+    figures = [(*scale.columns,), *map(scale.cells, lines)]
+    left = _left(width, figures) - _GAP * len(needed)
+    bar = min(BAR, left - sum(needed) - _GAP)
+    widths = _shared(needed, left)
+    if _is_cut(names, widths):  # shares say the least
+        figures = [each[1:] for each in figures]
+        widths = _shared(needed, _left(width, figures) - _GAP * len(needed))
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), header_style="dim")
+    for each, its_width in zip(found.by, widths, strict=True):
+        table.add_column(each, width=its_width, no_wrap=True)
+    if bar >= LEAST_BAR:
+        table.add_column("", width=bar, no_wrap=True, style="cyan")
+    for head in figures[0]:
+        table.add_column(head, justify="right", no_wrap=True)
+    for line, of_line, cells in zip(lines, names, figures[1:], strict=True):
+        if line is total:
+            table.add_section()
+        bars = [_bar(scale.share(line) * bar)] if bar >= LEAST_BAR else []
+        table.add_row(*map(_folded, of_line, widths), *bars, *cells)
     return table
+
+
+def _others(hidden: Sequence[Line]) -> list[Line]:
+    """Return one line for all that are not shown, if there are any."""
+    if not hidden:
+        return []
+    now = sum((line.now for line in hidden), Spent())
+    before = sum((line.before for line in hidden), Spent())
+    return [Line(names=(f"({len(hidden)} more)",), now=now, before=before)]
+
+
+def _names(line: Line, found: Spending) -> list[str]:
+    """Return a name for each dimension. Sums have one, in the first."""
+    if line in found.lines:
+        return [_name(each, by) for each, by in zip(line.names, found.by, strict=True)]
+    return [*(each or "" for each in line.names or ("all",)), *[""] * (len(found.by) - 1)]
+
+
+def _width(cells: Sequence[str | Text]) -> int:
+    return max(cell_len(str(each)) for each in cells)
+
+
+def _left(width: int, figures: Sequence[Sequence[str | Text]]) -> int:
+    """Return the width that figures leave."""
+    return width - _EDGE - sum(_GAP + _width(column) for column in zip(*figures, strict=True))
+
+
+def _is_cut(names: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
+    """Return whether a name has a part that is longer than the width of its column."""
+    return any(
+        len(part) > width
+        for of_line in names
+        for name, width in zip(of_line, widths, strict=True)
+        for part in _PART.findall(name)
+    )
+
+
+def _shared(needed: Sequence[int], left: int) -> list[int]:
+    """Return the widths of columns that need so much: the widest give way until all fit."""
+    widths = list(needed)
+    while sum(widths) > left and max(widths) > _NARROWEST:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _folded(name: str, width: int) -> str:
+    """Return *name* in lines of *width*, each of whole parts where these are no longer."""
+    lines = [""]
+    for part in _PART.findall(name):
+        if len(lines[-1]) + len(part) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+        while len(lines[-1]) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return "\n".join(lines)
 
 
 class _Scale:
@@ -94,26 +173,28 @@ class _Scale:
     The scale of a table: shares of one total, and one number of decimals.
 
     Attributes:
-        has_bars: Whether lines have bars: not where many names need the place.
         columns: The heads of the figures.
     """
 
-    def __init__(self, total: Line, most: float, names: int) -> None:
+    def __init__(self, total: Line, most: float) -> None:
         self._total = total
         self._most = most
         self._decimals = decimals(max(total.now.cost_usd, total.before.cost_usd))
         self._has_writes = total.now.cache_write_tokens > 0
-        self.has_bars = names + self._has_writes <= MOST_BESIDE_BARS
         written = ("written",) if self._has_writes else ()
         self.columns = ("share", "tokens", *written, "cost", "change")
 
-    def cells(self, line: Line, *, is_total: bool = False) -> list[str | Text]:
-        """Return the bar if there are any, and the figures of *line*."""
+    def share(self, line: Line) -> float:
+        """Return the share of *line* in the most that one of them has. The total has no bar."""
+        if not self._most or line is self._total:
+            return 0.0
+        return min(1.0, _weight(line, self._total) / self._most)
+
+    def cells(self, line: Line) -> Sequence[str | Text]:
+        """Return the figures of *line*."""
         weight, whole = _weight(line, self._total), _weight(self._total, self._total)
-        share = weight / self._most if self._most and not is_total else 0.0
         written = f"{line.now.cache_write_tokens:,}" if line.now.cache_write_tokens else ""
         return [
-            *([_bar(share)] if self.has_bars else []),
             f"{weight / whole:.0%}" if whole else "",
             f"{line.now.tokens:,}",
             *([written] if self._has_writes else []),
@@ -149,9 +230,9 @@ def _is_unpriced(line: Line) -> bool:
     return 0 < line.now.calls == line.now.unpriced_calls
 
 
-def _bar(share: float) -> str:
-    """Return a bar that is *share* of the longest one, to an eighth of a character."""
-    eighths = round(share * BAR * 8)
+def _bar(width: float) -> str:
+    """Return a bar of *width*, to an eighth of a character."""
+    eighths = round(width * 8)
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 

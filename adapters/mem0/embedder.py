@@ -11,25 +11,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from functools import WRAPPER_ASSIGNMENTS, update_wrapper
 from typing import Any, Final
 
 from ...memory.guard.guard import Guard
 from ...telemetry.process.faults import Faults
+from ..toolkit.stand_in import StandIn, mark_of
 from ..toolkit.type_guards import is_list
 from .model_usage import REMOTE, provider_of
 from .phases import timed
 
-_OWN: Final = frozenset(WRAPPER_ASSIGNMENTS) | {
-    "__wrapped__",
-    "_call",
-    "_embedder",
-    "_held",
-    "_name",
-    "_replaced",
-    "_served",
-    "_text_to_embed",
-}
 _METHODS: Final = ("embed", "embed_batch")
 _TEXTS: Final = frozenset(("text", "texts"))
 
@@ -55,18 +45,17 @@ class EmbedderTexts:
                 made: Any = getattr(embedder, name, None)
                 if not callable(made):
                     continue
-                if not isinstance(made, _Embedding):
-                    made = _Embedding(embedder, name, made, self._text_to_embed)
-                made.serve(guard)
+                served = mark_of(made)
+                if not isinstance(served, _Embedding):
+                    served = _Embedding(embedder, name, made, self._text_to_embed)
+                served.serve(guard)
         except Exception as exc:  # noqa: BLE001 - then it is given what is stored
             self._faults.note("mem0.embedder", exc)
 
 
 class _Embedding:
     """
-    A method of an embedder, in its place while guarded clients use it.
-
-    Whatever else is read of it or set is the method's own: tests put a mock there.
+    The stand-in for a method of an embedder, while guarded clients use it.
 
     Args:
         embedder: The embedder.
@@ -75,8 +64,6 @@ class _Embedding:
         text_to_embed: Returns what it is given.
     """
 
-    _made: Callable[..., Any]
-
     def __init__(
         self,
         embedder: Any,
@@ -84,8 +71,6 @@ class _Embedding:
         made: Callable[..., Any],
         text_to_embed: Callable[[str], str],
     ) -> None:
-        vars(self)["_made"] = made
-        update_wrapper(self, made, updated=())
         self._embedder, self._name = embedder, name
         self._held: dict[str, Any] = embedder.__dict__
         # What is asked over the network is an event of its own.
@@ -93,36 +78,28 @@ class _Embedding:
         self._call = made if is_told else timed(made, "embed", name)
         self._replaced: Any = self._held.get(name)
         self._text_to_embed = text_to_embed
+        self._stand_in = StandIn(made, self._embed, mark=self)
         self._served = 0
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        given = (*map(self._given, args[:1]), *args[1:])
-        return self._call(*given, **self._named(kwargs))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._made, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _OWN:
-            vars(self)[name] = value
-        else:
-            setattr(self._made, name, value)
 
     def serve(self, guard: Guard) -> None:
         """Take the method's place until *guard*, and those before it, are gone."""
         if not self._served:
-            setattr(self._embedder, self._name, self)
+            setattr(self._embedder, self._name, self._stand_in)
         self._served += 1
         weakref.finalize(guard, self._release).atexit = False
 
     def _release(self) -> None:
         self._served -= 1
-        if self._served or self._held.get(self._name) is not self:
+        if self._served or self._held.get(self._name) is not self._stand_in:
             return
         if self._replaced is None:
             del self._held[self._name]
         else:
             self._held[self._name] = self._replaced
+
+    def _embed(self, *args: Any, **kwargs: Any) -> Any:
+        given = (*map(self._given, args[:1]), *args[1:])
+        return self._call(*given, **self._named(kwargs))
 
     def _named(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         return {

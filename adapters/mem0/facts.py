@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any, Final
 from uuid import uuid4
 
@@ -23,13 +22,14 @@ from mem0 import exceptions  # type: ignore[import-untyped]  # it ships no types
 from ...memory.api import AsyncInvoke, Faults, Invoke
 from ...memory.guard.call import Call
 from ...memory.guard.operation import Arguments
+from ..toolkit.stand_in import StandIn, is_marked
 from ..toolkit.type_guards import is_dict, is_list
 from .journal import MARK, AddDeduplication
 
 FACTS: Final = "mnemoscope_facts"
 """Metadata key of one fact of several: which of the attempts to store them, and how many."""
 
-_COUNTED: Final = "_mnemoscope_counted"
+_COUNTED: Final = "facts"
 
 
 @dataclass(slots=True)
@@ -103,10 +103,9 @@ def _all(attempt: _Attempt, answer: Any) -> Any:
 def _watch(vector_store: Any) -> None:
     """Have the facts that are handed to *vector_store* numbered, once."""
     insert: Callable[..., Any] | None = getattr(vector_store, "insert", None)
-    if insert is None or hasattr(insert, _COUNTED):
+    if insert is None or is_marked(insert, _COUNTED):
         return
 
-    @wraps(insert)
     def counted(*args: Any, **kwargs: Any) -> Any:
         attempt, payloads = _attempt.get(), kwargs.get("payloads")
         if attempt is not None and is_list(payloads) and len(payloads) > 1:
@@ -114,8 +113,7 @@ def _watch(vector_store: Any) -> None:
             _number(payloads)
         return insert(*args, **kwargs)
 
-    setattr(counted, _COUNTED, True)
-    vector_store.insert = counted
+    vector_store.insert = StandIn(insert, counted, _COUNTED)
 
 
 def _number(payloads: list[Any]) -> None:

@@ -11,7 +11,6 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import wraps
 from typing import Any, Final
 
 import msgspec
@@ -21,13 +20,14 @@ from ...memory.guard.call import Call, error_name, outer_call
 from ...memory.guard.labels import with_names
 from ...telemetry.event.event import Event, OperationClass, Status
 from ...telemetry.event.usage import Usage
+from ..toolkit.stand_in import StandIn, is_marked
 from ..toolkit.type_guards import is_list
 from .provider_answer import CURRENT, ProviderAnswer
 
 STORE: Final = "mem0.model"
 """The store in events of mem0's own model calls."""
 
-_MARK: Final = "_mnemoscope_spend"
+_MARK: Final = "spend"
 REMOTE: Final = frozenset(
     ("openai", "azure_openai", "aws_bedrock", "gemini", "vertexai", "together")
 )
@@ -74,21 +74,19 @@ class ModelCallRecorder:
 
     def _observe(self, target: Any, name: str, operation: str) -> bool:
         made: Callable[..., Any] = getattr(target, name)
-        if hasattr(made, _MARK):
+        if is_marked(made, _MARK):
             return False
         provider = provider_of(target)
         provider = provider and provider.removesuffix("_reranker")
         about = {"provider": provider, "model": _model(target)}
 
-        @wraps(made)
         def observed(*args: Any, **kwargs: Any) -> Any:
             call = outer_call()
             if call is None or CURRENT.get() is not None:  # one embedding of a batch, say
                 return made(*args, **kwargs)
             return self._observed(call, lambda: made(*args, **kwargs), operation, about)
 
-        setattr(observed, _MARK, True)
-        setattr(target, name, observed)
+        setattr(target, name, StandIn(made, observed, _MARK))
         return True
 
     def _observed(
@@ -199,21 +197,19 @@ def _hear_embeddings(client: Any) -> None:
     """Have the responses of OpenAI's *client* heard, once, where mem0 drops what they report."""
     resource = getattr(client, "embeddings", None)
     made: Callable[..., Any] | None = getattr(resource, "create", None)
-    if not callable(made) or hasattr(made, _MARK):
+    if not callable(made) or is_marked(made, _MARK):
         return
 
-    @wraps(made)
     def heard(*args: Any, **kwargs: Any) -> Any:
         response = made(*args, **kwargs)
         answer, used = CURRENT.get(), _of_openai(getattr(response, "usage", None))
         if answer is not None and used is not None:
-            before = answer.usage.input_tokens if answer.usage else 0  # of the batch's part before
-            answer.usage = msgspec.structs.replace(used, input_tokens=before + used.input_tokens)
+            # A batch is asked in parts.
+            answer.usage = used.with_tokens_of(answer.usage) if answer.usage else used
             answer.model = getattr(response, "model", None)
         return response
 
-    setattr(heard, _MARK, True)
-    setattr(resource, "create", heard)  # noqa: B010 - of any client
+    setattr(resource, "create", StandIn(made, heard, _MARK))  # noqa: B010 - of any client
 
 
 def _of_openai(used: Any) -> Usage | None:

@@ -9,7 +9,6 @@ are (`model_usage`); a vector store that is guarded itself tells of its own oper
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
 from time import perf_counter, time_ns
 from typing import Any, Final
 
@@ -17,12 +16,13 @@ from ...memory.guard.call import error_name, outer_call
 from ...telemetry.event.phase import Phase
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GUARD
+from ..toolkit.stand_in import StandIn, is_marked
 from .model_usage import REMOTE_RERANKERS, provider_of
 
 MOST: Final = 50
 """Phases that one operation tells: one with more of them, such as a deletion of all, is cut."""
 
-_MARK: Final = "_mnemoscope_phase"
+_MARK: Final = "phase"
 _VECTORS: Final = {
     "search": ("search", "keyword_search", "search_batch", "get", "list"),
     "write": ("insert", "update", "delete"),
@@ -54,14 +54,13 @@ def watch_phases(client: Any, faults: Faults) -> None:
 def _watch(part: Any, name: str, methods: Iterable[str]) -> None:
     for method in methods:
         made: Callable[..., Any] | None = getattr(part, method, None)
-        if callable(made) and not hasattr(made, _MARK):
+        if callable(made) and not is_marked(made, _MARK):
             setattr(part, method, timed(made, name, method))
 
 
 def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any]:
     """Return *made*, telling the operation it is part of that it was called."""
 
-    @wraps(made)
     def told(*args: Any, **kwargs: Any) -> Any:
         call = outer_call()
         if call is None or call.in_phase or len(call.phases) >= MOST:
@@ -78,5 +77,4 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
             took = perf_counter() - started
             call.phases = (*call.phases, Phase(name, method, started_ns, took, error))
 
-    setattr(told, _MARK, True)
-    return told
+    return StandIn(made, told, _MARK)

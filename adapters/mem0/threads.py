@@ -68,10 +68,16 @@ class GuardedAsyncio:
     """Stand-in for the module `asyncio` inside mem0: the same, but for `to_thread`."""
 
     def __init__(self) -> None:
-        self._threads = DaemonThreads()
+        object.__setattr__(self, "_threads", DaemonThreads())
 
     def __getattr__(self, name: str) -> Any:
         return getattr(asyncio, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(asyncio, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(asyncio, name)
 
     async def to_thread(self, func: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
         """Call *func* on a thread: inside a guarded call on one that is not waited for at exit."""

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+
+TOKENS: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+"""The fields of `Usage` that count tokens: what is added wherever usage is."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -38,3 +49,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost_usd: float | None = None
     reported: bool = True
     requested_model: str | None = None
+
+    def with_tokens_of(self, before: Usage) -> Usage:
+        """Return this usage with the tokens of *before* added: a call that is asked in parts."""
+        return msgspec.structs.replace(
+            self, **{name: getattr(before, name) + getattr(self, name) for name in TOKENS}
+        )

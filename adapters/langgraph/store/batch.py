@@ -37,8 +37,8 @@ def batch_parts(row: Rows, *, tracing: Tracing, redactor: ScopedRedactor) -> Par
         return split(call, ops) if ops else ()
 
     def split(call: Call, ops: Sequence[Any]) -> Iterator[Call]:
-        normal = call.status.is_normal
-        results = call.result if normal else [None] * len(ops)
+        normal = call.status.is_normal and call.result is not None  # rules are asked before
+        results: Any = call.result if normal else [None] * len(ops)
         rows = ((row(op), op, result) for op, result in zip(ops, results, strict=True))
         known = ((method, op, result) for method, op, result in rows if method is not None)
         for index, (method, op, result) in enumerate(known):

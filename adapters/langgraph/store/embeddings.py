@@ -89,3 +89,6 @@ class EmbeddedTexts(Embeddings):
     def __setattr__(self, name: str, value: Any) -> None:
         target = self if name in _OWN else self._embeddings
         object.__setattr__(self, name, value) if target is self else setattr(target, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._embeddings, name)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import time
 
 import pytest
+from rich.console import Console
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.adapters.cli.spend import period_of
+from mnemoscope.adapters.cli.spend_screen import spend_screen
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.queries.spending import Line, Period, Spending, Spent
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -325,3 +329,43 @@ def test_a_trail_that_is_not_there_is_one_line_and_code_three(trail, capfd, tmp_
 
     assert code == 3
     assert len(capfd.readouterr().err.splitlines()) == 1
+
+
+FEATURES = ("reply/draft", "reply/outline", "remember", "concierge/booking-assistant")
+NODES = ("draft", "outline", "graph/remember_facts", "choose_tool")
+MODELS = (
+    "scripted-concierge",
+    "claude-sonnet-4-5-20250929",
+    "gpt-4o-mini-2024-07-18",
+    "text-embedding-3-small",
+)
+NAMES = dict(zip(PLACES, (FEATURES, NODES, MODELS, ("0f3a9b7c",) * 4), strict=False))
+
+
+@pytest.mark.parametrize("written", [0, 5_120], ids=["", "written"])
+@pytest.mark.parametrize("by", [PLACES[:1], PLACES[:2], PLACES[:3], ("customer", *PLACES[:2])])
+@pytest.mark.parametrize("width", [80, 120])
+def test_names_are_folded_between_their_parts_and_only_where_they_must(width, by, written):
+    """Whatever is asked for: no line is too wide, no word is cut, and figures stay whole."""
+    now = Spent(12, 132_037, 20_480, 9_000, written, 3, 0.0834)
+    before = Spent(12, 66_000, 9_000, 0, 0, 0, 0.0417)
+    names = list(zip(*(NAMES[each] for each in by), strict=True))
+    lines = tuple(Line(names=each, now=now, before=before) for each in names)
+    parts = tuple(Line(names=("a", "b", "c"), now=now, before=before) for _ in names)
+    period = Period(since_us=1_700_000_000_000_000, until_us=1_700_003_600_000_000)
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(
+        spend_screen(
+            Spending(by=by, period=period, lines=lines),
+            Spending(by=("feature", "node", "model"), period=period, lines=parts),
+        )
+    )
+    shown = console.export_text()
+
+    words = {word for line in names for name in line for word in re.split(r"(?<=[/_-])", name)}
+    assert max(map(len, shown.splitlines())) <= width
+    assert [word for word in sorted(words) if word not in shown] == []
+    assert shown.count("$0.083  +$0.042 ×2.0") == 4  # noqa: RUF001 - a multiplication
+    needed = sum(2 + max(len(each), *map(len, NAMES[each])) for each in by) + len(" all  100%")
+    if needed + len("  132,037  written  $0.334  +$0.167 ×2.0") <= width:  # noqa: RUF001 - the same
+        assert [name for line in names for name in line if name not in shown] == []

@@ -99,7 +99,7 @@ def test_a_client_that_is_wrapped_twice_is_given_the_text_once(make_memory):
         guarded[2].embedding_model.embed("Hi <PERSON>!", "add")
 
         assert HashEmbedder.seen == ["Hi!"]
-        assert once._made.__func__ is HashEmbedder.embed
+        assert once.__wrapped__.__func__ is HashEmbedder.embed
         del guarded
     del first, second
     gc.collect()

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..telemetry.event.event import Event, OperationClass
 from ..telemetry.event.subject import SubjectKeys
+from .database.errors import DatabaseMissingError
 from .database.opening import open_database
 from .queries import origins, reading
 from .queries.reading import By, Remembered, Spend, StoreLatency
@@ -54,6 +55,7 @@ class AuditLog:
         label: Its name in errors.
         ring: All its keys.
         spool_path: The spool of this machine's processes, where it is known.
+        relay_folder: Where they leave their events to a relay, if they do.
         tables: Its transactions, for the modules of this package.
 
     Raises:
@@ -76,6 +78,7 @@ class AuditLog:
         self.ring = Keyring(keys, previous)
         self.retention_days = retention_days
         self.spool_path: Path | None = None
+        self.relay_folder: Path | None = None
         self.tables = LogTables(
             database,
             self.ring,
@@ -291,17 +294,15 @@ class AuditLog:
         with self.reading() as snapshot:
             return reading.spend(snapshot, by)
 
-    def labels(self, tags: Sequence[str]) -> dict[str, int]:
+    def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
         """
-        Return the lowest trust that each of *tags* was sealed with, as far as any was.
+        Return when each of *tags* was written last, in µs since 1970, and its trust then.
 
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
-        if not self.tables.exists():
-            return {}
-        with self.reading() as snapshot:
-            return origins.labels(snapshot, tags) if snapshot.size else {}
+        with self.begun() as snapshot:
+            return {} if snapshot is None else origins.labels(snapshot, tags)
 
     def is_elsewhere(self, run: str, writer_id: str) -> bool:
         """
@@ -310,10 +311,39 @@ class AuditLog:
         Raises:
             AuditError: It cannot be read, or was written with other keys.
         """
-        if not self.tables.exists():
-            return False
-        with self.reading() as snapshot:
-            return bool(snapshot.size) and origins.is_elsewhere(snapshot, run, writer_id)
+        with self.begun() as snapshot:
+            return snapshot is not None and origins.is_elsewhere(snapshot, run, writer_id)
+
+    def run_headers(
+        self, tenant: str | None, run: str, writer_id: str, most: int
+    ) -> list[dict[str, Any]]:
+        """
+        Return the headers of a run's events that others than *writer_id* recorded, latest first.
+
+        Args:
+            tenant: Of this tenant. None: of none.
+            run: The run.
+            writer_id: The writer that is left out.
+            most: How many are looked at.
+
+        Raises:
+            AuditError: It cannot be read, or was written with other keys.
+        """
+        with self.begun() as snapshot:
+            if snapshot is None:
+                return []
+            return origins.run_headers(snapshot, tenant, run, writer_id, most)
+
+    @contextmanager
+    def begun(self) -> Generator[Snapshot | None]:
+        """Return one moment of the log. None: nothing is in it yet, or it is being made."""
+        with ExitStack() as stack:
+            try:
+                snapshot = stack.enter_context(self.reading())
+            except DatabaseMissingError:
+                yield None
+            else:
+                yield snapshot if snapshot.size else None
 
     def count(self) -> int:
         """Return how many operations are recorded."""

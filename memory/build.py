@@ -474,6 +474,7 @@ def _chosen(
         settings.relay,
         keys,
         max_bytes=settings.relay_max_bytes,
+        mode=settings.audit_mode,
         shows="prometheus" in names,
     )
     # Built for what they know of the caller's thread: its spans, its runs. One binds a port.
@@ -492,6 +493,7 @@ def _sink_context(settings: Settings, keys: SubjectKeys, *, key_made: bool = Fal
         data_folder=settings.data_folder,
         keys=keys,
         key_made=key_made,
+        content_again=content_again,
         is_named=settings.sinks is not None,
     )
 

@@ -82,9 +82,10 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             user's data folder, readable by its owner only, made on first use.
         audit_previous_keys: Earlier secrets, or the next one during a rollout, separated by commas.
             The audit trail and the vault are read with them besides.
-        audit_spool: File for events while the audit database cannot be written. None: a file in the
-            user's data folder.
-        audit_spool_max_bytes: Maximum size of that file; the oldest events are dropped then.
+        audit_spool: File for events while the audit database cannot be written, or is too slow.
+            None: a file in the user's data folder.
+        audit_spool_max_bytes: Maximum size of that file, whose oldest events are dropped then, and
+            of a second one with what a queue has no room for, where further ones are.
         audit_retention_days: Days to keep events, at least 183; they are removed by whole months,
             and the proofs of the others stay valid. 0: keep all.
         log_file: File for JSON lines, rotated. None: the host's logging library.

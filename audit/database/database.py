@@ -82,10 +82,14 @@ class WriteConnection(ReadConnection, Protocol):
         """Wait until no other transaction is about to insert the row that writers queue for."""
         ...
 
+    def send(self, statement: str, values: Sequence[Value] = (), /) -> None:
+        """Run *statement* and do not wait for it: what follows, or the end, fails if it does."""
+        ...
+
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
     ) -> None:
-        """Add *rows* to *table*."""
+        """Add *rows* to *table*, as `send` does."""
         ...
 
 

@@ -1,10 +1,11 @@
 """
 The audit trail in PostgreSQL: many processes, on many machines, on one log.
 
-Writers queue for the log's head row, rows travel by COPY. Each process has one connection that
-writes; readers have one each, with a transaction that sees one moment. A connection is never used,
-nor closed, after a fork: that would reach the server. Of an error only its class and code are
-shown: what the server says may quote rows.
+Writers queue for the log's head row. What a transaction writes travels without waiting for answers
+(libpq's pipeline mode), so that a batch takes as few round trips as a single event. Each process
+has one connection that writes; readers have one each, with a transaction that sees one moment. A
+connection is never used, nor closed, after a fork: that would reach the server. Of an error only
+its class and code are shown: what the server says may quote rows.
 """
 
 from __future__ import annotations
@@ -58,8 +59,6 @@ _SESSION = (
 _numbers = count(1)
 _READING = "SET statement_timeout = 0"
 _TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double precision"}
-_COPIED = {"INTEGER": "int8", "TEXT": "text", "BLOB": "bytea", "REAL": "float8"}
-_NO_NUL = "\N{REPLACEMENT CHARACTER}"
 _FETCHED = 500
 _LOOK_S = 0.1
 _NUMBER = re.compile(r"\d+")
@@ -102,8 +101,19 @@ class PostgresDatabase:
         with self._explained():
             if self._connection is None:
                 self._connection = self._opened()
-            with self._connection.transaction():
-                yield _WriteConnection(self._connection, newest_version())
+            yield from self._transaction(self._connection)
+
+    def _transaction(self, connection: psycopg.Connection[Any]) -> Generator[_WriteConnection]:
+        """Commit with whatever is under way, so that one answer stands for all of it."""
+        try:
+            with connection.pipeline() as pipeline, _answered(pipeline):
+                connection.execute("BEGIN")
+                yield _WriteConnection(connection, pipeline)
+                connection.execute("COMMIT")
+        except BaseException:
+            with suppress(Exception):
+                connection.rollback()  # nothing, where nothing began
+            raise
 
     @contextmanager
     def reading(self) -> Generator[_ReadConnection]:
@@ -201,6 +211,8 @@ class PostgresDatabase:
     def _connect(self) -> psycopg.Connection[Any]:
         import psycopg  # noqa: PLC0415 - an extra
 
+        from . import postgres_arrays  # noqa: PLC0415 - an extra
+
         # A pooler between here and the server may give each statement another session.
         connection = psycopg.connect(
             self._url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_S
@@ -209,6 +221,7 @@ class PostgresDatabase:
             for statement in _SESSION:
                 connection.execute(statement)
             connection.execute("SELECT set_config('lock_timeout', %s, false)", (str(LOCK_MS),))
+            postgres_arrays.register(connection)
         except BaseException:
             connection.close()
             raise
@@ -265,30 +278,55 @@ class _ReadConnection:
 
 
 class _WriteConnection(_ReadConnection):
+    """See `WriteConnection`: in a pipeline, so that only what has an answer waits for it."""
+
     queue = " FOR UPDATE"
 
+    def __init__(self, connection: psycopg.Connection[Any], pipeline: psycopg.Pipeline) -> None:
+        super().__init__(connection, newest_version())
+        self._pipeline = pipeline
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        found = super().execute(statement, values)
+        self._pipeline.sync()
+        return found
+
+    def send(self, statement: str, values: Sequence[Value] = (), /) -> None:
+        super().execute(statement, values)
+
+    def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
+        # The driver's own cursors on the server are for readers: none can be in a pipeline.
+        name = f"mnemoscope_{next(_numbers)}"
+        self.send(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}", values)
+        while found := self.execute(f"FETCH {_FETCHED} FROM {name}").fetchall():
+            yield from found
+        self.send(f"CLOSE {name}")
+
     def found(self) -> None:
-        self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
+        self.send("SELECT pg_advisory_xact_lock(?)", (APPLICATION_ID,))
 
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
     ) -> None:
         if not rows:
             return
-        copy_in = f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
-        with (
-            self._connection.cursor() as cursor,
-            cursor.copy(copy_in.encode()) as copy,
-        ):
-            copy.set_types(types_of(table, columns, _COPIED.__getitem__))
-            for row in rows:
-                copy.write_row(
-                    [
-                        # The one character that PostgreSQL's text does not hold.
-                        each.replace("\0", _NO_NUL) if type(each) is str and "\0" in each else each
-                        for each in row
-                    ]
-                )
+        from . import postgres_arrays  # noqa: PLC0415 - an extra
+
+        self._connection.execute(
+            postgres_arrays.insert_statement(table, columns),
+            postgres_arrays.packed(table, columns, rows),
+        )
+
+
+@contextmanager
+def _answered(pipeline: psycopg.Pipeline) -> Generator[None]:
+    """Wait for what is under way when the body fails, whose error it would hide."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):
+            pipeline.sync()
+        raise
 
 
 @lru_cache(256)

@@ -257,6 +257,9 @@ class _WriteConnection(_ReadConnection):
     def found(self) -> None:
         return  # no other transaction writes
 
+    def send(self, statement: str, values: Sequence[Value] = (), /) -> None:
+        self._connection.execute(statement, values)
+
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
     ) -> None:

@@ -18,6 +18,7 @@ import orjson
 
 from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import Event
+from ...telemetry.event.fact_marks import marks_of
 from ...telemetry.event.text import clean_text, json_text
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import VerdictEvent
@@ -128,17 +129,18 @@ def of_event(event: Event, n_memories: int) -> Header:
     trace, usage, occurred_us = event.trace, event.usage, event.started_ns // 1_000
     duration_us = micros(event.duration_s)
     common, columns, feature = _template(_common_of(event))
-    fields = common.copy()
-    fields["duration_us"] = duration_us
-    fields["event_id"] = f"{event.writer_id}-{event.writer_seq}"
-    fields["n_memories"] = n_memories
-    fields["n_subjects"] = int(event.subject is not None)
-    fields["occurred_at"] = occurred_us
-    fields["span_id"] = f"{trace.span_id:016x}"
-    fields["trace_id"] = f"{trace.trace_id:032x}"
-    fields["waited_us"] = micros(event.waited_s)
-    fields["writer"] = event.writer_id
-    fields["wseq"] = event.writer_seq
+    fields = common | {
+        "duration_us": duration_us,
+        "event_id": f"{event.writer_id}-{event.writer_seq}",
+        "n_memories": n_memories,
+        "n_subjects": int(event.subject is not None),
+        "occurred_at": occurred_us,
+        "span_id": f"{trace.span_id:016x}",
+        "trace_id": f"{trace.trace_id:032x}",
+        "waited_us": micros(event.waited_s),
+        "writer": event.writer_id,
+        "wseq": event.writer_seq,
+    }
     if event.redactions:
         fields["redactions"] = _redactions(event.redactions)
     if event.size_bytes is not None:
@@ -190,11 +192,13 @@ def _verdict(verdict: VerdictEvent) -> dict[str, Any]:
             "evidence": json_text(dict(verdict.evidence)),
             "facts": verdict.facts,
             "kind": verdict.kind,
+            "marks": marks_of(verdict.facts, verdict.settings),
             "outcome": verdict.outcome.value,
             "point": verdict.point.value,
             "reason": verdict.reason,
             "rule": verdict.rule,
             "settings": verdict.settings,
+            "version": verdict.version,
             "would": verdict.would and verdict.would.value,
         }
     )

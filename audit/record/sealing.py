@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import orjson
 
 from ...telemetry.event.event import Event
@@ -33,8 +33,7 @@ USAGE_COLUMNS = (
 )
 
 
-@dataclass(slots=True, kw_only=True)
-class Draft:
+class Draft(msgspec.Struct, kw_only=True, gc=False):
     """
     An event before it has its position in the log.
 
@@ -51,18 +50,22 @@ class Draft:
         labels: Tags of what was written, and how far it is to be trusted. Stored as memories are.
     """
 
-    header: Header = field(repr=False)
+    header: Header
     writer_id: str = ""
     writer_seq: int = 0
-    detail: bytes | None = field(default=None, repr=False)
+    detail: bytes | None = None
     subject: Subject | KnownAliases | None = None
     alias: str | None = None
-    tenant: str | None = field(default=None, repr=False)
-    run: str | None = field(default=None, repr=False)
-    place: str = field(default="", repr=False)
-    memories: tuple[tuple[str, float | None], ...] = field(default=(), repr=False)
+    tenant: str | None = None
+    run: str | None = None
+    place: str = ""
+    memories: tuple[tuple[str, float | None], ...] = ()
     labels: tuple[tuple[str, float], ...] = ()
     usage: Usage | None = None
+
+    def __repr__(self) -> str:
+        """Return which event it is, never what is in it."""
+        return f"Draft({self.writer_id}, {self.writer_seq})"
 
 
 def draft(event: Event) -> Draft:

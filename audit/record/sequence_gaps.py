@@ -7,7 +7,9 @@ called a loss. What comes after that is recorded all the same, and counts as the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 PATIENCE_S = 10.0
@@ -15,6 +17,9 @@ PATIENCE_S = 10.0
 
 UNDER_WAY = "under_way"
 """Why an event is missing that no call was over for: its process was killed in the middle of it."""
+
+DAMAGED = "damaged"
+"""Why an event is missing that was kept, and cannot be recorded."""
 
 _WRITERS = 64
 
@@ -27,7 +32,7 @@ class SequenceGap(NamedTuple):
         writer: The writer that counted them.
         first: The first number.
         last: The last one.
-        reason: ``overflow``: a queue was full; ``spool_full``; ``damaged``; ``killed``: its process
+        reason: ``overflow``: a queue was full; ``spool_full``; `DAMAGED`; ``killed``: its process
             died before it had recorded them; `UNDER_WAY`: likewise, before their calls returned.
     """
 
@@ -82,19 +87,18 @@ class WriterCounters:
         self._clock = clock
         self._from_any = from_any
         self._next: dict[str, int] = {}
-        self._open: list[tuple[SequenceGap, float]] = []
+        self._open: defaultdict[str, list[_Missing]] = defaultdict(list)
 
-    def saw(self, writer: str, number: int) -> None:
-        """Note that an event came."""
-        expected = self._next.get(writer, number if self._from_any else 1)
-        if number >= expected:
-            self._next[writer] = number + 1
-        if number > expected:
-            self._open.append(
-                (SequenceGap(writer, expected, number - 1, "overflow"), self._clock())
-            )
-        elif number < expected:
-            self._open = [part for each in self._open for part in _without(each, writer, number)]
+    def saw(self, writer: str, first: int, last: int | None = None) -> None:
+        """Note that an event came, or those from *first* to *last*."""
+        last = first if last is None else last
+        expected = self._next.get(writer, first if self._from_any else 1)
+        if last >= expected:
+            self._next[writer] = last + 1
+        if first > expected:
+            insort(self._open[writer], _Missing(expected, first - 1, self._clock()))
+        elif first < expected:
+            _take_out(self._open[writer], first, last)
         if len(self._next) > _WRITERS:
             del self._next[next(iter(self._next))]
 
@@ -107,24 +111,41 @@ class WriterCounters:
     def forget(self, writer: str) -> None:
         """Forget a writer, and the losses that may be none: what is missing of it is looked up."""
         self._next.pop(writer, None)
-        self._open = [each for each in self._open if each[0].writer != writer]
+        self._open.pop(writer, None)
 
     def ripe(self, *, at_once: bool = False) -> list[SequenceGap]:
         """Return, and forget, the losses that had time enough to turn out to be none."""
         before = self._clock() - (0.0 if at_once else PATIENCE_S)
-        found = [gap for gap, since in self._open if since <= before]
-        self._open = [each for each in self._open if each[1] > before]
+        found: list[SequenceGap] = []
+        for writer, missing in list(self._open.items()):
+            found += [
+                SequenceGap(writer, each.first, each.last, "overflow")
+                for each in missing
+                if each.since <= before
+            ]
+            self._open[writer] = [each for each in missing if each.since > before]
+            if not self._open[writer]:
+                del self._open[writer]
         return joined(sorted(found))
 
 
-def _without(
-    candidate: tuple[SequenceGap, float], writer: str, number: int
-) -> Iterator[tuple[SequenceGap, float]]:
-    gap, since = candidate
-    if gap.writer != writer or not gap.first <= number <= gap.last:
-        yield candidate
-        return
-    if gap.first < number:
-        yield gap._replace(last=number - 1), since
-    if number < gap.last:
-        yield gap._replace(first=number + 1), since
+class _Missing(NamedTuple):
+    """Numbers that were passed over, and since when."""
+
+    first: int
+    last: int
+    since: float
+
+
+def _take_out(missing: list[_Missing], first: int, last: int) -> None:
+    """Take the numbers from *first* to *last* out of *missing*, which is in order."""
+    start = end = max(0, bisect_right(missing, first, key=lambda each: each.first) - 1)
+    left: list[_Missing] = []
+    while end < len(missing) and missing[end].first <= last:
+        each = missing[end]
+        if each.first < first:
+            left.append(each._replace(last=min(each.last, first - 1)))
+        if each.last > last:
+            left.append(each._replace(first=max(each.first, last + 1)))
+        end += 1
+    missing[start:end] = left

@@ -20,7 +20,7 @@ from ..database.errors import AuditError, SubjectConflictError
 from .keys import Keyring, Unwrapping
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -30,6 +30,14 @@ NOBODY = "nobody"
 CUSTOMER = "customer"
 _MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
 _ALIAS = ("alias", "key_id", "id_type", "subject_uid", "folded", "sealed")
+_AT_ONCE = 500
+"""Aliases that one query looks for."""
+_FIND = """
+    SELECT a.alias, a.folded IS NULL, s.subject_uid, s.dek_id, s.dek_wrapped, s.kek_id
+    FROM audit_subject_alias a
+    JOIN audit_subject first ON first.subject_uid = a.subject_uid
+    JOIN audit_subject s ON s.subject_uid = coalesce(first.merged_into, first.subject_uid)
+    WHERE a.alias IN """
 _PURPOSES = {CUSTOMER: "audit", NOBODY: "audit/nobody"}
 
 
@@ -54,6 +62,13 @@ class Cipher(NamedTuple):
     uid: str
     dek_id: str
     aead: AESGCM
+
+
+class Named(NamedTuple):
+    """The *subject* that an event names, and as what: `CUSTOMER` or `NOBODY`."""
+
+    subject: Subject | KnownAliases
+    id_type: str
 
 
 class KnownAliases(NamedTuple):
@@ -88,80 +103,152 @@ class Subjects:
             self._known.clear()
             self._epoch = epoch
 
-    def cipher(
-        self,
-        connection: WriteConnection,
-        alias: str,
-        subject: Subject | KnownAliases,
-        *,
-        id_type: str,
-        now_us: int,
-    ) -> Cipher:
-        """Return what to encrypt with for *subject*, who is made known to the log if need be."""
-        known = self._known.get(alias)
-        if known is None:
-            known = self._looked_up(connection, subject, id_type, now_us)
-            self._known[alias] = known
-            if len(self._known) > _HELD:
-                self._known.popitem(last=False)
-        return known
+    def ciphers(
+        self, connection: WriteConnection, named: Mapping[str, Named], now_us: int
+    ) -> dict[str, Cipher]:
+        """
+        Return what to encrypt with for each of *named*, who are made known to the log if need be.
+
+        However many are new, one query looks for them, and one statement for a table adds them.
+        """
+        strangers = {name: each for name, each in named.items() if name not in self._known}
+        if strangers:
+            self._known.update(self._looked_up(connection, strangers, now_us))
+        found = {name: self._known[name] for name in named}
+        while len(self._known) > _HELD:
+            self._known.popitem(last=False)
+        return found
 
     def _looked_up(
-        self,
-        connection: WriteConnection,
-        subject: Subject | KnownAliases,
-        id_type: str,
-        now_us: int,
+        self, connection: WriteConnection, named: Mapping[str, Named], now_us: int
+    ) -> dict[str, Cipher]:
+        aliases = {
+            name: aliases_of(each.subject, self._ring, each.id_type) for name, each in named.items()
+        }
+        asked = {alias for each in aliases.values() for alias in each.values()}
+        entries = _Entries(connection, sorted(asked))
+        found = {
+            name: self._entered(entries, each, aliases[name], now_us)
+            for name, each in named.items()
+        }
+        entries.insert()
+        return found
+
+    def _entered(
+        self, entries: _Entries, named: Named, aliases: dict[str, str], now_us: int
     ) -> Cipher:
-        aliases = aliases_of(subject, self._ring, id_type)
-        found = uids_by_alias(connection, aliases)
+        there = {key_id: alias for key_id, alias in aliases.items() if alias in entries.uids}
         # Two processes that knew one of two keys each may have made two of one customer.
-        uids = sorted(set(found.values()))
-        made = None if uids else self._made(connection, id_type, now_us)
-        uid, *others = uids if made is None else [made.uid]
+        uids = sorted({entries.uids[alias] for alias in there.values()})
+        uid, *others = uids or [self._made(entries, named.id_type, now_us)]
         for each in others:
-            self._opened(connection, each)  # with the current secret from now on
-            merge(connection, each, uid)
+            self._opened(entries, each)  # with the current secret from now on
+            entries.merge(each, uid)
         current_id = self._ring.current_id
-        wanted = {current_id: aliases[current_id]} if current_id in aliases else aliases
+        wanted = {current_id} if current_id in aliases else aliases.keys()
         for key_id, alias in aliases.items():
-            if alias not in found and key_id not in wanted:
+            lacks_spelling = alias in entries.unspelled
+            if not lacks_spelling and (key_id in there or key_id not in wanted):
                 continue
             spelling = (
-                None if id_type == NOBODY else spelling_of(subject, self._ring, key_id, alias)
+                None
+                if named.id_type == NOBODY
+                else spelling_of(named.subject, self._ring, key_id, alias)
             )
-            if alias not in found:
-                add_alias(connection, alias, key_id, id_type=id_type, uid=uid, spelling=spelling)
+            if key_id not in there:
+                entries.add_alias(alias, key_id, named.id_type, uid, spelling)
             elif spelling is not None:
-                add_spelling(connection, alias, spelling)
-        return made or self._opened(connection, uid)
+                add_spelling(entries.connection, alias, spelling)
+        return self._opened(entries, uid)
 
-    def _made(self, connection: WriteConnection, kind: str, now_us: int) -> Cipher:
+    def _made(self, entries: _Entries, kind: str, now_us: int) -> str:
         uid, key, dek_id = (
             secrets.token_hex(16),
             secrets.token_bytes(KEY_BYTES),
             secrets.token_hex(8),
         )
         wrapped, kek_id = self._ring.wrap(key, uid), self._ring.current_id
-        made = (uid, kind, dek_id, wrapped, kek_id, "active", now_us)
-        connection.execute(insert_statement("audit_subject", _MADE), made)
-        return Cipher(uid, dek_id, _aead(key))
+        entries.add(
+            (uid, kind, dek_id, wrapped, kek_id, "active", now_us), Cipher(uid, dek_id, _aead(key))
+        )
+        return uid
 
     def forget(self) -> None:
         """Forget all: what was made known in a transaction that failed is not."""
         self._known.clear()
 
-    def _opened(self, connection: WriteConnection, uid: str) -> Cipher:
-        found = data_key(connection, uid, self._ring.unwrapping())
-        if found is None:
+    def _opened(self, entries: _Entries, uid: str) -> Cipher:
+        known = entries.ciphers.get(uid)
+        if known is not None:
+            return known
+        dek_id, wrapped, kek_id = entries.keys[uid]
+        if wrapped is None:
             raise AuditError("a customer who was erased is still known by an alias")
-        dek_id, key, kek_id = found
+        key = self._ring.unwrapping().unwrap(wrapped, kek_id, uid)
         if kek_id != self._ring.current_id:
-            connection.execute(
+            entries.connection.execute(
                 "UPDATE audit_subject SET dek_wrapped = ?, kek_id = ? WHERE subject_uid = ?",
                 (self._ring.wrap(key, uid), self._ring.current_id, uid),
             )
-        return Cipher(uid, dek_id, _aead(key))
+        entries.ciphers[uid] = Cipher(uid, dek_id, _aead(key))
+        return entries.ciphers[uid]
+
+
+class _Entries:
+    """
+    What a log has of the customers of one batch, and what is added to it.
+
+    Args:
+        connection: Of the transaction.
+        aliases: Theirs, under all keys.
+
+    Attributes:
+        connection: As given.
+        uids: The subjects that aliases name, merged ones as the one they were merged into.
+        unspelled: Aliases that lack what finds them in any tenant and spelling.
+        keys: Name, wrapped data key and wrapping secret, by subject.
+        ciphers: Data keys that were unwrapped, or are new, by subject.
+    """
+
+    def __init__(self, connection: WriteConnection, aliases: Sequence[str]) -> None:
+        self.connection = connection
+        self.uids: dict[str, str] = {}
+        self.unspelled: set[str] = set()
+        self.keys: dict[str, tuple[str, bytes | None, str]] = {}
+        self.ciphers: dict[str, Cipher] = {}
+        self._subjects: list[tuple[Value, ...]] = []
+        self._aliases: list[tuple[Value, ...]] = []
+        for start in range(0, len(aliases), _AT_ONCE):
+            some = aliases[start : start + _AT_ONCE]
+            found: list[Any] = connection.execute(_FIND + f"({marks(len(some))})", some).fetchall()
+            for alias, is_unspelled, uid, *key in found:
+                self.uids[alias], self.keys[uid] = uid, (key[0], key[1], key[2])
+                if is_unspelled:
+                    self.unspelled.add(alias)
+
+    def add(self, subject: tuple[Value, ...], cipher: Cipher) -> None:
+        """Add a subject."""
+        self._subjects.append(subject)
+        self.ciphers[cipher.uid] = cipher
+
+    def add_alias(
+        self, alias: str, key_id: str, id_type: str, uid: str, spelling: Spelling | None
+    ) -> None:
+        """Add an alias of one."""
+        self._aliases.append((alias, key_id, id_type, uid, *(spelling or (None, None))))
+        self.uids[alias] = uid
+
+    def merge(self, uid: str, into: str) -> None:
+        """Make two one."""
+        self.insert()
+        merge(self.connection, uid, into)
+        self.uids = {alias: into if uid == each else each for alias, each in self.uids.items()}
+
+    def insert(self) -> None:
+        """Store what was added."""
+        self.connection.insert("audit_subject", _MADE, self._subjects)
+        self.connection.insert("audit_subject_alias", _ALIAS, self._aliases)
+        self._subjects, self._aliases = [], []
 
 
 class Ciphers:

@@ -14,7 +14,9 @@ from .spool import Spool, spool_name
 def build(context: SinkContext) -> AuditSink:
     """Build the sink with its log, its spool and regular checkpoints."""
     settings, log = context.settings, open_log(context)
-    spool = Spool(_spool_path(context), log.ring, settings["audit_spool_max_bytes"])
+    most_bytes = settings["audit_spool_max_bytes"]
+    content = context.content_again
+    spool = Spool(_spool_path(context), log.ring, most_bytes, content=content)
     mode = settings["audit_mode"]
     sink = AuditSink(log, spool, mode=mode, checkpoint_every_s=CHECKPOINT_EVERY_S)
     sink.key_made = context.key_made
@@ -36,6 +38,7 @@ def open_log(context: SinkContext) -> AuditLog:
     except ValueError as exc:
         raise ValueError(f"MNEMOSCOPE_AUDIT_URL: {exc}") from exc
     log.spool_path = _spool_path(context)
+    log.relay_folder = context.settings.get("relay")
     return log
 
 

@@ -21,7 +21,7 @@ def figures(
         stats: Its counts.
         now_us: The time, microseconds since 1970 UTC.
         waiting: Events in its spool.
-        spool_bytes: Size of its spool's file.
+        spool_bytes: Size of its spool's files.
         key_state: One of `KEY_STATES`.
     """
     yield _counter(
@@ -47,7 +47,7 @@ def figures(
     yield Sample(
         name="mnemoscope_audit_spool_bytes",
         value=spool_bytes,
-        help="Size of the spool's file",
+        help="Size of the spool's files",
     )
     yield _newest(
         "mnemoscope_audit_tree_size", stats.size, "Sealed events of the log, as last seen from here"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Protocol
 
 from ...telemetry.delivery.numbers import WriterNumbers
+from ...telemetry.process.version import running_version
 from ..record.sealing import Draft, log_draft
 from ..record.writer_events import (
     HEARTBEAT,
@@ -22,6 +22,28 @@ from .spool_ledger import SpoolLedger
 
 Said = tuple[str, Mapping[str, Any]]
 """Name and data of an event about the log itself."""
+
+
+class Counted(Protocol):
+    """
+    The identity of a writer, and its counter.
+
+    Attributes:
+        writer_id: 16 hex digits.
+    """
+
+    writer_id: str
+
+    def taken(self) -> int:
+        """Return how many events it has counted."""
+        ...
+
+
+def keep_roll(numbers: WriterNumbers, roll: Roll, mode: str) -> None:
+    """Have *roll* say how many events this process may count, before it does."""
+    numbers.grant = roll.grant
+    if is_durable(mode):
+        numbers.note_let_go = roll.let_return
 
 
 class Presence:
@@ -41,7 +63,7 @@ class Presence:
 
     def __init__(
         self,
-        numbers: WriterNumbers,
+        numbers: Counted,
         clock: Callable[[], float],
         *,
         mode: str,
@@ -53,13 +75,14 @@ class Presence:
         self._numbers = numbers
         self._clock = clock
         self._mode = mode
-        if roll is not None:
-            numbers.grant = roll.grant
-            if is_durable(mode):
-                numbers.note_let_go = roll.let_return
         self._writer_id = ""
         self._is_idle = False
         self._said_at = self._busy_at = clock()
+
+    def go_on(self) -> None:
+        """Go on where somebody else has said that it began, and perhaps that it is idle."""
+        self._writer_id = self.writer_id
+        self._said_at = float("-inf")
 
     @property
     def writer_id(self) -> str:
@@ -93,7 +116,7 @@ class Presence:
         if not self.counter:
             return []
         if not self._has_begun:
-            return [self._about(STARTED, mode=self._mode, version=_version())]
+            return [self._about(STARTED, mode=self._mode, version=running_version())]
         if self._is_idle or self._busy_at - self._said_at >= HEARTBEAT_S:
             return [self._about(HEARTBEAT, idle=False)]
         return []
@@ -135,10 +158,3 @@ class Presence:
         if end is not None:
             more["spool"] = list(end)
         return about(name, self.writer_id, self.counter, **more)
-
-
-def _version() -> str:
-    try:
-        return version("mnemoscope")
-    except PackageNotFoundError:
-        return ""

@@ -4,20 +4,22 @@ The audit trail as a sink: the only one that may not lose.
 While the database takes nothing, events wait in the spool, in order, on the disk; when it is back
 they go before newer ones, each once. Events that were lost on the way here are a gap in their
 writer's sequence, and are declared. This process says in the log that it began, how far it is and
-that it ended, and what others of its machine left behind is declared for them. The log is signed at
-intervals, also when no event comes, so that silence means something.
+that it ended, and what others of its machine left behind is declared for them. Of the processes
+whose events a relay records, the relay's says so. The log is signed at intervals, also when no
+event comes, so that silence means something.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.numbers import WriterNumbers
-from ...telemetry.delivery.sink import UnacceptableError
+from ...telemetry.delivery.sink import LookAtWriters, UnacceptableError
 from ...telemetry.event.event import Event
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
@@ -26,16 +28,17 @@ from ..database.errors import AuditError
 from ..log import AuditLog
 from ..record.sealing import Draft, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
-from ..record.spool_numbers import TAKEN, Range
+from ..record.spool_numbers import TAKEN, Range, merged
 from ..store.checkpoints import Announce, nowhere
 from ..store.departed import Departed, declare_departed
 from ..store.roll import Roll, roll_beside
 from .announcer import Announcer
 from .backoff import Backoff, SinkStats, backoff_after
 from .deliveries import Deliveries
+from .followed import FollowedWriters, Words
 from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
-from .presence import Presence, Said
+from .presence import Presence, keep_roll
 from .spool import Spool
 from .spool_ledger import SpoolEnd
 from .spool_losses import declare_missing
@@ -92,20 +95,20 @@ class AuditSink:
         self._overflow_guard = ForkLock()
         self._heartbeat = Heartbeat(self.beat, _BEAT_S)
         self._deliveries = Deliveries(clock=clock)
-        self._follows = False
+        self._look: LookAtWriters | None = None
         self.forked()
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Start afresh in a child: backoff, gaps and counts are the parent's own."""
         self.stats = SinkStats()
-        self._counters = WriterCounters(self._clock, from_any=self._follows)
+        self._follow()
         self._gaps: list[SequenceGap] = []
         self._backoff: Backoff | None = None
         self._asked_at = self._clock()
         self._look_at = self._clock()
         self._spool_failed = False
-        self._spilled: deque[tuple[str, int]] = deque()
+        self._spilled: deque[tuple[str, list[Range]]] = deque()
         self._left = 0
         self._prune_at = self._clock()
         self._spool_end: SpoolEnd | None = None
@@ -121,16 +124,24 @@ class AuditSink:
         self.announce = Announcer(drain)
         spool, mode = self.spool, self._mode
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
+        if roll is not None:
+            keep_roll(drain.numbers, roll, mode)
         ledger = spool.ledger if spool is not None else None
         self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll, ledger=ledger)
         others = (each for each in drain.deliveries() if each.sink != self.name)
         self._deliveries = Deliveries(others, clock=self._clock)
 
-    def follow_writers(self) -> None:
-        """Record the events of other processes, from any of their numbers on."""
+    def follow_writers(self, look: LookAtWriters) -> None:
+        """Record the events of other processes, from any of their numbers on, and their lives."""
         with self._guard:
-            self._follows = True
-            self._counters = WriterCounters(self._clock, from_any=True)
+            self._look = look
+            self._follow()
+        self._heartbeat.start()
+
+    def _follow(self) -> None:
+        look, ledger = self._look, self.spool.ledger if self.spool is not None else None
+        self._counters = WriterCounters(self._clock, from_any=look is not None)
+        self._followed = FollowedWriters(look, self.log, self._clock, ledger) if look else None
 
     def end_writer(self, writer_id: str, counter: int, *, ended: bool) -> None:
         """
@@ -146,7 +157,8 @@ class AuditSink:
                 self._replay()
                 self._counters.forget(writer_id)
                 # Its file has all that it counted: none of it was under way.
-                gone = Departed(writer_id, counter, counter, self._mode, ended, counter)
+                mode = self._followed.mode(writer_id) if self._followed is not None else self._mode
+                gone = Departed(writer_id, counter, counter, mode, ended, counter)
                 lost = declare_departed(self.log.tables, gone)
             except AuditError as exc:
                 self._failed(exc)
@@ -187,8 +199,8 @@ class AuditSink:
 
     @property
     def spills(self) -> bool:
-        """Whether there is a spool."""
-        return self._overflow is not None
+        """Whether there is a spool that takes events as they are."""
+        return self._overflow is not None and self._overflow.keeps_events
 
     def spill(self, batch: Sequence[Event], /) -> None:
         """
@@ -198,19 +210,29 @@ class AuditSink:
             AuditError: It is not kept.
             UnacceptableError: One of them is no event.
         """
-        overflow, drafts = self._overflow, _drafted(batch)
-        if overflow is None or not drafts:
+        overflow, events = self._overflow, [event for event in batch if event.writer_seq]
+        if overflow is None or not events:
             return
         with self._overflow_guard:
-            overflow.append(drafts)
-        self._spilled += [(each.writer_id, each.writer_seq) for each in drafts]
+            overflow.append_events(events)
+        self._spilled += _numbers_of(events)
+        if self.stats.oldest_waiting_us is None:
+            self.stats.oldest_waiting_us = events[0].started_ns // 1_000
 
     def flush(self, _timeout_s: float, /) -> bool:
         """Return whether everything is in the log; what is in the spool is safe, but not there."""
         if self.waiting:
+            self._sync_overflow()
             self._hurry()
             self.beat()
         return not self.waiting
+
+    def _sync_overflow(self) -> None:
+        if self._overflow is not None:
+            with self._overflow_guard:
+                sync = self._overflow.syncing()
+            if sync is not None:
+                sync()
 
     def close(self, timeout_s: float, /) -> None:
         """Declare lost events, sign and close. Events in the spool stay there."""
@@ -259,7 +281,7 @@ class AuditSink:
             self.stats,
             now_us=self.log.now_us(),
             waiting=self.waiting,
-            spool_bytes=self.spool.size_bytes if self.spool is not None else 0,
+            spool_bytes=sum(each.size_bytes for each in (self.spool, self._overflow) if each),
             key_state=key_state_of(self.error, is_new=self.key_made),
         )
 
@@ -283,12 +305,14 @@ class AuditSink:
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
         self._presence.note_counter()
+        with suppress(OSError):
+            self._sync_overflow()
         with self._guard:
             if not self._may_ask():
                 return
             try:
                 self._replay()
-                self._say_that_it_is_idle()
+                self._say_who_is_idle()
                 self._settle()
                 self._deliveries.note_if_due(self.log)
                 if self._every_s and self._clock() - self._signed_at >= self._every_s:
@@ -336,7 +360,10 @@ class AuditSink:
     def _record(self, drafts: Sequence[Draft]) -> None:
         if not drafts:
             return
-        self._say(self._presence.with_events(), drafts)
+        said = [(self._presence, self._presence.with_events())]
+        if self._followed is not None:
+            said += self._followed.with_events(dict.fromkeys(each.writer_id for each in drafts))
+        self._say(said, drafts)
         self.stats.recorded += len(drafts)
         self.stats.newest_us = drafts[-1].header.occurred_us
         self._recovered()
@@ -356,6 +383,7 @@ class AuditSink:
         if self._left or self._clock() >= self._look_at:
             self._adopt(spool)
             self._left = 0
+            self.stats.oldest_waiting_us = None
             self._look_at = self._clock() + _LOOK_EVERY_S
 
     def _leave_overflow(self) -> None:
@@ -400,16 +428,22 @@ class AuditSink:
             if lost:
                 logger.error("%d events are lost to the audit trail (killed)", lost)
 
-    def _say(self, said: Sequence[Said], drafts: Sequence[Draft] = ()) -> None:
-        """Record what this process says of itself, and *drafts* with it."""
-        about_us = self._presence.drafts(said, self.log.now_us())
-        self.stats.size = self.log.record([*about_us, *drafts])
-        self._presence.said(said)
+    def _say(self, said: Sequence[Words], drafts: Sequence[Draft] = ()) -> None:
+        """Record what is said of writers, and *drafts* with it."""
+        now_us = self.log.now_us()
+        about = [each for presence, what in said for each in presence.drafts(what, now_us)]
+        self.stats.size = self.log.record([*about, *drafts])
+        for presence, what in said:
+            presence.said(what)
 
-    def _say_that_it_is_idle(self) -> None:
-        said = self._presence.without_events() if self._backoff is None else []
-        if said:
+    def _say_who_is_idle(self) -> None:
+        if self._backoff is not None:
+            return
+        said: list[Words] = self._followed.without_events() if self._followed is not None else []
+        if own := self._presence.without_events():
             self._counters.expect(self._presence.writer_id, self._presence.counter)
+            said.append((self._presence, own))
+        if said:
             self._say(said)
 
     def _settle(self, *, at_once: bool = False) -> None:
@@ -423,8 +457,10 @@ class AuditSink:
 
     def _ripe(self, *, at_once: bool) -> list[SequenceGap]:
         while self._spilled:
-            self._counters.saw(*self._spilled.popleft())
-            self.stats.spooled += 1
+            writer, numbers = self._spilled.popleft()
+            for first, last in numbers:
+                self._counters.saw(writer, first, last)
+                self.stats.spooled += last - first + 1
         return self._counters.ripe(at_once=at_once)
 
     def _sign_if_many(self) -> None:
@@ -464,7 +500,7 @@ class AuditSink:
             self._settle(at_once=True)
             self._deliveries.note(self.log)
             if said := presence.at_end():
-                self._say(said)
+                self._say([(presence, said)])
             presence.end(is_said=True)
             self.announce = nowhere  # the other sinks are closing, too
             self._sign()
@@ -495,3 +531,10 @@ def _drafted(batch: Sequence[Event]) -> list[Draft]:
         return [draft(event) for event in batch if event.writer_seq]
     except (TypeError, ValueError, AttributeError) as exc:
         raise UnacceptableError(f"an event cannot be recorded ({type(exc).__name__})") from exc
+
+
+def _numbers_of(events: Sequence[Event]) -> Iterator[tuple[str, list[Range]]]:
+    numbers: defaultdict[str, list[Range]] = defaultdict(list)
+    for event in events:
+        numbers[event.writer_id].append((event.writer_seq, event.writer_seq))
+    return ((writer, merged(found)) for writer, found in numbers.items())

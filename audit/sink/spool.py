@@ -7,14 +7,18 @@ were is kept in it, so that the loss is declared, to the event, once the databas
 
 Records are numbered, through all files of a spool (see `spool_ledger`). The log is told which
 numbers were taken out, so that one which is gone is missed.
+
+Events that a full queue has no room for are kept many to a record, as they are (see
+`spool_blocks`): that takes a tenth of the time. Nothing makes room for them, since nobody may wait
+for that.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +26,7 @@ from typing import Any, cast
 
 import orjson
 
+from ...telemetry.event.event import Event, Redacted
 from ...telemetry.event.spelling import Spelling
 from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
 from ...telemetry.files.framed_file import FileFullError, FramedFile
@@ -32,9 +37,10 @@ from ..record.header import Columns, Header, of_usage
 from ..record.keys import Keyring, decrypted, encrypted
 from ..record.rows import usage_from
 from ..record.sealing import Draft
-from ..record.sequence_gaps import SequenceGap, joined
+from ..record.sequence_gaps import DAMAGED, SequenceGap, joined
 from ..record.spool_numbers import Range, merged
 from ..record.subjects import KnownAliases, aliases_of, spellings_of
+from .spool_blocks import OTHER_KEY, TOP_BYTES, SpoolBlocks, SpoolRecord, count_in, is_block
 from .spool_ledger import SpoolEnd, SpoolLedger
 
 logger = logging.getLogger("mnemoscope.audit")
@@ -43,6 +49,9 @@ MAX_BYTES = 64 * 1024 * 1024
 _KIND = b"mnaudits"
 _BOUND_TO = b"mnemoscope/audit/spool"
 _BATCH = 512
+_BLOCK = 64
+"""Events in one record, at most: as many are lost where it is damaged."""
+
 _ROOM_BYTES = 64 * 1024
 
 
@@ -84,30 +93,44 @@ class Spool:
         path: The file. Other processes use names beside it.
         ring: Its records are encrypted with a key of the current secret.
         max_bytes: How large the file may become.
+        content: Makes the content of what was content. None: it keeps no events as they are.
 
     Attributes:
         path: As given.
         ledger: Numbers its records, and those of other processes.
+        keeps_events: Whether it takes events as they are.
     """
 
-    def __init__(self, path: Path, ring: Keyring, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        path: Path,
+        ring: Keyring,
+        max_bytes: int = MAX_BYTES,
+        *,
+        content: Callable[[Any], Redacted] | None = None,
+    ) -> None:
         self.path = path
         self.ledger = SpoolLedger(path, ring)
+        self.keeps_events = content is not None
+        self._content = content
         self._ring = ring
         self._max_bytes = max_bytes
         self._claim: FileLock | None = None
         self._file: FramedFile | None = None
         self._spans: list[Span] = []
+        self._events = 0
+        self._is_synced = True
+        self._blocks = SpoolBlocks(ring, content)
         reset_after_fork(self)
 
     def another(self) -> Spool:
         """Return one more spool of this process, with a file of its own."""
-        return Spool(self.path, self._ring, self._max_bytes)
+        return Spool(self.path, self._ring, self._max_bytes, content=self._content)
 
     @property
     def pending(self) -> int:
-        """The number of this process's records that wait."""
-        return len(self._spans)
+        """The number of this process's events that wait."""
+        return self._events
 
     @property
     def size_bytes(self) -> int:
@@ -121,16 +144,55 @@ class Spool:
         Raises:
             AuditError: They are not kept.
         """
-        try:
+        with self._kept_or_told(f"a batch is larger than the audit spool {self.path} may be"):
             file = self._opened()
             with self.ledger.taking(len(items)) as before:
                 self._append(file, self._payloads(items, before))
+
+    def append_events(self, events: Sequence[Event]) -> None:
+        """
+        Append *events*, all or none, without a wait for the disk: see `syncing`.
+
+        Raises:
+            AuditError: They are not kept: there is no room, or the disk takes none.
+            UnacceptableError: One of them is no event.
+        """
+        written = self._blocks.encoded(events)
+        with self._kept_or_told(f"the audit spool {self.path} is full"):
+            file = self._opened()
+            with self.ledger.taking(len(written), waits=False) as before:
+                spans = file.append(self._sealed_blocks(written, before), syncs=False)
+        self._spans += spans
+        self._events += len(written)
+        self._is_synced = False
+
+    @contextmanager
+    def _kept_or_told(self, when_full: str) -> Generator[None]:
+        """Say in one line why what is appended is not kept."""
+        try:
+            yield
         except FileFullError:
-            raise AuditError(f"a batch is larger than the audit spool {self.path} may be") from None
+            raise AuditError(when_full) from None
         except OSError as exc:
             raise AuditError(
                 f"the audit spool {self.path} cannot be written: {reason_of(exc)}"
             ) from exc
+
+    def syncing(self) -> Callable[[], None] | None:
+        """Return what has on the disk what is not yet there, as `FramedFile.syncing` does."""
+        if self._file is None or self._is_synced:
+            return None
+        self._is_synced = True
+        return self._file.syncing()
+
+    def _sealed_blocks(self, written: Sequence[bytes], before: SpoolEnd | None) -> list[bytes]:
+        return [
+            self._blocks.sealed(
+                written[start : start + _BLOCK],
+                None if before is None else before._replace(end=before.end + start),
+            )
+            for start in range(0, len(written), _BLOCK)
+        ]
 
     def _append(self, file: FramedFile, payloads: Sequence[bytes]) -> None:
         try:
@@ -138,6 +200,7 @@ class Spool:
         except FileFullError:
             self._make_room(file, sum(map(len, payloads)) + len(payloads) * RECORD_BYTES)
             self._spans += file.append(payloads)
+        self._events += len(payloads)
 
     def replay(self, record: Record, declare: Declare, taken: Taken) -> int:
         """
@@ -188,7 +251,8 @@ class Spool:
         for path in lockable_files(self.path):
             with suppress(OSError):
                 data = path.read_bytes()
-                events += len(scan(data, _KIND).records)
+                spans = scan(data, _KIND).records
+                events += sum(count_in(_top_of(data, each)) for each in spans)
                 size_bytes += len(data)
         return SpoolStats(events, size_bytes, self._max_bytes)
 
@@ -203,13 +267,17 @@ class Spool:
             if end is None:
                 return None
             files = list(map(_content, lockable_files(self.path)))
-        numbers = _numbers(record for data in files for record in self._records_in(data))
+        numbers = _joined(found for data in files for found in self._numbers_in(data))
         return SpoolStanding(end, numbers.get(end.spool, []))
 
-    def _records_in(self, data: bytes) -> Iterator[dict[str, Any]]:
+    def _numbers_in(self, data: bytes) -> Iterator[Numbers]:
         for span in scan(data, _KIND).records:
+            payload = data[span.start + RECORD_BYTES : span.end]
             with suppress(ValueError):
-                yield self._opened_record(data[span.start + RECORD_BYTES : span.end])
+                if is_block(payload):
+                    yield self._blocks.numbers(payload)
+                else:
+                    yield self._opened_record(payload).get("spool", {})
 
     def close(self) -> None:
         """Close the file. Its records stay, for the next process."""
@@ -234,10 +302,12 @@ class Spool:
             self._claim, self._file = held, file
             _say_what_is_damaged(file)
             self._spans = list(file.recovery.records)
+            self._events = sum(count_in(file.read(each)) for each in self._spans)
         return self._file
 
     def _let_go(self) -> None:
         held, self._claim, self._file, self._spans = self._claim, None, None, []
+        self._events, self._is_synced = 0, True
         if held is not None:
             held.release()
 
@@ -268,31 +338,40 @@ class Spool:
         taken: Taken,
     ) -> int:
         replayed = 0
-        numbers: dict[str, list[Range]] = {}
-        for start in range(0, len(spans), _BATCH):
-            records = list(self._records(file, spans[start : start + _BATCH]))
-            items = list(map(_unpacked, records))
-            drafts = [each for each in items if isinstance(each, Draft)]
-            record(drafts)
-            for each in items:
-                if isinstance(each, SequenceGap):
-                    declare(each)
-            replayed += len(drafts)
-            numbers = _numbers([{"spool": numbers}, *records])
+        numbers: Numbers = {}
+        waiting: list[Draft] = []
+        gaps: list[SequenceGap] = []
+        for each in self._records(file, spans):
+            waiting += [item for item in each.items if isinstance(item, Draft)]
+            gaps += [item for item in each.items if isinstance(item, SequenceGap)]
+            numbers = _joined([numbers, each.numbers])
+            if len(waiting) >= _BATCH:
+                gaps += _refused(waiting, record)
+                replayed += len(waiting)
+                waiting = []
+        gaps += _refused(waiting, record)
+        for gap in joined(gaps):
+            declare(gap)
         for spool, ranges in numbers.items():
             taken(spool, ranges)
-        return replayed
+        return replayed + len(waiting)
 
-    def _records(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[dict[str, Any]]:
+    def _records(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[SpoolRecord]:
         for span in spans:
             try:
-                yield self._opened_record(file.read(span))
+                yield self._read(file.read(span))
             except ValueError:  # its writer is unknown: the gap in the sequence will show it
                 continue
             except OSError as exc:
                 raise AuditError(
                     f"the audit spool {file.path} cannot be read: {reason_of(exc)}"
                 ) from exc
+
+    def _read(self, payload: bytes) -> SpoolRecord:
+        if is_block(payload):
+            return self._blocks.opened(payload)
+        known = self._opened_record(payload)
+        return SpoolRecord([_unpacked(known)], known.get("spool", {}))
 
     def _make_room(self, file: FramedFile, wanted: int) -> None:
         """Drop the oldest events, as many as are wanted and a quarter of the file."""
@@ -304,18 +383,17 @@ class Spool:
             freed += span.end - span.start
             dropped += 1
         records = list(self._records(file, self._spans[:dropped]))
-        lost = [
-            each if isinstance(each, SequenceGap) else _lost(each)
-            for each in map(_unpacked, records)
-        ]
+        items = [item for each in records for item in each.items]
+        lost = [each if isinstance(each, SequenceGap) else _lost(each) for each in items]
         packed = [_packed(each, self._ring) for each in joined(lost)]
         for each in packed[:1]:
-            each["spool"] = _numbers(records)
+            each["spool"] = _joined(each.numbers for each in records)
         gaps = list(map(self._sealed, packed))
         if HEADER_BYTES + wanted + sum(map(len, gaps)) + len(gaps) * RECORD_BYTES > self._max_bytes:
             raise FileFullError
         kept = [file.read(each) for each in self._spans[dropped:]]
         self._spans = list(file.rewrite([*gaps, *kept]))
+        self._events += len(gaps) - len(items)
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -338,10 +416,7 @@ class Spool:
         length = len(self._ring.current_id)
         keys = self._ring.get(payload[:length].decode("ascii", "replace"))
         if keys is None:
-            raise KeyMissingError(
-                f"the audit spool {self.path} was written with another pseudonym key: name it in "
-                "MNEMOSCOPE_AUDIT_PREVIOUS_KEYS"
-            )
+            raise KeyMissingError(OTHER_KEY)
         plaintext = decrypted(keys.key("audit/spool"), payload[length:], _BOUND_TO)
         return cast("dict[str, Any]", orjson.loads(plaintext))
 
@@ -349,6 +424,8 @@ class Spool:
 Record = Callable[[Sequence[Draft]], object]
 Declare = Callable[[SequenceGap], object]
 Taken = Callable[[str, list[Range]], object]
+Numbers = dict[str, list[Range]]
+"""Numbers of records, by spool."""
 
 
 def _content(path: Path) -> bytes:
@@ -377,13 +454,33 @@ def _say_what_is_damaged(file: FramedFile) -> None:
         )
 
 
-def _numbers(records: Iterable[dict[str, Any]]) -> dict[str, list[Range]]:
-    """Return the numbers that *records* have, by spool: none, in those of an earlier release."""
+def _top_of(data: bytes, span: Span) -> bytes:
+    start = span.start + RECORD_BYTES
+    return data[start : min(start + TOP_BYTES, span.end)]
+
+
+def _joined(numbers: Iterable[Numbers]) -> Numbers:
+    """Return all *numbers*, by spool: none are of records of an earlier release."""
     found: defaultdict[str, list[Range]] = defaultdict(list)
-    for each in records:
-        for spool, ranges in each.get("spool", {}).items():
-            found[spool] += ranges
+    for each in numbers:
+        for spool, ranges in each.items():
+            found[spool] += [(first, last) for first, last in ranges]
     return {spool: merged(ranges) for spool, ranges in found.items()}
+
+
+def _refused(drafts: Sequence[Draft], record: Record) -> list[SequenceGap]:
+    """Record *drafts*; return those that are lost since they cannot be, whatever the database."""
+    try:
+        record(drafts)
+    except (AuditError, MemoryError):
+        raise
+    except Exception:  # noqa: BLE001 - a defect costs the event it is about, and no other
+        if len(drafts) == 1:
+            only = drafts[0]
+            return [SequenceGap(only.writer_id, only.writer_seq, only.writer_seq, DAMAGED)]
+        middle = len(drafts) // 2
+        return [*_refused(drafts[:middle], record), *_refused(drafts[middle:], record)]
+    return []
 
 
 def _lost(each: Draft) -> SequenceGap:

@@ -61,14 +61,15 @@ class SpoolLedger:
         return None
 
     @contextmanager
-    def taking(self, count: int) -> Generator[SpoolEnd | None]:
+    def taking(self, count: int, *, waits: bool = True) -> Generator[SpoolEnd | None]:
         """
         Return the end that *count* records come after, which the body puts on the disk.
 
         It is noted when they are there: a process that is killed in between has lost nothing that
-        it had promised. None: there is no ledger to be had, and no number.
+        it had promised. None: there is no ledger to be had, and no number. Unless this *waits*,
+        neither for another process nor for the disk, that is also while somebody else has it.
         """
-        with self._locked(fcntl.LOCK_EX) as fd:
+        with self._locked(fcntl.LOCK_EX, patience_s=_PATIENCE_S if waits else 0.0) as fd:
             before = None
             if fd is not None:
                 before = self._read_at(fd) or SpoolEnd(secrets.token_hex(8), 0)
@@ -76,6 +77,8 @@ class SpoolLedger:
             if fd is not None and before is not None:
                 with suppress(OSError):
                     self._write(fd, before._replace(end=before.end + count))
+                    if waits:
+                        os.fsync(fd)
 
     @contextmanager
     def standing_still(self) -> Generator[SpoolEnd | None]:
@@ -84,12 +87,12 @@ class SpoolLedger:
             yield None if fd is None else self._read_at(fd)
 
     @contextmanager
-    def _locked(self, kind: int) -> Generator[int | None]:
+    def _locked(self, kind: int, patience_s: float = _PATIENCE_S) -> Generator[int | None]:
         fd = None
         with suppress(OSError):
             fd = self._open(kind)
         try:
-            yield fd if fd is not None and _is_locked(fd, kind) else None
+            yield fd if fd is not None and _is_locked(fd, kind, patience_s) else None
         finally:
             if fd is not None:
                 os.close(fd)
@@ -109,7 +112,6 @@ class SpoolLedger:
         body = orjson.dumps([*end])
         text = b" ".join((self._ring.current_id.encode(), _mac(self._ring.current, body), body))
         os.pwrite(fd, text.ljust(_SIZE_BYTES), 0)
-        os.fsync(fd)
 
     def _read(self, text: bytes) -> SpoolEnd | None:
         with suppress(ValueError, TypeError):
@@ -124,9 +126,9 @@ def _mac(keys: SubjectKeys, body: bytes) -> bytes:
     return hmac.digest(keys.key("audit/ledger"), body, "sha256").hex().encode()
 
 
-def _is_locked(fd: int, kind: int) -> bool:
+def _is_locked(fd: int, kind: int, patience_s: float) -> bool:
     """Lock a file, unless somebody else does so for long."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + patience_s
     while True:
         with suppress(OSError):
             fcntl.flock(fd, kind | fcntl.LOCK_NB)

@@ -22,6 +22,10 @@ EVENTS, SECONDS = 256, 1
 """The end is signed after so many events, or so long."""
 
 _MARK = "end of the log at"
+_REPLACE = (
+    "INSERT INTO audit_head(place, note) VALUES (0, ?) "
+    "ON CONFLICT (place) DO UPDATE SET note = excluded.note"
+)
 
 
 class HeadSigner:
@@ -74,8 +78,7 @@ class HeadSigner:
         root = Frontier.from_bytes(size, frontier).root()
         text = checkpoint_text(origin, size, root, f"{_MARK} {now_ns // 1_000}")
         note = self._signer.sign(text)
-        if not connection.execute("UPDATE audit_head SET note = ?", (note,)).rowcount:
-            connection.insert("audit_head", ("place", "note"), [(0, note)])
+        connection.send(_REPLACE, (note,))
         self._signed_ns, self._unsigned = now_ns, 0
 
     def _is_due(self, age_ns: int, *, at_once: bool) -> bool:

@@ -68,6 +68,13 @@ class KeptRows:
             return self._connection.execute(statement, values)
         return self._changed(change, statement, values)
 
+    def send(self, statement: str, values: Sequence[Value] = (), /) -> None:
+        """Run *statement*, which changes nothing that is summed, and do not wait for it."""
+        if _change(statement) is None:
+            self._connection.send(statement, values)
+        else:
+            self.execute(statement, values)
+
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /
     ) -> None:
@@ -79,7 +86,7 @@ class KeptRows:
 
     def write_head(self, statement: str, values: Sequence[Value]) -> None:
         """Run a statement that writes a sealed head, with all `summed` changes in it."""
-        self._connection.execute(statement, values)
+        self._connection.send(statement, values)
         self._changes.clear()
         self.is_settled = True
 

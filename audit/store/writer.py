@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from io import BytesIO
 from typing import Any, NamedTuple
 
 from ..database.database import Database, Value, WriteConnection
@@ -38,7 +39,7 @@ from ..record.sealing import (
     usage_values,
 )
 from ..record.seals import Seals, told
-from ..record.subjects import CUSTOMER, NOBODY, Cipher, Subjects, nobody
+from ..record.subjects import CUSTOMER, NOBODY, Cipher, Named, Subjects, nobody
 from .heads import HeadSigner
 from .kept_rows import KeptRows, identities_sum
 from .missing_details import gone_between
@@ -91,14 +92,26 @@ class Appended(NamedTuple):
 
 
 class Batch:
-    """Rows on their way into the tables."""
+    """
+    Rows on their way into the tables.
 
-    def __init__(self) -> None:
+    Args:
+        origin: The log's name.
+        size: How many events there are.
+    """
+
+    def __init__(self, origin: str, size: int) -> None:
+        self.origin = origin
+        self._noise = BytesIO(os.urandom(_RANDOM_BYTES * size))
         self.events: list[tuple[Value, ...]] = []
         self.details: list[tuple[Value, ...]] = []
         self.memories: list[tuple[Value, ...]] = []
         self.usages: list[tuple[Value, ...]] = []
         self.leaves: list[bytes] = []
+
+    def random(self) -> tuple[bytes, bytes]:
+        """Return the salt and the nonce of one detail."""
+        return self._noise.read(SALT_BYTES), self._noise.read(NONCE_BYTES)
 
     def add(self, each: Draft, placed: dict[str, Any]) -> bytes:
         """Seal *each*, with the fields that its position decides, and return its leaf."""
@@ -113,11 +126,14 @@ class Batch:
             self.usages.append(usage_values(seq, each.usage))
         return leaf
 
-    def insert(self, connection: WriteConnection) -> None:
-        """Store them."""
-        connection.insert("audit_event", _EVENT, self.events)
+    def insert_details(self, connection: WriteConnection) -> None:
+        """Store what may be erased."""
         connection.insert("audit_detail", _DETAIL, self.details)
         connection.insert("audit_memory", _MEMORY, self.memories)
+
+    def insert_events(self, connection: WriteConnection) -> None:
+        """Store what is sealed."""
+        connection.insert("audit_event", _EVENT, self.events)
         connection.insert("audit_usage", USAGE_COLUMNS, self.usages)
 
 
@@ -264,9 +280,11 @@ class Writer:
         if not drafts:
             return head
         now_us = max(self._clock_ns() // 1_000, head.newest_us)
-        batch = Batch()
-        self._number(connection, batch, drafts, head=head, now_us=now_us)
-        batch.insert(connection)
+        batch = Batch(head.origin, len(drafts))
+        said = self._details(connection, batch, drafts, head=head, now_us=now_us)
+        batch.insert_details(connection)  # first: a server stores them while headers are hashed
+        self._number(batch, drafts, said, head=head, now_us=now_us)
+        batch.insert_events(connection)
         frontier = Frontier.from_bytes(head.size, head.frontier)
         connection.insert("audit_tile", ("level", "idx", "hash"), frontier.extend(batch.leaves))
         n_log = sum(each.writer_seq == 0 for each in drafts)
@@ -283,32 +301,25 @@ class Writer:
 
     def _number(
         self,
-        connection: KeptRows,
         batch: Batch,
         drafts: Sequence[Draft],
+        said: Sequence[dict[str, Any]],
         *,
         head: Head,
         now_us: int,
     ) -> None:
         """Give each its place behind *head*, with the hash of the one before it."""
-        prev, origin, start = head.prev_leaf, head.origin, head.size
-        noise = os.urandom(_RANDOM_BYTES * len(drafts))
-        for seq, each in enumerate(drafts, start):
-            placed: dict[str, Any] = {
+        prev, origin = head.prev_leaf, head.origin
+        for seq, (each, more) in enumerate(zip(drafts, said, strict=True), head.size):
+            placed = {
                 "log": origin,
                 "prev": prev.hex(),
                 "recorded_at": now_us,
                 "seq": seq,
+                **more,
             }
             if each.header.kind == LOG:
                 placed["event_id"] = f"{each.writer_id}-log-{seq}"
-            elif each.detail is not None:
-                at = (seq - start) * _RANDOM_BYTES
-                random = noise[at : at + _RANDOM_BYTES]
-                placed |= self._detail(connection, batch, each, placed=placed, random=random)
-            identities = connection.identities()
-            if identities:
-                placed["identities"] = told(identities)
             prev = batch.add(each, placed)
 
     def forked(self) -> None:
@@ -326,22 +337,44 @@ class Writer:
 
     # -- details -----------------------------------------------------------------------------------
 
-    def _detail(
+    def _details(
         self,
-        connection: WriteConnection,
+        connection: KeptRows,
         batch: Batch,
-        each: Draft,
+        drafts: Sequence[Draft],
         *,
-        placed: dict[str, Any],
-        random: bytes,
-    ) -> dict[str, Any]:
-        """Encrypt what may be erased; return the commitment to it, and its tenant's reference."""
-        references, origin = self._references, placed["log"]
-        seq, now_us = placed["seq"], placed["recorded_at"]
-        cipher = self._cipher(connection, each, now_us)
-        salt, nonce = random[:SALT_BYTES], random[SALT_BYTES:]
+        head: Head,
+        now_us: int,
+    ) -> list[dict[str, Any]]:
+        """
+        Encrypt what may be erased.
+
+        Returns:
+            What each header says of it: the commitment, and its tenant's reference. The first one
+            also says what became of the customers, as far as no header has it yet.
+        """
+        names = [_name(each) for each in drafts]
+        latest = dict(zip(names, drafts, strict=True))
+        latest.pop("", None)
+        named = {name: self._named(each) for name, each in latest.items()}
+        ciphers = self._subjects.ciphers(connection, named, now_us)
         expires_us = now_us + self._retention_us
+        said = [
+            self._encrypted(batch, each, ciphers[name], place, expires_us) if name else {}
+            for place, (each, name) in enumerate(zip(drafts, names, strict=True), head.size)
+        ]
+        identities = connection.identities()
+        if identities:
+            said[0]["identities"] = told(identities)
+        return said
+
+    def _encrypted(
+        self, batch: Batch, each: Draft, cipher: Cipher, seq: int, expires_us: int
+    ) -> dict[str, Any]:
+        references = self._references
+        salt, nonce = batch.random()
         detail = owned(each.detail or b"", cipher.uid, expires_us)
+        place = bound(batch.origin, seq, cipher.uid)
         batch.details.append(
             (
                 seq,
@@ -351,7 +384,7 @@ class Writer:
                 references.place(each.place),
                 cipher.dek_id,
                 salt,
-                nonce + cipher.aead.encrypt(nonce, detail, bound(origin, seq, cipher.uid)),
+                nonce + cipher.aead.encrypt(nonce, detail, place),
                 expires_us,
             )
         )
@@ -364,16 +397,11 @@ class Writer:
         tenant = None if each.tenant is None else references.tenant(each.tenant)
         return {"detail_commit": commitment(salt, detail), "tenant": tenant}
 
-    def _cipher(self, connection: WriteConnection, each: Draft, now_us: int) -> Cipher:
-        subject, alias, id_type = each.subject, each.alias, CUSTOMER
-        if subject is None or alias is None:
-            # The name of no customer: aliases are 26 characters.
-            subject, alias, id_type = (
-                nobody(each.tenant, self._ring),
-                f"{NOBODY}/{each.tenant or ''}",
-                NOBODY,
-            )
-        return self._subjects.cipher(connection, alias, subject, id_type=id_type, now_us=now_us)
+    def _named(self, each: Draft) -> Named:
+        """Return who an event is about: the tenant's nobody, where the call named no customer."""
+        if each.subject is None or each.alias is None:
+            return Named(nobody(each.tenant, self._ring), NOBODY)
+        return Named(each.subject, CUSTOMER)
 
     # -- the log and its keys ----------------------------------------------------------------------
 
@@ -435,6 +463,15 @@ class Writer:
 def signer_of(origin: str, ring: Keyring) -> Signer:
     """Return who signs the checkpoints of a log."""
     return Signer(origin, ring.current.key("audit/sign"))
+
+
+def _name(each: Draft) -> str:
+    """Return what the customer of an event is remembered by; empty: it has nothing to encrypt."""
+    if each.detail is None:
+        return ""
+    if each.subject is None or each.alias is None:
+        return f"{NOBODY}/{each.tenant or ''}"  # of no customer: aliases are 26 characters
+    return each.alias
 
 
 def _unrecorded(connection: WriteConnection, drafts: Sequence[Draft]) -> Sequence[Draft]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
-from operator import itemgetter, le
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -94,7 +94,7 @@ class _Sealed(msgspec.Struct, frozen=True, gc=False):
 
 
 _read = msgspec.json.Decoder(_Sealed).decode
-_COMPARED = len(_COLUMNS)  # two less for header and leaf, two more for the chain and the log
+_columns = itemgetter(slice(len(_COLUMNS) - 2))  # all but header and leaf
 
 
 class Pass:
@@ -198,16 +198,15 @@ class Pass:
 
     def _follow(self, known: list[_Sealed], leaves: list[bytes], rows: list[Any]) -> bool:
         """Return whether each has its hash, follows the one before it, and says what it sealed."""
-        before = [self.prev, *(each.hex() for each in leaves)]
-        expected = [
-            (*row[:-2], prev, self._origin) for row, prev in zip(rows, before, strict=False)
-        ]
-        times = [self.last_us, *(row[5] for row in rows)]
+        times = [row[5] for row in rows]
         return (
             leaves == [row[-1] for row in rows]
-            and expected == [astuple(each)[:_COMPARED] for each in known]
+            and list(map(_columns, rows)) == list(map(_columns, map(astuple, known)))
+            and [each.prev for each in known] == [self.prev, *(each.hex() for each in leaves[:-1])]
+            and [each.log for each in known].count(self._origin) == len(rows)
             and [row[0] for row in rows] == [*range(self.next_seq, self.next_seq + len(rows))]
-            and all(map(le, times, times[1:]))
+            and times[0] >= self.last_us
+            and times == sorted(times)
         )
 
     def _count_all(self, known: list[_Sealed], headers: list[bytes], rows: list[Any]) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...telemetry.files.file_lock import lockable_files
+from ...telemetry.relay.folder import files_in, writer_of
 from ..database.errors import AuditError, KeyMissingError
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
@@ -117,10 +118,13 @@ class VerifyOptions(NamedTuple):
 
 def _beside(log: AuditLog) -> tuple[Standing, SpoolStanding | None]:
     """Return who lives on this machine, and what waits there."""
-    path = log.spool_path
+    path, folder = log.spool_path, log.relay_folder
+    # A file is there until all that is in it is delivered, and the end of its writer is declared.
+    relayed = frozenset[str]() if folder is None else frozenset(map(writer_of, files_in(folder)))
     if path is None:
-        return NOBODY, None
+        return Standing({}, relayed), None
     standing = Roll(roll_beside(path), log.ring).standing()
+    standing = standing._replace(alive=standing.alive | relayed)
     try:
         return standing, Spool(path, log.ring).standing()
     except AuditError:  # of another secret, or of another user

@@ -38,6 +38,9 @@ class _Job:
 
     ``claim`` holds one token, and ``list.pop`` is atomic: whoever takes it, the worker with the
     result or the caller that gives up, decides whether the result is delivered or late.
+
+    When its caller goes on, a job holds nothing of the call any more: the worker lets go of it only
+    later, and a client that its owner has dropped meanwhile would keep its files locked.
     """
 
     __slots__ = ("claim", "context", "done", "exc", "fn", "late", "result")
@@ -57,9 +60,11 @@ class _Job:
             self.result = self.context.run(self.fn)
         except BaseException as exc:  # noqa: BLE001 - carried to the caller's thread as it is
             self.exc = exc
+        del self.fn, self.context
 
     def publish(self) -> None:
         if self._claimed():
+            del self.late
             self.done.release()
         else:
             self.late()
@@ -76,7 +81,8 @@ class _Job:
 
     def answer(self) -> Any:
         if self.exc is None:
-            return self.result
+            result, self.result = self.result, None
+            return result
         try:
             raise self.exc
         finally:
@@ -98,11 +104,15 @@ class _LoopJob(_Job):
     def publish(self) -> None:
         try:
             if self._claimed():
-                self._loop.call_soon_threadsafe(self.ended.set)
+                self._loop.call_soon_threadsafe(self._wake)
                 return
         except RuntimeError:
             pass  # the loop is closed: nobody waits any more
         self.late()
+
+    def _wake(self) -> None:
+        del self.late
+        self.ended.set()
 
 
 class _Worker:

@@ -37,6 +37,7 @@ class Delivery:
         pause: Waits so many seconds, or shorter where somebody waits for the sink.
         is_closing: Whether the time for pauses is over.
         acknowledged: Notes what the sink has taken.
+        keep: Keeps, on a disk, what the sink did not take. Returns whether it does.
 
     Attributes:
         is_up: False while the back end takes nothing.
@@ -51,6 +52,7 @@ class Delivery:
         pause: Callable[[float], None],
         is_closing: Callable[[], bool],
         acknowledged: Acknowledged | None = None,
+        keep: Callable[[Sequence[Event]], bool] = lambda _batch: False,
     ) -> None:
         self._sink = sink
         self._limits = limits
@@ -58,6 +60,7 @@ class Delivery:
         self._pause = pause
         self._is_closing = is_closing
         self._acknowledged = acknowledged
+        self._keep = keep
         self._random = random.Random()  # noqa: S311 - spreads pauses; the host's generator is its own
         self.is_up = True
 
@@ -73,7 +76,7 @@ class Delivery:
                 parts += (part[middle:], part[:middle])
                 splits += 1
             else:
-                outcome[_result(error)] += len(part)
+                outcome[self._result(part, error)] += len(part)
                 if error is None and self._acknowledged is not None:
                     self._acknowledged.add(part)
         return outcome
@@ -103,8 +106,7 @@ class Delivery:
         wanted = error.retry_after_s if isinstance(error, UnavailableError) else None
         return max(own * self._random.uniform(0.8, 1.2), min(wanted or 0.0, RETRY_AFTER_MOST_S))
 
-
-def _result(error: BaseException | None) -> str:
-    if error is None:
-        return DELIVERED
-    return "refused" if isinstance(error, UnacceptableError) else "error"
+    def _result(self, part: Sequence[Event], error: BaseException | None) -> str:
+        if isinstance(error, UnacceptableError):
+            return "refused"
+        return DELIVERED if error is None or self._keep(part) else "error"

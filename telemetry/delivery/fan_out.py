@@ -17,6 +17,9 @@ from .lane_stats import Weighed, taken_from
 UNCOUNTED, LIGHT_BYTES = 32, 8_192
 """Events that wait at most until lanes count them, and what each of them weighs at most."""
 
+UNSHARED, PATIENCE_S = 1_024, 0.1
+"""Events that wait while one thread shares out, from which on others wait for it, and how long."""
+
 
 class Follower(Protocol):
     """A lane, to the queue in front of it."""
@@ -77,8 +80,13 @@ class FanOut:
                 self._share()
 
     def share_out_now(self) -> None:
-        """Share out as `share_out` does, unless somebody does: a lane's lock may be held here."""
-        if self._lock.acquire(blocking=False):
+        """
+        Share out as `share_out` does, unless somebody does: a lane's lock may be held here.
+
+        Where more is offered than is shared out meanwhile, whoever offers waits for a moment.
+        """
+        patience_s = PATIENCE_S if len(self._offers) > UNSHARED else 0.0
+        if self._lock.acquire(timeout=patience_s):
             try:
                 self._share()
             finally:

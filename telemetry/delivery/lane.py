@@ -5,6 +5,11 @@ The caller's part, `Lane.offer`, appends to a deque and, when the lane sleeps, r
 I/O, no wait, no foreign code. ``queue.Queue.put`` and ``Event.set`` are not used there: both take a
 lock that a signal handler or finaliser on the same thread would wait for for ever. The lane's own
 lock, which few offers take, is re-entrant and held for a few instructions.
+
+A sink that keeps on a disk what a queue has no room for has a second thread, from when the queue is
+half full. An offer to a queue that is full nevertheless waits for that thread, as long as it gets
+on: whoever makes events faster than they can be kept is slowed down, and nobody waits for a disk
+that hangs.
 """
 
 from __future__ import annotations
@@ -29,7 +34,9 @@ from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
-from .sink import Sink, SpillingSink
+from .sink import Sink, SpillingSink, UnacceptableError
+
+_LOOK_S = 0.001
 
 _inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
 # Not a `threading.local`: where gevent comes late, all its greenlets share one.
@@ -93,8 +100,11 @@ class Lane:
         self._queue: deque[Weighed] = deque()
         self._bytes = 0
         self._writing = self._writing_bytes = 0
+        self._writes: Sequence[Event] = ()
         self._spilling = 0
         self._spiller: threading.Thread | None = None
+        self._kept_batches = 0
+        self._disk_hangs = False
         self._offered = 0
         self._delivered = 0
         self._dropped: Counter[str] = Counter()
@@ -112,6 +122,7 @@ class Lane:
             pause=self._pause,
             is_closing=lambda: self._closing_at is not None,
             acknowledged=self.acknowledged,
+            keep=lambda batch: self._kept(batch) == len(batch),
         )
 
     @property
@@ -146,19 +157,20 @@ class Lane:
         self._source = source
 
     def offer(self, weighed: Weighed) -> None:
-        """Queue an event for the sink. O(1); drops the oldest event if the lane is full."""
+        """Queue an event for the sink. O(1); a full lane drops or keeps its oldest event."""
         self.take(weighed)
         self.notice()
 
     def offer_all(self, offers: Iterable[Weighed]) -> FlushRequest:
         """
-        Queue events for the sink; drops the oldest if the lane is full.
+        Queue events for the sink; drops or keeps the oldest if the lane is full.
 
         Returns:
             What is answered once all of them are delivered, or lost.
         """
         self._offers.extend(offers)
         self._admit()
+        self._await_room()
         return self._request(float("inf"), flushes=False)
 
     def take(self, weighed: Weighed) -> None:
@@ -177,6 +189,8 @@ class Lane:
                 self._source.share_out_now()
             self._admit()
         self._rouse()
+        if self._spills is not None and self._is_full():
+            self._await_room()
 
     def settle(self, deadline: float) -> FlushRequest:
         """Ask for everything so far to be delivered, or lost; the request's event tells."""
@@ -220,7 +234,7 @@ class Lane:
             with contextlib.suppress(RuntimeError):
                 thread.join(max(0.0, deadline - self._clock()))
         self._pull()
-        self._drop_all("exit")
+        self._keep_all("exit")
         if thread is None and not self._is_closed:
             self._end()  # no event has come, and so no thread that would
 
@@ -246,7 +260,7 @@ class Lane:
                 continue
             self._queue.append(offer)
             self._bytes += offer[1]
-            if self._bytes > self._limits.size_bytes or len(self._queue) > self._limits.items:
+            if self._spills is None and self._is_full():
                 self._shed()
         if self._spills is not None and self._spiller is None and self._is_half_full():
             self._start_spilling()
@@ -255,21 +269,43 @@ class Lane:
         limits = self._limits
         return 2 * len(self._queue) > limits.items or 2 * self._bytes > limits.size_bytes
 
-    def _shed(self) -> None:
+    def _is_full(self) -> bool:
         limits = self._limits
-        while self._queue and (len(self._queue) > limits.items or self._bytes > limits.size_bytes):
+        return len(self._queue) > limits.items or self._bytes > limits.size_bytes
+
+    def _shed(self) -> None:
+        while self._queue and self._is_full():
             self._drop_oldest("overflow")
+
+    def _await_room(self) -> None:
+        """Wait until the thread that spills has made room, as long as it gets on."""
+        if self._spills is None or inside_sink():
+            return
+        looks = seen = 0
+        while self._queue and self._is_full():
+            self._admit()  # which starts the thread if there is none
+            if self._spiller is None and (batch := self._take_half()):
+                self._keep(batch, "overflow")  # there is none to be had
+            if seen != self._kept_batches:
+                looks, seen = 0, self._kept_batches
+            if self._disk_hangs or looks * _LOOK_S >= self._limits.spill_patience_s:
+                self._disk_hangs = True
+                with self._lock:
+                    self._shed()
+                return
+            looks += 1
+            time.sleep(_LOOK_S)
 
     def _drop_oldest(self, reason: str) -> None:
         _event, size = self._queue.popleft()
         self._bytes -= size
         self._dropped[reason] += 1
 
-    def _drop_all(self, reason: str) -> None:
-        with self._lock:
-            self._count()
-            while self._queue:
-                self._drop_oldest(reason)
+    def _keep_all(self, reason: str) -> None:
+        """Keep what waits and what is being written; what cannot be kept is lost for *reason*."""
+        self._kept(self._writes)
+        while batch := self._take_oldest():
+            self._keep(batch, reason)
 
     def _start(self) -> None:
         name = f"mnemoscope-{self._sink.name}"
@@ -285,7 +321,7 @@ class Lane:
             # there and try again with the next event.
             self._thread = None
             self._faults.note("lane.start", exc)
-            self._drop_all("thread")
+            self._keep_all("thread")
             self._await_offer()
 
     def _start_spilling(self) -> None:
@@ -321,6 +357,8 @@ class Lane:
             # Read before emptying: what was offered before the end was known is delivered.
             closing = self._closing_at is not None
             self._empty()
+        while self._spilling:  # what the sink does not yet know of, it would call lost
+            time.sleep(_LOOK_S)
         self._end()
 
     def _await(self) -> None:
@@ -381,8 +419,10 @@ class Lane:
     def _deliver(self, batch: Sequence[Event]) -> None:
         if self._pseudonyms is not None:
             batch = [*map(self._pseudonyms.event, batch)]
+        self._writes = batch
         outcome = self._delivery.deliver(batch)
         with self._lock:
+            self._writes = ()
             self._delivered += outcome.pop(DELIVERED, 0)
             self._dropped.update(outcome)
             self._settle()
@@ -393,7 +433,7 @@ class Lane:
         try:
             with delivering():
                 while batch := self._take_half():
-                    self._keep(batch)
+                    self._keep(batch, "overflow")
         finally:
             self._spiller = None
             self._hurry.set()
@@ -402,28 +442,52 @@ class Lane:
     def _take_half(self) -> list[Weighed]:
         with self._lock:
             self._count()
-            if self._closing_at is not None or not self._is_half_full():
-                return []
-            batch = [
-                self._queue.popleft() for _ in range(min(len(self._queue), self._limits.batch))
-            ]
-            self._spilling = len(batch)
+            return self._take_oldest() if self._is_half_full() else []
+
+    # -- on any thread ---------------------------------------------------------------------------
+
+    def _take_oldest(self) -> list[Weighed]:
+        """Take a batch out of the queue, to be kept or dropped."""
+        with self._lock:
+            self._count()
+            # Many at a time: each call of the system gives the interpreter's lock away.
+            most = min(len(self._queue), max(self._limits.batch, self._limits.items // 2))
+            batch = [self._queue.popleft() for _ in range(most)]
+            self._spilling += most
         return batch
 
-    def _keep(self, batch: list[Weighed]) -> None:
+    def _keep(self, batch: Sequence[Weighed], reason: str) -> None:
         events = [event for event, _size in batch]
         if self._pseudonyms is not None:
             events = [*map(self._pseudonyms.event, events)]
+        kept = 0
+        try:
+            kept = self._kept(events)
+        finally:
+            with self._lock:
+                self._delivered += kept
+                if kept < len(batch):
+                    self._dropped[reason] += len(batch) - kept
+                self._bytes -= sum(size for _event, size in batch)
+                self._spilling -= len(batch)
+                self._kept_batches += 1
+                self._disk_hangs = False
+
+    def _kept(self, events: Sequence[Event]) -> int:
+        """Have the sink keep *events* on its disk, and return how many it has."""
         sink = self._spills
-        assert sink is not None  # noqa: S101 - nothing is spilled else
-        error = self._attempt(lambda: sink.spill(events))
-        with self._lock:
-            if error is None:
-                self._delivered += len(batch)
-            else:
-                self._dropped["overflow"] += len(batch)
-            self._bytes -= sum(size for _event, size in batch)
-            self._spilling = 0
+        if sink is None or not events:
+            return 0
+        try:
+            sink.spill(events)
+        except Exception as exc:  # noqa: BLE001 - a sink may fail in any way
+            if isinstance(exc, UnacceptableError) and len(events) > 1:
+                return sum(self._kept([each]) for each in events)
+            self._note(exc)
+            return 0
+        return len(events)
+
+    # -- on the lane's thread again --------------------------------------------------------------
 
     def _settle(self) -> None:
         self._bytes -= self._writing_bytes
@@ -462,7 +526,10 @@ class Lane:
         try:
             step()
         except BaseException as exc:  # noqa: BLE001 - this thread is ours: no caller is above
-            self._last_error = type(exc).__qualname__
-            self._faults.note(f"sink.{self._sink.name}", exc)
+            self._note(exc)
             return exc
         return None
+
+    def _note(self, exc: BaseException) -> None:
+        self._last_error = type(exc).__qualname__
+        self._faults.note(f"sink.{self._sink.name}", exc)

@@ -42,6 +42,8 @@ class LaneLimits:
             takes where the sink raises `UnavailableError`.
         watch_s: Seconds that the lane looks for further events by itself before it sleeps: to wake
             it costs its caller as much as all else that is done there for this sink.
+        spill_patience_s: Seconds that an offer to a full queue waits for the next batch to be kept,
+            where its sink keeps on a disk what there is no room for.
         backoff_s: Seconds before the second attempt; doubles for each further one.
         backoff_most_s: And up to this.
     """
@@ -52,6 +54,7 @@ class LaneLimits:
     linger_s: float = 0.05
     attempts: int = 3
     watch_s: float = 1.0
+    spill_patience_s: float = 1.0
     backoff_s: float = 0.2
     backoff_most_s: float = 30.0
 
@@ -64,7 +67,7 @@ class LaneStats:
     Attributes:
         sink: The sink's name.
         offered: Events handed in.
-        delivered: Events that a `Sink.write` returned for.
+        delivered: Events that a `Sink.write` or `SpillingSink.spill` returned for.
         dropped: Events lost, by reason: ``overflow``, ``refused``, ``error``, ``closed``, ``exit``,
             ``thread``.
         queued: Events waiting or being written.

@@ -20,6 +20,7 @@ from .sink import Sink
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
 
+    from ..event.event import Redacted
     from ..event.parent_run import ParentRun
     from ..event.trace import Tracing
     from .drain import Drain
@@ -40,6 +41,7 @@ class SinkContext:
         keys: Keys of subject hashes, which each `Subject` uses by itself.
         key_made: Whether the secret behind them was made just now, so that nobody has a copy.
         content: Whether the sink was opted in to redacted content.
+        content_again: Makes the content of an event of what was one's, in a file of the sink's own.
         is_named: Whether the settings name this sink. If not, it is wanted only where the
             environment configures it.
     """
@@ -49,6 +51,7 @@ class SinkContext:
     keys: SubjectKeys
     key_made: bool = False
     content: bool = False
+    content_again: Callable[[Any], Redacted] | None = None
     is_named: bool = True
 
 

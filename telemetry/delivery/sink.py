@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     from ..event.event import Event
@@ -118,12 +118,34 @@ class InlineSink(Protocol):
         ...
 
 
+class FollowedWriter(NamedTuple):
+    """
+    A writer whose events another process delivers.
+
+    Attributes:
+        counter: Events that it has counted.
+        mode: The durability that it was asked for.
+    """
+
+    counter: int
+    mode: str
+
+
+LookAtWriters: TypeAlias = Callable[[], Mapping[str, FollowedWriter]]
+"""Returns the writers that are there, or of whom something is left to be delivered."""
+
+
 @runtime_checkable
 class WriterSink(Protocol):
     """A sink that accounts for the events of each writer. Optional."""
 
-    def follow_writers(self) -> None:
-        """Take events of other processes, from any of their numbers on."""
+    def follow_writers(self, look: LookAtWriters) -> None:
+        """
+        Take events of other processes, from any of their numbers on.
+
+        Args:
+            look: Returns what is known of them, from any thread.
+        """
         ...
 
     def end_writer(self, writer_id: str, counter: int, *, ended: bool) -> None:
@@ -168,9 +190,13 @@ class SpillingSink(Protocol):
 
     def spill(self, batch: Sequence[Event], /) -> None:
         """
-        Keep *batch* until `write` comes to it, or raise. Called from another thread than `write`.
+        Keep *batch* until `write` comes to it, all or none of it, or raise.
 
-        It is called when a queue is half full, as it is while `write` takes long.
+        Called from other threads than `write`, while that takes long: when the queue is half full,
+        with what is still there at the end, and with a batch that `write` may be at or has given
+        up. Whoever has events for a full queue waits for this, so that it is to be fast, and not to
+        wait for the disk: what is with the operating system outlives the process. `Sink.flush` is
+        where to wait.
         """
         ...
 

@@ -63,9 +63,13 @@ def order_below(above: str | None, started_ns: int, own_id: str) -> str:
     return f"{above}.{max(start, _started(above))}{own_id}"
 
 
-def ids_in(order: str) -> list[str]:
-    """Return the ids in a dotted order, from the root down."""
-    return [each[-_UUID_LENGTH:] for each in order.split(".")]
+def ids_in(order: str) -> tuple[str, str | None, str]:
+    """Return the ids of the root, the parent and the run itself in a dotted order."""
+    own_id = order[-_UUID_LENGTH:]
+    if "." not in order:
+        return own_id, None, own_id
+    above = [each[-_UUID_LENGTH:] for each in order.split(".")[:-1]]
+    return above[0], above[-1], own_id
 
 
 def _started(order: str) -> str:

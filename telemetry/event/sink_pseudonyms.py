@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import re
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, cast
 
 import msgspec
@@ -28,6 +29,7 @@ PSEUDONYM = re.compile(rf"<\w{{1,64}}_{DIGEST}>")
 _HASH_BYTES = 8
 _HELD = 4_096
 _NAMES = ("tenant", "agent", "feature", "run", "purpose", "collection")
+_names_of = attrgetter(*_NAMES)
 
 
 class SinkPseudonyms:
@@ -71,11 +73,10 @@ class SinkPseudonyms:
         return [self.value(each) for each in value] if kind is list else value
 
     def _names(self, event: Event) -> dict[str, Any]:
-        # Spelled out: this is done for each event and sink, and there is hardly ever one.
-        names = (
-            *(event.tenant, event.agent, event.feature),
-            *(event.run, event.purpose, event.collection),
-        )
+        # All at once: this is done for each event and sink, and there is hardly ever one.
+        names = _names_of(event)
+        if "<" not in "".join(filter(None, names)):
+            return {}
         return {
             name: self.text(text)
             for name, text in zip(_NAMES, names, strict=True)

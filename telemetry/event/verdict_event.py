@@ -70,6 +70,7 @@ class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
         evidence: The figures that decided.
         settings: The rule's own settings, as JSON: with the facts, the decision can be made again.
         facts: What it was decided on, as JSON.
+        version: Of this package, whose rule it was. Empty: unknown.
     """
 
     rule: str
@@ -81,6 +82,7 @@ class VerdictEvent(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Mapping[str, Any]
     settings: str
     facts: str
+    version: str = ""
 
     def sentence(self) -> str:
         """Return a one-line description for people."""

@@ -9,7 +9,7 @@ version, is moved there whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, count, pairwise
@@ -89,9 +89,12 @@ class FramedFile:
             self.close()
             raise
 
-    def append(self, payloads: Sequence[bytes]) -> tuple[Span, ...]:
+    def append(self, payloads: Sequence[bytes], *, syncs: bool = True) -> tuple[Span, ...]:
         """
         Add *payloads*, all or none. They are on the disk when this returns.
+
+        Without *syncs* they are with the operating system: they outlive this process, and the
+        machine as well once what `syncing` returns was called.
 
         Raises:
             FileFullError: There is no room, and nothing was added.
@@ -104,11 +107,29 @@ class FramedFile:
         self._mend()
         self._torn = True
         _write(self._fd, b"".join(framed), self.size_bytes)
-        _sync(self._fd)
+        if syncs:
+            _sync(self._fd)
         self._torn = False
         spans = _spans(framed, self.size_bytes)
         self.size_bytes += added
         return spans
+
+    def syncing(self) -> Callable[[], None]:
+        """
+        Return what has on the disk what was appended until now, while more is appended.
+
+        It is to be called once, and raises:
+            OSError: It is not there, as far as can be known.
+        """
+        fd = os.dup(self._fd)
+
+        def sync() -> None:
+            try:
+                _sync(fd)
+            finally:
+                os.close(fd)
+
+        return sync
 
     def read(self, span: Span) -> bytes:
         """

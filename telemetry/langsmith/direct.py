@@ -24,11 +24,11 @@ from .runs import runs_of
 if TYPE_CHECKING:
     from langsmith import Client
 
-_APART: Final = (b"inputs", b"outputs", b"events", b"extra", b"error")
+_APART: Final = ("inputs", "outputs", "events", "extra", "error")
 """Fields of a run that are parts of their own, in the client's order."""
 
 _PART: Final = (
-    b'--%b\r\nContent-Disposition: form-data; name="post.%%b"\r\n'
+    b'--%b\r\nContent-Disposition: form-data; name="post.%%b%b"\r\n'
     b"Content-Type: application/json\r\nContent-Length: %%d\r\n\r\n%%b\r\n"
 )
 _json: Final = partial(orjson.dumps, option=orjson.OPT_PASSTHROUGH_SUBCLASS)
@@ -49,7 +49,9 @@ class DirectRuns:
     def __init__(self, client: Client, boundary: bytes) -> None:
         self._client = client
         self._boundary = boundary
-        self._part = _PART % boundary.replace(b"%", b"%%")
+        marked = boundary.replace(b"%", b"%%")
+        self._whole = _PART % (marked, b"")
+        self._apart = [(field, _PART % (marked, b"." + field.encode())) for field in _APART]
 
     def body(self, runs: Iterable[Mapping[str, Any]]) -> bytes:
         """
@@ -64,14 +66,14 @@ class DirectRuns:
 
     def _parts(self, run: Mapping[str, Any]) -> bytes:
         name: bytes = run["id"].encode()
-        rest = dict(run)
-        apart = [(field, rest.pop(field.decode(), None)) for field in _APART]
-        data = _json(rest)
-        parts = [self._part % (name, len(data), data)]
-        for field, value in apart:
+        rest, parts = dict(run), [b""]
+        for field, part in self._apart:
+            value = rest.pop(field, None)
             if value is not None:
                 data = _json(value)
-                parts.append(self._part % (b"%b.%b" % (name, field), len(data), data))
+                parts.append(part % (name, len(data), data))
+        data = _json(rest)
+        parts[0] = self._whole % (name, len(data), data)
         return b"".join(parts)
 
     def send(self, body: bytes) -> None:

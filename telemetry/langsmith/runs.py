@@ -64,11 +64,12 @@ def _time_text(ns: int) -> str:
 
 
 def _run(event: Event, order: str, project: str, *, content: bool) -> dict[str, Any]:
-    path, usage, place = ids_in(order), event.usage, event.parent_run or _NOWHERE
+    usage, place = event.usage, event.parent_run or _NOWHERE
+    root_id, parent_id, own_id = ids_in(order)
     return {
-        "id": path[-1],
-        "trace_id": path[0],
-        "parent_run_id": path[-2] if len(path) > 1 else None,
+        "id": own_id,
+        "trace_id": root_id,
+        "parent_run_id": parent_id,
         "dotted_order": order,
         "name": usage.model if usage else f"{event.operation} {event.store}",
         "run_type": _run_type(event),

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from ..delivery.sink import DeliveryError
 from ..network.probe import try_writing
@@ -26,6 +27,30 @@ _MODE = 0o640
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class _Torn(NamedTuple):
+    """A part of some lines that is in a file: the rest failed, and it was not taken back."""
+
+    status: os.stat_result
+    data: bytes
+    written: int
+
+    @property
+    def start(self) -> int:
+        """Where it begins."""
+        return self.status.st_size
+
+    def is_end_of(self, status: os.stat_result) -> bool:
+        """Return whether nobody has written behind it."""
+        return os.path.samestat(self.status, status) and status.st_size == self.start + self.written
+
+    def rest_of(self, data: bytes) -> bytes:
+        """Return what of *data* is still to be written, on a line of its own."""
+        if not stat.S_ISREG(self.status.st_mode):  # a pipe: whoever reads it has the beginning
+            return data[self.written :] if data == self.data else b"\n" + data
+        whole = self.data[: self.data.rfind(b"\n", 0, self.written) + 1]
+        return data.removeprefix(whole)
 
 
 class LogFile:
@@ -47,27 +72,35 @@ class LogFile:
         self._kept = kept
         self._now = now
         self._fd: int | None = None
+        self._torn: _Torn | None = None
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Open the file anew in a forked child: a lock would be the parent's as well."""
         self.close()
+        self._torn = None
 
     def append(self, lines: str) -> None:
-        """Write *lines*, each with its line feed. Raises `OSError`; none is written then."""
+        """
+        Write *lines*, each with its line feed.
+
+        Raises:
+            OSError: They are not all written. They may be appended again, and are there once then:
+                what was written of them is taken back now, or passed over or taken back then.
+        """
         data = lines.encode("utf-8", "replace")
         with self._locked() as fd:
             status = os.fstat(fd)
-            if not stat.S_ISREG(status.st_mode):
-                _write(fd, data)
-                return
-            if not status.st_size or status.st_size + len(data) <= self._most_bytes:
-                _write_whole(fd, data, status.st_size)
+            data = self._mended(fd, status, data)
+            status = os.fstat(fd)
+            is_file = stat.S_ISREG(status.st_mode)
+            if not (is_file and status.st_size and status.st_size + len(data) > self._most_bytes):
+                self._write(fd, status, data)
                 return
             self._move_aside()
         self.close()
         with self._locked() as fd:
-            _write_whole(fd, data, os.fstat(fd).st_size)
+            self._write(fd, os.fstat(fd), data)
 
     def check(self) -> str:
         """
@@ -89,6 +122,32 @@ class LogFile:
         if fd is not None:
             with suppress(OSError):
                 os.close(fd)
+
+    def _mended(self, fd: int, status: os.stat_result, data: bytes) -> bytes:
+        """Take back what a write left that failed; return what is to be written of *data*."""
+        torn = self._torn
+        if torn is None:
+            return data
+        if stat.S_ISREG(status.st_mode) and torn.is_end_of(status):
+            os.ftruncate(fd, torn.start)  # raises as long as it cannot be
+        else:
+            data = torn.rest_of(data)
+        self._torn = None
+        return data
+
+    def _write(self, fd: int, status: os.stat_result, data: bytes) -> None:
+        """Write *data* at the end of a file, or nothing of it, on a line of its own."""
+        if _ends_within_a_line(fd, status):
+            os.write(fd, b"\n")
+            status = os.fstat(fd)
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(fd, memoryview(data)[written:])
+        except OSError:
+            if written and not _is_cut(fd, status):
+                self._torn = _Torn(status, data, written)
+            raise
 
     @contextmanager
     def _locked(self) -> Generator[int]:
@@ -144,18 +203,18 @@ def _lock(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX)
 
 
-def _write_whole(fd: int, data: bytes, size_bytes: int) -> None:
-    """Write *data* at the end of a file, or nothing of it, on a line of its own."""
-    torn = bool(size_bytes) and os.pread(fd, 1, size_bytes - 1) != b"\n"
+def _ends_within_a_line(fd: int, status: os.stat_result) -> bool:
+    """Return whether a file's last line has no end: whoever wrote it was killed."""
+    size_bytes = status.st_size if stat.S_ISREG(status.st_mode) else 0
+    return bool(size_bytes) and os.pread(fd, 1, size_bytes - 1) != b"\n"
+
+
+def _is_cut(fd: int, status: os.stat_result) -> bool:
+    """Cut a file to what it was, and return whether it is."""
+    if not stat.S_ISREG(status.st_mode):
+        return False
     try:
-        _write(fd, b"\n" + data if torn else data)
+        os.ftruncate(fd, status.st_size)
     except OSError:
-        with suppress(OSError):
-            os.ftruncate(fd, size_bytes)
-        raise
-
-
-def _write(fd: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
+        return False
+    return True

@@ -18,7 +18,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ..delivery.sink import SinkOutput
+from ..delivery.sink import SinkOutput, UnavailableError
 from ..event.event import AUDIT_CHECKPOINT, Event, Journalled
 from ..event.text import clean_text, json_text, one_line, utc_text
 from ..event.usage import Usage
@@ -42,10 +42,13 @@ class LogSink:
         level: ``WARNING`` leaves out ordinary operations.
         most_bytes: Beyond which the file is moved aside, and another one begun.
         kept: Files kept that were moved aside.
+
+    Attributes:
+        idempotent: Whether a batch may be written again: to a file of ours, which has each line
+            once then.
     """
 
     name = "logs"
-    idempotent = False
 
     def __init__(
         self,
@@ -58,17 +61,29 @@ class LogSink:
         kept: int = 10,
     ) -> None:
         self._file = LogFile(file, most_bytes=most_bytes, kept=kept) if file else None
+        self.idempotent = file is not None
+        self._path = file
         self._host: Host = host
         self._content = content
         self._level: Level = level
 
     def write(self, batch: Sequence[Event], /) -> None:
-        """Log *batch*. Raises if the file cannot be written."""
+        """
+        Log *batch*.
+
+        Raises:
+            UnavailableError: The file cannot be written now.
+        """
         wanted = [event for event in batch if self._level == "DEBUG" or not is_ordinary(event)]
         if self._file is None:
             self._write_to_host(wanted)
         elif wanted:
-            self._file.append("".join(json_text(self._line(event)) + "\n" for event in wanted))
+            lines = "".join(json_text(self._line(event)) + "\n" for event in wanted)
+            try:
+                self._file.append(lines)
+            except OSError as exc:
+                reason = (exc.strerror or type(exc).__name__).lower()
+                raise UnavailableError(f"{self._path} cannot be written: {reason}") from exc
 
     def flush(self, _timeout_s: float, /) -> bool:
         """Return True: every write reaches the operating system before it returns."""

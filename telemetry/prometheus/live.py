@@ -8,7 +8,7 @@ per registry asks every scope that is still alive and adds up what they say.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -126,8 +126,8 @@ class LiveCollector:
             return collector
 
     def add(self, read: Read) -> None:
-        """Call the bound method *read* at every scrape, as long as its object lives."""
-        self._readers = [each for each in self._readers if each() is not None]
+        """Call the bound method *read* once at every scrape, as long as its object lives."""
+        self._readers = [each for each in self._readers if each() not in {None, read}]
         self._readers.append(weakref.WeakMethod(read))
 
     def describe(self) -> Iterable[Metric]:
@@ -139,23 +139,16 @@ class LiveCollector:
         from prometheus_client.core import Metric  # noqa: PLC0415 - loaded by whoever scrapes us
 
         families: dict[str, Metric] = {}
-        for sample in self._merged():
+        for sample in self.samples():
             name = sample.name.removesuffix("_total") if sample.kind == "counter" else sample.name
             if name not in families:
                 families[name] = Metric(name, sample.help or sample.name, sample.kind)
             families[name].add_sample(sample.name, dict(sample.labels), sample.value)
         yield from families.values()
 
-    def _merged(self) -> Iterable[Sample]:
-        merged: dict[tuple[str, tuple[tuple[str, str], ...]], Sample] = {}
-        for sample in (*self._read_all(), _READ_ERRORS.sample(self._errors)):
-            labels = {name: clean_text(value) for name, value in sample.labels.items()}
-            key = (sample.name, tuple(sorted(labels.items())))
-            before = merged.get(key)
-            if before is None and len(merged) >= _SERIES:
-                continue
-            merged[key] = _combined(before, sample, labels)
-        return merged.values()
+    def samples(self) -> Sequence[Sample]:
+        """Return what all readers say, one sample for each name and labels."""
+        return merged((*self._read_all(), _READ_ERRORS.sample(self._errors)))
 
     def _read_all(self) -> list[Sample]:
         samples: list[Sample] = []
@@ -175,6 +168,19 @@ _READ_ERRORS = counter(
     "mnemoscope_live_read_errors_total",
     "Scrapes in which a scope could not be read for its live metrics",
 )
+
+
+def merged(samples: Iterable[Sample]) -> Sequence[Sample]:
+    """Return one sample for each name and labels, of the first so many."""
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], Sample] = {}
+    for sample in samples:
+        labels = {name: clean_text(value) for name, value in sample.labels.items()}
+        key = (sample.name, tuple(sorted(labels.items())))
+        before = found.get(key)
+        if before is None and len(found) >= _SERIES:
+            continue
+        found[key] = _combined(before, sample, labels)
+    return tuple(found.values())
 
 
 def _combined(before: Sample | None, sample: Sample, labels: Mapping[str, str]) -> Sample:

@@ -103,6 +103,11 @@ def file_name(writer_id: str, number: int) -> str:
     return f"{writer_id}-{number:08d}{SUFFIX}"
 
 
+def writer_of(path: Path) -> str:
+    """Return whose file that is."""
+    return path.name.partition("-")[0]
+
+
 def files_in(folder: Path) -> list[Path]:
     """Return the files of events, the older ones of each writer first."""
     return sorted(folder.glob(f"*{SUFFIX}"))

@@ -20,7 +20,7 @@ from pathlib import Path
 from ..delivery.drain import Drain
 from ..delivery.lane import delivering
 from ..delivery.lane_stats import LaneLimits
-from ..delivery.sink import EXIT_S, DeliveryError, WriterSink
+from ..delivery.sink import EXIT_S, DeliveryError, FollowedWriter, WriterSink
 from ..event.subject import SubjectKeys
 from ..files.file_lock import FileLock
 from ..process.faults import Faults
@@ -28,6 +28,7 @@ from ..prometheus.live import LiveMetric, Sample, counter, latest
 from ..prometheus.own_figures import SINK_DROPPED, of_faults, of_lanes
 from .codec import MakeContent
 from .feed import Feed
+from .figures import WritersFigures
 from .folder import Beat, beat, files_in
 from .source import EventSource, UnreadableError
 
@@ -116,6 +117,7 @@ class Relay:
         self._dropped: dict[str, int] = {}
         self._needed: dict[str, float] = {}
         self._damaged = 0
+        self._figures = WritersFigures(folder, clock)
         self._faults = faults = faults or Faults()
         self.feeds = [
             Feed(sink.name, drain, folder=folder, sources=self.sources, faults=faults, clock=clock)
@@ -125,11 +127,17 @@ class Relay:
             each.others = [other for other in self.feeds if other is not each]
         self._keepers = [each for each in drain.sinks if isinstance(each, WriterSink)]
         for keeper in self._keepers:
-            keeper.follow_writers()
+            keeper.follow_writers(self.writers)
 
     def sources(self) -> Sequence[EventSource]:
         """Return the files that are read, the older ones of each writer first."""
         return [each for _name, each in sorted(self._sources.items())]
+
+    def writers(self) -> dict[str, FollowedWriter]:
+        """Return the writers whose files are read, alive or not."""
+        return {
+            each.writer: FollowedWriter(each.state().counter, each.mode) for each in self.sources()
+        }
 
     def run(self, stopping: threading.Event) -> None:
         """Deliver until *stopping* is set; then end within `EXIT_S`."""
@@ -155,6 +163,7 @@ class Relay:
         for feed in self.feeds:
             feed.join(until - EXIT_S / 2)
         self._drain.close(max(0.0, until - time.monotonic()))
+        self._figures.close()
         self._lock.release()
 
     # -- what is done over and over ----------------------------------------------------------------
@@ -162,6 +171,7 @@ class Relay:
     def look(self) -> None:
         """Find files, seal those that are finished, and remove those that nobody needs."""
         self._find()
+        self._figures.look()
         for writer, files in self._by_writer().items():
             self._seal(files)
             for each in files:
@@ -186,7 +196,8 @@ class Relay:
         beat(self._folder, said)
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the relay's own figures, and those of its lanes."""
+        """Yield the relay's own figures, those of its lanes, and those of the processes."""
+        yield from self._figures.samples()
         yield from of_lanes(self._drain.stats())
         yield from of_faults(self._faults)
         yield _BEAT_AT.sample(self._clock())

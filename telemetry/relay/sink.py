@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from ..delivery.sink import DeliveryError, SinkOutput
@@ -11,6 +12,7 @@ from ..event.event import Event
 from ..event.subject import SubjectKeys
 from ..prometheus.live import LiveCollector, Read, Sample, latest
 from . import MAX_BYTES
+from .figures import FiguresTeller
 from .folder import silent_s, standing
 from .writer import RelayWriter
 
@@ -31,7 +33,9 @@ class RelaySink:
         folder: Of the relay.
         keys: What the files are encrypted with.
         max_bytes: How large the files of this process may become.
-        shows: Whether the process's own figures are shown in prometheus_client's default registry.
+        mode: The durability that was asked for, as the setting has it: said in the files.
+        shows: Whether the relay shows the process's own figures. Those of this sink are in
+            prometheus_client's default registry: they tell of a relay that may be gone.
         clock: Seconds since 1970.
     """
 
@@ -46,16 +50,21 @@ class RelaySink:
         keys: SubjectKeys,
         *,
         max_bytes: int = MAX_BYTES,
+        mode: str = "",
         shows: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
-        self._writer = RelayWriter(folder, keys, max_bytes)
-        self._shows = shows
+        self._writer = RelayWriter(folder, keys, max_bytes, mode=mode)
         self._clock = clock
+        self._live = LiveCollector()
+        # It must not hold this sink: its thread would keep a scope that nobody has any more.
+        self._teller = FiguresTeller(folder, partial(_told, self._live), clock) if shows else None
 
     def take(self, event: Event, /) -> str | None:
         """Append *event*; return why it is lost, if it is."""
+        if self._teller is not None and not self._teller.has_begun:
+            self._teller.begin(event.writer_id)
         return self._writer.append(event)
 
     def sync(self) -> None:
@@ -102,13 +111,28 @@ class RelaySink:
         yield _SILENT.sample(NEVER_S if age_s is None else age_s)
 
     def show(self, read: Read, /) -> None:
-        """Show figures that are no event's, where the settings want Prometheus."""
-        if not self._shows:
+        """Have the relay show figures that are no event's, where the settings want Prometheus."""
+        if self._teller is None:
             return
         from prometheus_client import REGISTRY  # noqa: PLC0415 - only where it is wanted
 
-        LiveCollector.for_registry(REGISTRY).add(read)
+        self._live.add(read)
+        LiveCollector.for_registry(REGISTRY).add(self._shown_here)
 
-    def close(self, _timeout_s: float, /) -> None:
+    def close(self, timeout_s: float, /) -> None:
         """End in order. What was appended stays for the relay."""
+        if self._teller is not None:
+            self._teller.close(timeout_s)
         self._writer.close()
+
+    def _shown_here(self) -> Iterator[Sample]:
+        return (each for each in self._live.samples() if _is_of_relay(each))
+
+
+def _told(live: LiveCollector) -> Iterator[Sample]:
+    return (each for each in live.samples() if not _is_of_relay(each))
+
+
+def _is_of_relay(sample: Sample) -> bool:
+    """Return whether *sample* tells how the way to the relay is: the relay knows its own end."""
+    return sample.name == _SILENT.name or sample.labels.get("sink") == RelaySink.name

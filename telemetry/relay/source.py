@@ -61,6 +61,7 @@ class EventSource:
         path: As given.
         name: Its name.
         writer: Who writes it.
+        mode: The durability that it was asked for.
         is_sealed: Whether nothing will be written to it any more: set by whoever knows.
 
     Raises:
@@ -100,7 +101,7 @@ class EventSource:
             )
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
 
-        self.writer = head.writer
+        self.writer, self.mode = head.writer, head.mode
         self._marker = found.marker
         self._cipher = AESGCM(writer_key(keys, head.salt))
         self._decoder = EventDecoder(head.fields, keys, rings[0], content)

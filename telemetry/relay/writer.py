@@ -41,6 +41,7 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
         key: Id of the keys behind it.
         salt: Makes the writer's key of them.
         fields: Names of the fields of its events, in their order.
+        mode: The durability that the writer was asked for.
     """
 
     format: int
@@ -48,6 +49,7 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     salt: str
     fields: tuple[str, ...]
+    mode: str = ""
 
 
 class _Coming(msgspec.Struct):
@@ -66,6 +68,7 @@ class RelayWriter:
         folder: Where the files are.
         keys: What they are encrypted with.
         max_bytes: How large the two files of this process may become together.
+        mode: The durability that was asked for, as the setting has it: said in the files.
         clock: Monotonic seconds.
     """
 
@@ -74,10 +77,13 @@ class RelayWriter:
         folder: Path,
         keys: SubjectKeys,
         max_bytes: int = MAX_BYTES,
+        *,
+        mode: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._keys = keys
+        self._mode = mode
         self._size_bytes = max_bytes // 2
         self._clock = clock
         self._file: EventFile | None = None
@@ -182,6 +188,7 @@ class RelayWriter:
             key=key_id(self._keys),
             salt=self._salt,
             fields=FIELDS,
+            mode=self._mode,
         )
         path = self._folder / file_name(writer_id, self._number + 1)
         begun = EventFile(path, msgspec.msgpack.encode(head), self._size_bytes)

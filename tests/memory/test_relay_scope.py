@@ -7,11 +7,15 @@ import signal
 import threading
 from functools import partial
 
+import orjson
 import pytest
 from children import exit_code_of_child
 from patience import GIVE_UP_S
 from prometheus_client import REGISTRY
 
+from mnemoscope.audit.record.writer_events import ABOUT_WRITERS, HEARTBEAT, STARTED, STOPPED
+from mnemoscope.audit.sink import presence
+from mnemoscope.audit.sink.heartbeat import Heartbeat
 from mnemoscope.memory.build import build_relay
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError
@@ -99,6 +103,60 @@ def test_the_process_starts_no_thread(chosen, started):
     assert threading.active_count() == before
 
 
+def lives(scope):
+    """Return what the audit trail says of writers."""
+    with scope.audit.reading() as snapshot:
+        rows = snapshot.stream(
+            "SELECT operation, header FROM audit_event WHERE kind = 'log' ORDER BY seq"
+        )
+        said = [(name, orjson.loads(header)["data"]) for name, header in rows]
+    told = ("counter", "idle", "mode", "version")
+    return [
+        (name, *(data.get(each) for each in told if (name, each) != (STOPPED, "mode")))
+        for name, data in said
+        if name in ABOUT_WRITERS
+    ]
+
+
+def live(scope, deliver, beat):
+    """Begin, go on, be idle, go on, and end."""
+    for _ in range(2):
+        recaller(scope)()
+        deliver()
+    beat()
+    beat()
+    recaller(scope)()
+    deliver()
+    scope.close()
+    deliver()
+
+
+def test_the_audit_trail_tells_of_the_same_life(chosen, started, monkeypatch, tmp_path):
+    """That a process began, how far it is, that it is idle and that it ended."""
+    monkeypatch.setattr(presence, "HEARTBEAT_S", 0.0)
+    monkeypatch.setattr(presence, "IDLE_AFTER_S", 0.0)
+    monkeypatch.setattr(Heartbeat, "start", lambda _self: None)  # the test beats
+    url = f"sqlite:///{tmp_path / 'alone.db'}"
+    alone = started(chosen(relay=None, audit_url=url, audit_mode="durable"))
+    sinks = alone._parts.drain.sinks
+    live(alone, lambda: alone.flush(GIVE_UP_S), next(s for s in sinks if s.name == "audit").beat)
+    settings = chosen(audit_mode="durable")
+    relay, beside = build_relay(settings, settings.relay), started(settings)
+
+    def deliver():
+        relay.look()
+        while sum(feed.turn() for feed in relay.feeds):
+            pass
+        relay.look()
+
+    sinks = relay._drain.sinks
+    live(beside, deliver, next(s for s in sinks if s.name == "audit").beat)
+    relay.close()
+
+    assert [name for name, *_ in lives(alone)] == [STARTED, *[HEARTBEAT] * 3, STOPPED]
+    assert lives(alone) == lives(beside)
+
+
 def test_each_forked_worker_has_files_of_its_own(chosen, started, tmp_path):
     """Whose events reach the sinks as the parent's do."""
     settings = chosen()
@@ -138,6 +196,22 @@ def test_metrics_of_all_workers_are_in_one_place(chosen, started):
     )
 
     assert found == 3 + 4 + 5 + 6 + 7
+
+
+def test_a_process_shows_its_way_to_the_relay_alone(chosen, started):
+    """All else the relay shows: in both places it would count twice."""
+    settings = chosen(sinks="prometheus")
+    guarded = started(settings).observe(
+        store="shown once", operation="search_memory", neutral=list, inline=True
+    )
+    before = REGISTRY.get_sample_value("mnemoscope_sink_events_total", {"sink": "relay"}) or 0
+    guarded(list)()
+    after = REGISTRY.get_sample_value("mnemoscope_sink_events_total", {"sink": "relay"})
+    labels = {"store": "shown once", "class": "recall"}
+
+    assert after - before == 1
+    assert REGISTRY.get_sample_value("mnemoscope_relay_silent_seconds") is not None
+    assert REGISTRY.get_sample_value("mnemoscope_operations_in_flight", labels) is None
 
 
 def test_sinks_that_the_application_passes_are_its_own(chosen, started):

@@ -14,6 +14,10 @@ from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import root_of
 from mnemoscope.audit.proof.note import parse_checkpoint, verified
 from mnemoscope.audit.record.keys import key_id_of
+from mnemoscope.audit.record.sealing import draft
+from mnemoscope.audit.record.subjects import KnownAliases
+from mnemoscope.audit.verification.report import FindingKind
+from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 
@@ -132,6 +136,27 @@ class TestRotation:
         both.append([event_of(NEW, run="both")])
         assert runs(both) == ["old", "new", "both"]
         assert runs(only_new) == ["old", "new", "both"]
+
+    @pytest.mark.parametrize("is_known", [False, True])
+    def test_one_batch_that_names_a_customer_in_two_ways_has_one(
+        self, open_log, event_of, is_known
+    ):
+        """What waited in a spool knows them by the secret of then alone."""
+        open_log(OLD).append([event_of(OLD, customer="first")])
+        both = open_log(NEW, OLD)
+        both.append([event_of(NEW, customer="first")])
+        if is_known:
+            open_log(NEW).append([event_of(NEW, run="known")])
+        waited = draft(event_of(OLD, run="waited"))
+        assert waited.alias is not None
+        waited.subject = KnownAliases({key_id_of(OLD): waited.alias}, {})
+        both.record([waited, draft(event_of(NEW, run="new"))])
+
+        assert {*runs(both)} == {"new", "waited", *(["known"] if is_known else [])}
+        with both.reading() as snapshot:
+            found = snapshot.execute("SELECT count(*) FROM audit_subject WHERE state = 'active'")
+            assert found.fetchone() == (2,)  # Ada, and the first
+        assert verify(both).counts[FindingKind.TAMPERED] == 0
 
 
 class TestLoss:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -11,12 +12,18 @@ from patience import GIVE_UP_S, until
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.sink.spool import MAX_BYTES, Spool
+from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
+from mnemoscope.telemetry.event.event import Redacted
+from mnemoscope.telemetry.files.file_lock import lockable_files
 
-LIMITS = LaneLimits(items=32, batch=8, linger_s=0.0)
+PATIENT = {"linger_s": 0.0, "spill_patience_s": GIVE_UP_S}
+LIMITS = LaneLimits(items=32, batch=8, **PATIENT)
 
 
 class SlowLog(AuditLog):
@@ -34,16 +41,42 @@ class SlowLog(AuditLog):
 
 
 @pytest.fixture
-def slow(path, tmp_path, subject_keys):
+def made_slow(path, tmp_path, subject_keys):
+    """Return what makes a sink whose database is slow, and the drain in front of it."""
+    made = []
+
+    def make(limits=LIMITS, max_bytes=MAX_BYTES):
+        log = SlowLog(path, subject_keys)
+        spool = Spool(tmp_path / "audit.spool", log.ring, max_bytes, content=content_again)
+        sink = AuditSink(log, spool)
+        sink._heartbeat.start = lambda: None
+        drain = Drain([sink], limits=limits)
+        made.append((sink, drain))
+        return sink, drain
+
+    yield make
+    for sink, drain in made:
+        sink.log.go.set()
+        drain.close(GIVE_UP_S)
+
+
+@pytest.fixture
+def slow(made_slow):
     """Return a sink whose database is slow, with a queue that holds little."""
-    log = SlowLog(path, subject_keys)
-    spool = Spool(tmp_path / "audit.spool", log.ring)
-    sink = AuditSink(log, spool)
-    sink._heartbeat.start = lambda: None
-    drain = Drain([sink], limits=LIMITS)
-    yield sink, drain
-    log.go.set()
-    drain.close(GIVE_UP_S)
+    return made_slow()
+
+
+def taken_over(path, tmp_path, subject_keys, max_bytes=MAX_BYTES):
+    """Be the next process of the machine; return the log, with all that was left behind."""
+    log = AuditLog(path, subject_keys)
+    sink = AuditSink(
+        log, Spool(tmp_path / "audit.spool", log.ring, max_bytes, content=content_again)
+    )
+    sink.probe()
+    sink.close(GIVE_UP_S)
+    log = AuditLog(path, subject_keys)
+    log.spool_path = tmp_path / "audit.spool"
+    return log
 
 
 def emit(drain, events):
@@ -87,10 +120,192 @@ def test_events_that_a_full_queue_has_no_room_for_wait_on_the_disk(
     assert sink.stats.spooled > 0
 
 
+def in_threads(drain, event_factory, count, threads=4):
+    """Emit so many events, from several threads at once."""
+    events = [event_factory(customer=None) for _ in range(count)]
+    parts = [events[place::threads] for place in range(threads)]
+    workers = [threading.Thread(target=emit, args=(drain, part)) for part in parts]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join(GIVE_UP_S)
+
+
+def test_nothing_is_dropped_however_far_callers_are_ahead_of_the_database(
+    made_slow, event_factory, path, tmp_path
+):
+    """A hundred times what the queue holds is kept while the database hangs: each is there once."""
+    sink, drain = made_slow(LaneLimits(items=256, batch=64, **PATIENT), 256 << 20)
+    in_threads(drain, event_factory, 20_000)
+    stats = stats_of(drain)
+    assert (stats.offered, stats.dropped) == (20_000, {})
+    assert stats.queued <= 256 + UNSHARED + 4 * UNCOUNTED + 128 + 64
+    assert sink.waiting > 19_000
+    assert sum(each.value for each in sink.samples() if "spool_bytes" in each.name) > 19_000 * 50
+    sink.log.go.set()
+
+    assert drain.flush(GIVE_UP_S)
+    drain.close(GIVE_UP_S)
+    log = AuditLog(path, sink.log.ring.current)
+    log.spool_path = tmp_path / "audit.spool"
+    found = verify(log)
+    assert (log.count(), found.state, found.gaps, found.lost) == (20_000, "ok", 0, 0)
+    assert gaps_in(path) == 0
+    assert lockable_files(tmp_path / "audit.spool") == []
+
+
+def test_a_spool_that_is_full_costs_exactly_what_is_declared(made_slow, event_factory, path):
+    """Only what is beyond its bound is dropped: counted by the queue, declared in the log."""
+    sink, drain = made_slow(max_bytes=64 * 1024)
+    in_threads(drain, event_factory, 2_000)
+    sink.log.go.set()
+    drain.flush(GIVE_UP_S)
+    emit(drain, [event_factory()])  # what is missing before it is a gap
+    drain.close(GIVE_UP_S)
+
+    stats = stats_of(drain)
+    log = AuditLog(path, sink.log.ring.current)
+    found = verify(log)
+    assert 0 < stats.dropped["overflow"] < 2_000
+    assert log.count() == stats.delivered == 2_001 - stats.dropped["overflow"]
+    assert found.lost == stats.dropped["overflow"]
+
+
+def test_what_is_left_when_the_time_is_up_is_on_the_disk(
+    slow, event_factory, path, tmp_path, subject_keys
+):
+    """The queue, and the batch that is being written: the next process records them, once."""
+    sink, drain = slow
+    emit(drain, [event_factory() for _ in range(8)])
+    assert sink.log.asked.wait(GIVE_UP_S)
+    emit(drain, [event_factory() for _ in range(12)])
+    drain.close(0.0)
+
+    assert stats_of(drain).dropped == {}
+    assert sink.spool.stats().events == 20
+    sink.log.go.set()
+    until(lambda: stats_of(drain).queued == 0 and drain._lanes[0]._thread is None)
+    log = taken_over(path, tmp_path, subject_keys)
+    found = verify(log)
+    assert (log.count(), found.state, found.lost) == (20, "ok", 0)
+
+
+def test_a_batch_that_fails_for_an_unknown_reason_is_kept(
+    made_slow, event_factory, path, monkeypatch
+):
+    """It is recorded later, but for the event that no database takes, which is declared."""
+    sink, drain = made_slow(LaneLimits(items=32, batch=8, backoff_s=0.0, **PATIENT))
+    record, bad = SlowLog.record, 3
+
+    def fails(self, drafts):
+        if any(each.writer_seq == bad for each in drafts):
+            raise RuntimeError("a defect of ours")
+        return record(self, drafts)
+
+    monkeypatch.setattr(SlowLog, "record", fails)
+    sink.log.go.set()
+    emit(drain, [event_factory() for _ in range(8)])
+    drain.flush(GIVE_UP_S)
+    drain.close(GIVE_UP_S)
+
+    log = AuditLog(path, sink.log.ring.current)
+    found = verify(log)
+    assert stats_of(drain).dropped == {}
+    assert (log.count(), found.lost) == (7, 1)
+
+
+def test_where_no_thread_can_be_started_callers_keep_events_themselves(
+    slow, event_factory, path, tmp_path, subject_keys, monkeypatch
+):
+    """As when the machine has no more threads, or the interpreter ends."""
+    _sink, drain = slow
+
+    def refuses(_thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(threading.Thread, "start", refuses)
+        emit(drain, [event_factory() for _ in range(100)])
+        drain.close(0.0)
+
+    assert stats_of(drain).dropped == {}
+    log = taken_over(path, tmp_path, subject_keys)
+    assert (log.count(), verify(log).lost) == (100, 0)
+
+
+def test_a_disk_that_hangs_holds_nobody_up_for_longer_than_once(
+    made_slow, event_factory, monkeypatch
+):
+    """Then events are dropped, and counted, until it goes on."""
+    sink, drain = made_slow(LaneLimits(items=32, batch=8, linger_s=0.0, spill_patience_s=0.01))
+    goes_on, looks = threading.Event(), []
+    append = sink._overflow.append_events
+
+    def hangs(events):
+        assert goes_on.wait(GIVE_UP_S)
+        append(events)
+
+    monkeypatch.setattr(sink._overflow, "append_events", hangs)
+    sleep, caller = time.sleep, threading.get_ident()
+
+    def look(seconds):
+        sleep(seconds)
+        if threading.get_ident() == caller:
+            looks.append(seconds)
+
+    monkeypatch.setattr("mnemoscope.telemetry.delivery.lane.time.sleep", look)
+    emit(drain, [event_factory() for _ in range(1_000)])
+    assert stats_of(drain).dropped["overflow"] > 900
+    assert len(looks) <= 20  # ten for the disk, and less than ten for the thread to begin
+    goes_on.set()
+    until(lambda: stats_of(drain).queued <= 32)
+
+
+def test_what_is_kept_is_encrypted_and_comes_back_whole(
+    slow, event_factory, path, tmp_path, subject_keys
+):
+    """Nobody who has the disk reads content or customer; the trail has both."""
+    sink, drain = slow
+    content = Redacted({"query": "likes green tea"}, 15)
+    emit(drain, [event_factory(content=content, run="r-17") for _ in range(100)])
+    files = lockable_files(tmp_path / "audit.spool")
+    written = b"".join(each.read_bytes() for each in files)
+    assert written
+    assert [
+        word for word in (b"green tea", b"ada@example", b"r-17", b"acme") if word in written
+    ] == []
+    sink.log.go.set()
+    drain.flush(GIVE_UP_S)
+    drain.close(GIVE_UP_S)
+
+    rows = list(AuditLog(path, subject_keys).rows(run="r-17"))
+    assert [row.content for row in rows] == ['{"query":"likes green tea"}'] * 100
+
+
+def test_a_file_of_kept_events_that_is_removed_is_missed(
+    slow, event_factory, path, tmp_path, subject_keys
+):
+    """By number: its ledger has them, and the log does not."""
+    sink, drain = slow
+    emit(drain, [event_factory() for _ in range(8)])
+    assert sink.log.asked.wait(GIVE_UP_S)
+    emit(drain, [event_factory() for _ in range(64)])
+    drain.close(0.0)
+    until(lambda: stats_of(drain).queued == 8)
+    for each in lockable_files(tmp_path / "audit.spool"):
+        each.unlink()
+    sink.log.go.set()
+    until(lambda: drain._lanes[0]._thread is None)
+
+    found = verify(taken_over(path, tmp_path, subject_keys))
+    (what,) = found.findings[FindingKind.LOSS]
+    assert what.startswith("72 records are gone from the spool")
+
+
 def test_what_the_disk_does_not_take_is_dropped_and_counted(slow, event_factory, monkeypatch):
     """Only then; the queue goes on, and says how many."""
     sink, drain = slow
-    monkeypatch.setattr(sink._overflow, "append", refuses)
+    monkeypatch.setattr(sink._overflow, "append_events", refuses)
     emit(drain, [event_factory() for _ in range(8)])
     assert sink.log.asked.wait(GIVE_UP_S)
     emit(drain, [event_factory() for _ in range(64)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import gc
 import signal
@@ -44,6 +45,64 @@ def test_the_result_is_the_same_object(workers):
     result = object()
 
     assert workers.run(lambda: result, 5, never) is result
+
+
+class Client:
+    """What keeps its files locked until nothing refers to it any more."""
+
+
+def held_by_the_work(client):
+    return lambda held=client: None, never
+
+
+def held_by_what_is_late(client):
+    return lambda: None, lambda held=client: never()
+
+
+def held_by_the_result(client):
+    return lambda held=client: held, never
+
+
+def held_by_the_context(client):
+    contextvars.ContextVar("client").set(client)
+    return lambda: None, never
+
+
+HOLDERS = (held_by_the_work, held_by_what_is_late, held_by_the_result, held_by_the_context)
+
+
+@pytest.fixture
+def slow_to_end(monkeypatch, gate):
+    """Workers that answer, and are not scheduled again for a while, as on a busy machine."""
+    for kind in (deadline._Job, deadline._LoopJob):
+        publish = kind.publish
+
+        def publish_and_wait(job, publish=publish):
+            publish(job)
+            gate.wait(GIVE_UP_S)
+
+        monkeypatch.setattr(kind, "publish", publish_and_wait)
+
+
+@pytest.mark.parametrize("held_by", HOLDERS)
+@pytest.mark.parametrize("is_async", [False, True], ids=["thread", "coroutine"])
+@pytest.mark.usefixtures("slow_to_end")
+def test_nothing_of_a_call_outlives_it(workers, held_by, is_async):
+    """A client that is dropped after a call has gone, wherever the worker is."""
+
+    def call():
+        client = Client()
+        gone = weakref.ref(client)
+        work, late = held_by(client)
+        if is_async:
+            asyncio.run(workers.acall(work, GIVE_UP_S, late))
+        else:
+            workers.run(work, GIVE_UP_S, late)
+        return gone
+
+    gone = contextvars.copy_context().run(call)
+
+    assert gone() is None
 
 
 @pytest.mark.parametrize("exc", [ValueError(), KeyboardInterrupt(), SystemExit(3), StopIteration()])

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 from counting import cost_of, counted_here
-from patience import GIVE_UP_S
+from patience import GIVE_UP_S, until
 
-from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, FanOut
+from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED, FanOut
 
 
 class Roused:
@@ -108,3 +108,27 @@ def test_five_lanes_cost_a_caller_no_more_than_one():
     one, five = (FanOut([Roused() for _ in range(lanes)]) for lanes in (1, 5))
 
     assert cost_of(lambda: one.offer((0, 1))) == cost_of(lambda: five.offer((0, 1)))
+
+
+def test_callers_that_are_faster_than_whoever_shares_out_wait_for_it(monkeypatch):
+    """Else the queue in front of all lanes would hold whatever they make meanwhile."""
+    monkeypatch.setattr("mnemoscope.telemetry.delivery.fan_out.PATIENCE_S", GIVE_UP_S)
+    lane = Roused()
+    fan_out = FanOut([lane])
+
+    def offer_many():
+        for number in range(10 * UNSHARED):
+            fan_out.offer((number, 1))
+
+    callers = [threading.Thread(target=offer_many) for _ in range(4)]
+    with fan_out._lock:
+        for each in callers:
+            each.start()
+        until(lambda: len(fan_out._offers) > UNSHARED)
+        callers[0].join(0.05)
+        assert len(fan_out._offers) <= UNSHARED + len(callers)
+    for each in callers:
+        each.join(GIVE_UP_S)
+    fan_out.share_out()
+
+    assert len(lane.taken) == len(callers) * 10 * UNSHARED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -109,6 +110,144 @@ def test_only_files_of_its_own_are_deleted(path):
 
     assert {each.name for each in path.parent.iterdir()} >= set(others)
     assert sorted(line for line in lines_in(path) if line != "mine") == ["2", "3"]
+
+
+class FailingDisk:
+    """
+    The system's calls on a file, which fail after some bytes, until it is mended.
+
+    Args:
+        most: Bytes that are written before a write fails.
+        truncates: Whether what was written can be taken back.
+    """
+
+    def __init__(self, most, *, truncates=True):
+        self.left = most
+        self.truncates = truncates
+        self.is_broken = True
+        self._write, self._truncate = os.write, os.ftruncate
+
+    def write(self, fd, data):
+        if not self.is_broken:
+            return self._write(fd, data)
+        if not self.left:
+            raise OSError(errno.EIO, "Input/output error")
+        written = self._write(fd, data[: min(self.left, 7)])  # short, as a write may be
+        self.left -= written
+        return written
+
+    def ftruncate(self, fd, size):
+        if self.is_broken and not self.truncates:
+            raise OSError(errno.EIO, "Input/output error")
+        self._truncate(fd, size)
+
+
+BATCH = "".join(f'{{"number": {number}}}\n' for number in range(4))
+BEFORE, AFTER = "before\n", "after\n"
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Return what breaks the disk, and the disk."""
+
+    def breaks(most, **how):
+        disk = FailingDisk(most, **how)
+        monkeypatch.setattr(os, "write", disk.write)
+        monkeypatch.setattr(os, "ftruncate", disk.ftruncate)
+        return disk
+
+    yield breaks
+    monkeypatch.undo()
+
+
+def failing_once(file, disk):
+    with pytest.raises(OSError, match="Input/output"):
+        file.append(BATCH)
+    disk.is_broken = False
+
+
+@pytest.mark.parametrize("truncates", [True, False], ids=["taken back", "not taken back"])
+@pytest.mark.parametrize("most", range(len(BATCH)))
+def test_a_batch_that_failed_at_any_byte_is_there_once_when_it_is_written_again(
+    path, broken, most, truncates
+):
+    """Nothing of it is lost, doubled or torn, also where its beginning could not be taken back."""
+    file = LogFile(path, most_bytes=10**9, kept=1)
+    file.append(BEFORE)
+    disk = broken(most, truncates=truncates)
+    failing_once(file, disk)
+    file.append(BATCH)
+    file.append(AFTER)
+    file.close()
+
+    assert path.read_text() == BEFORE + BATCH + AFTER
+
+
+@pytest.mark.parametrize("most", range(len(BATCH)))
+def test_what_another_process_wrote_meanwhile_stays_and_no_whole_line_is_doubled(
+    path, broken, most
+):
+    """A line that was torn stays torn, on a line of its own; it is there as a whole as well."""
+    file, other = (LogFile(path, most_bytes=10**9, kept=1) for _ in range(2))
+    file.append(BEFORE)
+    disk = broken(most, truncates=False)
+    failing_once(file, disk)
+    other.append(AFTER)
+    file.append(BATCH)
+    file.close()
+    other.close()
+
+    wanted = Counter((BEFORE + BATCH + AFTER).splitlines())
+    found = Counter(path.read_text().splitlines())
+    assert wanted <= found
+    assert all(line in BATCH for line in found - wanted)
+    assert (found - wanted).total() <= 1
+
+
+@pytest.mark.parametrize("most", range(len(BATCH)))
+def test_a_file_that_was_moved_aside_meanwhile_keeps_the_lines_that_are_whole(path, broken, most):
+    """As `logrotate` does: the others are in the file that is there now, and none is in both."""
+    file = LogFile(path, most_bytes=10**9, kept=1)
+    file.append(BEFORE)
+    disk = broken(most, truncates=False)
+    failing_once(file, disk)
+    path.rename(path.with_name("rotated"))
+    file.append(BATCH)
+    file.close()
+
+    wanted = Counter((BEFORE + BATCH).splitlines())
+    found = Counter(lines_in(path))
+    assert wanted <= found
+    assert (found - wanted).total() <= 1
+
+
+@pytest.mark.parametrize("most", range(len(BATCH)))
+def test_a_pipe_is_written_on_where_it_failed(tmp_path, broken, most):
+    """Whoever reads it has the beginning, which cannot be taken back."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    file = LogFile(pipe, most_bytes=10**9, kept=1)
+    file.append(BEFORE)
+    disk = broken(most)
+    failing_once(file, disk)
+    file.append(BATCH)
+    file.close()
+
+    assert os.read(reader, 10_000).decode() == BEFORE + BATCH
+    os.close(reader)
+
+
+@pytest.mark.parametrize("truncates", [True, False], ids=["taken back", "not taken back"])
+def test_another_batch_than_the_one_that_failed_is_whole(path, broken, truncates):
+    """Where nobody writes it again, what follows has all of its lines."""
+    file = LogFile(path, most_bytes=10**9, kept=1)
+    disk = broken(20, truncates=truncates)
+    failing_once(file, disk)
+    file.append(AFTER)
+    file.close()
+
+    assert path.read_text() == AFTER
 
 
 def test_a_write_that_fails_half_way_leaves_nothing(path, monkeypatch):

@@ -9,7 +9,11 @@ import sys
 
 import pytest
 from loguru import logger
+from patience import GIVE_UP_S
 
+from mnemoscope.telemetry.delivery.drain import Drain
+from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
+from mnemoscope.telemetry.delivery.sink import UnavailableError
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.subject import Subject
 from mnemoscope.telemetry.event.text import clean_text, json_text, utc_text
@@ -202,28 +206,59 @@ class TestFile:
         (tmp_path / "taken").write_text("")
         sink = LogSink(file=tmp_path / "taken" / "log.jsonl")
 
-        with pytest.raises(OSError, match="taken"):
+        with pytest.raises(UnavailableError, match="taken"):
             sink.write([event_factory()])
 
         assert capfd.readouterr() == ("", "")
 
     def test_a_full_disk_raises_and_later_writes_succeed(self, sink, file, event_factory):
-        """What a full disk refused is lost, and counted by the lane; logging goes on after it."""
+        """What a full disk refused is the lane's to write again; logging goes on after it."""
         sink.write([event_factory(run="first")])
         file.unlink()
         file.symlink_to("/dev/full")
-        with pytest.raises(OSError, match="No space"):
-            sink.write([event_factory(run="lost")])
+        refused = [event_factory(run="refused")]
+        with pytest.raises(UnavailableError, match="no space"):
+            sink.write(refused)
         file.unlink()
+        sink.write(refused)
         sink.write([event_factory(run="later")])
 
-        assert [line["run"] for line in lines(file)] == ["later"]
+        assert [line["run"] for line in lines(file)] == ["refused", "later"]
+
+    def test_a_lane_loses_no_line_to_a_write_that_failed(
+        self, sink, file, event_factory, monkeypatch
+    ):
+        """It writes the batch again, and each line is there once, although half of it was."""
+        write, left = os.write, [40, None]
+
+        def stops(fd, data):
+            if not left:
+                return write(fd, data)
+            if (most := left.pop(0)) is None:
+                raise OSError(28, "No space left on device")
+            return write(fd, data[:most])
+
+        monkeypatch.setattr(os, "write", stops)
+        drain = Drain([sink], limits=LaneLimits(linger_s=0.0, backoff_s=0.0))
+        for number in range(3):
+            drain.emit(event_factory(run=str(number)))
+        assert drain.flush(GIVE_UP_S)
+        (books,) = drain.stats()
+        drain.close(GIVE_UP_S)
+
+        assert left == []
+        assert (books.delivered, books.dropped) == (3, {})
+        assert [line["run"] for line in lines(file)] == ["0", "1", "2"]
+
+    def test_what_the_host_was_given_is_not_given_again(self):
+        """Its handlers have a part of a batch that failed, and nobody knows which."""
+        assert not LogSink().idempotent
 
     def test_a_torn_line_spoils_no_other(self, sink, file, event_factory):
         """After a write that stopped half-way the next line begins on a line of its own."""
         file.parent.mkdir()
         file.symlink_to("/dev/full")
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(UnavailableError, match="no space"):
             sink.write([event_factory()])
         file.unlink()
         file.write_text('{"half')

@@ -9,7 +9,7 @@ import pytest
 
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.delivery.sink import UnavailableError
+from mnemoscope.telemetry.delivery.sink import LookAtWriters, UnavailableError
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.relay.folder import take_folder
@@ -51,11 +51,11 @@ class KeepingSink(ListedSink):
 
     def __init__(self, name: str = "keeping") -> None:
         super().__init__(name)
-        self.follows = False
+        self.look: LookAtWriters = dict
         self.ended: list[tuple[str, int, bool]] = []
 
-    def follow_writers(self) -> None:
-        self.follows = True
+    def follow_writers(self, look: LookAtWriters) -> None:
+        self.look = look
 
     def end_writer(self, writer_id: str, counter: int, *, ended: bool) -> None:
         if self.is_away:
@@ -121,7 +121,7 @@ def writers(folder: Path) -> Iterator[Callable[[], RelayWriter]]:
     made: list[RelayWriter] = []
 
     def make() -> RelayWriter:
-        made.append(RelayWriter(folder, KEYS, 2 * MIB))
+        made.append(RelayWriter(folder, KEYS, 2 * MIB, mode="durable"))
         return made[-1]
 
     yield make

@@ -11,6 +11,7 @@ from children import exit_code_of_child
 from patience import until
 
 from mnemoscope.memory.privacy.engine.content import content_again
+from mnemoscope.telemetry.delivery.sink import FollowedWriter
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.relay import relay as relay_module
 from mnemoscope.telemetry.relay.folder import (
@@ -146,9 +147,13 @@ def test_the_end_of_a_writer_is_told_once_all_sinks_have_its_events(
     keeping, big, writer = KeepingSink(), content_again("x" * 10_000), writers()
     fill(writer, event_factory, range(1, 401), content=big)
     writer.close()
-    driven(keeping).work()
+    relay = driven(keeping)
+    relay.relay.look()
+    before = keeping.look()
+    relay.work()
 
-    assert keeping.follows
+    assert before == {A: FollowedWriter(400, "durable")}
+    assert keeping.look() == {}
     assert keeping.ended == [(A, 400, True)]
     assert files_in(folder) == []
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -29,7 +29,7 @@ from ..telemetry.prometheus.live import SampleDisplay, SampleSource
 from .api import AdapterServices
 from .budgets.accounting import ModelAccounting
 from .budgets.budgets import Budgets
-from .context import current
+from .context import Scope, current
 from .errors import ConfigurationError
 from .guard.factory import GuardFactory
 from .guard.labels import Labels
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
     from .rules.rule import Rule
+    from .rules.run_facts import RunKey
 
 
 NO_LABELS = (
@@ -308,7 +309,7 @@ def build(
         key_use=key_use_of(settings, keys),
     )
     live = _live(sinks, parts, rules)
-    _keep_labels(parts, audit)
+    _keep_facts(parts, audit)
     if audit is None:
         return replace(parts, live=live)
     if parts.accounting.rulebook is not None:
@@ -320,30 +321,44 @@ def build(
     return replace(parts, audit=audit.log, note_deliveries=note_deliveries, live=live)
 
 
-def _keep_labels(parts: Parts, audit: AuditSink | None) -> None:
-    """Have labels of memories looked up in the audit trail."""
-    rulebook = parts.accounting.rulebook
-    if rulebook is None or rulebook.labels is None:
+def _keep_facts(parts: Parts, audit: AuditSink | None) -> None:
+    """Have labels of memories, and what was done in runs, looked up in the audit trail."""
+    accounting = parts.accounting
+    rulebook = accounting.rulebook
+    if rulebook is None:
         return
     if audit is None:
-        logger.warning(NO_LABELS)
-    else:
-        rulebook.labels.trail = _LabelTrail(audit.log, parts.accounting)
+        if rulebook.labels is not None:
+            logger.warning(NO_LABELS)
+        return
+    from .rules.earlier_facts import EarlierFacts  # noqa: PLC0415 - only where there are rules
+
+    trail = _FactTrail(audit.log, accounting)
+    if rulebook.labels is not None:
+        rulebook.labels.trail = trail
+    rulebook.earlier = EarlierFacts(
+        trail.headers, rulebook.runs, rulebook.hashes, accounting.faults, accounting.clock
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _LabelTrail:
-    """The audit trail, as labels are looked up in it: runs go by their redacted names there."""
+class _FactTrail:
+    """The audit trail, as rules read it: tenants and runs go by their redacted names there."""
 
     log: AuditLog
     accounting: ModelAccounting
 
-    def labels(self, tags: Sequence[str]) -> dict[str, int]:
+    def labels(self, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
         return self.log.labels(tags)
 
     def is_elsewhere(self, run: str) -> bool:
         name = self.accounting.labels.redacted(replace(current(), run=run)).run or ""
         return self.log.is_elsewhere(name, self.accounting.drain.writer_id)
+
+    def headers(self, key: RunKey, most: int) -> list[dict[str, Any]]:
+        labels = self.accounting.labels.redacted(Scope(tenant=key[0], run=key[1]))
+        writer_id = self.accounting.drain.writer_id
+        return self.log.run_headers(labels.tenant, labels.run or "", writer_id, most)
 
 
 def build_relay(settings: Settings, folder: Path) -> Relay:

@@ -89,15 +89,19 @@ def certificate_from(text: str) -> Certificate:
 
 def predicate(theorem: str, parameters: Mapping[str, Any]) -> bool:
     """
-    Return whether *theorem* holds of *parameters*.
+    Return whether *theorem* holds of *parameters*. Of no signals it does not.
 
     Raises:
-        ValueError: There is no such theorem.
+        ValueError: There is no such theorem, or the parameters are not its own.
     """
-    if theorem == STABILITY:
-        return bool(max(parameters["signal_values"]) <= parameters["threshold"])
-    if theorem == INTEGRITY:
-        return all(held for _name, held in parameters["invariant_results"])
+    try:
+        if theorem == STABILITY:
+            signals = parameters["signal_values"]
+            return bool(signals) and bool(max(signals) <= parameters["threshold"])
+        if theorem == INTEGRITY:
+            return all(held for _name, held in parameters["invariant_results"])
+    except (KeyError, TypeError) as exc:
+        raise ValueError(f"these are no parameters of {theorem}") from exc
     raise ValueError("there is no such theorem: expected one of the gates'")
 
 

@@ -1,18 +1,33 @@
-"""The origin of memories: the labels that were sealed with the events of their writes."""
+"""What rules read in the trail: labels of memories, and what others have done in a run."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 from ..database.database import marks
 from ..store.snapshot import Snapshot
 
 _AT_ONCE = 500
-_LABELS = "SELECT memory_ref, min(score) FROM audit_memory WHERE memory_ref IN ({}) GROUP BY 1"
+_LABELS = (
+    "SELECT memory_ref, occurred_us, score FROM ("
+    "SELECT m.memory_ref, e.occurred_us, m.score, row_number() OVER "
+    "(PARTITION BY m.memory_ref ORDER BY e.occurred_us DESC, m.score) place "
+    "FROM audit_memory m JOIN audit_event e ON e.seq = m.seq "
+    "WHERE m.memory_ref IN ({}) AND m.score IS NOT NULL) AS written WHERE place = 1"
+)
+"""Of two at once the lower counts."""
+
 _ELSEWHERE = (
     "SELECT 1 FROM audit_detail d JOIN audit_event e ON e.seq = d.seq "
     "WHERE d.run_ref = ? AND e.writer_id <> ? LIMIT 1"
+)
+
+_HEADERS = (
+    "SELECT e.header FROM audit_detail d JOIN audit_event e ON e.seq = d.seq "
+    "WHERE d.run_ref = ? AND e.writer_id <> ? ORDER BY d.seq DESC LIMIT ?"
 )
 
 
@@ -22,12 +37,22 @@ def is_elsewhere(snapshot: Snapshot, run: str, writer_id: str) -> bool:
     return snapshot.execute(_ELSEWHERE, values).fetchone() is not None
 
 
-def labels(snapshot: Snapshot, tags: Sequence[str]) -> dict[str, int]:
-    """Return the lowest trust that each of *tags* was sealed with, as far as any was."""
+def run_headers(
+    snapshot: Snapshot, tenant: str | None, run: str, writer_id: str, most: int
+) -> list[dict[str, Any]]:
+    """Return the headers of a run's events that others recorded, the latest first."""
+    values = snapshot.references.run(run), writer_id, most
+    wanted = None if tenant is None else snapshot.references.tenant(tenant)
+    found = (orjson.loads(bytes(header)) for (header,) in snapshot.execute(_HEADERS, values))
+    return [each for each in found if each.get("tenant") == wanted]
+
+
+def labels(snapshot: Snapshot, tags: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return when each of *tags* was written last, in µs since 1970, and its trust then."""
     by_reference = {snapshot.references.memory(each): each for each in tags}
-    wanted, found = list(by_reference), dict[str, int]()
+    wanted, found = list(by_reference), dict[str, tuple[int, int]]()
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         rows: list[Any] = snapshot.execute(_LABELS.format(marks(len(part))), part).fetchall()
-        found |= {by_reference[bytes(ref)]: int(trust) for ref, trust in rows if trust is not None}
+        found |= {by_reference[bytes(ref)]: (int(at), int(trust)) for ref, at, trust in rows}
     return found

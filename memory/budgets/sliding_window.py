@@ -21,19 +21,21 @@ class SlidingSum:
     def __init__(self, period_s: float, now: float) -> None:
         self._width_s = period_s / _BUCKETS
         self._started = now
-        self._newest = self._bucket(now)
+        self._newest = int(now // self._width_s)
         self._amounts = [0] * (_BUCKETS + 1)
         self._total = 0
 
     def add(self, amount: int, now: float) -> None:
         """Add *amount*, in whole units: sums of fractions drift."""
-        self._expire(now)
+        if now // self._width_s > self._newest:
+            self._expire(now)
         self._amounts[self._newest % len(self._amounts)] += amount
         self._total += amount
 
     def total(self, now: float) -> int:
         """Return the sum of the period that ends now."""
-        self._expire(now)
+        if now // self._width_s > self._newest:
+            self._expire(now)
         return self._total
 
     def per_second(self, now: float) -> float:
@@ -44,11 +46,8 @@ class SlidingSum:
         elapsed_s = now - max(self._started, (self._newest - _RECENT) * self._width_s)
         return recent / max(elapsed_s, self._width_s)
 
-    def _bucket(self, now: float) -> int:
-        return int(now // self._width_s)
-
     def _expire(self, now: float) -> None:
-        newest = self._bucket(now)
+        newest = int(now // self._width_s)
         if newest <= self._newest:
             return
         size = len(self._amounts)

@@ -87,6 +87,7 @@ class Call:
         holds: One for each thread of the store's own at work on it, above what ends the call.
         landed: The store answered, if only after the caller was.
         write_id: Id of the write in stores that would take it twice, if there is one.
+        run: The facts of the run that it is part of, once rules were asked about it.
         least: How far the least trusted of what its run has read is to be trusted, where a rule
             asks for that.
         kept: Where it waits in the journal, if it does.
@@ -131,6 +132,7 @@ class Call:
     holds: list[Hold] = field(init=False, repr=False)
     landed: bool = False
     write_id: str | None = None
+    run: Any = field(default=None, repr=False)
     least: int | None = None
     kept: Kept | None = field(default=None, repr=False)
     undone_by: Iterable[Call] = ()

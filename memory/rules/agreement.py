@@ -8,13 +8,12 @@ from is counted in the audit trail; each change is a sealed verdict that can be 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from ...telemetry.event.event import Event
 from ...telemetry.event.verdict_event import Point
 from .decisions import recorded_event
-from .rule import ALLOW, Fact, Facts, Fails, Verdict
+from .rule import ALLOW, AskedElsewhere, Fact, Facts, Verdict
 
 LEAST_DECIDED: Final = 50
 """Decisions of humans on verdicts in shadow without which a gate is never left alone."""
@@ -47,26 +46,10 @@ class Trail(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(AskedElsewhere):
     """The rule that changes the mode of a gate by what humans have decided."""
 
-    name: str = "approvals"
-    shadow: bool = False
-
-    @property
-    def points(self) -> frozenset[Point]:
-        """None: it is asked once a human has decided."""
-        return frozenset()
-
-    @property
-    def fails(self) -> Fails:
-        """To the human."""
-        return Fails.TO_HUMAN
-
-    def settings(self) -> dict[str, Any]:
-        """Return nothing: there are none."""
-        return {}
+    name = "approvals"
 
     def decide(self, facts: Facts, /) -> Verdict:
         """Return the change, where there is one."""

@@ -11,15 +11,14 @@ import hashlib
 import re
 import secrets
 import time
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from ...telemetry.event.event import VERDICT, Event, OperationClass, Status
 from ...telemetry.event.subject import Subject
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.event.verdict_event import Choice, Outcome, Point
 from ..errors import ConfigurationError
-from .rule import Fact, Facts, Fails, Rule, Verdict, verdict_event
+from .rule import AskedElsewhere, Fact, Facts, Rule, Verdict, verdict_event
 
 OUTCOMES: Final = {
     Choice.APPROVE: Outcome.ALLOW,
@@ -32,26 +31,10 @@ CODE = re.compile("[a-z0-9_.-]{1,64}")
 _STORE = "rule"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(AskedElsewhere):
     """The rule that stands in events of decisions: a decision is what its facts say."""
 
-    name: str = "approvals"
-    shadow: bool = False
-
-    @property
-    def points(self) -> frozenset[Point]:
-        """None: humans are asked elsewhere."""
-        return frozenset()
-
-    @property
-    def fails(self) -> Fails:
-        """To the human."""
-        return Fails.TO_HUMAN
-
-    def settings(self) -> dict[str, Any]:
-        """Return nothing: there are none."""
-        return {}
+    name = "approvals"
 
     def decide(self, facts: Facts, /) -> Verdict:
         """Return what the human has said, by the facts."""

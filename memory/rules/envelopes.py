@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from .rule import Fact, Facts
 
@@ -139,7 +139,10 @@ class Books:
 
     def stands(self, at: str | None, facts: Facts) -> Standing:
         """Return how the phase that the run is in stands, or the run that is in none."""
-        now, known = self.now(facts), cast("Mapping[str, Any]", facts.known)
+        if at is None and self._ceiling == math.inf:
+            return FINE
+        known: Mapping[str, Any] = facts.known
+        now = self.now(facts)
         clock = self._ceiling - now
         if clock <= 0:
             evidence = {f"spent_{self._unit}": now / self._parts}
@@ -154,6 +157,19 @@ class Books:
             clock -= self._tail + known.get(self._kept, 0)
             limit = min(limit, spent + clock)
         return self.compared(at, spent, limit, "overrun" if clock > 0 else "reserved")
+
+    def calm_until(self, at: str | None, known: Mapping[str, Any]) -> float:
+        """Return what the run may have used before `stands` is about anything but ``normal``."""
+        if at is None or not self.limits:
+            return self._ceiling / self._parts
+        spent: int = -known.get(self._since, 0)
+        limit, account = math.inf, self._accounts.get(at)
+        if account is not None:
+            spent += known.get(account.spent, 0)
+            limit = known.get(account.limit, account.envelope)
+        clock: float = self._ceiling - self._tail - known.get(self._kept, 0) + spent
+        # A part less: the run has used a fraction of one that `now` rounds up.
+        return (min(limit, clock) * self._conserve_at - spent - 1) / self._parts
 
     def compared(self, at: str, spent: int, limit: float, reason: str) -> Standing:
         """Return how *spent* in a phase stands beside a *limit*, both in whole parts."""
@@ -173,7 +189,8 @@ class Books:
 
     def moved(self, at: str | None, to: str | None, facts: Facts) -> Iterator[tuple[str, Fact]]:
         """Yield the facts that change as the run leaves phase *at* and is in *to*."""
-        known, accounts = cast("Mapping[str, Any]", facts.known), self._accounts
+        known: Mapping[str, Any] = facts.known
+        accounts = self._accounts
         limits = {each: known.get(of.limit, of.envelope) for each, of in accounts.items()}
         now = self.now(facts)
         if at is not None and at in accounts:

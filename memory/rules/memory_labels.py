@@ -2,8 +2,10 @@
 The labels of memories: the least trust of all that the run which wrote one had read until then.
 
 A label is bound to a memory by a keyed hash of its place, its id and its content, and is kept in
-the audit trail, not in the record: whoever changes the record loses it. Of memories that are
-labelled twice the lower label counts, so that nothing is gained by writing them again.
+the audit trail, not in the record: whoever changes the record loses it. Of a memory that was
+written more than once, the same each time, the latest write counts: a run that may not be trusted
+could have put back what was true once, and whoever may be trusted can say it anew. A run that has
+recalled it gains nothing by that, since it has read what it writes.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import IntEnum
 from typing import Any, Final, Protocol, runtime_checkable
+
+import msgspec
 
 from ...telemetry.event.kinds import Status
 from ...telemetry.event.memory_label import MemoryLabel
@@ -55,6 +59,9 @@ class Trust(IntEnum):
 _CODES: Final = tuple(each.name.lower() for each in Trust)
 _TRUSTS: Final = tuple(Trust)
 
+LOOK_AGAIN_S: Final = 10.0
+"""Seconds after which a label is looked up again, where trust is demanded: others may write too."""
+
 _NOT_DONE: Final = frozenset({Status.DENIED, Status.REFUSED, Status.REJECTED})
 """How writes end that the store was not asked for. Of others it may have them."""
 
@@ -68,13 +75,27 @@ read_here: ContextVar[Trust] = ContextVar("mnemoscope_origin_read", default=Trus
 class LabelTrail(Protocol):
     """An audit trail that labels are kept in."""
 
-    def labels(self, tags: Sequence[str]) -> Mapping[str, int]:
-        """Return the lowest trust that each of *tags* was sealed with, as far as any was."""
+    def labels(self, tags: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+        """Return when each of *tags* was written last, in µs since 1970, and its trust then."""
         ...
 
     def is_elsewhere(self, run: str) -> bool:
         """Return whether another process than this one has done something in *run*."""
         ...
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """A label: when it was written, in µs since 1970, its trust, and when it was looked up."""
+
+    written_us: int
+    trust: int
+    looked_up: float
+
+    def counts_before(self, other: _Known) -> bool:
+        """Return whether this one counts: the latest does, and of two at once the lower."""
+        if self.written_us == other.written_us:
+            return self.trust < other.trust
+        return self.written_us > other.written_us
 
 
 @runtime_checkable
@@ -122,6 +143,7 @@ class MemoryLabels:
         guard: Held while facts of runs are read or changed.
         runs_of: Returns the facts of the run that code for a scope is part of, in a graph, and of
             the runs around it. None: of no run.
+        clock: Monotonic seconds.
 
     Attributes:
         rule: As given.
@@ -134,13 +156,15 @@ class MemoryLabels:
         hashes: Hashes,
         guard: AbstractContextManager[Any],
         runs_of: Callable[[Scope, GraphRun | None], list[RunFacts]],
+        clock: Callable[[], float],
     ) -> None:
         self.rule = rule
         self.trail: LabelTrail | None = None
         self._hashes = hashes
         self._guard = guard
         self._runs_of = runs_of
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._clock = clock
+        self._known: OrderedDict[str, _Known] = OrderedDict()
         rule.labels_in(self)
 
     # -- what runs have read -----------------------------------------------------------------------
@@ -154,6 +178,8 @@ class MemoryLabels:
 
     def read(self, trust: int, scope: Scope, graph: GraphRun | None = None) -> None:
         """Note that the run that code for *scope* is part of, and those around it, read that."""
+        if trust >= MOST_TRUST:
+            return  # nothing is trusted more
         with self._guard:
             for run in self._runs_of(scope, graph):
                 run.least = min(run.least, trust)
@@ -163,13 +189,16 @@ class MemoryLabels:
         trust = Trust.OTHER_AGENT if source is None else self.rule.trust_of(source)
         self.read(trust, scope, graph)
 
-    def unopened(self) -> list[RunFacts]:
-        """Return the runs that run now of which is not known whether they began here."""
+    def runs(self) -> list[RunFacts]:
+        """Return the run that runs now, and those around it."""
+        with self._guard:
+            return self._runs_of(current(), None)
+
+    def unopened(self, runs: Iterable[RunFacts]) -> list[RunFacts]:
+        """Return those of *runs* of which is not known whether they began here."""
         if self.trail is None:
             return []
-        with self._guard:
-            runs = self._runs_of(current(), None)
-            return [each for each in runs if each.name is not None and not each.is_opened]
+        return [each for each in runs if each.name is not None and not each.is_opened]
 
     def open(self, runs: Iterable[RunFacts]) -> None:
         """Ask the trail whether other processes have done something in *runs*: who knows what."""
@@ -180,16 +209,16 @@ class MemoryLabels:
                 if is_elsewhere:
                     run.least = UNKNOWN
 
-    def least(self) -> int:
-        """Return the least trust of what the run that runs now has read until now."""
-        here, least = read_here.get(), MOST_TRUST
+    def least(self, runs: Sequence[RunFacts]) -> int:
+        """Return the least trust of what *runs*, which run now, have read until now."""
+        here: int = read_here.get()
+        least: int = here if runs else UNKNOWN
         with self._guard:
-            runs = self._runs_of(current(), None)
             for run in runs:
                 run.least = min(run.least, here)
-                is_opened = run.is_opened or run.name is None or self.trail is None
-                least = min(least, run.least if run.is_whole and is_opened else UNKNOWN)
-        return least if runs else UNKNOWN
+                is_opened = run.is_opened or self.trail is None or run.name is None
+                least = min(least, run.least) if is_opened and run.facts.is_whole else UNKNOWN
+        return least
 
     # -- labels ------------------------------------------------------------------------------------
 
@@ -198,44 +227,69 @@ class MemoryLabels:
         method, least = call.method, call.least
         if method.written is None or least is None or call.status in _NOT_DONE:
             return None
-        records = list(method.written(call.result, call.arguments))
+        records = [*method.written(call.result, call.arguments)]
         tags = tuple([tag for tags in self.tags(store, call, records) for tag in tags])
         if not tags:
             return None
-        if any(each.is_derived for each in records):
-            least = min(least, Trust.OWN_REFLECTION)
-        self._keep(dict.fromkeys(tags, least))
+        for each in records:
+            if each.is_derived:
+                least = min(least, Trust.OWN_REFLECTION)
+        self._keep(dict.fromkeys(tags, (call.started_ns // 1_000, int(least))))
         return MemoryLabel(_CODES[least], int(least), tags)
 
     def tags(self, store: str, call: Call, records: Iterable[Record]) -> list[list[str]]:
         """Return the tags of each of *records*, which a call found or wrote: one for each part."""
-        place, tag = call.method.collection(call.arguments) or "", self._hashes.of_json
+        method, tag = call.method, self._hashes.of_json
         found: list[list[str]] = []
         for memory_id, parts, own_place, _is_derived in records:
-            at = [store, place if own_place is None else own_place, memory_id]
-            found.append([tag([*at, *part]) for part in parts])
+            place = own_place
+            if own_place is None:
+                place = method.collection(call.arguments) or ""
+            found.append([tag([store, place, memory_id, name, part]) for name, part in parts])
         return found
 
-    def missing(self, tags: Iterable[Iterable[str]]) -> list[str]:
-        """Return those of *tags* that are to be looked up."""
-        known = self._known
-        return [] if self.trail is None else [x for each in tags for x in each if x not in known]
+    def missing(self, tags: Iterable[Iterable[str]], *, again: bool = False) -> list[str]:
+        """Return those of *tags* that are to be looked up; *again*: also what may be outdated."""
+        if self.trail is None:
+            return []
+        known, before = self._known, self._clock() - LOOK_AGAIN_S
+        wanted = [tag for each in tags for tag in each]
+        if again:
+            return [
+                tag for tag in wanted if (of := known.get(tag)) is None or of.looked_up <= before
+            ]
+        return [tag for tag in wanted if tag not in known]
 
     def look_up(self, tags: Sequence[str]) -> None:
-        """Ask the trail for the labels of *tags*. What it does not say stays unknown."""
+        """Ask the trail for the labels of *tags*. What it does not say stays as it was."""
         if self.trail is not None:
-            self._keep(self.trail.labels(tags))
+            found = self.trail.labels(tags)
+            known = {
+                tag: (of.written_us, of.trust)
+                for tag in tags
+                if (of := self._known.get(tag)) is not None
+            }
+            self._keep({**known, **found})
 
     def trusts(self, tags: Iterable[Iterable[str]]) -> list[Trust]:
         """Return the label of each memory by its tags, as far as this process knows them."""
         # A memory without content, or with a part that nobody labelled, is unknown.
-        known = self._known
-        return [_TRUSTS[min([known.get(tag, 0) for tag in each], default=0)] for each in tags]
+        known = self._known.get
+        return [
+            _TRUSTS[min([0 if (of := known(tag)) is None else of.trust for tag in each], default=0)]
+            for each in tags
+        ]
 
-    def _keep(self, labels: Mapping[str, int]) -> None:
+    def _keep(self, labels: Mapping[str, tuple[int, int]]) -> None:
+        now = self._clock()
         with self._guard:
             known = self._known
-            for tag, trust in labels.items():
-                known[tag] = min(trust, known.pop(tag, trust))
+            for tag, (written_us, trust) in labels.items():
+                label, before = _Known(written_us, trust, now), known.get(tag)
+                if before is not None:
+                    if before.counts_before(label):
+                        label = _Known(before.written_us, before.trust, now)
+                    known.move_to_end(tag)
+                known[tag] = label
             while len(known) > MOST_LABELS:
                 known.popitem(last=False)

@@ -22,9 +22,9 @@ from ...telemetry.event.text import is_a
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..context import current
 from ..errors import ConfigurationError
-from ..guard.operation import Record
+from ..guard.operation import Method, Record
 from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
-from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
+from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict
 
 _DEPTH = 12
 _NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
@@ -139,17 +139,21 @@ class Origin:
 
     # -- decisions ---------------------------------------------------------------------------------
 
+    def concerns(self, method: Method) -> bool:
+        """Return False for recalls whose answers are sifted: it is asked of what is in them."""
+        return method.op_class is not OperationClass.RECALL or method.sift is None
+
     def witness(self, asked: Asked) -> Mapping[str, Fact]:
         """Return what an operation is for, or what is suspicious in what it writes."""
         call, least = asked.call, asked.least
         if call is None:
-            return {}
+            return PASSES
         if call.method.op_class is OperationClass.RECALL:
-            if call.method.sift is not None or self.demand(current().purpose) is None:
-                return {}
+            if self.demand(current().purpose) is None:
+                return PASSES
             return {**self.answer_facts([self.trust_of(asked.store)]), "origin.sifted": False}
         if least is None or self._hold is None or least > self._hold:
-            return {}
+            return PASSES
         texts = [
             text
             for each in asked.operations
@@ -157,7 +161,9 @@ class Origin:
             for text in _texts(each.arguments)
         ]
         signs = _signs("\n".join(texts))
-        return {"origin.least": Trust(least).code, "origin.signs": "+".join(signs)} if signs else {}
+        if not signs:
+            return PASSES
+        return {"origin.least": Trust(least).code, "origin.signs": "+".join(signs)}
 
     def answer_facts(self, trusts: Sequence[Trust]) -> dict[str, Fact]:
         """Return the facts of an answer whose memories have these labels."""

@@ -24,11 +24,11 @@ from ...telemetry.prometheus.live import LiveMetric, Sample
 from ..context import current
 from ..errors import ConfigurationError
 from .envelopes import CEILING, FINE, Books, Mode, Phase, Standing, tighter
-from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict, with_known
+from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict, with_known
+from .run_facts import Calm, RunFacts
 
 if TYPE_CHECKING:
     from .rulebook import Rulebook
-    from .run_facts import RunFacts
 
 MOST_PHASES: Final = 12
 """Phases of a run, whose books are among its facts."""
@@ -197,7 +197,8 @@ class Phases:
         """Return the limits of the agent that asks, and count its model calls."""
         agent = _agent.get()
         if agent is None or agent.of is not self or not agent.limits:
-            return {}
+            run = None if asked.call is None else asked.call.run
+            return PASSES if run is not None and self._is_calm(run) else {}
         known = {**agent.limits, _CALLS: len(agent.calls)}
         if asked.point is Point.MODEL and not asked.again:
             agent.calls.append(None)
@@ -212,7 +213,8 @@ class Phases:
         found = self._phase(at, facts)
         if found.mode is Mode.TERMINATE:
             return Verdict(Outcome.STOP, found.reason, found.evidence)
-        if facts.point is Point.NODE:
+        is_calm = found.mode is Mode.NORMAL and _SINCE_MS not in facts.known  # as in most calls
+        if is_calm or facts.point is Point.NODE:
             return ALLOW  # the limits of one agent are not those of others
         found = self._agent(found, at, facts)
         if found.mode is Mode.TERMINATE:
@@ -234,6 +236,17 @@ class Phases:
             yield _RUNS.sample(count, rule=self.name, phase=phase, mode=mode.value)
 
     # -- how limits stand --------------------------------------------------------------------------
+
+    def _is_calm(self, run: RunFacts) -> bool:
+        """Return whether *run* is far from all limits, as found when a fact by name changed."""
+        facts, calm, book = run.facts, run.calm, self._book()
+        if book is None or run.streams:
+            return False
+        if calm is None or calm.known is not facts.known:
+            known, at = facts.known, self._at(facts)
+            until = [each.calm_until(at, known) for each in (self._time, self._money)]
+            calm = run.calm = Calm(known, *until)
+        return facts.cost_usd < calm.cost_usd and run.elapsed_s(book.now()) < calm.elapsed_s
 
     def _at(self, facts: Facts) -> str | None:
         at = facts.known.get(_AT)

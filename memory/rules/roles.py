@@ -13,7 +13,7 @@ import time
 import tomllib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
@@ -29,7 +29,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ..budgets.sliding_window import SlidingSum
 from ..context import Scope, current
 from ..errors import ConfigurationError
-from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
+from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict
 
 LONGEST_GRANT_S: Final = 3_600
 """Seconds for which a grant holds at most: there are no standing ones."""
@@ -121,7 +121,7 @@ class Roles:
         self.shadow = shadow
         given = _read(roles) if isinstance(roles, Path) else roles
         self._roles = {name: _role(name, each) for name, each in given.items()}
-        self._weighs = any(each.bytes_per_minute is not None for each in self._roles.values())
+        self.looks_on = any(each.bytes_per_minute is not None for each in self._roles.values())
         self._may = lru_cache(_MOST_PLACES)(self._role_may)
         self._key, self._clock = key, clock
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
@@ -164,24 +164,25 @@ class Roles:
         """Return the role of the agent, what it has done lately, and whether it may do this."""
         # Of the context, which code sets: an agent may name another one in its arguments.
         scope = current()
-        name, problem = self._role_of(scope)
-        if problem is not None:
-            return {"roles.problem": problem}
-        role, now, minute = self._roles[name], self._clock(), self._minute_of(scope)
+        name, problem = (scope.agent or "", None) if self._key is None else self._granted(scope)
+        role = self._roles.get(name)
+        if role is None or problem is not None:
+            return {"roles.problem": problem or "no_role"}
+        now, minute = self._clock(), self._minute_of(scope)
         known: dict[str, Fact] = {
             "roles.role": name,
-            "roles.is_within": bool(asked.operations)
-            and all(self._may(name, *each) for each in _places(asked)),
+            "roles.is_within": self._is_within(name, asked),
             "roles.operations": minute.operations.total(now),
             "roles.bytes": minute.read_bytes.total(now),
         }
-        if _refusal(role, known) is None:
-            minute.operations.add(1, now)
-        return known
+        if _refusal(role, known) is not None:
+            return known
+        minute.operations.add(1, now)
+        return PASSES
 
     def seen(self, asked: Asked) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""
-        if self._weighs and asked.call is not None and asked.call.result is not None:
+        if asked.call is not None and asked.call.result is not None:
             size_bytes = _size_bytes(asked.call.result)
             self._minute_of(current()).read_bytes.add(size_bytes, self._clock())
         return {}
@@ -198,28 +199,31 @@ class Roles:
         told = {each: value for each, value in known.items() if each.startswith("roles.")}
         return Verdict(Outcome.REFUSE, str(reason), told)
 
+    def _is_within(self, role: str, asked: Asked) -> bool:
+        """Return whether a role may do all that is asked."""
+        for call in asked.operations:
+            place = f"{asked.store}/{call.method.collection(call.arguments) or ''}"
+            if not self._may(role, call.method.op_class, place):
+                return False
+        return bool(asked.operations)
+
     def _role_may(self, role: str, op_class: str, place: str) -> bool:
         return self._roles[role].may(op_class, place)
 
-    def _role_of(self, scope: Scope) -> tuple[str, str | None]:
-        """Return the role of the agent that runs, or why there is none."""
-        if self._key is None:
-            name = scope.agent or ""
-        elif (token := _granted.get()) is None:
+    def _granted(self, scope: Scope) -> tuple[str, str | None]:
+        """Return the role that the code that runs acts under, or why there is none."""
+        if (token := _granted.get()) is None:
             return "", "no_grant"
-        else:
-            claims = self._claims(token)
-            if claims is None:
-                return "", "forged_grant"
-            if claims.expires_s <= self._clock():
-                return "", "expired_grant"
-            if any(
-                (bound := getattr(claims, what)) is not None and bound != getattr(scope, what)
-                for what in _BOUND_TO
-            ):
-                return "", "grant_of_another"
-            name = claims.role
-        return name, None if name in self._roles else "no_role"
+        if (claims := self._claims(token)) is None:
+            return "", "forged_grant"
+        if claims.expires_s <= self._clock():
+            return "", "expired_grant"
+        if any(
+            (bound := getattr(claims, what)) is not None and bound != getattr(scope, what)
+            for what in _BOUND_TO
+        ):
+            return "", "grant_of_another"
+        return claims.role, None
 
     def _minute_of(self, scope: Scope) -> _Minute:
         key = scope.tenant, scope.agent
@@ -252,13 +256,6 @@ def granted(grant: str) -> Generator[None]:
             _granted.reset(token)
 
 
-def _places(asked: Asked) -> Iterator[tuple[str, str]]:
-    """Yield the class and the place of each operation in a call."""
-    for call in asked.operations:
-        collection = call.method.collection(call.arguments) or ""
-        yield call.method.op_class.value, f"{asked.store}/{collection}"
-
-
 def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     """Return about what an answer weighs: a byte a character, eight for any other value."""
     if isinstance(value, str | bytes):
@@ -276,12 +273,12 @@ def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
 def _refusal(role: Role, known: Mapping[str, Fact]) -> str | None:
     if not known.get("roles.is_within"):
         return "out_of_role"
-    for limit, done, reason in (
-        (role.per_minute, known.get("roles.operations"), "too_often"),
-        (role.bytes_per_minute, known.get("roles.bytes"), "too_much"),
-    ):
-        if limit is not None and (not isinstance(done, int) or done >= limit):
-            return reason
+    most, done = role.per_minute, known.get("roles.operations")
+    if most is not None and not (isinstance(done, int) and done < most):
+        return "too_often"
+    most, done = role.bytes_per_minute, known.get("roles.bytes")
+    if most is not None and not (isinstance(done, int) and done < most):
+        return "too_much"
     return None
 
 

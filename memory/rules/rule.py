@@ -12,23 +12,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
+from types import MappingProxyType
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from ...telemetry.event.text import json_text
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
+from ...telemetry.process.version import running_version
 from ..context import EMPTY_SCOPE, Scope
-
-if TYPE_CHECKING:
-    from ..guard.call import Call
+from ..guard.call import Call
+from ..guard.operation import Method
 
 __all__ = [
     "ALLOW",
     "LONGEST_TEXT",
     "MOST_KNOWN",
     "MOST_TURNS",
+    "PASSES",
     "Asked",
+    "AskedElsewhere",
     "Fact",
     "Facts",
     "Fails",
@@ -38,6 +41,7 @@ __all__ = [
     "Point",
     "Reader",
     "Rule",
+    "Selective",
     "Turn",
     "Verdict",
     "Witness",
@@ -116,8 +120,8 @@ class Facts(msgspec.Struct, frozen=True):
         point: Where it is asked.
         what: Of memory: the class of the operation. Of models, nodes and tools: the keyed hash of
             the name.
-        is_whole: Whether the run is known from its start. False: it was resumed, and what was
-            before cannot be read.
+        is_whole: Whether all of the run is known, from its start. False: it was resumed, and not
+            all of what was before can be read.
         elapsed_s: Seconds that the run has been at work, those that it was interrupted left out.
         cost_usd: Of its model calls.
         unpriced_calls: Model calls whose cost is not known.
@@ -247,6 +251,18 @@ class Rule(Protocol):
         ...
 
 
+class AskedElsewhere:
+    """A rule that no scope asks at a point of its own: whoever decides by it asks it."""
+
+    points: frozenset[Point] = frozenset()
+    fails = Fails.TO_HUMAN
+    shadow = False
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return nothing: there are no settings."""
+        return {}
+
+
 def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
     """Return what is told of a verdict."""
     shadows = rule.shadow and verdict.outcome is not Outcome.ALLOW
@@ -260,13 +276,15 @@ def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
         evidence=dict(verdict.evidence),
         settings=json_text(dict(rule.settings())),
         facts=facts.text(),
+        version=running_version(),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """
     What is about to be done, raw: for witnesses, which make facts of it. It goes nowhere else.
+
+    Its `repr` shows the point alone.
 
     Attributes:
         point: Where it is asked.
@@ -283,14 +301,22 @@ class Asked:
     """
 
     point: Point
-    name: str = field(default="", repr=False)
-    scope: Scope = field(default=EMPTY_SCOPE, repr=False)
-    call: Call | None = field(default=None, repr=False)
-    about: Any = field(default=None, repr=False)
-    operations: tuple[Call, ...] = field(default=(), repr=False)
+    name: str = ""
+    scope: Scope = EMPTY_SCOPE
+    call: Call | None = None
+    about: Any = None
+    operations: tuple[Call, ...] = ()
     store: str = ""
     again: bool = False
     least: int | None = None
+
+    def __repr__(self) -> str:
+        """Show where it is asked, and nothing of what."""
+        return f"Asked({self.point.value})"
+
+
+PASSES: Final[Mapping[str, Fact]] = MappingProxyType({})
+"""What a witness returns of what its rule allows whatever else is known: nothing is decided."""
 
 
 @runtime_checkable
@@ -298,7 +324,16 @@ class Witness(Protocol):
     """A rule that makes facts of its own of what is asked, before it decides on them."""
 
     def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
-        """Return facts for this decision alone, by name."""
+        """Return facts for this decision alone, by name, or `PASSES`."""
+        ...
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A rule that is not asked about calls of some methods, whatever they are made with."""
+
+    def concerns(self, method: Method, /) -> bool:
+        """Return whether it is asked about calls of *method*. Asked once for each method."""
         ...
 
 
@@ -328,7 +363,11 @@ class Reader(Protocol):
 
 @runtime_checkable
 class Onlooker(Protocol):
-    """A rule that makes facts of its own of what was done."""
+    """
+    A rule that makes facts of its own of what was done.
+
+    One whose attribute ``looks_on`` is False has nothing to see.
+    """
 
     def seen(self, asked: Asked, /) -> Mapping[str, Fact]:
         """Return facts to keep of the run, by name: of a memory operation that was answered."""

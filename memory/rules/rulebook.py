@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from ...telemetry.event.event import Redacted
+from ...telemetry.event.event import OperationClass, Redacted
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
 from ..context import Scope, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
+from .earlier_facts import EarlierFacts
 from .held_writes import HeldWrites, Judged, settled
 from .memory_labels import Labeller, MemoryLabels
 from .rule import (
+    PASSES,
     Asked,
     Fact,
     Facts,
@@ -23,12 +26,17 @@ from .rule import (
     Onlooker,
     Reader,
     Rule,
+    Selective,
     Verdict,
     Witness,
     verdict_event,
     with_known,
 )
-from .run_facts import GraphRun, Hashes, RunFacts, RunKey, RunsUnderWay
+from .run_facts import GraphRun, Hashes, RunFacts, RunsUnderWay
+
+if TYPE_CHECKING:
+    from ..guard.call import Call
+    from ..guard.operation import Method
 
 MOST_RULES: Final = 64
 """Maximum number of rules of a scope: each has metric series of its own."""
@@ -42,6 +50,30 @@ _NOTHING: Final[Mapping[str, Mapping[str, Fact] | None]] = MappingProxyType({})
 
 FAILED: Final = "rule_failed"
 """The reason of a verdict whose rule raised, or returned none."""
+
+
+class Seat(NamedTuple):
+    """
+    A rule where it is asked. What methods it has is found out once: that takes as long as to ask.
+
+    Attributes:
+        rule: The rule.
+        witness: Its witness, if it has one.
+        foresee: Its foresight, if it has one.
+    """
+
+    rule: Rule
+    witness: Callable[[Asked], Mapping[str, Fact]] | None
+    foresee: Callable[[Asked], Mapping[str, Fact]] | None
+
+    @classmethod
+    def of(cls, rule: Rule) -> Seat:
+        """Return the seat of *rule*."""
+        return cls(
+            rule,
+            rule.witness if isinstance(rule, Witness) else None,
+            rule.foresee if isinstance(rule, Foresight) else None,
+        )
 
 
 @runtime_checkable
@@ -72,6 +104,7 @@ class Rulebook:
         held: The writes that rules hold.
         enclosing: Returns the graph run that the code running now is part of, or None.
         labels: Labels of memories, where a rule makes some.
+        earlier: Reads what other processes did in a run. None: there is no audit trail.
 
     Raises:
         ConfigurationError: Two have the same name, or there are too many, or it is no rule.
@@ -92,15 +125,14 @@ class Rulebook:
         self.runs = RunsUnderWay(clock)
         self.held = HeldWrites(hashes, faults)
         self.enclosing: Callable[[], GraphRun | None] | None = None
+        self.earlier: EarlierFacts | None = None
         self._tell = tell
         self._faults = faults
         self._clock = clock
+        seats = [Seat.of(each) for each in self.rules]
         self._at = {
-            point: tuple(each for each in self.rules if point in each.points) for point in Point
+            point: tuple(each for each in seats if point in each.rule.points) for point in Point
         }
-        # Whether a class has a method is found out once: it takes longer than most decisions.
-        self._witnesses = {each.name: each for each in self.rules if isinstance(each, Witness)}
-        self._foresights = {each.name: each for each in self.rules if isinstance(each, Foresight)}
         embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
         self._embeds = [each for each in embeds if each is not None][:1]
         labellers = [each for each in self.rules if isinstance(each, Labeller)]
@@ -108,9 +140,14 @@ class Rulebook:
             raise ConfigurationError("a scope may have one rule that labels memories, not several")
         self.labels: MemoryLabels | None = None
         if labellers:
-            self.labels = MemoryLabels(labellers[0], hashes, self.runs.guard, self.enclosing_runs)
-        self._onlookers = tuple(each for each in self.rules if isinstance(each, Onlooker))
+            self.labels = MemoryLabels(
+                labellers[0], hashes, self.runs.guard, self.enclosing_runs, clock
+            )
+        onlookers = [each for each in self.rules if isinstance(each, Onlooker)]
+        self._onlookers = [each for each in onlookers if getattr(each, "looks_on", True)]
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
+        self._foresees = any(each.foresee is not None for each in seats)
+        self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
         for each in self.keepers:
             each.keep_in(self)
 
@@ -119,24 +156,30 @@ class Rulebook:
         """Whether a rule compares what models say."""
         return bool(self._embeds)
 
-    def takes_long_at(self, point: Point) -> bool:
-        """Return whether a rule at *point* may take as long as a model."""
-        return any(each.name in self._foresights for each in self._at[point])
-
-    def is_asked_at(self, point: Point) -> bool:
-        """Return whether a rule stands at *point*."""
-        return bool(self._at[point])
+    def seats_at(self, method: Method) -> tuple[Seat, ...]:
+        """Return the seats of the rules that are asked about calls of *method*."""
+        return tuple(
+            each
+            for each in self._at[Point.MEMORY]
+            if not isinstance(each.rule, Selective) or each.rule.concerns(method)
+        )
 
     # -- whose facts -------------------------------------------------------------------------------
 
     def run_facts(self, scope: Scope, graph: GraphRun | None = None) -> RunFacts:
         """Return the facts of the run that code for *scope*, in *graph*, is part of."""
-        graph = graph or self.graph_around()
-        found = self.runs.of(_key(scope, graph))
-        if graph is not None:
-            named = scope.run is not None and scope.run != graph.thread
-            found.enter(graph.run_id, self._clock(), resumes=graph.resumes, named=named)
+        if graph is None and self.enclosing is not None:
+            graph = self.graph_around()
+        if graph is None:
+            return self.runs.of(None if scope.run is None else (scope.tenant, scope.run))
+        found = self.runs.of((scope.tenant, scope.run or graph.thread or str(graph.run_id)))
+        named = scope.run is not None and scope.run != graph.thread
+        found.enter(graph.run_id, self._clock(), resumes=graph.resumes, named=named)
         return found
+
+    def now(self) -> float:
+        """Return the monotonic seconds that facts are made with."""
+        return self._clock()
 
     def facts(self, run: RunFacts) -> Facts:
         """Return the facts of a run as of now, to be used under the guard of `runs`."""
@@ -144,11 +187,13 @@ class Rulebook:
 
     def enclosing_runs(self, scope: Scope, graph: GraphRun | None) -> list[RunFacts]:
         """Return the facts of the run that code for *scope* is part of, and of those around it."""
-        graph, named = graph or self.graph_around(), [*runs_around()]
+        if graph is None and self.enclosing is not None:
+            graph = self.graph_around()
+        named = [*runs_around()]
         if graph is None and not named:  # as in most calls
-            run = self.runs.of((scope.tenant, scope.run)) if scope.run is not None else None
-            if run is None:
+            if scope.run is None:
                 return []
+            run = self.runs.of((scope.tenant, scope.run))
             run.name = scope.run
             return [run]
         if scope.run is not None:
@@ -174,6 +219,18 @@ class Rulebook:
         except Exception as exc:  # noqa: BLE001 - then it is of no run
             self._faults.note("rules.enclosing", exc)
             return None
+
+    def is_unread(self, scope: Scope, graph: GraphRun | None = None) -> bool:
+        """
+        Return whether what other processes did in the run of *scope* is still to be read.
+
+        It is not of a graph's thread, whose checkpoints carry it.
+        """
+        earlier, run = self.earlier, scope.run
+        if earlier is None or run is None or not earlier.is_unread((scope.tenant, run)):
+            return False
+        graph = graph or self.graph_around()
+        return graph is None or graph.thread != run
 
     def carried(self, scope: Scope, thread: str) -> str | None:
         """Return what is known of a run, for whoever resumes its thread. None: nothing is."""
@@ -204,36 +261,42 @@ class Rulebook:
 
     # -- decisions ---------------------------------------------------------------------------------
 
-    def ask(self, asked: Asked, graph: GraphRun | None = None) -> None:
-        """
-        Ask the rules of a point, and tell and carry out what they decide.
-
-        Raises:
-            StoppedError, RefusedError, HeldError: A rule that is not in shadow says so.
-        """
-        error = self.decide(asked, graph)
-        if error is not None:
-            raise error
-
     def decide(
-        self, asked: Asked, graph: GraphRun | None = None, rules: Iterable[Rule] | None = None
+        self, asked: Asked, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
     ) -> RuleError | None:
-        """Return the error that `ask` raises, or would of these *rules* alone. None: go on."""
-        foreseen = self._foreseen(asked) if self._foresights else {}
+        """
+        Ask the rules of a point, or those in *seats* alone, and tell what they decide.
+
+        Returns:
+            What it is refused, held or stopped with, by a rule that is not in shadow. None: go on.
+        """
+        if self.earlier is not None and self.is_unread(asked.scope, graph):
+            key = asked.scope.tenant, str(asked.scope.run)
+            self.earlier.read(key, waits=asked.point is Point.MEMORY)
+        if seats is None:
+            seats = self._at[asked.point]
+        foreseen = self._foreseen(asked, seats) if self._foresees else _NOTHING
+        call, judged = asked.call, None
         with self.runs.guard:
             run = self.run_facts(asked.scope, graph)
-            if self.labels is not None:
-                self.labels.ask(asked, graph)
-            if run.stopped is not None and asked.point is not Point.MEMORY:
-                return run.ended_by()
-            facts = run.at(asked.point, self._what(asked), self._clock())
-            judged: Sequence[Judged] = [
-                self._judged(rule, asked, facts, foreseen)
-                for rule in (self._at[asked.point] if rules is None else rules)
-            ]
-        judged = [each for each in judged if not each.verdict.is_plain]
-        if not judged:
-            return None
+            if call is not None:
+                call.run = run
+            else:
+                if self.labels is not None:
+                    self.labels.ask(asked, graph)
+                if run.stopped is not None:
+                    return run.ended_by()
+            what = self._what(asked) if call is None else call.method.op_class
+            facts = partial(run.at, asked.point, what, self._clock())
+            for seat in seats:
+                if (found := self._judged(seat, asked, facts, foreseen)) is not None:
+                    judged = [*(judged or ()), found]
+        return self._carried_out(judged, asked, run) if judged else None
+
+    def _carried_out(
+        self, judged: Sequence[Judged], asked: Asked, run: RunFacts
+    ) -> RuleError | None:
+        """Tell what rules have decided, and return the error of the strictest."""
         if asked.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
             judged = self.held.settled(asked, judged)
         found: RuleError | None = None
@@ -249,7 +312,7 @@ class Rulebook:
     def heard(self, asked: Asked, graph: GraphRun | None, call: object) -> RuleError | None:
         """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
         with self.runs.guard:
-            error = self.decide(asked, graph, self.keepers)
+            error = self.decide(asked, graph, self._keepers_seats)
             self.run_facts(asked.scope, graph).heard(call, self._clock())
             return error
 
@@ -258,21 +321,24 @@ class Rulebook:
         with self.runs.guard:
             return self.run_facts(scope, graph).ended_by()
 
-    def answered(self, rule: Rule, asked: Asked, known: Mapping[str, Fact]) -> RuleError | None:
+    def answered(self, rule: Rule, call: Call, known: Mapping[str, Fact]) -> RuleError | None:
         """Ask *rule* about what a memory operation was answered, of which *known* is known."""
+        asked = Asked(Point.MEMORY, call.method.name, call.scope, call)
         with self.runs.guard:
             run = self.run_facts(asked.scope)
-            facts = run.at(asked.point, self._what(asked), self._clock())
-            judged = self._judged(rule, asked, with_known(facts, known), is_answered=True)
-            return None if judged.verdict.is_plain else self._carry_out(judged, asked, run)
+            facts = with_known(run.at(asked.point, call.method.op_class, self._clock()), known)
+            judged = self._judged(Seat(rule, None, None), asked, lambda: facts, _NOTHING)
+            return None if judged is None else self._carry_out(judged, asked, run)
 
-    def _foreseen(self, asked: Asked) -> dict[str, Mapping[str, Fact] | None]:
+    def _foreseen(
+        self, asked: Asked, seats: Sequence[Seat]
+    ) -> Mapping[str, Mapping[str, Fact] | None]:
         """Return what rules have found that may take long. None: they failed."""
         found: dict[str, Mapping[str, Fact] | None] = {}
-        for rule in self._at[asked.point]:
-            if rule.name in self._foresights:
+        for rule, _witness, foresee in seats:
+            if foresee is not None:
                 try:
-                    found[rule.name] = self._foresights[rule.name].foresee(asked)
+                    found[rule.name] = foresee(asked)
                 except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
                     self._faults.note("rules.decide", exc)
                     found[rule.name] = None
@@ -280,29 +346,32 @@ class Rulebook:
 
     def _judged(
         self,
-        rule: Rule,
+        seat: Seat,
         asked: Asked,
-        facts: Facts,
-        foreseen: Mapping[str, Mapping[str, Fact] | None] = _NOTHING,
-        *,
-        is_answered: bool = False,
-    ) -> Judged:
-        where = "witness"
+        facts_now: Callable[[], Facts],
+        foreseen: Mapping[str, Mapping[str, Fact] | None],
+    ) -> Judged | None:
+        """Return what a rule says. None: there is nothing to tell."""
+        (rule, witness, foresee), where, facts = seat, "witness", None
         try:
-            if rule.name in foreseen:
+            seen = None if witness is None else witness(asked)
+            if seen is PASSES:
+                return None
+            facts = facts_now()
+            if foresee is not None:
                 if (known := foreseen[rule.name]) is None:
                     return Judged(rule, failed(rule, where), facts)
                 facts = with_known(facts, known)
-            if not is_answered and rule.name in self._witnesses:
-                facts = with_known(facts, self._witnesses[rule.name].witness(asked))
+            if seen:
+                facts = with_known(facts, seen)
             where = "decide"
             verdict = decided(rule, facts)
             if verdict.spare is not None and asked.call is not None and not rule.shadow:
                 asked.call.spare = verdict.spare
-            return Judged(rule, verdict, facts)
+            return None if verdict.is_plain else Judged(rule, verdict, facts)
         except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
             self._faults.note("rules.decide", exc)
-            return Judged(rule, failed(rule, where), facts)
+            return Judged(rule, failed(rule, where), facts or facts_now())
 
     def _carry_out(self, judged: Judged, asked: Asked, run: RunFacts) -> RuleError | None:
         rule, verdict, facts = judged
@@ -326,27 +395,27 @@ class Rulebook:
         return _ERRORS[outcome](rule.name, verdict.reason)
 
     def _what(self, asked: Asked) -> str:
-        if asked.call is not None:
-            return asked.call.method.op_class.value
         return self.hashes.of_name(asked.name) if asked.name else ""
 
     # -- what was done -----------------------------------------------------------------------------
 
-    def saw_memory(self, asked: Asked, ids: tuple[str, ...], *, wrote: bool) -> None:
-        """Note a memory operation that the store answered."""
+    def saw_memory(self, store: str, call: Call) -> None:
+        """Note a memory operation that a store answered."""
+        op_class = call.method.op_class
         with self.runs.guard:
-            run, now = self.run_facts(asked.scope), self._clock()
-            if wrote:
-                run.wrote(self._content(asked), now)
-            elif ids:
-                run.recalled(ids, now)
-            for each in self._onlookers:
-                if known := each.seen(asked):
-                    run.note(known)
+            run = call.run or self.run_facts(call.scope)
+            if op_class is OperationClass.RECALL:
+                run.recalled(call.summary.memory_ids, self._clock())
+            elif op_class is OperationClass.REMEMBER:
+                run.wrote(self._written(call) if run.has_turns else "", self._clock())
+            if self._onlookers:
+                asked = Asked(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
+                for each in self._onlookers:
+                    if known := each.seen(asked):
+                        run.note(known)
 
-    def _content(self, asked: Asked) -> str:
-        call = asked.call
-        return "" if call is None else self.hashes.of_json(call.method.content(call.arguments))
+    def _written(self, call: Call) -> str:
+        return self.hashes.of_json(call.method.content(call.arguments))
 
     def saw_model(
         self,
@@ -432,14 +501,6 @@ _ERRORS: Final[Mapping[Outcome, Callable[[str, str], RuleError]]] = {
     Outcome.STOP: StoppedError,
     Outcome.REFUSE: RefusedError,
 }
-
-
-def _key(scope: Scope, graph: GraphRun | None) -> RunKey | None:
-    if scope.run is not None:
-        return scope.tenant, scope.run
-    if graph is None:
-        return None
-    return scope.tenant, graph.thread or str(graph.run_id)
 
 
 def _check(rules: tuple[Any, ...]) -> None:

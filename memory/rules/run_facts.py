@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from operator import mul
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
+from msgspec.structs import replace
 
 from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
@@ -19,7 +21,7 @@ from ...telemetry.event.verdict_event import Point
 from ...telemetry.process.fork import reset_after_fork
 from ..context import Scope
 from ..errors import RuleError
-from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from
+from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from, with_known
 
 MOST_TRUST: Final = 4
 """The trust of a person's input, which a run begins with; 0 is what is not known."""
@@ -36,7 +38,6 @@ RunKey: TypeAlias = tuple[str | None, str]
 _MOST_NODES = 256
 _MOST_TEXTS = 6
 _MOST_STREAMS = 64
-_NOTHING: Final = Facts(Point.NODE)
 _MOST_PARTS = 8
 _HASH_BYTES = 8
 
@@ -82,7 +83,7 @@ class Hashes:
     """
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self._keyed = blake2b(key=key, digest_size=_HASH_BYTES)
         self.of_name = lru_cache(4_096)(self.of_text)
 
     def of_text(self, text: str) -> str:
@@ -92,60 +93,104 @@ class Hashes:
     def of_json(self, value: Any) -> str:
         """Return the hash of *value* as JSON, the order of keys left out."""
         try:
-            return self.of_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str))
+            data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str)
         except TypeError:
-            return self.of_bytes(json_text(value).encode())
+            data = json_text(value).encode()
+        return self.of_bytes(data)
 
     def of_bytes(self, data: bytes) -> str:
         """Return the hash of *data*: 16 hex digits."""
-        return blake2b(data, key=self._key, digest_size=_HASH_BYTES).hexdigest()
+        digest = self._keyed.copy()  # half of the time of making one with the key
+        digest.update(data)
+        return digest.hexdigest()
+
+
+@dataclass
+class Earlier:
+    """
+    What was done in a run before, by other processes.
+
+    Attributes that `Facts` has too mean the same.
+
+    Attributes:
+        events: That it was counted of. None: the run begins here.
+        nodes: Runs of each node, by the hash of its name.
+    """
+
+    events: int = 0
+    elapsed_s: float = 0.0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    recalls: int = 0
+    writes: int = 0
+    errors: int = 0
+    nodes: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class Calm(NamedTuple):
+    """
+    Until when a run is far from the limits of its phases.
+
+    Attributes:
+        known: The facts by name that this was found with: others say something else.
+        elapsed_s: Seconds at work.
+        cost_usd: Of its model calls.
+    """
+
+    known: Mapping[str, Fact]
+    elapsed_s: float
+    cost_usd: float
 
 
 class RunFacts:
     """
     The facts of one run, as they grow. Not thread-safe.
 
-    Attributes that `Facts` has too mean the same.
+    Args:
+        now: Monotonic seconds.
+        is_whole: Whether nothing was known of it before, and forgotten.
 
     Attributes:
+        facts: As of its latest change. What time changes is not in them: see `at`.
         seen: Numbered on each change: of two copies, the one that saw more is the later one.
         stopped: What ends the run: the error's class, rule and reason.
+        streams: When the latest chunk of each stream of a model came.
+        calm: Until when it is far from the limits of its phases. None: not known.
         told: Reasons in shadow that were told already: a run would have been stopped once.
         least: How far the least trusted of what it has read is to be trusted. Of all runs of a
             thread: each goes on with what the others have read.
         name: Its own or its thread's. None: it is of one graph run, in one process.
         is_opened: Whether it is known what other processes have read in it.
+        is_read: Whether it was asked what other processes have done in it.
+        lacks_earlier: Whether not all of that is known. It says nothing of what was read.
     """
 
-    is_whole = True
+    lacks_earlier = False
     is_opened = False
+    is_read = False
+    calm: Calm | None = None
     name: str | None = None
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, *, is_whole: bool = True) -> None:
         self._roots: deque[object] = deque(maxlen=_MOST_PARTS)
+        self._is_loaded = False
         self.least = MOST_TRUST
-        self._reset(now)
+        self._reset(now, Facts(Point.NODE, is_whole=is_whole))
 
-    def _reset(self, now: float) -> None:
-        if not self.is_whole:
-            self.least = 0
+    def _reset(self, now: float, facts: Facts) -> None:
+        self.facts = facts
         self._begun, self._earlier_s, self._latest = now, 0.0, now
         self._iterations: dict[str, int] = {}
-        self._known: Mapping[str, Fact] = {}
         self._texts: dict[str, deque[tuple[float, ...]]] = {}
-        self._streams: dict[object, float] = {}
-        self._take(_NOTHING)
+        self.streams: dict[object, float] = {}
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
         self.told: set[tuple[str, str]] = set()
         self._clear_turn()
-
-    def _take(self, f: Facts) -> None:
-        self.is_whole, self.cost_usd, self.unpriced_calls = f.is_whole, f.cost_usd, f.unpriced_calls
-        self.input_tokens, self.output_tokens = f.input_tokens, f.output_tokens
-        self.model_calls, self.tool_calls, self.node_ends = f.model_calls, f.tool_calls, f.node_ends
-        self.recalls, self.writes, self.errors = f.recalls, f.writes, f.errors
-        self.iteration, self.turns = f.iteration, f.turns
 
     def _clear_turn(self) -> None:
         self._found: deque[str] = deque(maxlen=MOST_KNOWN)
@@ -166,11 +211,14 @@ class RunFacts:
         is_first = not self._roots
         self._roots.append(root)
         if not (resumes or named):
-            self._reset(now)
+            if not self.facts.is_whole:
+                self.least = 0
+            self._reset(now, Facts(Point.NODE))
         elif resumes:
             self._earlier_s = self.elapsed_s(self._latest)
             self._begun, self.stopped = now, None
-            self.is_whole &= not is_first or self.seen > 0
+            if is_first and not self.seen:
+                self.facts = replace(self.facts, is_whole=False)
 
     def ended_by(self) -> RuleError | None:
         """Return the error that ends the run, made anew: one that was raised holds frames."""
@@ -185,60 +233,51 @@ class RunFacts:
 
     def at(self, point: Point, what: str, now: float) -> Facts:
         """Return the facts for a decision."""
-        return Facts(  # by position: names cost several times as much
-            point,
-            what,
-            self.is_whole,
-            self.elapsed_s(now),
-            self.cost_usd,
-            self.unpriced_calls,
-            self.input_tokens,
-            self.output_tokens,
-            self.model_calls,
-            self.tool_calls,
-            self.node_ends,
-            self.recalls,
-            self.writes,
-            self.errors,
-            self.iteration,
-            self.turns,
-            self._known,
-            self.silent_s(now) if self._streams else 0.0,
+        facts = replace(
+            self.facts,
+            point=point,
+            what=what,
+            elapsed_s=self.elapsed_s(now),
+            is_whole=self.facts.is_whole and not self.lacks_earlier,
         )
+        return replace(facts, silent_s=self.silent_s(now)) if self.streams else facts
 
     def silent_s(self, now: float) -> float:
         """Return for how long that stream of a model was silent which was so the longest."""
-        return now - min(self._streams.values(), default=now)
+        return now - min(self.streams.values(), default=now)
 
     # -- what was done -----------------------------------------------------------------------------
 
-    def _change(self, now: float) -> None:
+    def _change(self, now: float, facts: Facts) -> None:
+        self.facts = facts
         self.seen += 1
         self._latest = now
 
     def heard(self, call: object, now: float) -> None:
         """Note a chunk of a model's stream."""
-        if call in self._streams or len(self._streams) < _MOST_STREAMS:
-            self._streams[call] = now
+        if call in self.streams or len(self.streams) < _MOST_STREAMS:
+            self.streams[call] = now
 
     def forget_streams(self) -> None:
         """Wait for no chunk any more."""
-        self._streams.clear()
+        self.streams.clear()
 
     def model_ended(
         self, usage: Usage | None, now: float, *, failed: bool, call: object = None
     ) -> None:
         """Count a model call."""
-        self._streams.pop(call, None)
-        cost = None if usage is None else usage.cost_usd
-        self.model_calls += 1
-        self.cost_usd += cost or 0.0
-        self.unpriced_calls += cost is None
-        if usage is not None:
-            self.input_tokens += usage.input_tokens
-            self.output_tokens += usage.output_tokens
-        self.errors = self.errors + 1 if failed else 0
-        self._change(now)
+        self.streams.pop(call, None)
+        cost, facts = None if usage is None else usage.cost_usd, self.facts
+        facts = replace(
+            facts,
+            model_calls=facts.model_calls + 1,
+            cost_usd=facts.cost_usd + (cost or 0.0),
+            unpriced_calls=facts.unpriced_calls + (cost is None),
+            input_tokens=facts.input_tokens + (usage.input_tokens if usage else 0),
+            output_tokens=facts.output_tokens + (usage.output_tokens if usage else 0),
+            errors=facts.errors + 1 if failed else 0,
+        )
+        self._change(now, facts)
 
     def tool_begun(self, call_hash: str) -> None:
         """Note a tool call by the hash of its name and arguments."""
@@ -247,21 +286,25 @@ class RunFacts:
     def tool_ended(self, answer_hash: str, now: float, *, failed: bool) -> None:
         """Count a tool call. Empty: its answer says nothing, so that its call stands for it."""
         self._found.extend([answer_hash] if answer_hash else list(self._tools)[-1:])
-        self.tool_calls += 1
-        self.errors = self.errors + 1 if failed else 0
-        self._change(now)
+        facts, errors = self.facts, self.facts.errors + 1 if failed else 0
+        self._change(now, replace(facts, tool_calls=facts.tool_calls + 1, errors=errors))
 
-    def recalled(self, ids: Iterable[str], now: float) -> None:
-        """Count a recall by the ids that it found, which are hashed as the turn ends."""
-        self._found.extend(ids)
-        self.recalls += 1
-        self._change(now)
+    def recalled(self, ids: Sequence[str], now: float) -> None:
+        """Count a recall by the ids that it found, if any: they are hashed as the turn ends."""
+        if ids:
+            self._found.extend(ids)
+            self._change(now, replace(self.facts, recalls=self.facts.recalls + 1))
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether a graph works on it, whose nodes end."""
+        return bool(self._roots)
 
     def wrote(self, content_hash: str, now: float) -> None:
-        """Count a write by the hash of what it wrote."""
-        self._written.append(content_hash)
-        self.writes += 1
-        self._change(now)
+        """Count a write by the hash of what it wrote. Empty: no turn is made of it."""
+        if content_hash:
+            self._written.append(content_hash)
+        self._change(now, replace(self.facts, writes=self.facts.writes + 1))
 
     def said(self, node: str, vector: Iterable[float]) -> None:
         """Compare a text of a node with its earlier ones. Of several texts the newest counts."""
@@ -282,12 +325,16 @@ class RunFacts:
         done = (self._found, self._tools, self._written)
         found, tools, written = (hashes.of_text("\n".join(each)) if each else "" for each in done)
         turn = Turn(node, found, tools, written, self._likeness, self._quality)
-        self.turns = (*self.turns[1 - MOST_TURNS :], turn)
         self._clear_turn()
-        self.node_ends += 1
-        self.iteration = max(self.iteration, runs)
-        self.errors += failed and not self.errors  # what failed within it is counted already
-        self._change(now)
+        facts = self.facts
+        facts = replace(
+            facts,
+            turns=(*facts.turns[1 - MOST_TURNS :], turn),
+            node_ends=facts.node_ends + 1,
+            iteration=max(facts.iteration, runs),
+            errors=facts.errors or int(failed),  # what failed within it is counted already
+        )
+        self._change(now, facts)
 
     def note(self, known: Mapping[str, Fact]) -> None:
         """
@@ -296,17 +343,43 @@ class RunFacts:
         Raises:
             ValueError: There are too many, or one is no number, flag or short code.
         """
-        for name, value in known.items():
-            if not _is_fact(value):
-                raise ValueError("a fact must be a number, a flag or a code of 64 characters")
-            if len(self._known) >= MOST_KNOWN and name not in self._known:
-                raise ValueError(f"a run may have {MOST_KNOWN} facts of its own")
-            self._known = {**self._known, name: value}
-            if name == "quality" and isinstance(value, int | float):
-                self._quality = float(value)
+        if not all(map(_is_fact, known.values())):
+            raise ValueError("a fact must be a number, a flag or a code of 64 characters")
+        facts = with_known(self.facts, known)
+        if len(facts.known) > MOST_KNOWN:
+            raise ValueError(f"a run may have {MOST_KNOWN} facts of its own")
+        self.facts = facts
+        quality = known.get("quality")
+        if isinstance(quality, int | float):
+            self._quality = float(quality)
         self.seen += 1
 
     # -- across processes --------------------------------------------------------------------------
+
+    def add_earlier(self, earlier: Earlier) -> None:
+        """Add what was done before, in other processes; unless a checkpoint has brought it."""
+        if self._is_loaded:
+            return
+        self.lacks_earlier = True  # what was noted, and how its turns ended, is not in the trail
+        for node, runs in earlier.nodes.items():
+            self._iterations[node] = self._iterations.get(node, 0) + runs
+        self._earlier_s += earlier.elapsed_s
+        facts = self.facts
+        has_ended = facts.model_calls or facts.tool_calls  # what failed before is over, then
+        self.facts = replace(
+            facts,
+            cost_usd=facts.cost_usd + earlier.cost_usd,
+            unpriced_calls=facts.unpriced_calls + earlier.unpriced_calls,
+            input_tokens=facts.input_tokens + earlier.input_tokens,
+            output_tokens=facts.output_tokens + earlier.output_tokens,
+            model_calls=facts.model_calls + earlier.model_calls,
+            tool_calls=facts.tool_calls + earlier.tool_calls,
+            node_ends=facts.node_ends + sum(earlier.nodes.values()),
+            recalls=facts.recalls + earlier.recalls,
+            writes=facts.writes + earlier.writes,
+            errors=facts.errors if has_ended else facts.errors + earlier.errors,
+            iteration=max(self._iterations.values(), default=0),
+        )
 
     def dump(self, now: float) -> str:
         """Return all of it as text, for whoever resumes the run."""
@@ -325,11 +398,10 @@ class RunFacts:
         seen, facts = int(found["seen"]), facts_from(found["facts"])
         # Of two copies the one that saw more is the later one, and each has read what it has read.
         self.least = min(self.least, int(found.get("least", 0)))
-        self.is_opened = True
+        self.is_opened = self._is_loaded = True
         if seen <= self.seen:
             return
-        self._take(facts)
-        self._known, self._earlier_s = facts.known, facts.elapsed_s
+        self.facts, self._earlier_s = facts, facts.elapsed_s
         self._iterations = {str(name): int(runs) for name, runs in found["nodes"].items()}
         self._begun, self._latest, self.seen = now, now, seen
 
@@ -373,8 +445,7 @@ class RunsUnderWay:
             return RunFacts(self._clock())
         found = self._runs.get(key)
         if found is None:
-            found = self._runs[key] = RunFacts(self._clock())
-            found.is_whole = key not in self._gone
+            found = self._runs[key] = RunFacts(self._clock(), is_whole=key not in self._gone)
             if len(self._runs) > MOST_RUNS:
                 gone, _facts = self._runs.popitem(last=False)
                 self._gone[gone] = None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...telemetry.event.verdict_event import Outcome, Point
-from .rule import ALLOW, Facts, Fails, Verdict
+from ...telemetry.event.verdict_event import Outcome
+from .rule import ALLOW, AskedElsewhere, Facts, Fails, Verdict
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+@dataclass(frozen=True, kw_only=True)
+class Spending(AskedElsewhere):
     """
     Refuses a model call that a spent budget covers.
 
@@ -24,21 +24,7 @@ class Spending:
 
     name: str
     unit: str
-
-    @property
-    def points(self) -> frozenset[Point]:
-        """None of a scope's rules: budgets ask it themselves."""
-        return frozenset()
-
-    @property
-    def fails(self) -> Fails:
-        """Open: a budget that cannot be read stops nobody."""
-        return Fails.OPEN
-
-    @property
-    def shadow(self) -> bool:
-        """False: a budget that only alerts is not asked."""
-        return False
+    fails = Fails.OPEN
 
     def settings(self) -> dict[str, Any]:
         """Return what it was made with."""

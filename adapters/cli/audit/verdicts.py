@@ -43,7 +43,7 @@ def verdicts(
     from ....memory.rules.recheck import Answer
     from ..scope import open_trail
 
-    kinds = _kinds(scope)
+    kinds = kinds_of(scope)
     checked = list(_checked(open_trail(audit_url).rows(run=run), kinds))
     if json:
         Console().print_json(json_text([_document(each) for each in checked]))
@@ -56,20 +56,21 @@ def verdicts(
         raise typer.Exit(INCOMPLETE)
 
 
-def _kinds(scope: str | None) -> dict[str, Callable[..., Rule]]:
+def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
     """Return what makes rules by their kind: this package's, and those of the scope at *scope*."""
     from ....memory.rules.agreement import Mode
     from ....memory.rules.approval import Approval
     from ....memory.rules.decisions import Decision
     from ....memory.rules.origin import Origin
     from ....memory.rules.phases import Phases
+    from ....memory.rules.roles import Roles
     from ....memory.rules.spending import Spending
     from ....memory.rules.stopping import Stopping
     from ..scope import scope_at
 
     kinds: dict[str, Callable[..., Rule]] = {
         each.__name__: each
-        for each in (Approval, Decision, Mode, Origin, Phases, Spending, Stopping)
+        for each in (Approval, Decision, Mode, Origin, Phases, Roles, Spending, Stopping)
     }
     kinds |= _gates()
     if scope is not None:
@@ -95,12 +96,14 @@ def _gates() -> dict[str, Callable[..., Rule]]:
 def _checked(rows: Iterable[AuditRow], kinds: dict[str, Callable[..., Rule]]) -> Iterable[_Checked]:
     import orjson
 
+    from ....audit.proof.merkle import leaf_hash
     from ....memory.rules.recheck import recheck
     from ....telemetry.event.event import VERDICT
 
     for row in rows:
         if row.operation == VERDICT and (sealed := orjson.loads(row.header).get("verdict")):
-            yield _Checked(row, sealed, recheck(sealed, kinds))
+            is_sealed = leaf_hash(row.header) == row.leaf
+            yield _Checked(row, sealed, recheck(sealed, kinds, is_sealed=is_sealed))
 
 
 def _document(each: _Checked) -> dict[str, Any]:

@@ -90,9 +90,7 @@ class Report:
         self._parts = parts
         self._make = self._event if tells is None else partial(self._event_with, tells)
         if has_rules:
-            self._make = partial(_with_mode, self._make)
-        if label is not None:
-            self._make = partial(self._labelled, label, self._make)
+            self._make = partial(self._ruled, label, self._make)
 
     def faces(self, _method: Method) -> Faces:
         """Return the face after the store: for every method."""
@@ -232,14 +230,17 @@ class Report:
             self._faults.note("guard.describe", exc)
             return event
 
-    def _labelled(
+    def _ruled(
         self,
-        label: Callable[[Call], MemoryLabel | None],
+        label: Callable[[Call], MemoryLabel | None] | None,
         make: Callable[[Call], Event],
         call: Call,
     ) -> Event:
+        """Return the event that *make* makes, with what rules have done to the call."""
         event = make(call)
-        if call.least is None:
+        if call.mode is not None:
+            event = replace(event, mode=call.mode)
+        if label is None or call.least is None:
             return event
         try:
             return replace(event, label=label(call))
@@ -295,11 +296,6 @@ class Report:
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality
             self._faults.note("guard.label", exc)
             return FAILED
-
-
-def _with_mode(make: Callable[[Call], Event], call: Call) -> Event:
-    event = make(call)
-    return event if call.mode is None else replace(event, mode=call.mode)
 
 
 _LABELLED = ("tenant", "agent", "feature", "run", "purpose")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ....telemetry.event.event import OperationClass, Status
@@ -10,12 +12,11 @@ from ....telemetry.process.faults import Faults
 from ...errors import RuleError
 from ..call import Call
 from ..operation import Method
-from ..step import NOTHING, Faces
+from ..step import NOTHING, Face, Faces
 
 if TYPE_CHECKING:
     from ...rules.memory_labels import MemoryLabels
-    from ...rules.rule import Asked
-    from ...rules.rulebook import Rulebook
+    from ...rules.rulebook import Rulebook, Seat
     from ...rules.run_facts import RunFacts
     from .report import Parts
 
@@ -48,55 +49,58 @@ class AskRules:
         self._parts = parts
         self._make = Asked
 
-    def _asked(self, call: Call, operations: tuple[Call, ...] = ()) -> Asked:
-        method = call.method
-        return self._make(
-            Point.MEMORY,
-            method.name,
-            call.scope,
-            call,
-            operations=operations,
-            store=self._store,
-            least=call.least,
-        )
-
     def _operations(self, call: Call) -> tuple[Call, ...]:
         """Return what *call* asks of the store. None: it cannot be told."""
         if self._parts is None:
-            return (call, *(call.but(method=each) for each in call.method.also))
+            also = call.method.also
+            return (call, *[call.but(method=each) for each in also]) if also else (call,)
         try:
-            # Its parts have results only once it has ended well, and are asked about before.
-            return tuple(self._parts(call.but(status=Status.CANCELLED))) or (call,)
+            return tuple(self._parts(call)) or (call,)
         except Exception as exc:  # noqa: BLE001 - rules that look at it find nothing
             self._faults.note("rules.parts", exc)
             return ()
 
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs: what is only resumed or saved is not looked at."""
-        before = self._ask if self._rulebook.is_asked_at(Point.MEMORY) else None
+        seats, may_write = self._rulebook.seats_at(method), method.op_class in _CHANGES
+        labels = self._labels if may_write else None
+        is_asked = seats or labels is not None
+        before = partial(self._ask, seats, labels) if is_asked else None
         if before is not None and method.spare is not None:
-            before = self._ask_and_spare
-        after = self._see if method.op_class in {_READS, _WRITES} or before else None
-        abefore = self._aask if before and self._may_take_long(method) else None
-        return Faces(before, after, abefore) if before or after else NOTHING
+            before = partial(self._ask_and_spare, before)
+        abefore = None
+        is_long = may_write and any(each.foresee is not None for each in seats)
+        if before is not None and (is_long or labels is not None or self._rulebook.earlier):
+            abefore = partial(self._aask, before, labels, is_long=is_long)
+        after = self._see if before or method.op_class in {_READS, _WRITES} else None
+        return Faces(before, after, abefore) if after else NOTHING
 
-    def _may_take_long(self, method: Method) -> bool:
-        """Return whether asking may wait for a judge, or for the audit trail."""
-        if self._rulebook.takes_long_at(Point.MEMORY):
-            return method.op_class in _CHANGES
-        return self._labels is not None and method.op_class in _CHANGES
-
-    def _ask(self, call: Call) -> None:
+    def _ask(self, seats: Sequence[Seat], labels: MemoryLabels | None, call: Call) -> None:
+        """Ask the rules in *seats*, with what *labels* say of the run, where it may write."""
         if call.covered:  # what it is part of was asked about
             return
-        if self._labels is not None and call.method.op_class in _CHANGES:
-            if runs := self._labels.unopened():
-                self._open(self._labels, runs)
-            call.least = self._labels.least()
-        self._rulebook.ask(self._asked(call, self._operations(call)))
+        if labels is not None:
+            runs = labels.runs()
+            if labels.trail is not None:
+                self._open(labels, runs)
+            call.least = labels.least(runs)
+        asked = self._make(  # by position: names cost half as much again
+            Point.MEMORY,
+            call.method.name,
+            call.scope,
+            call,
+            None,
+            self._operations(call),
+            self._store,
+            False,
+            call.least,
+        )
+        error = self._rulebook.decide(asked, None, seats)
+        if error is not None:
+            raise error
 
-    def _ask_and_spare(self, call: Call) -> None:
-        self._ask(call)
+    def _ask_and_spare(self, ask: Face, call: Call) -> None:
+        ask(call)
         if call.spare is None or call.method.spare is None:
             return
         try:
@@ -106,35 +110,35 @@ class AskRules:
         except Exception as exc:  # noqa: BLE001 - then it finds as much as ever
             self._faults.note("rules.spare", exc)
 
-    async def _aask(self, call: Call) -> None:
+    async def _aask(
+        self, ask: Face, labels: MemoryLabels | None, call: Call, *, is_long: bool
+    ) -> None:
         """Ask on a thread where that may take long, so that no event loop stands still for it."""
-        is_long = self._rulebook.takes_long_at(Point.MEMORY)
-        if not call.covered and (is_long or (self._labels and self._labels.unopened())):
+        is_long = is_long or self._rulebook.is_unread(call.scope)
+        if not call.covered and (is_long or (labels and labels.unopened(labels.runs()))):
             import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
-            await asyncio.to_thread(self._ask, call)
+            await asyncio.to_thread(ask, call)
         else:
-            self._ask(call)
+            ask(call)
 
-    def _open(self, labels: MemoryLabels, runs: list[RunFacts]) -> None:
+    def _open(self, labels: MemoryLabels, runs: Sequence[RunFacts]) -> None:
         try:
-            labels.open(runs)
+            if unopened := labels.unopened(runs):
+                labels.open(unopened)
         except Exception as exc:  # noqa: BLE001 - then what they have read is unknown
             self._faults.note("rules.labels", exc)
 
     def _see(self, call: Call) -> None:
         if call.covered:
             return
-        error = call.error
-        if isinstance(error, RuleError):
-            self._refuse(call)
-        elif error is None:
+        if call.error is None:
             try:
-                op_class = call.method.op_class
-                ids = call.summary.memory_ids if op_class is _READS else ()  # no checkpoints
-                self._rulebook.saw_memory(self._asked(call), ids, wrote=op_class is _WRITES)
+                self._rulebook.saw_memory(self._store, call)
             except Exception as exc:  # noqa: BLE001 - observing fails open
                 self._faults.note("rules.see", exc)
+        elif isinstance(call.error, RuleError):
+            self._refuse(call)
 
     def _refuse(self, call: Call) -> None:
         """Have a refused recall find nothing: its caller is not told why."""

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ....telemetry.event.event import OperationClass, Status
 from ....telemetry.event.memory_label import MemoryLabel
-from ....telemetry.event.verdict_event import Point
 from ....telemetry.process.faults import Faults
 from ...context import current
 from ...errors import RefusedError
@@ -27,14 +26,6 @@ if TYPE_CHECKING:
     from ...rules.rulebook import Rulebook
 
 _RECALL = OperationClass.RECALL
-
-
-class _Found(NamedTuple):
-    """The memories in an answer, their tags, and those tags that are to be looked up."""
-
-    records: list[Record]
-    tags: list[list[str]]
-    missing: list[str]
 
 
 class SiftAnswers:
@@ -68,29 +59,32 @@ class SiftAnswers:
         return Faces(after=self._sift, aafter=self._asift)
 
     def _sift(self, call: Call) -> None:
-        if _is_answered(call):
-            try:
-                found = self._found(call)
-                if found.missing:
-                    self._look_up(found.missing)
-                self._judge(call, found)
-            except Exception as exc:  # noqa: BLE001 - closed: see there
-                self._withhold(call, exc)
+        if call.covered or call.error is not None or call.result is None:
+            return  # the caller gets no answer, or one that is sifted further out
+        try:
+            records, tags = self._found(call)
+            if missing := self._missing(tags):
+                self._look_up(missing)
+            self._judge(call, records, tags)
+        except Exception as exc:  # noqa: BLE001 - closed: see there
+            self._withhold(call, exc)
 
     async def _asift(self, call: Call) -> None:
-        if _is_answered(call):
-            try:
-                found = self._found(call)
-                if found.missing:
-                    import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
+        if call.covered or call.error is not None or call.result is None:
+            return
+        try:
+            records, tags = self._found(call)
+            if missing := self._missing(tags):
+                import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
-                    await asyncio.to_thread(self._look_up, found.missing)
-                self._judge(call, found)
-            except Exception as exc:  # noqa: BLE001 - closed: see there
-                self._withhold(call, exc)
+                await asyncio.to_thread(self._look_up, missing)
+            self._judge(call, records, tags)
+        except Exception as exc:  # noqa: BLE001 - closed: see there
+            self._withhold(call, exc)
 
-    def _found(self, call: Call) -> _Found:
-        method, labels = call.method, self._labels
+    def _found(self, call: Call) -> tuple[list[Record], list[list[str]]]:
+        """Return the memories in an answer, and the tags of each."""
+        method = call.method
         records: list[Record] = []
 
         def keep(record: Record) -> bool:
@@ -99,8 +93,12 @@ class SiftAnswers:
 
         if method.sift is not None:
             method.sift(call.result, call.arguments, keep)
-        tags = labels.tags(self._store, call, records)
-        return _Found(records, tags, labels.missing(tags))
+        return records, self._labels.tags(self._store, call, records)
+
+    def _missing(self, tags: list[list[str]]) -> list[str]:
+        """Return the tags to be looked up. What others write since counts where trust is asked."""
+        labels = self._labels
+        return labels.missing(tags, again=labels.rule.demand(current().purpose) is not None)
 
     def _look_up(self, tags: list[str]) -> None:
         try:
@@ -108,27 +106,27 @@ class SiftAnswers:
         except Exception as exc:  # noqa: BLE001 - what cannot be looked up is unknown
             self._faults.note("rules.labels", exc)
 
-    def _judge(self, call: Call, found: _Found) -> None:
+    def _judge(self, call: Call, records: list[Record], tags: list[list[str]]) -> None:
         """Leave out what has too little trust; note that the run has read the rest."""
-        from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
-
-        method, labels, rule, scope = call.method, self._labels, self._labels.rule, current()
+        method, labels, rule = call.method, self._labels, self._labels.rule
         if method.sift is None:  # the rule was asked before
             if call.summary.hits != 0:
-                labels.read(rule.trust_of(self._store), scope)
+                labels.read(rule.trust_of(self._store), current())
             return
-        trusts = labels.trusts(found.tags)
-        demanded = rule.demand(scope.purpose)
-        rule.note_found(found.records, trusts)
-        if demanded is not None and any(each < demanded for each in trusts):
-            asked = Asked(Point.MEMORY, method.name, call.scope, call, store=self._store)
-            if self._rulebook.answered(rule, asked, rule.answer_facts(trusts)) is not None:
-                keeps = iter([each >= demanded for each in trusts])
-                call.result = method.sift(call.result, call.arguments, lambda _each: next(keeps))
-                trusts = [each for each in trusts if each >= demanded]
-                self._summarise(call)
+        trusts = labels.trusts(tags)
+        rule.note_found(records, trusts)
+        demanded = rule.demand(current().purpose)
+        if (
+            demanded is not None
+            and any(each < demanded for each in trusts)
+            and self._rulebook.answered(rule, call, rule.answer_facts(trusts)) is not None
+        ):
+            keeps = iter([each >= demanded for each in trusts])
+            call.result = method.sift(call.result, call.arguments, lambda _each: next(keeps))
+            trusts = [each for each in trusts if each >= demanded]
+            self._summarise(call)
         if trusts:
-            labels.read(min(trusts), scope)
+            labels.read(min(trusts), current())
 
     def _summarise(self, call: Call) -> None:
         """Say of a call what its caller sees; the owners of all of it are still a tripwire."""
@@ -140,9 +138,9 @@ class SiftAnswers:
     def _withhold(self, call: Call, exc: Exception) -> None:
         """Have a recall find nothing of which it cannot be told how far it may be trusted."""
         self._faults.note("rules.sift", exc)
-        rule, scope = self._labels.rule, current()
-        self._labels.read(0, scope)
-        if rule.demand(scope.purpose) is None or not rule.leaves_out:
+        rule = self._labels.rule
+        self._labels.read(0, current())
+        if rule.demand(current().purpose) is None or not rule.leaves_out:
             return
         neutral, call.result = call.method.neutral, None
         call.status, call.error = Status.DENIED, RefusedError(rule.name, "cannot_sift")
@@ -151,8 +149,3 @@ class SiftAnswers:
                 call.result, call.neutral = neutral(call.arguments), True
             except Exception as error:  # noqa: BLE001 - then the caller sees the refusal
                 self._faults.note("guard.neutral", error)
-
-
-def _is_answered(call: Call) -> bool:
-    """Return whether the store has answered, and the caller gets the answer."""
-    return not call.covered and call.error is None and call.result is not None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from tampering import silenced
 
 from mnemoscope.adapters.cli.root import run
-from mnemoscope.memory import Mnemoscope, Stopping, context, load_settings
+from mnemoscope.memory import Mnemoscope, Role, Roles, Stopping, context, load_settings
 from mnemoscope.memory.rules.rule import Facts, Point
 
 
@@ -84,3 +87,30 @@ def test_a_rule_of_somebody_elses_cannot_be_told_about(scope, capfd):
 
     assert run(["audit", "verdicts"]) == 3
     assert "cannot tell" in " ".join(capfd.readouterr().out.split())
+
+
+def test_a_fact_that_is_changed_in_the_database_is_named(scope, capfd, tmp_path):
+    """And so is that its event is another one than was sealed."""
+    scope.tell_verdict(Stopping(), Facts(Point.MODEL, cost_usd=2.5, recalls=41))
+    scope.close()
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as database, silenced(database):
+        database.execute(
+            "UPDATE audit_event SET header = CAST(replace(CAST(header AS TEXT), ?, ?) AS BLOB)",
+            ('recalls\\":41', 'recalls\\":14'),
+        )
+        database.commit()
+
+    assert run(["audit", "verdicts", "--json"]) == 1
+    (printed,) = json.loads(capfd.readouterr().out)
+    assert printed["why"] == (
+        "its event was changed after it was sealed; changed after it was sealed: recalls"
+    )
+
+
+def test_roles_are_made_again_without_a_scope(scope, capfd):
+    """What a role may is sealed with what was decided."""
+    scope.tell_verdict(Roles({"reader": Role()}), Facts(Point.MEMORY))
+    scope.close()
+
+    assert run(["audit", "verdicts"]) == 0
+    assert "1 of 1 verdicts follow from their facts" in capfd.readouterr().out

@@ -11,6 +11,8 @@ import pytest
 from langgraph.graph import END, START, StateGraph
 
 from mnemoscope.adapters.langgraph.gates import (
+    INTEGRITY,
+    STABILITY,
     Certificate,
     IntegrityGate,
     StagnationGate,
@@ -153,6 +155,23 @@ def test_certificates_are_verified_in_another_process_from_json_alone(stagnation
 
     assert answered.stdout.split() == ["True", "True", "False"]
     assert certificate_from(lines[0]).text() == lines[0]
+
+
+@pytest.mark.parametrize("signals", [[], [0.9]])
+def test_stability_does_not_hold_of_no_signals_or_of_high_ones(signals):
+    """A certificate that says so is verified, and one that says otherwise is not."""
+    parameters = {"signal_values": signals, "threshold": 0.8}
+
+    assert Certificate(STABILITY, parameters, holds=False).verify()
+    assert not Certificate(STABILITY, parameters, holds=True).verify()
+
+
+@pytest.mark.parametrize("theorem", [STABILITY, INTEGRITY, "unheard"])
+@pytest.mark.parametrize("parameters", [{}, {"signal_values": 1}, {"invariant_results": [1]}])
+def test_a_certificate_with_other_parameters_than_its_theorems_is_none(theorem, parameters):
+    """One error, whatever is wrong with it."""
+    with pytest.raises(ValueError, match=r"no parameters of|no such theorem"):
+        Certificate(theorem, parameters, holds=False).verify()
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", "no json"])

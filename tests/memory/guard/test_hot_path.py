@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 from threading import Event as Flag
 from typing import Any
@@ -21,7 +21,18 @@ import pytest
 from counting import Cost, cost_of, counted_here
 from patience import GIVE_UP_S
 
-from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory import (
+    Mnemoscope,
+    Origin,
+    Phase,
+    Phases,
+    Role,
+    Roles,
+    Rule,
+    Stopping,
+    Trust,
+    context,
+)
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
@@ -69,14 +80,15 @@ def make_scope() -> Iterator[Callable[..., Mnemoscope]]:
     """Return a factory of scopes with five sinks; a deadline of 0 is none."""
     scopes: list[Mnemoscope] = []
 
-    def make(deadline_s: float = 0.0) -> Mnemoscope:
+    def make(deadline_s: float = 0.0, rules: Sequence[Rule] = ()) -> Mnemoscope:
         settings = load_settings(
             audit_pseudonym_key=KEY,
             pii_model="none",
             deadline_recall_s=deadline_s,
             deadline_remember_s=deadline_s,
         )
-        scope = Mnemoscope(settings, only_sinks=[Named(f"sink-{number}") for number in range(5)])
+        sinks = [Named(f"sink-{number}") for number in range(5)]
+        scope = Mnemoscope(settings, only_sinks=sinks, rules=rules)
         scopes.append(scope)
         return scope
 
@@ -138,6 +150,23 @@ def store_get(scope: Mnemoscope) -> Callable[[], object]:
 
     guarded = scope.store(InMemoryStore())
     return lambda: guarded.get(("memories", "c-4711"), "taste")
+
+
+def store_put(scope: Mnemoscope) -> Callable[[], object]:
+    """Return a write to LangGraph's store in memory."""
+    from langgraph.store.memory import InMemoryStore
+
+    guarded = scope.store(InMemoryStore())
+    return lambda: guarded.put(("memories", "c-4711"), "taste", {"likes": "green tea"})
+
+
+def store_found(scope: Mnemoscope) -> Callable[[], object]:
+    """Return a read of LangGraph's store in memory that finds something."""
+    from langgraph.store.memory import InMemoryStore
+
+    guarded = scope.store(InMemoryStore())
+    guarded.put(("memories", "c-4711"), "taste", {"likes": "green tea"})
+    return lambda: guarded.get(("memories", "c-4711"), "taste").value
 
 
 def observed(scope: Mnemoscope) -> Callable[[], object]:
@@ -280,6 +309,36 @@ def test_without_rules_a_call_runs_no_instruction_more(make_scope, make):
         "from mnemoscope.memory import Mnemoscope, load_settings\n"
         "Mnemoscope(load_settings(sinks='logs', pii_model='none', audit_pseudonym_key='ab' * 32))"
     )
+
+
+RULES: dict[str, Callable[[], Rule]] = {
+    "stopping": Stopping,
+    "phases": lambda: Phases([Phase("research", seconds=5e5, usd=1e6)]),
+    "roles": lambda: Roles({"a": Role(recall=("*",), remember=("*",), per_minute=10**9)}),
+    "origin": lambda: Origin(demands={"payments": Trust.INTERNAL_TOOL}),
+}
+
+
+@counted_here
+@pytest.mark.parametrize(
+    ("names", "put", "get"),
+    [
+        pytest.param(["stopping"], Cost(8, 167), Cost(7, 162), id="stopping"),
+        pytest.param(["phases"], Cost(17, 410), Cost(16, 405), id="phases"),
+        pytest.param(["roles"], Cost(22, 578), Cost(21, 573), id="roles"),
+        pytest.param(["origin"], Cost(26, 782), Cost(24, 520), id="origin"),
+        pytest.param([*RULES], Cost(41, 1177), Cost(43, 1047), id="all"),
+    ],
+)
+def test_rules_that_allow_a_call_stay_within_their_budget(make_scope, names, put, get):
+    """What each costs more than a call without rules, and what they cost together."""
+    scopes = make_scope(), make_scope(rules=[RULES[each]() for each in names])
+
+    with context(run="r-1", agent="a"):
+        for make, budget in ((store_put, put), (store_found, get)):
+            without, with_rules = (cost_of(make(each)) for each in scopes)
+            assert with_rules.functions - without.functions <= budget.functions
+            assert with_rules.instructions - without.instructions <= budget.instructions
 
 
 def _imported_by(code: str) -> str:

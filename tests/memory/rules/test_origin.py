@@ -149,16 +149,43 @@ def test_a_run_has_read_what_it_has_found_and_not_what_was_left_out(make_scope):
 
 
 @pytest.mark.parametrize("again_by", list(Trust))
-def test_nothing_is_gained_by_writing_a_memory_again(make_scope, again_by):
-    """Of two sources of the same memory the less trusted one counts, in any order."""
+def test_of_a_memory_that_is_written_again_the_latest_write_counts(make_scope, again_by):
+    """Lower or higher: an untrusted one may put back what was true once, a trusted one mends it."""
     origin, scope, _sink = make_scope()
     store = scope.store(InMemoryStore())
-    for number, trust in enumerate([again_by, Trust.OTHER_AGENT, again_by]):
+    for number, trust in enumerate([Trust.INTERNAL_TOOL, Trust.OTHER_AGENT, again_by]):
         with context(run=f"r-{number}"), origin.reading(trust):
             store.put(PLACE, "k", TEA)
     with context(run="reader"):
         store.search(PLACE)
-        assert origin.found() == {"k": min(again_by, Trust.OTHER_AGENT)}
+        assert origin.found() == {"k": again_by}
+
+
+def test_a_run_gains_nothing_by_writing_again_what_it_has_recalled(make_scope):
+    """However trusted it was until then: it has read what it writes."""
+    origin, scope, _sink = make_scope()
+    store = scope.store(InMemoryStore())
+    with context(run="r-1"), origin.reading(Trust.EXTERNAL_TOOL):
+        store.put(PLACE, "k", TEA)
+    with context(run="r-2"):
+        store.put(PLACE, "k", store.get(PLACE, "k").value)
+    with context(run="reader"):
+        store.search(PLACE)
+        assert origin.found() == {"k": Trust.EXTERNAL_TOOL}
+
+
+def test_what_was_true_once_and_is_put_back_by_a_run_of_low_trust_has_its_trust(make_scope):
+    """An old account, that the person has since changed, does not come back as the person's."""
+    origin, scope, _sink = make_scope(demands={"payments": Trust.PERSON})
+    store = scope.store(InMemoryStore())
+    for run, text in (("r-1", "account 1"), ("r-2", "account 2")):
+        with context(run=run):
+            store.put(PLACE, "k", {"text": text})
+    with context(run="r-3"), origin.reading(Trust.EXTERNAL_TOOL):
+        store.put(PLACE, "k", {"text": "account 1"})
+
+    with context(run="r-4", purpose="payments"):
+        assert store.search(PLACE) == []
 
 
 def test_what_was_edited_or_written_past_the_layer_is_of_unknown_origin(make_scope):

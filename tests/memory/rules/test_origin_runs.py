@@ -19,7 +19,7 @@ from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.audit.queries.approvals import held
 from mnemoscope.memory import HeldError, Mnemoscope, Origin, Trust, context, load_settings
-from mnemoscope.memory.rules import held_writes, run_facts
+from mnemoscope.memory.rules import held_writes, memory_labels, run_facts
 from mnemoscope.memory.rules.decisions import decision_event
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice
@@ -386,6 +386,54 @@ def test_a_run_that_another_process_has_worked_on_is_of_unknown_origin(make_proc
         "second": Trust.EXTERNAL_TOOL,
         "third": Trust.PERSON,
     }
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [(Trust.PERSON, Trust.EXTERNAL_TOOL), (Trust.EXTERNAL_TOOL, Trust.PERSON)],
+)
+def test_what_another_process_writes_again_counts_in_this_one(
+    make_process, monkeypatch, first, then
+):
+    """Soon: where trust is demanded, labels that this process knows are looked up again."""
+    monkeypatch.setattr(memory_labels, "LOOK_AGAIN_S", 0.0)
+    inner, (origin, scope), (other, elsewhere) = InMemoryStore(), make_process(), make_process()
+    store = scope.store(inner)
+    with context(run="r-1"), origin.reading(first):
+        store.put(PLACE, "k", {"text": "tea"})
+    with context(run="r-2"), other.reading(then):
+        elsewhere.store(inner).put(PLACE, "k", {"text": "tea"})
+    assert scope.flush()
+    assert elsewhere.flush()
+
+    with context(run="r-3", purpose="payments"):
+        store.search(PLACE)
+    assert origin.found() == {"k": then}
+
+
+def test_a_trail_that_is_being_made_has_nothing_of_a_run(make_process, tmp_path):
+    """Its file is there before its tables are: a run that begins then is known from its start."""
+    origin, scope = make_process()
+    (tmp_path / "audit.db").touch()
+    store = scope.store(InMemoryStore())
+    with context(run="r-1"):
+        store.put(PLACE, "k", {"text": "tea"})
+        store.search(PLACE)
+    assert origin.found() == {"k": Trust.PERSON}
+
+
+def test_a_label_that_is_not_in_the_trail_yet_is_known_where_it_was_made(make_process, monkeypatch):
+    """A look-up that finds an older one, or none, takes nothing away."""
+    monkeypatch.setattr(memory_labels, "LOOK_AGAIN_S", 0.0)
+    origin, scope = make_process()
+    monkeypatch.setattr(type(scope.audit), "labels", lambda _log, tags: dict.fromkeys(tags, (1, 4)))
+    store = scope.store(InMemoryStore())
+    with context(run="r-1"), origin.reading(Trust.EXTERNAL_TOOL):
+        store.put(PLACE, "k", {"text": "tea"})
+
+    with context(run="r-2", purpose="payments"):
+        assert store.search(PLACE) == []
+    assert origin.found() == {"k": Trust.EXTERNAL_TOOL}
 
 
 def test_a_trail_that_cannot_be_read_knows_no_labels(make_process, monkeypatch):

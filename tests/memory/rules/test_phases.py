@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextvars import Context, copy_context
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,7 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.context import current
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from mnemoscope.memory.rules.rule import Asked, Outcome, Point, facts_from
+from mnemoscope.memory.rules.rule import ALLOW, PASSES, Asked, Outcome, Point, facts_from
 from mnemoscope.memory.rules.rulebook import Rulebook
 from mnemoscope.memory.rules.run_facts import Hashes
 from mnemoscope.telemetry.event.usage import Usage
@@ -36,6 +37,7 @@ SEVEN = (
     Phase("coherence", 100, weight=0.05),
     Phase("final_editor", 100, protected=True, weight=0.05),
 )
+PRICED = tuple(replace(each, usd=each.seconds / 100) for each in SEVEN)
 TAIL_S = 135 + 115 + 30
 ENVELOPES_MS = {each.name: each.seconds * 1_000 for each in SEVEN}
 PROTECTED = {each.name for each in SEVEN if each.protected}
@@ -55,9 +57,18 @@ class Workflow:
         )
 
     def ask(self, point=Point.MODEL, op_class=None):
-        method = SimpleNamespace(op_class=SimpleNamespace(value=op_class))
+        method = SimpleNamespace(op_class=op_class)
         call = SimpleNamespace(method=method) if op_class else None
         return self.book.decide(Asked(point, "model", current(), call))
+
+    def passes(self):
+        """Return whether a recall is allowed without a decision; one would allow it then too."""
+        run = self.book.run_facts(current())
+        asked = Asked(Point.MEMORY, call=SimpleNamespace(run=run))
+        passes = self.phases.witness(asked) is PASSES
+        decided = self.phases.decide(run.at(Point.MEMORY, "recall", self.clock()))
+        assert decided is ALLOW or not passes
+        return passes
 
     def spend(self, usd):
         self.book.saw_model(current(), None, Usage(model="m", cost_usd=usd), failed=False)
@@ -525,3 +536,64 @@ def test_phases_that_make_no_sense_are_refused(phases, figures, expected):
     """As they are made, in one line."""
     with pytest.raises(ConfigurationError, match=expected):
         Phases(phases, **figures)
+
+
+# -- without a decision ----------------------------------------------------------------------------
+
+
+@given(
+    work=st.lists(
+        st.tuples(st.sampled_from(PRICED), st.floats(0, 1.3), st.floats(0, 1.3), st.booleans()),
+        max_size=12,
+    ),
+    ceilings=st.tuples(st.none() | st.just(1_800), st.none() | st.just(20.0)),
+)
+def test_what_passes_without_a_decision_would_be_allowed(work, ceilings):
+    """Whatever the phases before have used of time and money, and of the pool."""
+    clock, given_s, given_usd = SimpleNamespace(now=0.0), *ceilings
+    phases = Phases(PRICED, ceiling_s=given_s, ceiling_usd=given_usd, tail_s=TAIL_S)
+    flow = Workflow(phases, lambda: clock.now)
+
+    for each, time_share, money_share, is_back in work:
+        with flow.phases.phase(each.name):
+            for _ in range(4):
+                flow.passes()
+                clock.now += each.seconds * time_share / 4
+                flow.spend(each.usd * money_share / 4)
+            flow.passes()
+        if is_back:
+            flow.passes()
+
+
+@pytest.mark.parametrize(("seconds", "passes"), [(0, True), (79.9, True), (80, False)])
+def test_nothing_is_decided_while_a_run_is_far_from_its_limits(make, clock, seconds, passes):
+    """It is when what is left may be conserved."""
+    flow = make([Phase("read", 100)])
+
+    with flow.phases.phase("read"):
+        clock.now += seconds
+
+        assert flow.passes() is passes
+
+
+@pytest.mark.parametrize("what", ["ceiling", "money", "stream", "fact"])
+def test_it_is_decided_again_whatever_limit_is_near(make, clock, what):
+    """The whole run's, that of money, a stream that hangs, or a fact that changes an envelope."""
+    flow = make([Phase("read", 100, usd=1.0), Phase("next", 10)], ceiling_s=1_000)
+
+    with flow.phases.phase("read"):
+        assert flow.passes()
+        if what == "ceiling":
+            clock.now += 1_001
+        elif what == "money":
+            flow.spend(0.9)
+        elif what == "stream":
+            flow.book.run_facts(current()).heard("call", clock.now)
+        else:
+            clock.now += 9
+            with flow.phases.phase("next"):
+                clock.now += 9
+                assert not flow.passes()
+            return
+
+        assert not flow.passes()

@@ -15,7 +15,7 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	&& { command -v "$$p"; exit; }; done; done; command -v python3)
 
 # What looks at the source tree says nothing of the wheel.
-NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/grafana
+NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana
 
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
@@ -69,7 +69,7 @@ lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 	@echo "==> pyright"
 	@$(VENV)/bin/pyright --pythonpath $(PY)
 
-bench: $(STAMP)  ## Measure what a guarded call costs
+bench: $(STAMP) $(UV)  ## Measure what a guarded call costs
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/cost.py $(ARGS)
 
 bench-loop: $(STAMP)  ## Measure how long an event loop stands still while documents are written
@@ -148,6 +148,14 @@ bench-audit: $(STAMP)  ## Measure the audit trail: append, verify, look up, expo
 bench-blast-radius: $(STAMP)  ## Measure how long the blast radius of a memory takes to be found: ARGS="--events N"
 	@$(PY) tests/benchmarks/blast_radius.py $(ARGS)
 
+bench-verdicts: $(STAMP)  ## Make 10,000 verdicts of all rules again, and have one fact of each changed: ARGS="--verdicts N"
+	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/verdicts.py $(ARGS)
+
+bench-certificates: $(STAMP)  ## Have certificates of gates verified by operon's verifier, and operon's by ours: ARGS="--certificates N"
+	@test -d .venv-operon || $(PYTHON) -m venv .venv-operon
+	@.venv-operon/bin/pip install --quiet operon-langgraph-gates==0.2.0
+	@$(PY) tests/benchmarks/certificates.py .venv-operon/bin/python $(ARGS)
+
 bench-origin: $(STAMP)  ## Measure Origin against published attacks: make bench-origin CONVERSATIONS=FOLDER ARGS="--strings N"
 	@test -d .venv-origin || $(PYTHON) -m venv .venv-origin
 	@.venv-origin/bin/pip install --quiet --no-deps agent-memory-guard==0.3.3 agentdojo==0.1.35 inspect-evals==0.26.0
@@ -172,6 +180,9 @@ spend-picture: $(STAMP)  ## Draw the docs' picture of the spend table anew
 
 export-picture: $(STAMP)  ## Draw the README's picture of an export anew (needs Chromium), or ARGS="--look FOLDER": at all widths
 	@$(PY) docs/export_picture.py $(ARGS)
+
+rule-mutants: $(STAMP)  ## Tell every story of the alerts, and see that one tells each number, window and operator that is changed
+	@RULE_MUTANTS=all $(PY) -m pytest -n auto -q tests/grafana/test_alerts.py tests/grafana/test_rule_mutations.py $(ARGS)
 
 audit-sweep: $(STAMP)  ## Change every byte of an audit log and of an export, and see that it is found
 	@$(PY) tests/audit/verification/sweep.py $(ARGS)

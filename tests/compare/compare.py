@@ -118,7 +118,7 @@ def main() -> None:
         sys.stderr.write(f"==> {name}\n")
         seen["tools"][name] = {each: seen_with(name, python, each) for each in ("on", "off")}
         seen["python"] = platform.python_version()
-        SEEN.write_text(json.dumps(seen, indent=1, sort_keys=True) + "\n", "utf-8")
+        SEEN.write_text(json.dumps(seen, indent=1) + "\n", "utf-8")
     PAGE.write_text(page_of(seen), "utf-8")
 
 

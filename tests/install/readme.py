@@ -73,6 +73,9 @@ def follow(command: str, clone: Path, environment: dict[str, str]) -> str | None
     run = run.replace("'mnemoscope[", f"'{clone}[")
     if "audit erase" in command:  # it asks, and only somebody at a terminal
         run = f"script --quiet --return --command '{run}' /dev/null"
+    if "relay" in command:  # it works until it is told to end
+        run = f"timeout --preserve-status 5 {run}"
+    shutil.rmtree(clone / "DIR", ignore_errors=True)  # each command's own
     started = time.monotonic()
     done = subprocess.run(
         ["bash", "-c", run],  # noqa: S607 - the one on the PATH

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import sub
-from statistics import median
+from statistics import fmean, median
 
 
 def _at_once() -> None:
@@ -60,6 +60,11 @@ class Figures:
     def median_us(self) -> float:
         """The median of the rounds."""
         return median(self.medians_us)
+
+    @property
+    def mean_us(self) -> float:
+        """The mean of single calls."""
+        return fmean(self.singles_us)
 
     @property
     def p99_us(self) -> float:

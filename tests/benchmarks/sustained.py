@@ -24,6 +24,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
+import msgspec
 from kills import FIRST_S
 from prometheus_client import REGISTRY
 from relay import say
@@ -200,7 +201,7 @@ def spooled(settings: Settings) -> int:
 
 def take_over(settings: Settings) -> None:
     """Be the next process of the machine, which records what the one before left behind."""
-    scope = Mnemoscope(settings.model_copy(update={"sinks": ("audit",)}))
+    scope = Mnemoscope(msgspec.structs.replace(settings, sinks=("audit",)))
     (sink,) = scope._parts.drain.sinks
     sink.probe()
     scope.close()

@@ -1,9 +1,9 @@
 """Texts as they are densely encoded: what stands for personal data is left out."""
 
 import random
-import time
 
 import pytest
+from growth import grows_in_proportion
 
 P, Q = "<PERSON_4kq7wz2mxa>", "<PERSON_3f9a0c11d2e4b586>"
 
@@ -68,8 +68,5 @@ def test_it_is_done_once(redactor):
     "hostile", [f"{P} " * 5_000, "<" * 100_000, f"{P}" + "," * 100_000 + "a", " " * 100_000 + P]
 )
 def test_it_takes_time_linear_in_the_text(redactor, hostile):
-    """A hundred thousand characters of anything take no second."""
-    began = time.thread_time()
-    redactor.text_to_embed(hostile)
-
-    assert time.thread_time() - began < 1
+    """Ten times as much of anything takes about ten times as long."""
+    assert grows_in_proportion(redactor.text_to_embed, hostile)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from time import process_time
 
 import pytest
+from growth import grows_in_proportion
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
 
@@ -315,8 +315,4 @@ def test_an_answer_that_cannot_be_sifted_is_withheld(make_scope, monkeypatch):
 @pytest.mark.parametrize("text", ["ignore" + " " * 10**5, "ignore " + "a" * 10**5, "is " * 10**5])
 def test_signs_are_looked_for_in_time_that_grows_with_the_text(text):
     """An attacker writes the text."""
-    begun = process_time()
-    _signs(text)
-    once = process_time() - begun
-    _signs(text * 10)
-    assert process_time() - begun < 60 * (once + 0.01)
+    assert grows_in_proportion(_signs, text * 10)

@@ -133,11 +133,11 @@ def unguarded(connection: sqlite3.Connection) -> Generator[None]:
     try:
         yield
     except BaseException:
-        connection.execute("ROLLBACK")
+        connection.rollback()
         raise
     for _name, sql in triggers:
         connection.execute(sql)
-    connection.execute("COMMIT")
+    connection.commit()
 
 
 @contextmanager

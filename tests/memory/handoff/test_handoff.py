@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 import json
 from enum import Enum
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import pytest
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
 from mnemoscope.memory import ConfigurationError, Handoff, HandoffError, Mnemoscope
 from mnemoscope.memory.settings import load_settings

@@ -62,10 +62,13 @@ def test_every_span_of_a_view_is_a_span_of_the_text(text):
     assert [start for start, _ in spans] == sorted(start for start, _ in spans)
 
 
+_WORDS = ["dot", "meet", "the", "5", "(", ")", "."]
+
+
 @given(
-    st.lists(
-        st.sampled_from(["at", "dot", "meet", "the", "5", "(", ")", ".", "arroba"]), max_size=12
-    )
+    st.lists(st.sampled_from([*_WORDS, "at"]), max_size=12)
+    # Beside a sign that is one in any text, "at" is the ending of a host in Austria.
+    | st.lists(st.sampled_from([*_WORDS, "arroba"]), max_size=12)
 )
 def test_words_that_are_no_address_stay(words):
     """Without a host and its ending there is nothing to undo."""

@@ -15,7 +15,6 @@ import logging
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.delivery.numbers import WriterNumbers
@@ -24,7 +23,7 @@ from ...telemetry.event.event import Event
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ...telemetry.prometheus.live import Sample
-from ..database.errors import AuditError
+from ..database.errors import AuditError, reason_of
 from ..log import AuditLog
 from ..record.sealing import Draft, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
@@ -108,6 +107,7 @@ class AuditSink:
         self._asked_at = self._clock()
         self._look_at = self._clock()
         self._spool_failed = False
+        self._unsynced = False
         self._spilled: deque[tuple[str, list[Range]]] = deque()
         self._left = 0
         self._prune_at = self._clock()
@@ -228,11 +228,21 @@ class AuditSink:
         return not self.waiting
 
     def _sync_overflow(self) -> None:
-        if self._overflow is not None:
+        """Have what was spilled on the disk, or say so, once: the next beat tries again."""
+        overflow = self._overflow
+        if overflow is None:
+            return
+        why = ""
+        try:
             with self._overflow_guard:
-                sync = self._overflow.syncing()
+                sync = overflow.syncing()
             if sync is not None:
                 sync()
+        except OSError as exc:
+            why = reason_of(exc)
+        if why and not self._unsynced:
+            logger.error("what the audit spool %s took may be on no disk: %s", overflow.path, why)
+        self._unsynced = bool(why)
 
     def close(self, timeout_s: float, /) -> None:
         """Declare lost events, sign and close. Events in the spool stay there."""
@@ -247,6 +257,7 @@ class AuditSink:
                 self._presence.end(is_said=False)  # unless it was
                 if self.spool is not None:
                     self.spool.close()
+                    self._sync_overflow()
                     self._leave_overflow()
                 self.log.close()
 
@@ -305,8 +316,7 @@ class AuditSink:
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
         self._presence.note_counter()
-        with suppress(OSError):
-            self._sync_overflow()
+        self._sync_overflow()
         with self._guard:
             if not self._may_ask():
                 return

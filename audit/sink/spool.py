@@ -119,7 +119,6 @@ class Spool:
         self._file: FramedFile | None = None
         self._spans: list[Span] = []
         self._events = 0
-        self._is_synced = True
         self._blocks = SpoolBlocks(ring, content)
         reset_after_fork(self)
 
@@ -164,7 +163,6 @@ class Spool:
                 spans = file.append(self._sealed_blocks(written, before), syncs=False)
         self._spans += spans
         self._events += len(written)
-        self._is_synced = False
 
     @contextmanager
     def _kept_or_told(self, when_full: str) -> Generator[None]:
@@ -180,10 +178,7 @@ class Spool:
 
     def syncing(self) -> Callable[[], None] | None:
         """Return what has on the disk what is not yet there, as `FramedFile.syncing` does."""
-        if self._file is None or self._is_synced:
-            return None
-        self._is_synced = True
-        return self._file.syncing()
+        return self._file.syncing() if self._file is not None else None
 
     def _sealed_blocks(self, written: Sequence[bytes], before: SpoolEnd | None) -> list[bytes]:
         return [
@@ -307,7 +302,7 @@ class Spool:
 
     def _let_go(self) -> None:
         held, self._claim, self._file, self._spans = self._claim, None, None, []
-        self._events, self._is_synced = 0, True
+        self._events = 0
         if held is not None:
             held.release()
 
@@ -321,6 +316,9 @@ class Spool:
             try:
                 adopted = self._hand_over(file, file.recovery.records, record, declare, taken)
                 file.remove()
+            except AuditError:
+                _sync(file)  # whoever wrote it may not have done so before it was gone
+                raise
             finally:
                 file.close()
         except OSError as exc:
@@ -452,6 +450,13 @@ def _say_what_is_damaged(file: FramedFile) -> None:
             file.path,
             found.quarantine,
         )
+
+
+def _sync(file: FramedFile) -> None:
+    with suppress(OSError):
+        sync = file.syncing()
+        if sync is not None:
+            sync()
 
 
 def _top_of(data: bytes, span: Span) -> bytes:

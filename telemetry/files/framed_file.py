@@ -81,6 +81,8 @@ class FramedFile:
         self._marker = b""
         self._torn = False
         self._adrift = False
+        self._synced_bytes = 0
+        self._refused = False
         self._fd = -1
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -112,22 +114,37 @@ class FramedFile:
         self._torn = False
         spans = _spans(framed, self.size_bytes)
         self.size_bytes += added
+        if syncs and not self._refused:
+            self._synced_bytes = self.size_bytes
         return spans
 
-    def syncing(self) -> Callable[[], None]:
+    def syncing(self) -> Callable[[], None] | None:
         """
         Return what has on the disk what was appended until now, while more is appended.
 
-        It is to be called once, and raises:
-            OSError: It is not there, as far as can be known.
+        It is to be called once, and raises `OSError` as long as it is not there, as far as can be
+        known. None: there is nothing to wait for.
+
+        Raises:
+            OSError: What the disk has refused before cannot be written anew.
         """
-        fd = os.dup(self._fd)
+        if self._refused:
+            self._put_back()  # a system that could not write forgets it, and calls it synced later
+        self._anchor()
+        if self._synced_bytes == self.size_bytes:
+            return None
+        fd, until, marker = os.dup(self._fd), self.size_bytes, self._marker
 
         def sync() -> None:
             try:
                 _sync(fd)
+            except OSError:
+                self._refused = True
+                raise
             finally:
                 os.close(fd)
+            if marker == self._marker:  # else it was rewritten meanwhile
+                self._synced_bytes = until
 
         return sync
 
@@ -191,7 +208,7 @@ class FramedFile:
             )
         if found.damaged or not data:
             return self._repair(data or b"", found)
-        self._adopt(os.open(self.path, os.O_RDWR), len(data))
+        self._adopt(os.open(self.path, os.O_RDWR), len(data), synced_bytes=0)
         self._marker = found.marker
         return Recovery(records=found.records)
 
@@ -244,13 +261,13 @@ class FramedFile:
                 draft.unlink()
             raise
         self._adrift = True
-        self._adopt(fd, len(data))
+        self._adopt(fd, len(data), synced_bytes=len(data))
 
-    def _adopt(self, fd: int, size_bytes: int) -> None:
+    def _adopt(self, fd: int, size_bytes: int, *, synced_bytes: int) -> None:
         self.close()
         self._fd = fd
-        self._torn = False
-        self.size_bytes = size_bytes
+        self._torn = self._refused = False
+        self.size_bytes, self._synced_bytes = size_bytes, synced_bytes
 
 
 def _content(path: Path) -> bytes | None:

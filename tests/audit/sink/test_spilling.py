@@ -10,7 +10,9 @@ from contextlib import closing
 import pytest
 from patience import GIVE_UP_S, until
 
+from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.sink.backoff import backoff_after
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import MAX_BYTES, Spool
 from mnemoscope.audit.verification.report import FindingKind
@@ -316,6 +318,58 @@ def test_what_the_disk_does_not_take_is_dropped_and_counted(slow, event_factory,
     stats = stats_of(drain)
     assert stats.offered == stats.delivered + sum(stats.dropped.values())
     assert sink.log.count() == stats.delivered
+
+
+def test_what_the_disk_did_not_sync_is_synced_later(
+    slow, event_factory, tmp_path, monkeypatch, caplog
+):
+    """It is said once, and tried until the disk takes it."""
+    sink, _drain = slow
+    sink.spill([event_factory()])
+    overflow = sink._overflow
+    with monkeypatch.context() as broken:
+        broken.setattr("mnemoscope.telemetry.files.framed_file._sync", refuses)
+        broken.setattr("os.fsync", refuses)
+        for _ in range(3):
+            sink._sync_overflow()
+    (said,) = (each.getMessage() for each in caplog.records)
+    assert said.endswith("audit.spool took may be on no disk: no space left on device")
+
+    sink._sync_overflow()
+    assert overflow.syncing() is None
+
+
+def test_what_was_spilled_is_synced_before_the_process_ends(slow, event_factory, monkeypatch):
+    """As what waits for the database is: the machine may be switched off next."""
+    sink, _drain = slow
+    synced = []
+    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._sync", synced.append)
+    sink.spill([event_factory()])
+    assert synced == []
+    sink.log.go.set()
+    sink._backoff = backoff_after(
+        AuditError("it is away"), None, asked_at=sink._clock(), now=sink._clock()
+    )
+    sink.close(GIVE_UP_S)
+
+    assert len(synced) == 1
+
+
+def test_what_could_not_be_taken_over_is_synced(slow, event_factory, tmp_path, monkeypatch):
+    """The process that wrote it may have been killed before it waited for the disk."""
+    sink, _drain = slow
+    sink.spill([event_factory()])
+    sink._overflow.close()
+    synced = []
+    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._sync", synced.append)
+
+    def is_away(_drafts):
+        raise AuditError("it is away")
+
+    with pytest.raises(AuditError):
+        sink.spool.adopt(is_away, is_away, is_away)
+
+    assert len(synced) == 1
 
 
 def refuses(_drafts):

@@ -237,6 +237,69 @@ def test_a_failed_append_leaves_nothing_behind(open_file, monkeypatch):
     assert contents(open_file()) == [b"before", b"after"]
 
 
+def test_what_was_appended_without_a_wait_is_synced_once(open_file, monkeypatch):
+    """What comes while it is synced has its own turn; then there is nothing to wait for."""
+    file = open_file()
+    synced: list[int] = []
+    monkeypatch.setattr(framed_file, "_sync", synced.append)
+    file.append([b"a"], syncs=False)
+    first = file.syncing()
+    file.append([b"b"], syncs=False)
+    first()
+    second = file.syncing()
+    second()
+
+    assert len(synced) == 2
+    assert file.syncing() is None
+    file.append([b"c"])
+    assert file.syncing() is None
+
+
+def test_what_a_killed_process_left_is_synced(path, open_file):
+    """It may not have waited for the disk."""
+    file = open_file()
+    file.append([b"a"], syncs=False)
+    file.close()
+
+    assert open_file().syncing() is not None
+
+
+def test_what_the_disk_refused_is_written_anew(path, open_file, monkeypatch):
+    """A second try on the same file would be called a success, whatever is on the disk."""
+    file = open_file()
+    (span,) = file.append([b"a"], syncs=False)
+    before = path.stat().st_ino
+    with monkeypatch.context() as broken:
+        broken.setattr(framed_file, "_sync", _no_space)
+        sync = file.syncing()
+        with pytest.raises(OSError, match="space"):
+            sync()
+        broken.setattr(os, "fsync", _no_space)
+        with pytest.raises(OSError, match="space"):
+            file.syncing()
+
+    synced: list[int] = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_ino) or fsync(fd))
+    assert file.syncing() is None
+    assert path.stat().st_ino != before
+    assert path.stat().st_ino in synced
+    assert file.read(span) == b"a"
+    assert contents(open_file()) == [b"a"]
+
+
+def test_a_sync_of_what_was_replaced_meanwhile_says_nothing_of_the_new(open_file, monkeypatch):
+    """The file that it was of is gone."""
+    file = open_file()
+    file.append([b"before"], syncs=False)
+    sync = file.syncing()
+    file.rewrite([])
+    file.append([b"behind"], syncs=False)
+    sync()
+
+    assert file.syncing() is not None
+
+
 def _no_space(_fd: int) -> None:
     raise OSError(errno.ENOSPC, "no space")
 

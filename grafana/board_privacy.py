@@ -124,6 +124,21 @@ def _trail() -> tuple[AnyPanel, ...]:
         ),
         lines(
             About(
+                title="Spool: how full",
+                shows="The fullest file of the spool, as a share of what it may hold. At 100 % "
+                "events are lost.",
+                act="repair the database before it is full, or raise "
+                "MNEMOSCOPE_AUDIT_SPOOL_MAX_BYTES.",
+                unit="percentunit",
+                span=4,
+                steps={0.25: ODD, 0.5: BAD},
+            ),
+            Query(
+                expr=f"max by (job) (mnemoscope_audit_spool_full_ratio{{{JOB}}})", legend="{{job}}"
+            ),
+        ),
+        lines(
+            About(
                 title="Events recorded",
                 shows="Events per second that reached the trail.",
                 act="compare with operations: the trail must keep up with them.",

@@ -12,7 +12,13 @@ KEY_STATES = ("ok", "generated", "missing")
 
 
 def figures(
-    stats: SinkStats, *, now_us: int, waiting: int, spool_bytes: int, key_state: str
+    stats: SinkStats,
+    *,
+    now_us: int,
+    waiting: int,
+    spool_bytes: int,
+    spool_full: float,
+    key_state: str,
 ) -> Iterator[Sample]:
     """
     Yield the figures of a sink, from memory alone: no file, no database.
@@ -22,6 +28,7 @@ def figures(
         now_us: The time, microseconds since 1970 UTC.
         waiting: Events in its spool.
         spool_bytes: Size of its spool's files.
+        spool_full: How full the fullest is.
         key_state: One of `KEY_STATES`.
     """
     yield _counter(
@@ -48,6 +55,11 @@ def figures(
         name="mnemoscope_audit_spool_bytes",
         value=spool_bytes,
         help="Size of the spool's files",
+    )
+    yield _newest(
+        "mnemoscope_audit_spool_full_ratio",
+        spool_full,
+        "How full the fullest file of the spool is; at 1 events are lost",
     )
     yield _newest(
         "mnemoscope_audit_tree_size", stats.size, "Sealed events of the log, as last seen from here"

@@ -109,7 +109,7 @@ class AuditSink:
         self._spool_failed = False
         self._unsynced = False
         self._spilled: deque[tuple[str, list[Range]]] = deque()
-        self._left = 0
+        self._left = self._left_bytes = 0
         self._prune_at = self._clock()
         self._spool_end: SpoolEnd | None = None
         self._pruned = 0
@@ -266,7 +266,10 @@ class AuditSink:
         waiting = self.spool.stats() if self.spool is not None else None
         suffix = ""
         if waiting is not None and waiting.events:
-            suffix = f"; {waiting.events:,} wait in {waiting.size_bytes:,} bytes of spool"
+            suffix = (
+                f"; {waiting.events:,} wait in {waiting.size_bytes:,} bytes of spool, whose "
+                f"fullest file is {waiting.full_ratio:.0%} full"
+            )
         try:
             return self.log.check() + suffix
         except AuditError as exc:
@@ -288,11 +291,13 @@ class AuditSink:
 
     def samples(self) -> Iterator[Sample]:
         """Yield the trail's metrics."""
+        files = [each for each in (self.spool, self._overflow) if each is not None]
         return figures(
             self.stats,
             now_us=self.log.now_us(),
             waiting=self.waiting,
-            spool_bytes=sum(each.size_bytes for each in (self.spool, self._overflow) if each),
+            spool_bytes=sum(each.size_bytes for each in files) + self._left_bytes,
+            spool_full=max((each.full_ratio for each in files), default=0.0),
             key_state=key_state_of(self.error, is_new=self.key_made),
         )
 
@@ -392,7 +397,7 @@ class AuditSink:
         self._leave_overflow()
         if self._left or self._clock() >= self._look_at:
             self._adopt(spool)
-            self._left = 0
+            self._left = self._left_bytes = 0
             self.stats.oldest_waiting_us = None
             self._look_at = self._clock() + _LOOK_EVERY_S
 
@@ -402,6 +407,7 @@ class AuditSink:
         if overflow is not None and overflow.pending:
             with self._overflow_guard:
                 self._left += overflow.pending
+                self._left_bytes += overflow.size_bytes
                 overflow.close()
 
     def _adopt(self, spool: Spool) -> None:

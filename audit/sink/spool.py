@@ -63,12 +63,12 @@ class SpoolStats:
     Attributes:
         events: How many, in all files.
         size_bytes: How large the files are.
-        max_bytes: How large each may become.
+        full_ratio: How full the fullest is. At 1, events are lost.
     """
 
     events: int
     size_bytes: int
-    max_bytes: int
+    full_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,11 @@ class Spool:
     def size_bytes(self) -> int:
         """The size of this process's file."""
         return self._file.size_bytes if self._file is not None else 0
+
+    @property
+    def full_ratio(self) -> float:
+        """How full this process's file is. At 1, events are lost."""
+        return self.size_bytes / self._max_bytes
 
     def append(self, items: Sequence[Draft | SequenceGap]) -> None:
         """
@@ -242,14 +247,15 @@ class Spool:
 
     def stats(self) -> SpoolStats:
         """Return what waits, of all processes, by reading the files: nothing is changed."""
-        events = size_bytes = 0
+        events = size_bytes = fullest = 0
         for path in lockable_files(self.path):
             with suppress(OSError):
                 data = path.read_bytes()
                 spans = scan(data, _KIND).records
                 events += sum(count_in(_top_of(data, each)) for each in spans)
                 size_bytes += len(data)
-        return SpoolStats(events, size_bytes, self._max_bytes)
+                fullest = max(fullest, len(data))
+        return SpoolStats(events, size_bytes, fullest / self._max_bytes)
 
     def standing(self) -> SpoolStanding | None:
         """

@@ -14,6 +14,7 @@ def privacy(pace: Pace) -> Group:
             _refused(pace),
             _tripwire(pace),
             _lag(pace),
+            _filling(pace),
             _gap(pace),
             _stale(pace),
             _key(pace),
@@ -56,6 +57,22 @@ def _lag(pace: Pace) -> Alert:
         summary="The audit trail is behind",
         description="The oldest event that is not in the audit trail has waited for "
         "{{ $value | humanizeDuration }}.",
+        board="privacy",
+    )
+
+
+def _filling(pace: Pace) -> Alert:
+    full = "mnemoscope_audit_spool_full_ratio"
+    # What it held before it was emptied would go on for a while, as if it were filling.
+    soon = f"{full} > 0 and predict_linear({full}[{pace('10m')}], {pace.seconds('1h')}) > 1"
+    return Alert(
+        name="MnemoscopeAuditSpoolFilling",
+        expr=f"100 * max by ({ORIGIN}) ({full} > 0.5 or {soon})\n",
+        wait=pace("5m"),
+        severity="critical",
+        summary="The audit spool will be full",
+        description="The spool is " + WHOLE + " % full, and will be full within the hour if more "
+        "than half of it is left. Agents are not affected; once it is full, events are lost.",
         board="privacy",
     )
 

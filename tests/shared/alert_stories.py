@@ -321,6 +321,35 @@ def of_gauge(alert, metric, limit, wait_min, **labels):
     ]
 
 
+def spool(values, **labels):
+    """Return how full the audit spool is."""
+    return one("mnemoscope_audit_spool_full_ratio", values, **labels)
+
+
+def of_spool(alert):
+    """Return the near side of the alert on a spool that will be full within the hour."""
+    return [
+        *of_gauge(alert, "mnemoscope_audit_spool_full_ratio", 0.5, 5),
+        still(
+            alert,
+            "two processes, and one has less room than the other",
+            spool(gauge((HOUR, 0.6)), instance="one") | spool(gauge((HOUR, 0.8)), instance="two"),
+            value=80,
+        ),
+        still(alert, "full in fifty minutes", spool(counter((20, 0.0155)))),
+        quiet(alert, "full in seventy minutes", spool(counter((15, 0.0125), (30, 0)))),
+        *(
+            case(
+                alert,
+                f"ten minutes of events, and {minutes} without",
+                spool(counter((40, 0), (20, 0.015), (2 * minutes, 0))),
+                HALF_A_MINUTE,
+            )
+            for case, minutes in ((still, 4), (over, 8))
+        ),
+    ]
+
+
 def of_share(alert, series):
     """Return the near side of an alert on more than 5 % of a store's operations."""
     return [
@@ -644,6 +673,7 @@ NEAR = [
     *of_gauge("JournalParked", "mnemoscope_journal_parked", 0, 1, store="mem0"),
     *of_gauge("AuditLag", "mnemoscope_audit_lag_seconds", 60, 5),
     *of_gauge("AuditKeyMissing", "mnemoscope_audit_key_state", 0, 2, state="missing"),
+    *of_spool("AuditSpoolFilling"),
     *of_gauge("RelayBehind", "mnemoscope_relay_lag_seconds", 60, 5, sink="otlp"),
     *of_gauge("RelaySilent", "mnemoscope_relay_silent_seconds", 60, 2),
     # -- breakers and sinks, which are down for a part of a window ---------------------------------
@@ -1340,6 +1370,37 @@ STORIES = [
         one("mnemoscope_audit_lag_seconds", gauge((20, 0), (1, 3600), (20, 0))),
     ),
     quiet("AuditLag", "idle night", one("mnemoscope_audit_lag_seconds", gauge((8 * HOUR, 0)))),
+    fires(
+        "AuditSpoolFilling",
+        "the database is away, and there is room for forty minutes",
+        spool(counter((30, 0), (20, 0.025), (5, 0))),
+    ),
+    fires(
+        "AuditSpoolFilling",
+        "the database is away, and half of a day's room is used",
+        spool(counter((30, 0), (13 * HOUR, 1 / (24 * HOUR)), (1, 0))),
+    ),
+    quiet(
+        "AuditSpoolFilling",
+        "the database is away for an hour of a day's room",
+        spool(counter((30, 0), (HOUR, 1 / (24 * HOUR))) + " " + gauge((HOUR, 0))),
+    ),
+    quiet(
+        "AuditSpoolFilling",
+        "the database restarts: for four minutes a tenth of the room each",
+        spool(gauge((30, 0), (1, 0.1), (1, 0.2), (1, 0.3), (1, 0.4), (HOUR, 0))),
+    ),
+    quiet(
+        "AuditSpoolFilling",
+        "flapping: two minutes of events wait, and are written",
+        spool(gauge(*[phase for _ in range(30) for phase in ((1, 0.1), (1, 0.2), (2, 0))])),
+    ),
+    quiet("AuditSpoolFilling", "idle night", spool(gauge((8 * HOUR, 0)))),
+    quiet(
+        "AuditSpoolFilling",
+        "clock jump: nothing is known for forty minutes",
+        spool(gauge((20, 0.1), (40, GAP), (HOUR, 0.1))),
+    ),
     fires(
         "AuditGap",
         "events are declared missing",

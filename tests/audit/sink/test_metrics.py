@@ -6,7 +6,7 @@ import pytest
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.sink.spool import MAX_BYTES, Spool
 from mnemoscope.telemetry.event.subject import SubjectKeys
 
 NOW_NS = 1_700_000_010_000_000_000
@@ -43,6 +43,7 @@ def test_before_anything_happens(make_sink):
         "lag_seconds": 0,
         "spool_events": 0,
         "spool_bytes": 0,
+        "spool_full_ratio": 0,
         "gap_events_total": 0,
         "tree_size": 0,
         "checkpoint_timestamp_seconds": 0,
@@ -74,6 +75,7 @@ def test_while_the_database_is_away(make_sink, path, event_factory):
     figures = told(sink)
     assert (figures["events_total"], figures["spool_events"]) == (0, 2)
     assert figures["spool_bytes"] > 1_000
+    assert figures["spool_full_ratio"] == figures["spool_bytes"] / MAX_BYTES
     assert figures["lag_seconds"] == pytest.approx(10 - 0.123456)
 
 

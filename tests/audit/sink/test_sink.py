@@ -440,6 +440,15 @@ class TestGaps:
         assert (gap["from_wseq"], gap["to_wseq"]) == (1, gap["count"])
         assert there == list(range(gap["count"] + 1, 201))
 
+    def test_it_is_said_how_full_the_spool_is(self, make_sink, event_factory, away):
+        """By the doctor, of the fullest of all files: at 100 % events are lost."""
+        sink = make_sink(max_bytes=10_000)
+        with away:
+            sink.write([event_factory()])
+            share = sink.spool.path.stat().st_size / 10_000
+            with pytest.raises(AuditError, match=f"fullest file is {share:.0%} full"):
+                sink.check(1.0)
+
     def test_a_full_spool_does_not_accept(self, make_sink, event_factory, away):
         """In strict mode an operation is refused rather than an older one forgotten."""
         sink = make_sink(max_bytes=70_000)

@@ -320,6 +320,36 @@ def test_what_the_disk_does_not_take_is_dropped_and_counted(slow, event_factory,
     assert sink.log.count() == stats.delivered
 
 
+def test_a_file_that_is_left_to_be_taken_over_counts_until_it_is(slow, event_factory, monkeypatch):
+    """The database went away once more in between; what comes next has a file of its own."""
+    sink, _drain = slow
+    sink.log.go.set()
+    sink.spill([event_factory() for _ in range(100)])
+    before = spool_figures(sink)
+
+    def goes_away(*_args):
+        raise AuditError("it is away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(sink.spool, "adopt", goes_away)
+        sink.beat()
+    left = spool_figures(sink)
+    sink._backoff = None
+    sink.beat()
+
+    assert before["events"] == left["events"] == 100
+    assert before["bytes"] == left["bytes"] > 5_000
+    assert before["full_ratio"] == before["bytes"] / MAX_BYTES
+    assert left["full_ratio"] == 0
+    assert spool_figures(sink) == {"events": 0, "bytes": 0, "full_ratio": 0}
+
+
+def spool_figures(sink):
+    start = "mnemoscope_audit_spool_"
+    found = (each for each in sink.samples() if each.name.startswith(start))
+    return {each.name.removeprefix(start): each.value for each in found}
+
+
 def test_what_the_disk_did_not_sync_is_synced_later(
     slow, event_factory, tmp_path, monkeypatch, caplog
 ):

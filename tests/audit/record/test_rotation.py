@@ -159,6 +159,73 @@ class TestRotation:
         assert verify(both).counts[FindingKind.TAMPERED] == 0
 
 
+class TestUnlistedSecret:
+    """A spool may have been written with a secret that the log was never opened with."""
+
+    @pytest.fixture
+    def waited(self, open_log, event_of):
+        """Return the log, with a customer of whom only such a spool knew."""
+        log = open_log(NEW, OLD)
+        log.append([event_of(NEW, customer="first")])
+        draft_of_then = draft(event_of(OLD, run="waited"))
+        assert draft_of_then.alias is not None
+        draft_of_then.subject = KnownAliases({key_id_of(OLD): draft_of_then.alias}, {})
+        log.record([draft_of_then])
+        return log
+
+    def test_its_aliases_are_as_good_as_others_where_it_is_here(self, waited):
+        """The customer is found by it, and the log verifies."""
+        assert runs(waited) == ["waited"]
+        assert verify(waited).state == "ok"
+
+    def test_its_aliases_cannot_be_judged_where_it_is_not(self, waited, open_log):
+        """That is no tampering: nobody else could have added them."""
+        found = verify(open_log(NEW))
+
+        assert found.counts[FindingKind.TAMPERED] == 0
+        assert found.findings[FindingKind.UNVERIFIABLE] == [
+            (
+                "1 aliases are of a secret that is not here and that the log was never opened "
+                "with: whom they name cannot be told"
+            )
+        ]
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "UPDATE audit_subject_alias SET key_id = 'x'",
+            "UPDATE audit_subject_alias SET subject_uid = 'x'",
+            (
+                "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
+                "SELECT 'x', 'x', id_type, subject_uid FROM audit_subject_alias LIMIT 1"
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("previous", [(), (OLD,)], ids=["not here", "here"])
+    def test_it_hides_no_change_of_aliases(self, waited, open_log, path, change, previous):
+        """Whoever has the database alone adds none by calling its secret unknown."""
+        waited.close()
+        assert is_told(open_log(NEW, *previous), path, change)
+
+    def test_it_hides_no_change_of_secrets(self, open_log, event_of, path):
+        """Nor are those of a listed secret unknown once that is listed by another name."""
+        open_log(OLD).append([event_of(OLD)])
+        log = open_log(NEW, OLD)
+        log.append([event_of(NEW, customer="second")])
+        log.close()
+        change = f"UPDATE audit_key SET key_id = 'x' WHERE key_id = '{key_id_of(OLD)}'"  # noqa: S608
+
+        assert is_told(open_log(NEW), path, change)
+
+
+def is_told(log, path, change):
+    """Return whether a change by somebody who has no key is called tampering."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(change)
+        connection.commit()
+    return verify(log).counts[FindingKind.TAMPERED] > 0
+
+
 class TestLoss:
     @pytest.mark.fault(81, "audit secret lost", expected="an error, never an empty history")
     def test_a_lost_secret_is_an_error_and_never_an_empty_history(self, open_log, event_of):

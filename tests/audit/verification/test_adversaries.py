@@ -176,6 +176,14 @@ def added(connection):
     )
 
 
+def added_of_nobody(connection):
+    """Have a customer be found by an identifier of a secret that nobody has."""
+    connection.execute(
+        "INSERT INTO audit_subject_alias(alias, key_id, id_type, subject_uid) "
+        "SELECT 'x', 'x', id_type, subject_uid FROM audit_subject_alias LIMIT 1"
+    )
+
+
 def resealed(log, connection):
     """Make the sums of the tables and the seal of the head anew, as whoever has the key can."""
     with log.reading() as snapshot:
@@ -374,7 +382,7 @@ class TestTheKey:
 
         assert verify(log, checkpoints=[anchor]).state == "ok"
 
-    @pytest.mark.parametrize("change", [swapped, removed, added])
+    @pytest.mark.parametrize("change", [swapped, removed, added, added_of_nobody])
     def test_identifiers_that_no_event_names_show_at_once(self, log, database, change):
         """Sums and seal are made anew with the key; the events have another sum of them."""
         change(database)

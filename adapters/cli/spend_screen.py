@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import IO, Any, Final
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
@@ -141,7 +141,7 @@ def _left(width: int, figures: Sequence[Sequence[str | Text]]) -> int:
 def _is_cut(names: Sequence[Sequence[str]], widths: Sequence[int]) -> bool:
     """Return whether a name has a part that is longer than the width of its column."""
     return any(
-        len(part) > width
+        cell_len(part) > width
         for of_line in names
         for name, width in zip(of_line, widths, strict=True)
         for part in _PART.findall(name)
@@ -160,11 +160,9 @@ def _folded(name: str, width: int) -> str:
     """Return *name* in lines of *width*, each of whole parts where these are no longer."""
     lines = [""]
     for part in _PART.findall(name):
-        if len(lines[-1]) + len(part) > width and lines[-1]:
+        if cell_len(lines[-1] + part) > width and lines[-1]:
             lines.append("")
-        lines[-1] += part
-        while len(lines[-1]) > width:
-            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+        lines[-1:] = chop_cells(lines[-1] + part, width) or [""]
     return "\n".join(lines)
 
 

@@ -9,6 +9,7 @@ import re
 import time
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from mnemoscope.adapters.cli.root import run
@@ -369,3 +370,27 @@ def test_names_are_folded_between_their_parts_and_only_where_they_must(width, by
     needed = sum(2 + max(len(each), *map(len, NAMES[each])) for each in by) + len(" all  100%")
     if needed + len("  132,037  written  $0.334  +$0.167 ×2.0") <= width:  # noqa: RUF001 - the same
         assert [name for line in names for name in line if name not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "width", "has_shares"),
+    [
+        ("予約の返信を/下書きする/" * 4, ["予約の返信を/", "下書きする/"], 66, True),
+        ("予約の返信を下書きする機能" * 2, [], 80, False),
+    ],
+    ids=["in parts", "in one"],
+)
+def test_names_of_wide_characters_are_shown_whole(
+    call, table, monkeypatch, name, parts, width, has_shares
+):
+    """Each takes two columns of the screen: they are folded like others, and none is lost."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    call(10, 1.0, feature=name)
+    shown = table("--by", "feature,node,model")
+    lines = [line for line in shown.splitlines() if line.strip()]
+
+    letters = "".join(each for line in lines for each in line if each in name)
+    assert letters.startswith(name)
+    assert max(map(cell_len, lines)) <= width
+    assert [each for each in parts if sum(line.count(each) for line in lines[:-3]) != 4] == []
+    assert ("share" in shown) is has_shares

@@ -45,12 +45,12 @@ class _Torn(NamedTuple):
         """Return whether nobody has written behind it."""
         return os.path.samestat(self.status, status) and status.st_size == self.start + self.written
 
-    def rest_of(self, data: bytes) -> bytes:
-        """Return what of *data* is still to be written, on a line of its own."""
-        if not stat.S_ISREG(self.status.st_mode):  # a pipe: whoever reads it has the beginning
-            return data[self.written :] if data == self.data else b"\n" + data
-        whole = self.data[: self.data.rfind(b"\n", 0, self.written) + 1]
-        return data.removeprefix(whole)
+    @property
+    def stays(self) -> bytes:
+        """What stays where it is: whole lines; all of it where it went into a pipe."""
+        if not stat.S_ISREG(self.status.st_mode):
+            return self.data[: self.written]
+        return self.data[: self.data.rfind(b"\n", 0, self.written) + 1]
 
 
 class LogFile:
@@ -73,12 +73,14 @@ class LogFile:
         self._now = now
         self._fd: int | None = None
         self._torn: _Torn | None = None
+        self._there = b""
+        """The beginning of lines that failed which is in a file for good."""
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Open the file anew in a forked child: a lock would be the parent's as well."""
         self.close()
-        self._torn = None
+        self._torn, self._there = None, b""
 
     def append(self, lines: str) -> None:
         """
@@ -90,8 +92,8 @@ class LogFile:
         """
         data = lines.encode("utf-8", "replace")
         with self._locked() as fd:
-            status = os.fstat(fd)
-            data = self._mended(fd, status, data)
+            self._mend(fd, os.fstat(fd))
+            data = self._rest_of(data, fd)
             status = os.fstat(fd)
             is_file = stat.S_ISREG(status.st_mode)
             if not (is_file and status.st_size and status.st_size + len(data) > self._most_bytes):
@@ -123,17 +125,24 @@ class LogFile:
             with suppress(OSError):
                 os.close(fd)
 
-    def _mended(self, fd: int, status: os.stat_result, data: bytes) -> bytes:
-        """Take back what a write left that failed; return what is to be written of *data*."""
+    def _mend(self, fd: int, status: os.stat_result) -> None:
+        """Take back what a write left that failed, or know what stays of it."""
         torn = self._torn
         if torn is None:
-            return data
+            return
         if stat.S_ISREG(status.st_mode) and torn.is_end_of(status):
             os.ftruncate(fd, torn.start)  # raises as long as it cannot be
         else:
-            data = torn.rest_of(data)
+            self._there += torn.stays
         self._torn = None
-        return data
+
+    def _rest_of(self, data: bytes, fd: int) -> bytes:
+        """Return what of *data* is still to be written: all, if it is not what failed."""
+        if not data.startswith(self._there):
+            if not self._there.endswith(b"\n"):  # in a pipe: of a file the end can be read
+                os.write(fd, b"\n")
+            self._there = b""
+        return data[len(self._there) :]
 
     def _write(self, fd: int, status: os.stat_result, data: bytes) -> None:
         """Write *data* at the end of a file, or nothing of it, on a line of its own."""
@@ -148,6 +157,7 @@ class LogFile:
             if written and not _is_cut(fd, status):
                 self._torn = _Torn(status, data, written)
             raise
+        self._there = b""
 
     @contextmanager
     def _locked(self) -> Generator[int]:

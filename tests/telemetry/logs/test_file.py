@@ -239,6 +239,72 @@ def test_a_pipe_is_written_on_where_it_failed(tmp_path, broken, most):
 
 
 @pytest.mark.parametrize("truncates", [True, False], ids=["taken back", "not taken back"])
+@pytest.mark.parametrize("again", range(0, len(BATCH) - 1, 5))
+@pytest.mark.parametrize("most", range(0, len(BATCH) - 1, 5))
+def test_a_batch_that_fails_twice_has_no_whole_line_doubled(path, broken, most, again, truncates):
+    """Also where another process has written in between, each time."""
+    file, other = (LogFile(path, most_bytes=10**9, kept=1) for _ in range(2))
+    disk = broken(most, truncates=False)
+    failing_once(file, disk)
+    other.append(AFTER)
+    disk.left, disk.is_broken, disk.truncates = again, True, truncates
+    if len("".join(missing_in(path))) > again:
+        failing_once(file, disk)
+    other.append(AFTER)
+    disk.is_broken = False
+    file.append(BATCH)
+    file.close()
+    other.close()
+
+    wanted = Counter((BATCH + AFTER + AFTER).splitlines())
+    found = Counter(path.read_text().splitlines())
+    assert wanted <= found
+    assert all(line not in BATCH.splitlines() for line in found - wanted)
+    assert (found - wanted).total() <= 2
+
+
+def missing_in(path):
+    there = path.read_text().splitlines(keepends=True)
+    return [line for line in BATCH.splitlines(keepends=True) if line not in there]
+
+
+@pytest.mark.parametrize("again", range(0, len(BATCH) - 1, 5))
+@pytest.mark.parametrize("most", range(0, len(BATCH) - 1, 5))
+def test_a_pipe_is_written_on_where_it_failed_twice(tmp_path, broken, most, again):
+    """As after one failure."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    file = LogFile(pipe, most_bytes=10**9, kept=1)
+    disk = broken(most)
+    failing_once(file, disk)
+    disk.left, disk.is_broken = min(again, len(BATCH) - most - 1), True
+    failing_once(file, disk)
+    file.append(BATCH)
+    file.append(AFTER)
+    file.close()
+
+    assert os.read(reader, 10_000).decode() == BATCH + AFTER
+    os.close(reader)
+
+
+def test_another_batch_than_the_one_that_failed_begins_a_line_of_a_pipe(tmp_path, broken):
+    """Whoever reads it has half a line of the one before."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    file = LogFile(pipe, most_bytes=10**9, kept=1)
+    disk = broken(20)
+    failing_once(file, disk)
+    file.append(AFTER)
+    file.append(BATCH)
+    file.close()
+
+    assert os.read(reader, 10_000).decode() == BATCH[:20] + "\n" + AFTER + BATCH
+    os.close(reader)
+
+
+@pytest.mark.parametrize("truncates", [True, False], ids=["taken back", "not taken back"])
 def test_another_batch_than_the_one_that_failed_is_whole(path, broken, truncates):
     """Where nobody writes it again, what follows has all of its lines."""
     file = LogFile(path, most_bytes=10**9, kept=1)

@@ -209,7 +209,7 @@ class Spool:
         Args:
             record: Takes events. Those that it had already must do no harm.
             declare: Takes losses.
-            taken: Takes the numbers of all of them, at the end.
+            taken: Takes the numbers of all of them, once the events are taken.
 
         Returns:
             How many events there were.
@@ -354,10 +354,10 @@ class Spool:
                 replayed += len(waiting)
                 waiting = []
         gaps += _refused(waiting, record)
-        for gap in joined(gaps):
-            declare(gap)
         for spool, ranges in numbers.items():
             taken(spool, ranges)
+        for gap in joined(gaps):  # last: what is taken twice does no harm, what is declared does
+            declare(gap)
         return replayed + len(waiting)
 
     def _records(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[SpoolRecord]:

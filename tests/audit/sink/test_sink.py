@@ -96,6 +96,10 @@ def log_events(path, name):
         return [json.loads(header)["data"] for (header,) in found]
 
 
+def refuses(*_args):
+    raise AuditError("it is away")
+
+
 def fails_with_eio(_fd):
     raise OSError(errno.EIO, "Input/output error")
 
@@ -417,6 +421,26 @@ class TestGaps:
         declared = sum(each["count"] for each in log_events(path, "audit.gap"))
         assert declared == books.dropped["overflow"] > 0
         assert sink.log.count() + declared == 200
+
+    def test_what_a_spool_lost_is_declared_once_however_often_the_database_goes(
+        self, make_sink, path, event_factory, away, clock, monkeypatch
+    ):
+        """Also where it has the events already, and does not take that they were in the spool."""
+        sink = make_sink(max_bytes=40_000)
+        with away:
+            for _ in range(200):
+                sink.write([event_factory()])
+        with monkeypatch.context() as broken:
+            broken.setattr(sink.log, "append_log_event", refuses)
+            for _ in range(3):
+                clock.now_s += 60
+                sink.beat()
+        clock.now_s += 60
+        assert sink.flush(GIVE_UP_S)
+        sink.beat()
+
+        (gap,) = log_events(path, "audit.gap")
+        assert sink.stats.lost == gap["count"] == 200 - sink.log.count()
 
     @pytest.mark.fault(
         84, "outage longer than the spool", expected="oldest dropped, exact gap declared"

@@ -80,6 +80,15 @@ class SpoolLedger:
                     if waits:
                         os.fsync(fd)
 
+    def sync(self) -> None:
+        """Have on the disk what was noted without a wait for it."""
+        with suppress(OSError):
+            fd = os.open(self.path, os.O_RDONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+
     @contextmanager
     def standing_still(self) -> Generator[SpoolEnd | None]:
         """Return how far the numbers are; all of them are on the disk. None: it cannot be told."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -367,6 +368,24 @@ def test_what_the_disk_did_not_sync_is_synced_later(
 
     sink._sync_overflow()
     assert overflow.syncing() is None
+
+
+def test_the_ledger_is_synced_before_what_it_counts(slow, event_factory, monkeypatch):
+    """Else the log knows of more numbers than it after a power cut: it would seem put back."""
+    sink, _drain = slow
+    sink.spill([event_factory()])
+    synced = []
+
+    def note(fd):
+        synced.append(os.fstat(fd).st_ino)
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._sync", note)
+    sink._sync_overflow()
+
+    assert synced == [each.stat().st_ino for each in (sink.spool.ledger.path, sink.spool.path)]
+    sink._sync_overflow()
+    assert len(synced) == 2
 
 
 def test_what_was_spilled_is_synced_before_the_process_ends(slow, event_factory, monkeypatch):

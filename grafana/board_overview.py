@@ -227,7 +227,7 @@ def _answers() -> tuple[AnyPanel, ...]:
                 act="above 14 for an hour the alert pages. The culprit panel names the store, "
                 "the runbook says what to do.",
                 unit="none",
-                span=24,
+                span=16,
                 steps={1: ODD, 14.4: BAD},
             ),
             Query(expr=f"{_BURN}5m{{{RECORDED}}}", legend="{{store}} {{class}} 5 minutes"),

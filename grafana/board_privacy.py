@@ -98,6 +98,7 @@ def _trail() -> tuple[AnyPanel, ...]:
                 act="the audit database is slow or down: events wait on disk and are not lost. "
                 "Look at the spool.",
                 unit="s",
+                span=6,
                 steps={60: ODD, 600: BAD},
             ),
             Query(expr=f"max by (job) (mnemoscope_audit_lag_seconds{{{JOB}}})", legend="{{job}}"),
@@ -143,6 +144,7 @@ def _trail() -> tuple[AnyPanel, ...]:
                 shows="Events per second that reached the trail.",
                 act="compare with operations: the trail must keep up with them.",
                 unit="ops",
+                span=6,
             ),
             Query(
                 expr="sum by (job) "

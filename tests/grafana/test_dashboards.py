@@ -155,6 +155,14 @@ def test_a_panel_says_what_it_shows_and_what_to_do(panel):
 
 
 @pytest.mark.parametrize("panel", panels())
+def test_a_panel_is_within_the_screen(panel):
+    """Grafana has 24 columns; what goes beyond them is put somewhere else, or cut."""
+    place = panel["gridPos"]
+
+    assert 0 <= place["x"] < place["x"] + place["w"] <= 24
+
+
+@pytest.mark.parametrize("panel", panels())
 def test_a_panel_has_a_unit_that_fits(panel):
     """Seconds are shown as seconds, dollars as dollars, shares as per cent."""
     unit = panel["fieldConfig"]["defaults"]["unit"]

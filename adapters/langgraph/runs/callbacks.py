@@ -68,6 +68,12 @@ class GraphCallbacks(BaseCallbackHandler):
 
     run_inline = True  # in the caller's own thread and context, sync and async
 
+    # LangChain reads these before every event: as properties they would be a call each time.
+    ignore_llm = ignore_chain = ignore_chat_model = ignore_agent = False  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+    # Those that are memory stores are guarded as such; each attempt is a run of its own; and the
+    # application's own events are its own.
+    ignore_retriever = ignore_retry = ignore_custom_event = True  # pyright: ignore[reportAssignmentType, reportIncompatibleMethodOverride]
+
     # Before every model call LangChain asks each handler whether it has these, and would look for
     # them through all its classes. None says at once that it has not.
     tap_output_iter = tap_output_aiter = None
@@ -77,21 +83,6 @@ class GraphCallbacks(BaseCallbackHandler):
         self.is_cache_used = True
         self._early: set[UUID] = set()
         self._accountings: weakref.WeakSet[ModelAccounting] = weakref.WeakSet()
-
-    @property
-    def ignore_retriever(self) -> bool:
-        """Retrievers that are memory stores are guarded as such."""
-        return True
-
-    @property
-    def ignore_retry(self) -> bool:
-        """True: each attempt is a run of its own."""
-        return True
-
-    @property
-    def ignore_custom_event(self) -> bool:
-        """The application's own events are its own."""
-        return True
 
     def report_to(self, accounting: ModelAccounting) -> None:
         """Count errors of ours and model calls there; its operations know their node."""

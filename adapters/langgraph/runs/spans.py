@@ -301,7 +301,8 @@ class GraphSource(Protocol):
         ...
 
 
-_graph_source: ContextVar[GraphSource | None] = ContextVar("mnemoscope_graph_source", default=None)
+graph_source: ContextVar[GraphSource | None] = ContextVar("mnemoscope_graph_source", default=None)
+"""The source of the graph's run that the code running now works for, if there is one."""
 
 
 class working_for:  # noqa: N801 - used as a function
@@ -317,18 +318,18 @@ class working_for:  # noqa: N801 - used as a function
         self._source = source
 
     def __enter__(self) -> None:
-        self._token = _graph_source.set(self._source)
+        self._token = graph_source.set(self._source)
 
     def __exit__(self, *_exc: object) -> None:
         try:  # noqa: SIM105 - suppress() costs a microsecond, for every event of a stream
-            _graph_source.reset(self._token)
+            graph_source.reset(self._token)
         except ValueError:
             pass
 
 
 def current_graph_source() -> GraphSource | None:
     """Return the source of the graph's run that the code running now works for, or None."""
-    return _graph_source.get()
+    return graph_source.get()
 
 
 def current_run_id() -> UUID | None:

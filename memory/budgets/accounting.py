@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.budget_event import BudgetEvent, Level
@@ -30,8 +31,7 @@ RULE = "rule"
 """The same, in events of rules."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
-class ModelAccounting:
+class ModelAccounting(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     """
     Counts the model calls of one scope.
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from ...telemetry.event.budget_event import BudgetEvent, Level
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point, VerdictEvent
@@ -65,8 +67,7 @@ class BudgetStatus:
         return max(0.0, self.budget.limit - self.spent)
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """
     A model call that asks whether it may begin.
 

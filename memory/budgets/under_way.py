@@ -8,9 +8,10 @@ calls have used so far on average; before the first has ended nobody knows, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
+
+import msgspec
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -19,8 +20,7 @@ LONGEST_S: Final = 600.0
 """Seconds after which a call is taken for abandoned, and keeps nothing back any more."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """
     What is kept back for one model call, until it is released.
 
@@ -35,8 +35,7 @@ class Reservation:
     release: Callable[[Reservation], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """
     The wait of a call for others that are under way.
 

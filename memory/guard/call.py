@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 from opentelemetry.context import Context
 
 from ...telemetry.event.event import Event, Journalled, Status
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from ..privacy.engine.redaction import Redaction
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, eq=False):
     """
     The steps of a guard for one method, as flat tuples of functions.
 

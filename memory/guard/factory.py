@@ -11,9 +11,10 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.event import OperationClass
@@ -82,8 +83,7 @@ def import_guard() -> None:
         import_module(name, __package__)
 
 
-@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
-class GuardFactory:
+class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     """
     Makes the guards of one scope.
 
@@ -113,23 +113,23 @@ class GuardFactory:
     redactor: ScopedRedactor
     drain: Drain
     keys: SubjectKeys
-    policy: Policy = field(default_factory=Policy)
-    tracing: Tracing = field(default_factory=Tracing)
+    policy: Policy = msgspec.field(default_factory=Policy)
+    tracing: Tracing = msgspec.field(default_factory=Tracing)
     parent_run: Callable[[], ParentRun | None] = no_parent
-    workers: Workers = field(default_factory=Workers)
+    workers: Workers = msgspec.field(default_factory=Workers)
     faults: Faults
     journal: Journal | None = None
     replayer: Replayer
-    late: LateWrites = field(default_factory=LateWrites)
+    late: LateWrites = msgspec.field(default_factory=LateWrites)
     require_audit: RequireAudit | None = None
     await_audit: AwaitAudit | None = None
     ask_rules: Callable[[str, Parts | None], AskRules] | None = None
     sift: Callable[[str], SiftAnswers] | None = None
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
-    guards: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
-    shared: SharedState = field(default_factory=SharedState)
-    unnamed: weakref.WeakSet[Guard] = field(default_factory=weakref.WeakSet["Guard"])
+    guards: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])
+    shared: SharedState = msgspec.field(default_factory=SharedState)
+    unnamed: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])
 
     def guard(
         self,

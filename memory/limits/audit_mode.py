@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from ...telemetry.event.event import OperationClass
 from .policy import CLASSES
 
 
-@dataclass(frozen=True, slots=True)
-class AuditMode:
+class AuditMode(msgspec.Struct, frozen=True):
     """
     The value of ``MNEMOSCOPE_AUDIT_MODE``.
 

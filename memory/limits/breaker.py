@@ -13,9 +13,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+import msgspec
 
 from ...telemetry.process.fork import reset_after_fork
 from .policy import BreakerPolicy
@@ -29,8 +30,7 @@ class BreakerState(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Admission:
+class Admission(msgspec.Struct, frozen=True, eq=False):
     """
     The breaker's answer to a call that wants in.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from ...telemetry.event.event import OperationClass
 from .breaker import Breaker
@@ -11,8 +12,7 @@ from .bulkhead import Bulkhead
 from .policy import CLASSES, Policy
 
 
-@dataclass(frozen=True, slots=True)
-class ClassLimits:
+class ClassLimits(msgspec.Struct, frozen=True):
     """
     The limits that calls of one class share.
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from ..event.event import Event
 
@@ -24,8 +25,7 @@ def taken_from(offers: deque[Weighed]) -> Iterator[Weighed]:
         yield weighed
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaneLimits:
+class LaneLimits(msgspec.Struct, frozen=True, kw_only=True):
     """
     Bounds of one lane.
 
@@ -59,8 +59,7 @@ class LaneLimits:
     backoff_most_s: float = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class LaneStats:
+class LaneStats(msgspec.Struct, frozen=True):
     """
     The counters of a lane. Always ``offered == delivered + sum(dropped.values()) + queued``.
 
@@ -86,8 +85,7 @@ class LaneStats:
     is_up: bool = True
 
 
-@dataclass(slots=True)
-class FlushRequest:
+class FlushRequest(msgspec.Struct, eq=False):
     """
     A request to be told when the first *target* events are delivered or lost.
 

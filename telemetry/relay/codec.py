@@ -8,12 +8,13 @@ a process and a relay of different releases understand one another. People are i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, cast
 
 import msgspec
 import orjson
-from msgspec.structs import astuple
+from msgspec.structs import FieldInfo, astuple
 
 from ..event.event import Event, Redacted
 from ..event.subject import SubjectKeys
@@ -49,27 +50,44 @@ def _plain(value: Any) -> Any:
 
 
 _encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode
-_TYPES = {each.name: _OTHERWISE.get(each.name, each.type) for each in msgspec.structs.fields(Event)}
-_DEFAULTS = {
-    each.name: each.default if each.default is not msgspec.NODEFAULT else each.default_factory
-    for each in msgspec.structs.fields(Event)
-}
-
-
-def _columns() -> Iterable[tuple[str, Any] | tuple[str, Any, Any]]:
-    for each in msgspec.structs.fields(Event):
-        kind = _TYPES[each.name]
-        if each.default_factory is not msgspec.NODEFAULT:
-            yield each.name, kind, msgspec.field(default_factory=each.default_factory)
-        elif each.default is not msgspec.NODEFAULT:
-            yield each.name, kind, each.default
-        else:
-            yield each.name, kind
-
-
-_Row = msgspec.defstruct("_Row", [*_columns()], array_like=True)
-_decode_row = msgspec.msgpack.Decoder(_Row).decode
 _decode_any = msgspec.msgpack.Decoder(list[Any]).decode
+
+
+class _Columns:
+    """
+    The fields of an event as they are read.
+
+    Made by whoever reads first: an application that only writes events has no need of them, and
+    they would take 3 ms of its start.
+
+    Attributes:
+        types: By name.
+        defaults: By name; a function makes one. `msgspec.NODEFAULT`: there is none.
+        decode_row: Reads an event that was written with the fields of this release.
+    """
+
+    def __init__(self) -> None:
+        columns = msgspec.structs.fields(Event)
+        self.types = {each.name: _OTHERWISE.get(each.name, each.type) for each in columns}
+        self.defaults = {
+            each.name: each.default
+            if each.default is not msgspec.NODEFAULT
+            else each.default_factory
+            for each in columns
+        }
+        row = msgspec.defstruct("_Row", [*map(self._column, columns)], array_like=True)
+        self.decode_row: Callable[[bytes], msgspec.Struct] = msgspec.msgpack.Decoder(row).decode
+
+    def _column(self, field: FieldInfo) -> tuple[str, Any] | tuple[str, Any, Any]:
+        kind = self.types[field.name]
+        if field.default_factory is not msgspec.NODEFAULT:
+            return field.name, kind, msgspec.field(default_factory=field.default_factory)
+        if field.default is not msgspec.NODEFAULT:
+            return field.name, kind, field.default
+        return field.name, kind
+
+
+_columns = cache(_Columns)
 
 
 def encode(event: Event) -> bytes:
@@ -113,6 +131,7 @@ class EventDecoder:
         self._keys = keys
         self._current = current
         self._content = content
+        self._decode_row = _columns().decode_row
 
     def decode(self, data: bytes) -> Event:
         """
@@ -136,7 +155,7 @@ class EventDecoder:
     def _values(self, data: bytes) -> list[Any]:
         if self._fields == FIELDS:
             try:
-                return [*astuple(_decode_row(data))]
+                return [*astuple(self._decode_row(data))]
             except msgspec.ValidationError:
                 pass  # one field of it is at fault, or of another type
         found = dict(zip(self._fields, _decode_any(data), strict=False))
@@ -147,10 +166,10 @@ def _converted(name: str, found: dict[str, Any]) -> Any:
     """Return a field as an event has it; where it is missing or unfit, its default."""
     if name in found:
         try:
-            return msgspec.convert(found[name], _TYPES[name], strict=False)
+            return msgspec.convert(found[name], _columns().types[name], strict=False)
         except msgspec.ValidationError:
             pass
-    default = _DEFAULTS[name]
+    default = _columns().defaults[name]
     if default is msgspec.NODEFAULT:
         raise ValueError(f"an event has no {name}")
     return default() if isinstance(default, type) or callable(default) else default

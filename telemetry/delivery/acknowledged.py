@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from ..event.event import Event
@@ -11,6 +13,9 @@ from .sink import SinkOutput
 
 MOST_RANGES = 16
 """Ranges of one writer's numbers that are told apart; beyond, the oldest two become one."""
+
+
+_writer_of, _number_of = attrgetter("writer_id"), attrgetter("writer_seq")
 
 
 class NumberRange(NamedTuple):
@@ -49,11 +54,13 @@ class Acknowledged:
     def add(self, batch: Sequence[Event]) -> None:
         """Note that all of *batch* was acknowledged."""
         numbers: dict[str, list[int]] = {}
-        for event in batch:
-            if event.writer_seq:  # else counted by nobody: a checkpoint of the audit trail
-                numbers.setdefault(event.writer_id, []).append(event.writer_seq)
+        for writer_id, events in groupby(batch, _writer_of):
+            # What has none is counted by nobody: a checkpoint of the audit trail.
+            numbers.setdefault(writer_id, []).extend(filter(None, map(_number_of, events)))
         with self._lock:
             for writer_id, counted in numbers.items():
+                if not counted:
+                    continue
                 new = NumberRange(min(counted), max(counted), len(counted))
                 _add(self._ranges.setdefault(writer_id, []), new)
 

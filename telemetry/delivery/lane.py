@@ -21,6 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextvars import ContextVar
 from functools import partial
+from operator import itemgetter
 
 from opentelemetry.context import (
     _SUPPRESS_INSTRUMENTATION_KEY as SUPPRESS,  # pyright: ignore[reportPrivateUsage] - no other
@@ -37,6 +38,7 @@ from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
 from .sink import Sink, SpillingSink, UnacceptableError
 
 _LOOK_S = 0.001
+_EVENT_OF, _BYTES_OF = itemgetter(0), itemgetter(1)
 
 _inside: ContextVar[bool] = ContextVar("mnemoscope_inside_sink", default=False)
 # Not a `threading.local`: where gevent comes late, all its greenlets share one.
@@ -97,6 +99,7 @@ class Lane:
         self._wake.acquire()
         self._hurry = threading.Event()
         self._offers: deque[Weighed] = deque()
+        self._coming: deque[Weighed] = deque()  # between the two: an interrupt loses nothing
         self._queue: deque[Weighed] = deque()
         self._bytes = 0
         self._writing = self._writing_bytes = 0
@@ -253,16 +256,21 @@ class Lane:
 
     def _count(self) -> None:
         """Move offered events into the queue and count them. The lock is held."""
-        for offer in taken_from(self._offers):
-            self._offered += 1
-            if self._closing_at is not None:
-                self._dropped["closed"] += 1
-                continue
-            self._queue.append(offer)
-            self._bytes += offer[1]
-            if self._spills is None and self._is_full():
-                self._shed()
-        if self._spills is not None and self._spiller is None and self._is_half_full():
+        coming = self._coming
+        coming.extend(taken_from(self._offers))
+        if not coming:
+            return
+        self._offered += len(coming)
+        if self._closing_at is not None:
+            self._dropped["closed"] += len(coming)
+            coming.clear()
+            return
+        self._bytes += sum(map(_BYTES_OF, coming))
+        self._queue.extend(coming)
+        coming.clear()
+        if self._spills is None:
+            self._shed()
+        elif self._spiller is None and self._is_half_full():
             self._start_spilling()
 
     def _is_half_full(self) -> bool:
@@ -402,19 +410,17 @@ class Lane:
         self._answer_flushes()
 
     def _take(self) -> list[Event]:
-        limits, batch = self._limits, list[Event]()
+        limits, queue = self._limits, self._queue
         self._pull()
         with self._lock:
             self._count()
-            while self._queue and len(batch) < limits.batch:
-                event, size = self._queue[0]
-                if batch and self._writing_bytes + size > limits.size_bytes // 4:
-                    break
-                self._queue.popleft()
-                batch.append(event)
-                self._writing += 1
-                self._writing_bytes += size
-        return batch
+            taken = [queue.popleft() for _ in range(min(len(queue), limits.batch))]
+            size_bytes = sum(map(_BYTES_OF, taken))
+            while size_bytes > limits.size_bytes // 4 and len(taken) > 1:
+                queue.appendleft(last := taken.pop())
+                size_bytes -= last[1]
+            self._writing, self._writing_bytes = len(taken), size_bytes
+        return [*map(_EVENT_OF, taken)]
 
     def _deliver(self, batch: Sequence[Event]) -> None:
         if self._pseudonyms is not None:

@@ -48,7 +48,9 @@ class SinkPseudonyms:
 
     def event(self, event: Event) -> Event:
         """Return *event* as the sink may have it."""
-        changed = self._names(event)
+        names = _names_of(event)
+        # All at once: this is done for each event and sink, and there is hardly ever one.
+        changed = self._names(names) if "<" in "".join(filter(None, names)) else {}
         if event.memory_ids and "<" in "".join(event.memory_ids):
             changed["memory_ids"] = tuple(map(self.text, event.memory_ids))
         if event.usage is not None and _is_named(event.usage):
@@ -72,11 +74,7 @@ class SinkPseudonyms:
             return {self._text(name): self.value(each) for name, each in pairs}
         return [self.value(each) for each in value] if kind is list else value
 
-    def _names(self, event: Event) -> dict[str, Any]:
-        # All at once: this is done for each event and sink, and there is hardly ever one.
-        names = _names_of(event)
-        if "<" not in "".join(filter(None, names)):
-            return {}
+    def _names(self, names: tuple[str | None, ...]) -> dict[str, Any]:
         return {
             name: self.text(text)
             for name, text in zip(_NAMES, names, strict=True)

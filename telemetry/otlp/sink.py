@@ -75,12 +75,16 @@ class Exports:
 
     def measure(self, batch: Sequence[Event]) -> None:
         """Record the metrics of *batch*, once for each event: a failed batch comes again."""
-        fresh = [event for event in batch if event.event_id not in self._measured]
-        if self._instruments is None or not fresh:
+        if self._instruments is None:
             return
-        self._measured = {event.event_id for event in fresh}
+        ids, record = [event.event_id for event in batch], self._instruments.record
+        if self._measured.isdisjoint(ids):
+            fresh = batch
+        elif not (fresh := [e for e, i in zip(batch, ids, strict=True) if i not in self._measured]):
+            return
+        self._measured = set(ids)
         for event in fresh:
-            self._instruments.record(event)
+            record(event)
 
     def write_spans(self, batch: Sequence[Event]) -> None:
         """Build the spans of *batch* through the host's provider, or export them ourselves."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from ..delivery.drain import Drain
@@ -20,6 +21,8 @@ _AHEAD_BYTES = 2 * 1024 * 1024
 _IDLE_S = 0.05
 _LOOK_S = 0.02
 _FAILED_S = 1.0
+
+_writer_of = attrgetter("writer_id")
 
 PACE_S = 100e-6
 """Seconds an event that a feed waits at most for others that are behind it."""
@@ -145,7 +148,7 @@ class Feed:
         if not events:
             return True
         # Each file has its events in the order in which they ended.
-        firsts = {each.writer_id: each for each in reversed(events)}
+        firsts = dict(zip(map(_writer_of, reversed(events)), reversed(events), strict=True))
         self._oldest_ns = min(each.ended_ns for each in firsts.values())
         taken = self._drain.emit_to(self.sink, events)
         # Looked at as well: a lane that broke off says so, too.

@@ -77,6 +77,11 @@ def _content(arguments: Arguments) -> dict[str, Any]:
     return {name: arguments[name] for name in _CONTENT if arguments.get(name) is not None}
 
 
+def _key_alone(arguments: Arguments) -> dict[str, Any]:
+    key = arguments.get("key")
+    return {} if key is None else {"key": key}
+
+
 def _summarize_item(result: Any, arguments: Arguments) -> Summary:
     if result is None:
         return Summary(hits=0)
@@ -131,7 +136,14 @@ def _put(_result: Any, arguments: Arguments) -> tuple[Record, ...]:
 _ITEM: dict[str, Any] = {"collection": _collection, "content": _content}
 
 METHODS: dict[str, Method] = method_table(
-    recall("get", neutral=_no_item, summary=_summarize_item, sift=_sift_item, **_ITEM),
+    recall(
+        "get",
+        neutral=_no_item,
+        summary=_summarize_item,
+        sift=_sift_item,
+        collection=_collection,
+        content=_key_alone,
+    ),
     recall(
         "search",
         neutral=_no_items,

@@ -16,6 +16,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import chain
 from operator import is_
 from typing import Any, Final, TypeAlias, TypeGuard, cast
 
@@ -35,6 +36,7 @@ from ....memory.privacy.engine.redaction import Redaction
 from ....memory.privacy.engine.redactor import Redactor
 
 Labels: TypeAlias = tuple[Any, ...] | list[Any]
+_Counts: TypeAlias = tuple[tuple[str, int], ...]
 
 ANY: Final = "*"
 """LangGraph's own wildcard in the prefixes and suffixes of ``list_namespaces``."""
@@ -62,16 +64,19 @@ class Addresses:
         self._key = key
         self._redactor = redactor
         self._judged = lru_cache(maxsize=_REMEMBERED)(self._judge)
+        self._judged_path = lru_cache(maxsize=_REMEMBERED)(self._judge_path)
 
     def redact(self, arguments: Arguments, redaction: Redaction) -> Arguments:
         """Return the arguments of any verb, or the fields of any operation, redacted."""
-        return {name: self._redacted(name, arguments[name], redaction) for name in arguments}
-
-    def _redacted(self, name: str, value: Any, redaction: Redaction) -> Any:
-        kind = _KINDS.get(name)
-        if kind is not None:
-            return kind(self, value, redaction)
-        return value if value.__class__ in _HARMLESS else redaction.value(value)
+        kinds = _KINDS
+        return {
+            name: kinds[name](self, value, redaction)
+            if name in kinds
+            else value
+            if value.__class__ in _HARMLESS
+            else redaction.value(value)
+            for name, value in arguments.items()
+        }
 
     def ops(self, ops: Any, redaction: Redaction) -> Any:
         """Return the operations of ``batch``, redacted, in a new list."""
@@ -100,6 +105,16 @@ class Addresses:
         """Return a namespace, prefix or suffix, redacted label by label."""
         if not is_labels(labels):
             return redaction.value(labels)
+        path: Any = labels
+        if self.customer_at is None and path.__class__ is tuple:
+            try:
+                redacted, counts = self._judged_path(path)
+            except TypeError:  # not all of them are text, or can be looked up
+                pass
+            else:
+                if counts:
+                    _add_counts(redaction, counts)
+                return redacted
         owner = self._owner(labels)
         label = self.label
         return type(labels)([each if each is owner else label(each, redaction) for each in labels])
@@ -109,11 +124,23 @@ class Addresses:
         if not isinstance(label, str):
             return self._redactor.begin().value(label)  # the store says what is wrong with it
         redacted, counts = self._judged(label)
-        for entity, count in counts:
-            redaction.counts[entity] = redaction.counts.get(entity, 0) + count
+        if counts:
+            _add_counts(redaction, counts)
         return redacted
 
-    def _judge(self, label: str) -> tuple[str, tuple[tuple[str, int], ...]]:
+    def _judge_path(self, labels: tuple[str, ...]) -> tuple[tuple[str, ...], _Counts]:
+        """
+        Return the labels of a namespace, redacted, and what was replaced in them.
+
+        Raises:
+            TypeError: One of them is no text.
+        """
+        if not all(each.__class__ is str for each in labels):
+            raise TypeError
+        judged = [self._judged(each) for each in labels]
+        return tuple(label for label, _ in judged), tuple(chain(*(counts for _, counts in judged)))
+
+    def _judge(self, label: str) -> tuple[str, _Counts]:
         if label == ANY or _OURS.fullmatch(label):
             return label, ()
         finding = self._redactor.begin()
@@ -182,6 +209,11 @@ class Addresses:
         """Return the owners of *items*, as far as they have one."""
         named = (self._owner(item.namespace) for item in items)
         return tuple(owner for owner in named if isinstance(owner, str))
+
+
+def _add_counts(redaction: Redaction, counts: _Counts) -> None:
+    for entity, count in counts:
+        redaction.counts[entity] = redaction.counts.get(entity, 0) + count
 
 
 def _value(_self: Addresses, value: Any, redaction: Redaction) -> Any:

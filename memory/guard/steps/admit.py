@@ -113,9 +113,10 @@ class Admit:
             return
         limits, failed, now = call.limits, call.failed, self._clock()
         if call.error is None:
-            took_s = now - (call.reached_store_at or call.started)
-            slow = 0 < limits.slow_s <= took_s and not (failed or call.method.inline)
-            breaker = limits.breaker
+            slow_s, breaker = limits.slow_s, limits.breaker
+            slow = False
+            if slow_s and now - (call.reached_store_at or call.started) >= slow_s:
+                slow = not (failed or call.method.inline)
             if slow or failed or admission is not NORMAL:
                 breaker.settle(admission, failed=failed, slow=slow, now=now)
             elif breaker.opened_at is None:

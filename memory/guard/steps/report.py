@@ -107,11 +107,14 @@ class Report:
             self._emit(call)
             return
         try:
-            parts = [*self._parts(call)]
+            parts = [*found] if (found := self._parts(call)) else ()
         except Exception as ours:  # noqa: BLE001 - observing fails open
             self._faults.note("guard.report", ours)
-            parts = []
-        for each in parts or [call]:
+            parts = ()
+        if not parts:
+            self._emit(call)
+            return
+        for each in parts:
             self._emit(each)
 
     def _emit(self, call: Call) -> None:

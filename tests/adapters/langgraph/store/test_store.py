@@ -391,6 +391,23 @@ class TestOutage:
         assert told(events) == [("search", Status.DEGRADED, None)]
 
 
+def test_a_namespace_that_was_seen_before_is_redacted_and_counted_as_at_first(store, events):
+    """Though nobody looks at its labels again."""
+    for _ in range(2):
+        store.put((MAIL, "notes", MAIL), "key", {})
+
+    assert {each.redactions.get("EMAIL_ADDRESS") for each in events()} == {2}
+    assert MAIL not in str(events())
+
+
+def test_labels_that_are_no_text_are_left_to_the_store(store):
+    """One that was seen as text before, too."""
+    store.put(("notes", "1"), "key", {})
+
+    with pytest.raises(InvalidNamespaceError):
+        store.put(("notes", 1), "key", {})
+
+
 class TestBatch:
     OPS = (
         PutOp(NAMESPACE, "a", {"n": 1}),

@@ -29,6 +29,7 @@ OWNERS = ("user_id", "customer_id")
 """Keys of a config that name the customer."""
 
 _PAIR = 2
+_THREADS: Final = ("thread_id", "source_thread_id", "target_thread_id")
 _TENANTS = ("tenant", "tenant_id")
 _AGENTS = ("agent_id", "assistant_id")
 
@@ -224,7 +225,7 @@ def scope(arguments: Arguments) -> Scope:
         ScopeError: An id is a wildcard, or neither text nor a whole number.
     """
     ids = {**_filter(arguments), **configurable(arguments)}
-    for name in ("thread_id", "source_thread_id", "target_thread_id"):
+    for name in _THREADS:
         if name in arguments:
             ids["thread_id"] = arguments[name]
     return Scope(
@@ -241,12 +242,14 @@ def _filter(arguments: Arguments) -> dict[str, Any]:
 
 
 def _id(ids: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    name, given = next(
-        ((each, ids[each]) for each in names if ids.get(each) is not None), ("", None)
-    )
-    value = id_text(given)
-    if value is None or (isinstance(value, str) and value != "*"):
-        return value
-    raise ScopeError(
-        f"{name} must be text or a whole number and not '*', not {type(value).__name__}"
-    )
+    for name in names:
+        given = ids.get(name)
+        if given is None:
+            continue
+        value = given if given.__class__ is str else id_text(given)
+        if isinstance(value, str) and value != "*":
+            return value
+        raise ScopeError(
+            f"{name} must be text or a whole number and not '*', not {type(value).__name__}"
+        )
+    return None

@@ -362,6 +362,8 @@ def make_exits(
     yield make
     for each in made:
         each.scope.close(GIVE_UP_S)
+        # Their frames hold the scope, and frozen objects them: each later look would read it too.
+        each.raised.clear()
 
 
 def _blind() -> Any:

@@ -23,6 +23,7 @@ pytest_plugins = [
     "fault_report",
     "postgres",
     "crash_report",
+    "work_units",
 ]
 """Modules of tests/shared, which pyproject.toml puts on the path."""
 
@@ -54,8 +55,18 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests that fork again and again before those that fill the process."""
-    items.sort(key=lambda each: each.get_closest_marker("forks_often") is None)
+    """
+    Put the tests that fork again and again before those that fill the process.
+
+    After them those of this folder itself, which have long programs run: last of all, one worker
+    would be left alone with them.
+    """
+    items.sort(
+        key=lambda each: (
+            each.get_closest_marker("forks_often") is None,
+            each.path.parent != Path(__file__).parent,
+        )
+    )
 
 
 # No test depends on the machine's speed.

@@ -36,6 +36,8 @@ from langgraph.types import Command, Interrupt, Send, interrupt
 from pydantic import BaseModel
 
 from mnemoscope.memory import context
+from mnemoscope.memory.privacy.engine import redactor
+from mnemoscope.memory.privacy.engine.cache import RedactionCache
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The v3 streaming protocol", "ignore:Pydantic serializer warnings"
@@ -380,6 +382,17 @@ async def databases(exits: Any, colour: str) -> AsyncIterator[tuple[Any, Any]]:
                 exits.close()
     finally:
         store.close()
+
+
+@pytest.fixture(autouse=True)
+def room_for_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Let a redactor remember all places of a run, each of which is said many times over.
+
+    They are more than a host's cache holds: all but the first would be searched again and again.
+    """
+    room = {"entries": 1 << 17, "chars": 1 << 27}
+    monkeypatch.setattr(redactor, "RedactionCache", lambda **_given: RedactionCache(**room))
 
 
 @pytest.mark.parametrize(("colour", "way"), [("sync", "usage"), ("async", "runnable")])

@@ -21,20 +21,20 @@ class SlidingSum:
     def __init__(self, period_s: float, now: float) -> None:
         self._width_s = period_s / _BUCKETS
         self._started = now
-        self._newest = int(now // self._width_s)
         self._amounts = [0] * (_BUCKETS + 1)
         self._total = 0
+        self._fill(int(now // self._width_s))
 
     def add(self, amount: int, now: float) -> None:
         """Add *amount*, in whole units: sums of fractions drift."""
-        if now // self._width_s > self._newest:
+        if now >= self._ends:
             self._expire(now)
-        self._amounts[self._newest % len(self._amounts)] += amount
+        self._amounts[self._place] += amount
         self._total += amount
 
     def total(self, now: float) -> int:
         """Return the sum of the period that ends now."""
-        if now // self._width_s > self._newest:
+        if now >= self._ends:
             self._expire(now)
         return self._total
 
@@ -54,4 +54,8 @@ class SlidingSum:
         for empty in range(max(self._newest + 1, newest - size + 1), newest + 1):
             self._total -= self._amounts[empty % size]
             self._amounts[empty % size] = 0
-        self._newest = newest
+        self._fill(newest)
+
+    def _fill(self, newest: int) -> None:
+        self._newest, self._place = newest, newest % len(self._amounts)
+        self._ends = (newest + 1) * self._width_s

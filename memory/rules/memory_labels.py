@@ -84,7 +84,7 @@ class LabelTrail(Protocol):
         ...
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _Known(msgspec.Struct, frozen=True, gc=False):
     """A label: when it was written, in µs since 1970, its trust, and when it was looked up."""
 
     written_us: int
@@ -210,14 +210,16 @@ class MemoryLabels:
                     run.least = UNKNOWN
 
     def least(self, runs: Sequence[RunFacts]) -> int:
-        """Return the least trust of what *runs*, which run now, have read until now."""
+        """Return the least trust of what *runs*, which run now, have read. Under the guard."""
         here: int = read_here.get()
         least: int = here if runs else UNKNOWN
-        with self._guard:
-            for run in runs:
-                run.least = min(run.least, here)
-                is_opened = run.is_opened or self.trail is None or run.name is None
-                least = min(least, run.least) if is_opened and run.facts.is_whole else UNKNOWN
+        for run in runs:
+            run.least = min(run.least, here)
+            is_known = run.is_opened or self.trail is None or run.name is None
+            if not is_known or not run.facts.is_whole:
+                least = UNKNOWN
+            elif run.least < least:
+                least = run.least
         return least
 
     # -- labels ------------------------------------------------------------------------------------
@@ -227,26 +229,26 @@ class MemoryLabels:
         method, least = call.method, call.least
         if method.written is None or least is None or call.status in _NOT_DONE:
             return None
-        records = [*method.written(call.result, call.arguments)]
-        tags = tuple([tag for tags in self.tags(store, call, records) for tag in tags])
-        if not tags:
-            return None
-        for each in records:
+        tags: list[str] = []
+        for each in method.written(call.result, call.arguments):
+            tags += self.tags(store, call, each)
             if each.is_derived:
                 least = min(least, Trust.OWN_REFLECTION)
-        self._keep(dict.fromkeys(tags, (call.started_ns // 1_000, int(least))))
-        return MemoryLabel(_CODES[least], int(least), tags)
+        if not tags:
+            return None
+        label = _Known(call.started_ns // 1_000, int(least), self._clock())
+        with self._guard:
+            for tag in tags:
+                self._keep(tag, label)
+        return MemoryLabel(_CODES[least], label.trust, tuple(tags))
 
-    def tags(self, store: str, call: Call, records: Iterable[Record]) -> list[list[str]]:
-        """Return the tags of each of *records*, which a call found or wrote: one for each part."""
-        method, tag = call.method, self._hashes.of_json
-        found: list[list[str]] = []
-        for memory_id, parts, own_place, _is_derived in records:
-            place = own_place
-            if own_place is None:
-                place = method.collection(call.arguments) or ""
-            found.append([tag([store, place, memory_id, name, part]) for name, part in parts])
-        return found
+    def tags(self, store: str, call: Call, record: Record) -> list[str]:
+        """Return the tags of what a call found or wrote: one for each part."""
+        memory_id, parts, place, _ = record
+        if place is None:
+            place = call.method.collection(call.arguments) or ""
+        tag = self._hashes.of_json
+        return [tag([store, place, memory_id, name, part]) for name, part in parts]
 
     def missing(self, tags: Iterable[Iterable[str]], *, again: bool = False) -> list[str]:
         """Return those of *tags* that are to be looked up; *again*: also what may be outdated."""
@@ -264,12 +266,13 @@ class MemoryLabels:
         """Ask the trail for the labels of *tags*. What it does not say stays as it was."""
         if self.trail is not None:
             found = self.trail.labels(tags)
-            known = {
-                tag: (of.written_us, of.trust)
-                for tag in tags
-                if (of := self._known.get(tag)) is not None
-            }
-            self._keep({**known, **found})
+            now = self._clock()
+            with self._guard:
+                for tag in tags:
+                    if (of := found.get(tag)) is not None:
+                        self._keep(tag, _Known(*of, now))
+                    elif (known := self._known.get(tag)) is not None:
+                        self._keep(tag, _Known(known.written_us, known.trust, now))
 
     def trusts(self, tags: Iterable[Iterable[str]]) -> list[Trust]:
         """Return the label of each memory by its tags, as far as this process knows them."""
@@ -280,16 +283,13 @@ class MemoryLabels:
             for each in tags
         ]
 
-    def _keep(self, labels: Mapping[str, tuple[int, int]]) -> None:
-        now = self._clock()
-        with self._guard:
-            known = self._known
-            for tag, (written_us, trust) in labels.items():
-                label, before = _Known(written_us, trust, now), known.get(tag)
-                if before is not None:
-                    if before.counts_before(label):
-                        label = _Known(before.written_us, before.trust, now)
-                    known.move_to_end(tag)
-                known[tag] = label
-            while len(known) > MOST_LABELS:
-                known.popitem(last=False)
+    def _keep(self, tag: str, label: _Known) -> None:
+        known = self._known
+        before = known.get(tag)
+        if before is not None:
+            if before.written_us >= label.written_us and before.counts_before(label):
+                label = _Known(before.written_us, before.trust, label.looked_up)
+            known.move_to_end(tag)
+        known[tag] = label
+        if len(known) > MOST_LABELS:
+            known.popitem(last=False)

@@ -145,14 +145,14 @@ class Origin:
 
     def witness(self, asked: Asked) -> Mapping[str, Fact]:
         """Return what an operation is for, or what is suspicious in what it writes."""
-        call, least = asked.call, asked.least
-        if call is None:
-            return PASSES
-        if call.method.op_class is OperationClass.RECALL:
+        least = asked.least
+        if least is None:  # nothing is written
+            if asked.call is None or asked.call.method.op_class is not OperationClass.RECALL:
+                return PASSES
             if self.demand(current().purpose) is None:
                 return PASSES
             return {**self.answer_facts([self.trust_of(asked.store)]), "origin.sifted": False}
-        if least is None or self._hold is None or least > self._hold:
+        if self._hold is None or least > self._hold:
             return PASSES
         texts = [
             text

@@ -242,11 +242,12 @@ class Phases:
         facts, calm, book = run.facts, run.calm, self._book()
         if book is None or run.streams:
             return False
+        now = book.clock()
         if calm is None or calm.known is not facts.known:
             known, at = facts.known, self._at(facts)
-            until = [each.calm_until(at, known) for each in (self._time, self._money)]
-            calm = run.calm = Calm(known, *until)
-        return facts.cost_usd < calm.cost_usd and run.elapsed_s(book.now()) < calm.elapsed_s
+            left_s = self._time.calm_until(at, known) - run.elapsed_s(now)
+            calm = run.calm = Calm(known, now + left_s, self._money.calm_until(at, known))
+        return facts.cost_usd < calm.cost_usd and now < calm.until_s
 
     def _at(self, facts: Facts) -> str | None:
         at = facts.known.get(_AT)

@@ -126,6 +126,7 @@ class Roles:
         self._key, self._clock = key, clock
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
         self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
+        self._latest = _Minute(0.0)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what it was made with, but for the key."""
@@ -168,17 +169,20 @@ class Roles:
         role = self._roles.get(name)
         if role is None or problem is not None:
             return {"roles.problem": problem or "no_role"}
-        now, minute = self._clock(), self._minute_of(scope)
-        known: dict[str, Fact] = {
+        now, minute = self._clock(), self._latest
+        if minute.scope is not scope:
+            minute = self._minute_of(scope)
+        is_within, done = self._is_within(name, asked), minute.operations.total(now)
+        read_bytes = minute.read_bytes.total(now) if self.looks_on else 0
+        if _refusal(role, is_within, done, read_bytes) is None:
+            minute.operations.add(1, now)
+            return PASSES
+        return {
             "roles.role": name,
-            "roles.is_within": self._is_within(name, asked),
-            "roles.operations": minute.operations.total(now),
-            "roles.bytes": minute.read_bytes.total(now),
+            "roles.is_within": is_within,
+            "roles.operations": done,
+            "roles.bytes": read_bytes,
         }
-        if _refusal(role, known) is not None:
-            return known
-        minute.operations.add(1, now)
-        return PASSES
 
     def seen(self, asked: Asked) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""
@@ -193,7 +197,8 @@ class Roles:
         reason = known.get("roles.problem")
         if reason is None:
             role = self._roles.get(str(known.get("roles.role")))
-            reason = "no_role" if role is None else _refusal(role, known)
+            seen = (known.get(f"roles.{each}") for each in ("is_within", "operations", "bytes"))
+            reason = "no_role" if role is None else _refusal(role, *seen)
         if reason is None:
             return ALLOW
         told = {each: value for each, value in known.items() if each.startswith("roles.")}
@@ -201,14 +206,15 @@ class Roles:
 
     def _is_within(self, role: str, asked: Asked) -> bool:
         """Return whether a role may do all that is asked."""
-        for call in asked.operations:
-            place = f"{asked.store}/{call.method.collection(call.arguments) or ''}"
-            if not self._may(role, call.method.op_class, place):
+        store, operations = asked.store, asked.operations
+        for call in operations:
+            method = call.method
+            if not self._may(role, method.op_class, store, method.collection(call.arguments)):
                 return False
-        return bool(asked.operations)
+        return bool(operations)
 
-    def _role_may(self, role: str, op_class: str, place: str) -> bool:
-        return self._roles[role].may(op_class, place)
+    def _role_may(self, role: str, op_class: str, store: str, collection: str | None) -> bool:
+        return self._roles[role].may(op_class, f"{store}/{collection or ''}")
 
     def _granted(self, scope: Scope) -> tuple[str, str | None]:
         """Return the role that the code that runs acts under, or why there is none."""
@@ -234,11 +240,14 @@ class Roles:
                 self._minutes.popitem(last=False)
         else:
             self._minutes.move_to_end(key)
+        minute.scope, self._latest = scope, minute
         return minute
 
 
 class _Minute:
-    """What one agent has done in the last minute."""
+    """What one agent has done in the last minute, and the scope that it was done in last."""
+
+    scope: Scope | None = None
 
     def __init__(self, now: float) -> None:
         self.operations = SlidingSum(_MINUTE_S, now)
@@ -270,14 +279,15 @@ def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     return sum(_size_bytes(each, depth - 1) for each in inner)
 
 
-def _refusal(role: Role, known: Mapping[str, Fact]) -> str | None:
-    if not known.get("roles.is_within"):
+def _refusal(role: Role, is_within: Fact, operations: Fact, read_bytes: Fact) -> str | None:
+    """Return why a role does not allow more than what was done in a minute. None: it does."""
+    if not is_within:
         return "out_of_role"
-    most, done = role.per_minute, known.get("roles.operations")
-    if most is not None and not (isinstance(done, int) and done < most):
+    most = role.per_minute
+    if most is not None and (not isinstance(operations, int) or operations >= most):
         return "too_often"
-    most, done = role.bytes_per_minute, known.get("roles.bytes")
-    if most is not None and not (isinstance(done, int) and done < most):
+    most = role.bytes_per_minute
+    if most is not None and (not isinstance(read_bytes, int) or read_bytes >= most):
         return "too_much"
     return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -12,7 +11,7 @@ from ...telemetry.event.event import OperationClass, Redacted
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.faults import Faults
-from ..context import Scope, runs_around
+from ..context import Scope, current, runs_around
 from ..errors import ConfigurationError, HeldError, RefusedError, RuleError, StoppedError
 from .earlier_facts import EarlierFacts
 from .held_writes import HeldWrites, Judged, settled
@@ -46,6 +45,7 @@ LEAST_ANSWER: Final = 40
 
 SEAL_DIGITS: Final = 16
 
+_READS, _WRITES = OperationClass.RECALL, OperationClass.REMEMBER
 _NOTHING: Final[Mapping[str, Mapping[str, Fact] | None]] = MappingProxyType({})
 
 FAILED: Final = "rule_failed"
@@ -58,12 +58,12 @@ class Seat(NamedTuple):
 
     Attributes:
         rule: The rule.
-        witness: Its witness, if it has one.
+        witness: Its witness. One that has none sees nothing.
         foresee: Its foresight, if it has one.
     """
 
     rule: Rule
-    witness: Callable[[Asked], Mapping[str, Fact]] | None
+    witness: Callable[[Asked], Mapping[str, Fact]]
     foresee: Callable[[Asked], Mapping[str, Fact]] | None
 
     @classmethod
@@ -71,9 +71,13 @@ class Seat(NamedTuple):
         """Return the seat of *rule*."""
         return cls(
             rule,
-            rule.witness if isinstance(rule, Witness) else None,
+            rule.witness if isinstance(rule, Witness) else _unseen,
             rule.foresee if isinstance(rule, Foresight) else None,
         )
+
+
+def _unseen(_asked: Asked) -> Mapping[str, Fact]:
+    return {}
 
 
 @runtime_checkable
@@ -104,6 +108,7 @@ class Rulebook:
         held: The writes that rules hold.
         enclosing: Returns the graph run that the code running now is part of, or None.
         labels: Labels of memories, where a rule makes some.
+        clock: As given.
         earlier: Reads what other processes did in a run. None: there is no audit trail.
 
     Raises:
@@ -126,9 +131,9 @@ class Rulebook:
         self.held = HeldWrites(hashes, faults)
         self.enclosing: Callable[[], GraphRun | None] | None = None
         self.earlier: EarlierFacts | None = None
+        self.clock = clock
         self._tell = tell
         self._faults = faults
-        self._clock = clock
         seats = [Seat.of(each) for each in self.rules]
         self._at = {
             point: tuple(each for each in seats if point in each.rule.points) for point in Point
@@ -174,28 +179,17 @@ class Rulebook:
             return self.runs.of(None if scope.run is None else (scope.tenant, scope.run))
         found = self.runs.of((scope.tenant, scope.run or graph.thread or str(graph.run_id)))
         named = scope.run is not None and scope.run != graph.thread
-        found.enter(graph.run_id, self._clock(), resumes=graph.resumes, named=named)
+        found.enter(graph.run_id, self.clock(), resumes=graph.resumes, named=named)
         return found
-
-    def now(self) -> float:
-        """Return the monotonic seconds that facts are made with."""
-        return self._clock()
 
     def facts(self, run: RunFacts) -> Facts:
         """Return the facts of a run as of now, to be used under the guard of `runs`."""
-        return run.at(Point.NODE, "", self._clock())
+        return run.at(Point.NODE, "", self.clock())
 
     def enclosing_runs(self, scope: Scope, graph: GraphRun | None) -> list[RunFacts]:
         """Return the facts of the run that code for *scope* is part of, and of those around it."""
-        if graph is None and self.enclosing is not None:
-            graph = self.graph_around()
+        graph = graph or self.graph_around()
         named = [*runs_around()]
-        if graph is None and not named:  # as in most calls
-            if scope.run is None:
-                return []
-            run = self.runs.of((scope.tenant, scope.run))
-            run.name = scope.run
-            return [run]
         if scope.run is not None:
             named.append((scope.tenant, scope.run))
         if graph is not None:
@@ -238,7 +232,7 @@ class Rulebook:
             run = self.runs.known((scope.tenant, scope.run or thread))
             if run is None:
                 return None
-            text = run.dump(self._clock())
+            text = run.dump(self.clock())
             return self.hashes.of_text(text) + text
 
     def restore(self, scope: Scope, thread: str, carried: str | None) -> None:
@@ -253,7 +247,7 @@ class Rulebook:
         with self.runs.guard:
             run = self.runs.of((scope.tenant, scope.run or thread))
             if is_believed:
-                run.load(text, self._clock())
+                run.load(text, self.clock())
                 return
             run.least = 0  # the state that it goes on with is of unknown origin
         if carried is not None:
@@ -265,33 +259,79 @@ class Rulebook:
         self, asked: Asked, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
     ) -> RuleError | None:
         """
-        Ask the rules of a point, or those in *seats* alone, and tell what they decide.
+        Ask the rules of a point but `Point.MEMORY`, or those in *seats*; tell what they decide.
+
+        Returns:
+            What it is refused or stopped with, by a rule that is not in shadow. None: go on.
+        """
+        if self.earlier is not None and self.is_unread(asked.scope, graph):
+            self.earlier.read((asked.scope.tenant, str(asked.scope.run)), waits=False)
+        if seats is None:
+            seats = self._at[asked.point]
+        foreseen = self._foreseen(asked, seats) if self._foresees else _NOTHING
+        with self.runs.guard:
+            run = self.run_facts(asked.scope, graph)
+            if self.labels is not None:
+                self.labels.ask(asked, graph)
+            if run.stopped is not None:
+                return run.ended_by()
+            judged = self._judged(seats, asked, run, foreseen)
+        return self._carried_out(judged, asked, run) if judged else None
+
+    def ask(
+        self,
+        call: Call,
+        operations: tuple[Call, ...],
+        store: str,
+        seats: Sequence[Seat],
+        labels: MemoryLabels | None,
+    ) -> RuleError | None:
+        """
+        Ask the rules in *seats* about a memory operation, and tell what they decide.
+
+        Args:
+            call: The call.
+            operations: What it asks of the store. Empty: it cannot be told.
+            store: The store's name.
+            seats: The seats of the rules.
+            labels: Say how far the run is to be trusted, where the call may write.
 
         Returns:
             What it is refused, held or stopped with, by a rule that is not in shadow. None: go on.
         """
-        if self.earlier is not None and self.is_unread(asked.scope, graph):
-            key = asked.scope.tenant, str(asked.scope.run)
-            self.earlier.read(key, waits=asked.point is Point.MEMORY)
-        if seats is None:
-            seats = self._at[asked.point]
-        foreseen = self._foreseen(asked, seats) if self._foresees else _NOTHING
-        call, judged = asked.call, None
+        scope = call.scope
+        if self.earlier is not None and self.is_unread(scope):
+            self.earlier.read((scope.tenant, str(scope.run)), waits=True)
         with self.runs.guard:
-            run = self.run_facts(asked.scope, graph)
-            if call is not None:
-                call.run = run
-            else:
-                if self.labels is not None:
-                    self.labels.ask(asked, graph)
-                if run.stopped is not None:
-                    return run.ended_by()
-            what = self._what(asked) if call is None else call.method.op_class
-            facts = partial(run.at, asked.point, what, self._clock())
-            for seat in seats:
-                if (found := self._judged(seat, asked, facts, foreseen)) is not None:
-                    judged = [*(judged or ()), found]
+            run = call.run = self.run_facts(scope)
+            if labels is not None:
+                call.least = labels.least(self._labelled(run, scope))
+            asked = Asked(  # by position: names cost half as much again
+                Point.MEMORY,
+                call.method.name,
+                scope,
+                call,
+                None,
+                operations,
+                store,
+                False,
+                call.least,
+            )
+            judged = [] if self._foresees else self._judged(seats, asked, run, _NOTHING)
+        if self._foresees:
+            foreseen = self._foreseen(asked, seats)
+            with self.runs.guard:
+                judged = self._judged(seats, asked, run, foreseen)
         return self._carried_out(judged, asked, run) if judged else None
+
+    def _labelled(self, run: RunFacts, scope: Scope) -> Sequence[RunFacts]:
+        """Return the runs that a call for *scope*, of *run*, is of as the context has it."""
+        here = current()
+        is_same = here is scope or (here.tenant, here.run) == (scope.tenant, scope.run)
+        if is_same and self.enclosing is None and not runs_around():  # as in most calls
+            run.name = scope.run
+            return () if scope.run is None else (run,)
+        return self.enclosing_runs(here, None)
 
     def _carried_out(
         self, judged: Sequence[Judged], asked: Asked, run: RunFacts
@@ -313,7 +353,7 @@ class Rulebook:
         """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
         with self.runs.guard:
             error = self.decide(asked, graph, self._keepers_seats)
-            self.run_facts(asked.scope, graph).heard(call, self._clock())
+            self.run_facts(asked.scope, graph).heard(call, self.clock())
             return error
 
     def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | None:
@@ -326,16 +366,15 @@ class Rulebook:
         asked = Asked(Point.MEMORY, call.method.name, call.scope, call)
         with self.runs.guard:
             run = self.run_facts(asked.scope)
-            facts = with_known(run.at(asked.point, call.method.op_class, self._clock()), known)
-            judged = self._judged(Seat(rule, None, None), asked, lambda: facts, _NOTHING)
-            return None if judged is None else self._carry_out(judged, asked, run)
+            judged = self._judged((Seat(rule, lambda _asked: known, None),), asked, run, _NOTHING)
+            return self._carry_out(judged[0], asked, run) if judged else None
 
     def _foreseen(
         self, asked: Asked, seats: Sequence[Seat]
     ) -> Mapping[str, Mapping[str, Fact] | None]:
         """Return what rules have found that may take long. None: they failed."""
         found: dict[str, Mapping[str, Fact] | None] = {}
-        for rule, _witness, foresee in seats:
+        for rule, _, foresee in seats:
             if foresee is not None:
                 try:
                     found[rule.name] = foresee(asked)
@@ -346,32 +385,43 @@ class Rulebook:
 
     def _judged(
         self,
-        seat: Seat,
+        seats: Sequence[Seat],
         asked: Asked,
-        facts_now: Callable[[], Facts],
+        run: RunFacts,
         foreseen: Mapping[str, Mapping[str, Fact] | None],
-    ) -> Judged | None:
-        """Return what a rule says. None: there is nothing to tell."""
-        (rule, witness, foresee), where, facts = seat, "witness", None
-        try:
-            seen = None if witness is None else witness(asked)
+    ) -> list[Judged]:
+        """Return what rules say, of which there is something to tell."""
+        judged: list[Judged] = []
+        now: Facts | None = None
+        for rule, witness, _ in seats:
+            try:
+                seen = witness(asked)
+            except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
+                self._faults.note("rules.decide", exc)
+                seen = None
             if seen is PASSES:
-                return None
-            facts = facts_now()
-            if foresee is not None:
-                if (known := foreseen[rule.name]) is None:
-                    return Judged(rule, failed(rule, where), facts)
-                facts = with_known(facts, known)
-            if seen:
-                facts = with_known(facts, seen)
-            where = "decide"
-            verdict = decided(rule, facts)
+                continue
+            now = now or run.at(asked.point, self._what(asked), self.clock())
+            verdict, facts = self._verdict(rule, now, foreseen.get(rule.name, {}), seen)
             if verdict.spare is not None and asked.call is not None and not rule.shadow:
                 asked.call.spare = verdict.spare
-            return None if verdict.is_plain else Judged(rule, verdict, facts)
+            if not verdict.is_plain:
+                judged.append(Judged(rule, verdict, facts))
+        return judged
+
+    def _verdict(
+        self, rule: Rule, facts: Facts, *seen: Mapping[str, Fact] | None
+    ) -> tuple[Verdict, Facts]:
+        """Return the verdict of *rule*, and on what: the facts, and what it has *seen* itself."""
+        for each in seen:
+            if each is None:  # it failed
+                return failed(rule, "witness"), facts
+            facts = with_known(facts, each)
+        try:
+            return decided(rule, facts), facts
         except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
             self._faults.note("rules.decide", exc)
-            return Judged(rule, failed(rule, where), facts or facts_now())
+            return failed(rule, "decide"), facts
 
     def _carry_out(self, judged: Judged, asked: Asked, run: RunFacts) -> RuleError | None:
         rule, verdict, facts = judged
@@ -395,6 +445,8 @@ class Rulebook:
         return _ERRORS[outcome](rule.name, verdict.reason)
 
     def _what(self, asked: Asked) -> str:
+        if asked.call is not None:
+            return asked.call.method.op_class
         return self.hashes.of_name(asked.name) if asked.name else ""
 
     # -- what was done -----------------------------------------------------------------------------
@@ -404,10 +456,10 @@ class Rulebook:
         op_class = call.method.op_class
         with self.runs.guard:
             run = call.run or self.run_facts(call.scope)
-            if op_class is OperationClass.RECALL:
-                run.recalled(call.summary.memory_ids, self._clock())
-            elif op_class is OperationClass.REMEMBER:
-                run.wrote(self._written(call) if run.has_turns else "", self._clock())
+            if op_class is _READS:
+                run.recalled(call.summary.memory_ids, self.clock())
+            elif op_class is _WRITES:
+                run.wrote(self._written(call) if run.has_turns else "", self.clock())
             if self._onlookers:
                 asked = Asked(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
                 for each in self._onlookers:
@@ -429,7 +481,7 @@ class Rulebook:
         """Note a model call that ended."""
         with self.runs.guard:
             run = self.run_facts(scope, graph)
-            run.model_ended(usage, self._clock(), failed=failed, call=call)
+            run.model_ended(usage, self.clock(), failed=failed, call=call)
 
     def saw_text(self, node: str, scope: Scope, graph: GraphRun | None, text: str) -> None:
         """Compare what a model said in a node with what it said there before."""
@@ -445,7 +497,7 @@ class Rulebook:
         said = answer is not None and len(answer) >= LEAST_ANSWER
         answer_hash = self.hashes.of_text(answer) if said and answer else ""
         with self.runs.guard:
-            self.run_facts(scope, graph).tool_ended(answer_hash, self._clock(), failed=failed)
+            self.run_facts(scope, graph).tool_ended(answer_hash, self.clock(), failed=failed)
 
     def begin_tool(self, asked: Asked, graph: GraphRun | None) -> None:
         """Note a tool call that begins, by its arguments."""
@@ -465,7 +517,7 @@ class Rulebook:
         """Note the end of a node, and ask the rules that stand there."""
         with self.runs.guard:
             run, node = self.run_facts(scope, graph), self.hashes.of_name(name)
-            run.node_ended(node, self.hashes, self._clock(), failed=failed)
+            run.node_ended(node, self.hashes, self.clock(), failed=failed)
             self.decide(Asked(Point.NODE, name, scope), graph)
 
     def note(self, scope: Scope, known: Mapping[str, Fact]) -> None:

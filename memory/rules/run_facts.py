@@ -92,11 +92,12 @@ class Hashes:
 
     def of_json(self, value: Any) -> str:
         """Return the hash of *value* as JSON, the order of keys left out."""
+        digest = self._keyed.copy()
         try:
-            data = orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str)
+            digest.update(orjson.dumps(value, option=orjson.OPT_SORT_KEYS, default=str))
         except TypeError:
-            data = json_text(value).encode()
-        return self.of_bytes(data)
+            digest.update(json_text(value).encode())
+        return digest.hexdigest()
 
     def of_bytes(self, data: bytes) -> str:
         """Return the hash of *data*: 16 hex digits."""
@@ -137,12 +138,12 @@ class Calm(NamedTuple):
 
     Attributes:
         known: The facts by name that this was found with: others say something else.
-        elapsed_s: Seconds at work.
+        until_s: Monotonic seconds.
         cost_usd: Of its model calls.
     """
 
     known: Mapping[str, Fact]
-    elapsed_s: float
+    until_s: float
     cost_usd: float
 
 
@@ -159,20 +160,22 @@ class RunFacts:
         seen: Numbered on each change: of two copies, the one that saw more is the later one.
         stopped: What ends the run: the error's class, rule and reason.
         streams: When the latest chunk of each stream of a model came.
-        calm: Until when it is far from the limits of its phases. None: not known.
+        calm: Until when it is far from the limits of its phases. None: not known, as where its
+            time at work was set anew.
         told: Reasons in shadow that were told already: a run would have been stopped once.
         least: How far the least trusted of what it has read is to be trusted. Of all runs of a
             thread: each goes on with what the others have read.
         name: Its own or its thread's. None: it is of one graph run, in one process.
         is_opened: Whether it is known what other processes have read in it.
         is_read: Whether it was asked what other processes have done in it.
+        has_turns: Whether a graph works on it, whose nodes end.
         lacks_earlier: Whether not all of that is known. It says nothing of what was read.
     """
 
     lacks_earlier = False
+    has_turns = False
     is_opened = False
     is_read = False
-    calm: Calm | None = None
     name: str | None = None
 
     def __init__(self, now: float, *, is_whole: bool = True) -> None:
@@ -183,6 +186,7 @@ class RunFacts:
 
     def _reset(self, now: float, facts: Facts) -> None:
         self.facts = facts
+        self.calm: Calm | None = None
         self._begun, self._earlier_s, self._latest = now, 0.0, now
         self._iterations: dict[str, int] = {}
         self._texts: dict[str, deque[tuple[float, ...]]] = {}
@@ -210,13 +214,14 @@ class RunFacts:
             return
         is_first = not self._roots
         self._roots.append(root)
+        self.has_turns = True
         if not (resumes or named):
             if not self.facts.is_whole:
                 self.least = 0
             self._reset(now, Facts(Point.NODE))
         elif resumes:
             self._earlier_s = self.elapsed_s(self._latest)
-            self._begun, self.stopped = now, None
+            self._begun, self.calm, self.stopped = now, None, None
             if is_first and not self.seen:
                 self.facts = replace(self.facts, is_whole=False)
 
@@ -295,11 +300,6 @@ class RunFacts:
             self._found.extend(ids)
             self._change(now, replace(self.facts, recalls=self.facts.recalls + 1))
 
-    @property
-    def has_turns(self) -> bool:
-        """Whether a graph works on it, whose nodes end."""
-        return bool(self._roots)
-
     def wrote(self, content_hash: str, now: float) -> None:
         """Count a write by the hash of what it wrote. Empty: no turn is made of it."""
         if content_hash:
@@ -364,6 +364,7 @@ class RunFacts:
         for node, runs in earlier.nodes.items():
             self._iterations[node] = self._iterations.get(node, 0) + runs
         self._earlier_s += earlier.elapsed_s
+        self.calm = None
         facts = self.facts
         has_ended = facts.model_calls or facts.tool_calls  # what failed before is over, then
         self.facts = replace(
@@ -401,7 +402,7 @@ class RunFacts:
         self.is_opened = self._is_loaded = True
         if seen <= self.seen:
             return
-        self.facts, self._earlier_s = facts, facts.elapsed_s
+        self.facts, self._earlier_s, self.calm = facts, facts.elapsed_s, None
         self._iterations = {str(name): int(runs) for name, runs in found["nodes"].items()}
         self._begun, self._latest, self.seen = now, now, seen
 

@@ -243,13 +243,12 @@ class Report:
         event = make(call)
         if call.mode is not None:
             event = replace(event, mode=call.mode)
-        if label is None or call.least is None:
-            return event
-        try:
-            return replace(event, label=label(call))
-        except Exception as exc:  # noqa: BLE001 - without a label it is not trusted
-            self._faults.note("rules.label", exc)
-            return event
+        if label is not None and call.least is not None:
+            try:
+                return replace(event, label=label(call))
+            except Exception as exc:  # noqa: BLE001 - without a label it is not trusted
+                self._faults.note("rules.label", exc)
+        return event
 
     def _collection(self, call: Call) -> str | None:
         try:

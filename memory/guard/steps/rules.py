@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.event.verdict_event import Point
 from ....telemetry.process.faults import Faults
 from ...errors import RuleError
 from ..call import Call
@@ -17,7 +16,6 @@ from ..step import NOTHING, Face, Faces
 if TYPE_CHECKING:
     from ...rules.memory_labels import MemoryLabels
     from ...rules.rulebook import Rulebook, Seat
-    from ...rules.run_facts import RunFacts
     from .report import Parts
 
 _READS = OperationClass.RECALL
@@ -40,14 +38,11 @@ class AskRules:
     def __init__(
         self, rulebook: Rulebook, faults: Faults, store: str, parts: Parts | None = None
     ) -> None:
-        from ...rules.rule import Asked  # noqa: PLC0415 - only where there are rules
-
         self._rulebook = rulebook
         self._labels = rulebook.labels
         self._faults = faults
         self._store = store
         self._parts = parts
-        self._make = Asked
 
     def _operations(self, call: Call) -> tuple[Call, ...]:
         """Return what *call* asks of the store. None: it cannot be told."""
@@ -79,23 +74,9 @@ class AskRules:
         """Ask the rules in *seats*, with what *labels* say of the run, where it may write."""
         if call.covered:  # what it is part of was asked about
             return
-        if labels is not None:
-            runs = labels.runs()
-            if labels.trail is not None:
-                self._open(labels, runs)
-            call.least = labels.least(runs)
-        asked = self._make(  # by position: names cost half as much again
-            Point.MEMORY,
-            call.method.name,
-            call.scope,
-            call,
-            None,
-            self._operations(call),
-            self._store,
-            False,
-            call.least,
-        )
-        error = self._rulebook.decide(asked, None, seats)
+        if labels is not None and labels.trail is not None:
+            self._open(labels)
+        error = self._rulebook.ask(call, self._operations(call), self._store, seats, labels)
         if error is not None:
             raise error
 
@@ -122,9 +103,9 @@ class AskRules:
         else:
             ask(call)
 
-    def _open(self, labels: MemoryLabels, runs: Sequence[RunFacts]) -> None:
+    def _open(self, labels: MemoryLabels) -> None:
         try:
-            if unopened := labels.unopened(runs):
+            if unopened := labels.unopened(labels.runs()):
                 labels.open(unopened)
         except Exception as exc:  # noqa: BLE001 - then what they have read is unknown
             self._faults.note("rules.labels", exc)

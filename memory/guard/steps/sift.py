@@ -54,16 +54,25 @@ class SiftAnswers:
 
     def faces(self, method: Method) -> Faces:
         """Return the face behind the store, for what reads: a batch that writes may read too."""
-        if method.op_class is not _RECALL and method.sift is None:
-            return NOTHING
-        return Faces(after=self._sift, aafter=self._asift)
+        if method.sift is not None:
+            return Faces(after=self._sift, aafter=self._asift)
+        return Faces(after=self._note_read) if method.op_class is _RECALL else NOTHING
+
+    def _note_read(self, call: Call) -> None:
+        """Note that the run has read an answer of which the rule was asked before."""
+        if call.covered or call.error is not None or call.result is None or call.summary.hits == 0:
+            return
+        try:
+            self._labels.read(self._labels.rule.trust_of(self._store), current())
+        except Exception as exc:  # noqa: BLE001 - closed: see there
+            self._withhold(call, exc)
 
     def _sift(self, call: Call) -> None:
         if call.covered or call.error is not None or call.result is None:
             return  # the caller gets no answer, or one that is sifted further out
         try:
             records, tags = self._found(call)
-            if missing := self._missing(tags):
+            if self._labels.trail is not None and (missing := self._missing(tags)):
                 self._look_up(missing)
             self._judge(call, records, tags)
         except Exception as exc:  # noqa: BLE001 - closed: see there
@@ -84,16 +93,18 @@ class SiftAnswers:
 
     def _found(self, call: Call) -> tuple[list[Record], list[list[str]]]:
         """Return the memories in an answer, and the tags of each."""
-        method = call.method
         records: list[Record] = []
+        tags: list[list[str]] = []
+        store, tags_of = self._store, self._labels.tags
 
         def keep(record: Record) -> bool:
             records.append(record)
+            tags.append(tags_of(store, call, record))
             return True
 
-        if method.sift is not None:
-            method.sift(call.result, call.arguments, keep)
-        return records, self._labels.tags(self._store, call, records)
+        if call.method.sift is not None:
+            call.method.sift(call.result, call.arguments, keep)
+        return records, tags
 
     def _missing(self, tags: list[list[str]]) -> list[str]:
         """Return the tags to be looked up. What others write since counts where trust is asked."""
@@ -108,25 +119,22 @@ class SiftAnswers:
 
     def _judge(self, call: Call, records: list[Record], tags: list[list[str]]) -> None:
         """Leave out what has too little trust; note that the run has read the rest."""
-        method, labels, rule = call.method, self._labels, self._labels.rule
-        if method.sift is None:  # the rule was asked before
-            if call.summary.hits != 0:
-                labels.read(rule.trust_of(self._store), current())
-            return
+        labels, rule, scope = self._labels, self._labels.rule, current()
         trusts = labels.trusts(tags)
         rule.note_found(records, trusts)
-        demanded = rule.demand(current().purpose)
+        demanded = rule.demand(scope.purpose)
         if (
             demanded is not None
+            and call.method.sift is not None
             and any(each < demanded for each in trusts)
             and self._rulebook.answered(rule, call, rule.answer_facts(trusts)) is not None
         ):
             keeps = iter([each >= demanded for each in trusts])
-            call.result = method.sift(call.result, call.arguments, lambda _each: next(keeps))
+            call.result = call.method.sift(call.result, call.arguments, lambda _each: next(keeps))
             trusts = [each for each in trusts if each >= demanded]
             self._summarise(call)
         if trusts:
-            labels.read(min(trusts), current())
+            labels.read(min(trusts), scope)
 
     def _summarise(self, call: Call) -> None:
         """Say of a call what its caller sees; the owners of all of it are still a tripwire."""

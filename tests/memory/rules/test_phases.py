@@ -57,9 +57,11 @@ class Workflow:
         )
 
     def ask(self, point=Point.MODEL, op_class=None):
-        method = SimpleNamespace(op_class=op_class)
-        call = SimpleNamespace(method=method) if op_class else None
-        return self.book.decide(Asked(point, "model", current(), call))
+        method = SimpleNamespace(name="search", op_class=op_class)
+        if op_class is None:
+            return self.book.decide(Asked(point, "model", current()))
+        call = SimpleNamespace(method=method, scope=current(), least=None, spare=None)
+        return self.book.ask(call, (call,), "store", self.book.seats_at(method), None)
 
     def passes(self):
         """Return whether a recall is allowed without a decision; one would allow it then too."""

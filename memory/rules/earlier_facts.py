@@ -111,8 +111,7 @@ def earlier(headers: Iterable[Mapping[str, Any]], hashes: Hashes) -> Earlier:
         elif operation == "execute_tool":
             found.tool_calls += 1
         elif operation == "execute_node":
-            node = hashes.of_name(each["method"])
-            found.nodes[node] = found.nodes.get(node, 0) + 1
+            found.nodes[hashes.of_name(each["method"])] += 1
         elif status in _DONE and not each["nested"]:
             found.recalls += each["op_class"] == OperationClass.RECALL and each["n_memories"] > 0
             found.writes += each["op_class"] == OperationClass.REMEMBER

@@ -216,7 +216,7 @@ class MemoryLabels:
         for run in runs:
             run.least = min(run.least, here)
             is_known = run.is_opened or self.trail is None or run.name is None
-            if not is_known or not run.facts.is_whole:
+            if not is_known or not run.is_whole:
                 least = UNKNOWN
             elif run.least < least:
                 least = run.least

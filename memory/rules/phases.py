@@ -239,15 +239,15 @@ class Phases:
 
     def _is_calm(self, run: RunFacts) -> bool:
         """Return whether *run* is far from all limits, as found when a fact by name changed."""
-        facts, calm, book = run.facts, run.calm, self._book()
+        calm, book = run.calm, self._book()
         if book is None or run.streams:
             return False
         now = book.clock()
-        if calm is None or calm.known is not facts.known:
-            known, at = facts.known, self._at(facts)
+        if calm is None or calm.known is not run.known:
+            known, at = run.known, self._at(run.facts)
             left_s = self._time.calm_until(at, known) - run.elapsed_s(now)
             calm = run.calm = Calm(known, now + left_s, self._money.calm_until(at, known))
-        return facts.cost_usd < calm.cost_usd and now < calm.until_s
+        return run.counts.cost_usd < calm.cost_usd and now < calm.until_s
 
     def _at(self, facts: Facts) -> str | None:
         at = facts.known.get(_AT)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from operator import mul
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+import msgspec
 import orjson
-from msgspec.structs import replace
+from msgspec.structs import astuple
 
 from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
@@ -21,7 +21,7 @@ from ...telemetry.event.verdict_event import Point
 from ...telemetry.process.fork import reset_after_fork
 from ..context import Scope
 from ..errors import RuleError
-from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from, with_known
+from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from
 
 MOST_TRUST: Final = 4
 """The trust of a person's input, which a run begins with; 0 is what is not known."""
@@ -106,30 +106,40 @@ class Hashes:
         return digest.hexdigest()
 
 
-@dataclass
-class Earlier:
-    """
-    What was done in a run before, by other processes.
+class Counts(msgspec.Struct):
+    """What is counted of a run, under the names that `Facts` has for it and in their order."""
 
-    Attributes that `Facts` has too mean the same.
-
-    Attributes:
-        events: That it was counted of. None: the run begins here.
-        nodes: Runs of each node, by the hash of its name.
-    """
-
-    events: int = 0
-    elapsed_s: float = 0.0
     cost_usd: float = 0.0
     unpriced_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     model_calls: int = 0
     tool_calls: int = 0
+    node_ends: int = 0
     recalls: int = 0
     writes: int = 0
     errors: int = 0
-    nodes: dict[str, int] = field(default_factory=dict[str, int])
+    iteration: int = 0
+
+    def add(self, other: Counts) -> None:
+        """Add what *other* counts."""
+        for name in Counts.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Earlier(Counts):
+    """
+    What was done in a run before, by other processes.
+
+    Attributes:
+        events: That it was counted of. None: the run begins here.
+        elapsed_s: Seconds that they were at work.
+        nodes: Runs of each node, by the hash of its name.
+    """
+
+    events: int = 0
+    elapsed_s: float = 0.0
+    nodes: Counter[str] = msgspec.field(default_factory=Counter[str])
 
 
 class Calm(NamedTuple):
@@ -156,7 +166,10 @@ class RunFacts:
         is_whole: Whether nothing was known of it before, and forgotten.
 
     Attributes:
-        facts: As of its latest change. What time changes is not in them: see `at`.
+        counts: What was counted.
+        turns: The latest ends of nodes, oldest first.
+        known: Facts by name. Replaced on each change, never changed.
+        is_whole: Whether all of it is known, from its start, as far as this process can tell.
         seen: Numbered on each change: of two copies, the one that saw more is the later one.
         stopped: What ends the run: the error's class, rule and reason.
         streams: When the latest chunk of each stream of a model came.
@@ -182,13 +195,15 @@ class RunFacts:
         self._roots: deque[object] = deque(maxlen=_MOST_PARTS)
         self._is_loaded = False
         self.least = MOST_TRUST
-        self._reset(now, Facts(Point.NODE, is_whole=is_whole))
+        self._reset(now, is_whole=is_whole)
 
-    def _reset(self, now: float, facts: Facts) -> None:
-        self.facts = facts
+    def _reset(self, now: float, *, is_whole: bool = True) -> None:
+        self.counts, self.is_whole = Counts(), is_whole
+        self.turns: tuple[Turn, ...] = ()
+        self.known: Mapping[str, Fact] = {}
         self.calm: Calm | None = None
         self._begun, self._earlier_s, self._latest = now, 0.0, now
-        self._iterations: dict[str, int] = {}
+        self._iterations = Counter[str]()
         self._texts: dict[str, deque[tuple[float, ...]]] = {}
         self.streams: dict[object, float] = {}
         self.seen = 0
@@ -216,14 +231,14 @@ class RunFacts:
         self._roots.append(root)
         self.has_turns = True
         if not (resumes or named):
-            if not self.facts.is_whole:
+            if not self.is_whole:
                 self.least = 0
-            self._reset(now, Facts(Point.NODE))
+            self._reset(now)
         elif resumes:
             self._earlier_s = self.elapsed_s(self._latest)
             self._begun, self.calm, self.stopped = now, None, None
             if is_first and not self.seen:
-                self.facts = replace(self.facts, is_whole=False)
+                self.is_whole = False
 
     def ended_by(self) -> RuleError | None:
         """Return the error that ends the run, made anew: one that was raised holds frames."""
@@ -238,25 +253,27 @@ class RunFacts:
 
     def at(self, point: Point, what: str, now: float) -> Facts:
         """Return the facts for a decision."""
-        facts = replace(
-            self.facts,
-            point=point,
-            what=what,
-            elapsed_s=self.elapsed_s(now),
-            is_whole=self.facts.is_whole and not self.lacks_earlier,
+        return Facts(
+            point,
+            what,
+            self.is_whole and not self.lacks_earlier,
+            self.elapsed_s(now),
+            *astuple(self.counts),
+            self.turns,
+            self.known,
+            self.silent_s(now),
         )
-        return replace(facts, silent_s=self.silent_s(now)) if self.streams else facts
+
+    @property
+    def facts(self) -> Facts:
+        """The facts as of its latest change."""
+        return self.at(Point.NODE, "", self._latest)
 
     def silent_s(self, now: float) -> float:
         """Return for how long that stream of a model was silent which was so the longest."""
         return now - min(self.streams.values(), default=now)
 
     # -- what was done -----------------------------------------------------------------------------
-
-    def _change(self, now: float, facts: Facts) -> None:
-        self.facts = facts
-        self.seen += 1
-        self._latest = now
 
     def heard(self, call: object, now: float) -> None:
         """Note a chunk of a model's stream."""
@@ -272,17 +289,18 @@ class RunFacts:
     ) -> None:
         """Count a model call."""
         self.streams.pop(call, None)
-        cost, facts = None if usage is None else usage.cost_usd, self.facts
-        facts = replace(
-            facts,
-            model_calls=facts.model_calls + 1,
-            cost_usd=facts.cost_usd + (cost or 0.0),
-            unpriced_calls=facts.unpriced_calls + (cost is None),
-            input_tokens=facts.input_tokens + (usage.input_tokens if usage else 0),
-            output_tokens=facts.output_tokens + (usage.output_tokens if usage else 0),
-            errors=facts.errors + 1 if failed else 0,
-        )
-        self._change(now, facts)
+        counts, cost = self.counts, None if usage is None else usage.cost_usd
+        counts.model_calls += 1
+        counts.cost_usd += cost or 0.0
+        counts.unpriced_calls += cost is None
+        if usage is not None:
+            counts.input_tokens += usage.input_tokens
+            counts.output_tokens += usage.output_tokens
+        self._ended(now, failed=failed)
+
+    def _ended(self, now: float, *, failed: bool) -> None:
+        self.counts.errors = self.counts.errors + 1 if failed else 0
+        self.seen, self._latest = self.seen + 1, now
 
     def tool_begun(self, call_hash: str) -> None:
         """Note a tool call by the hash of its name and arguments."""
@@ -291,20 +309,22 @@ class RunFacts:
     def tool_ended(self, answer_hash: str, now: float, *, failed: bool) -> None:
         """Count a tool call. Empty: its answer says nothing, so that its call stands for it."""
         self._found.extend([answer_hash] if answer_hash else list(self._tools)[-1:])
-        facts, errors = self.facts, self.facts.errors + 1 if failed else 0
-        self._change(now, replace(facts, tool_calls=facts.tool_calls + 1, errors=errors))
+        self.counts.tool_calls += 1
+        self._ended(now, failed=failed)
 
     def recalled(self, ids: Sequence[str], now: float) -> None:
         """Count a recall by the ids that it found, if any: they are hashed as the turn ends."""
         if ids:
             self._found.extend(ids)
-            self._change(now, replace(self.facts, recalls=self.facts.recalls + 1))
+            self.counts.recalls += 1
+            self.seen, self._latest = self.seen + 1, now
 
     def wrote(self, content_hash: str, now: float) -> None:
         """Count a write by the hash of what it wrote. Empty: no turn is made of it."""
         if content_hash:
             self._written.append(content_hash)
-        self._change(now, replace(self.facts, writes=self.facts.writes + 1))
+        self.counts.writes += 1
+        self.seen, self._latest = self.seen + 1, now
 
     def said(self, node: str, vector: Iterable[float]) -> None:
         """Compare a text of a node with its earlier ones. Of several texts the newest counts."""
@@ -319,22 +339,19 @@ class RunFacts:
 
     def node_ended(self, node: str, hashes: Hashes, now: float, *, failed: bool) -> None:
         """Count the end of a node: a turn."""
-        runs = self._iterations.get(node, 0) + 1
+        runs = self._iterations[node] + 1
         if runs > 1 or len(self._iterations) < _MOST_NODES:
             self._iterations[node] = runs
         done = (self._found, self._tools, self._written)
         found, tools, written = (hashes.of_text("\n".join(each)) if each else "" for each in done)
         turn = Turn(node, found, tools, written, self._likeness, self._quality)
         self._clear_turn()
-        facts = self.facts
-        facts = replace(
-            facts,
-            turns=(*facts.turns[1 - MOST_TURNS :], turn),
-            node_ends=facts.node_ends + 1,
-            iteration=max(facts.iteration, runs),
-            errors=facts.errors or int(failed),  # what failed within it is counted already
-        )
-        self._change(now, facts)
+        self.turns = (*self.turns[1 - MOST_TURNS :], turn)
+        counts = self.counts
+        counts.node_ends += 1
+        counts.iteration = max(counts.iteration, runs)
+        counts.errors = counts.errors or int(failed)  # what failed within it is counted already
+        self.seen, self._latest = self.seen + 1, now
 
     def note(self, known: Mapping[str, Fact]) -> None:
         """
@@ -345,10 +362,10 @@ class RunFacts:
         """
         if not all(map(_is_fact, known.values())):
             raise ValueError("a fact must be a number, a flag or a code of 64 characters")
-        facts = with_known(self.facts, known)
-        if len(facts.known) > MOST_KNOWN:
+        more = {**self.known, **known}
+        if len(more) > MOST_KNOWN:
             raise ValueError(f"a run may have {MOST_KNOWN} facts of its own")
-        self.facts = facts
+        self.known = more
         quality = known.get("quality")
         if isinstance(quality, int | float):
             self._quality = float(quality)
@@ -361,26 +378,16 @@ class RunFacts:
         if self._is_loaded:
             return
         self.lacks_earlier = True  # what was noted, and how its turns ended, is not in the trail
-        for node, runs in earlier.nodes.items():
-            self._iterations[node] = self._iterations.get(node, 0) + runs
+        self._iterations += earlier.nodes
         self._earlier_s += earlier.elapsed_s
         self.calm = None
-        facts = self.facts
-        has_ended = facts.model_calls or facts.tool_calls  # what failed before is over, then
-        self.facts = replace(
-            facts,
-            cost_usd=facts.cost_usd + earlier.cost_usd,
-            unpriced_calls=facts.unpriced_calls + earlier.unpriced_calls,
-            input_tokens=facts.input_tokens + earlier.input_tokens,
-            output_tokens=facts.output_tokens + earlier.output_tokens,
-            model_calls=facts.model_calls + earlier.model_calls,
-            tool_calls=facts.tool_calls + earlier.tool_calls,
-            node_ends=facts.node_ends + sum(earlier.nodes.values()),
-            recalls=facts.recalls + earlier.recalls,
-            writes=facts.writes + earlier.writes,
-            errors=facts.errors if has_ended else facts.errors + earlier.errors,
-            iteration=max(self._iterations.values(), default=0),
-        )
+        counts = self.counts
+        is_over = counts.model_calls or counts.tool_calls
+        errors = counts.errors + (0 if is_over else earlier.errors)
+        counts.add(earlier)
+        counts.errors = errors
+        counts.node_ends += earlier.nodes.total()
+        counts.iteration = max(self._iterations.values(), default=0)
 
     def dump(self, now: float) -> str:
         """Return all of it as text, for whoever resumes the run."""
@@ -402,8 +409,10 @@ class RunFacts:
         self.is_opened = self._is_loaded = True
         if seen <= self.seen:
             return
-        self.facts, self._earlier_s, self.calm = facts, facts.elapsed_s, None
-        self._iterations = {str(name): int(runs) for name, runs in found["nodes"].items()}
+        self.counts = Counts(*[getattr(facts, each) for each in Counts.__struct_fields__])
+        self.is_whole, self.turns, self.known = facts.is_whole, facts.turns, facts.known
+        self._earlier_s, self.calm = facts.elapsed_s, None
+        self._iterations = Counter({str(name): int(runs) for name, runs in found["nodes"].items()})
         self._begun, self._latest, self.seen = now, now, seen
 
 

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import IntEnum
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -26,7 +25,7 @@ from ..context import Scope, current
 from ..guard.call import Call
 from ..guard.operation import Record
 from .rule import Asked, Fact, Rule
-from .run_facts import MOST_TRUST, GraphRun, Hashes, RunFacts
+from .run_facts import MOST_TRUST, GraphRun, Hashes, RunFacts, RunsUnderWay
 
 MOST_LABELS: Final = 65_536
 """MemoryLabels that a process keeps: those of other memories are looked up in the audit trail."""
@@ -140,7 +139,7 @@ class MemoryLabels:
     Args:
         rule: Says how far tools are trusted, and what may be recalled.
         hashes: Makes tags.
-        guard: Held while facts of runs are read or changed.
+        runs: The runs under way.
         runs_of: Returns the facts of the run that code for a scope is part of, in a graph, and of
             the runs around it. None: of no run.
         clock: Monotonic seconds.
@@ -154,14 +153,14 @@ class MemoryLabels:
         self,
         rule: Labeller,
         hashes: Hashes,
-        guard: AbstractContextManager[Any],
+        runs: RunsUnderWay,
         runs_of: Callable[[Scope, GraphRun | None], list[RunFacts]],
         clock: Callable[[], float],
     ) -> None:
         self.rule = rule
         self.trail: LabelTrail | None = None
         self._hashes = hashes
-        self._guard = guard
+        self._runs = runs
         self._runs_of = runs_of
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
@@ -180,7 +179,7 @@ class MemoryLabels:
         """Note that the run that code for *scope* is part of, and those around it, read that."""
         if trust >= MOST_TRUST:
             return  # nothing is trusted more
-        with self._guard:
+        with self._runs.guard:
             for run in self._runs_of(scope, graph):
                 run.least = min(run.least, trust)
 
@@ -191,7 +190,7 @@ class MemoryLabels:
 
     def runs(self) -> list[RunFacts]:
         """Return the run that runs now, and those around it."""
-        with self._guard:
+        with self._runs.guard:
             return self._runs_of(current(), None)
 
     def unopened(self, runs: Iterable[RunFacts]) -> list[RunFacts]:
@@ -204,7 +203,7 @@ class MemoryLabels:
         """Ask the trail whether other processes have done something in *runs*: who knows what."""
         for run in runs:
             is_elsewhere = self.trail is None or self.trail.is_elsewhere(run.name or "")
-            with self._guard:
+            with self._runs.guard:
                 run.is_opened = True
                 if is_elsewhere:
                     run.least = UNKNOWN
@@ -216,31 +215,25 @@ class MemoryLabels:
         for run in runs:
             run.least = min(run.least, here)
             is_known = run.is_opened or self.trail is None or run.name is None
-            if not is_known or not run.is_whole:
-                least = UNKNOWN
-            elif run.least < least:
-                least = run.least
+            least = min(least, run.least) if is_known and run.is_whole else UNKNOWN
         return least
 
     # -- labels ------------------------------------------------------------------------------------
 
     def of_write(self, store: str, call: Call) -> MemoryLabel | None:
         """Return the label of what a call wrote. None: it cannot be told what that is."""
-        method, least = call.method, call.least
-        if method.written is None or least is None or call.status in _NOT_DONE:
+        written, least = call.method.written, call.least
+        if written is None or least is None or call.status in _NOT_DONE:
             return None
         tags: list[str] = []
-        for each in method.written(call.result, call.arguments):
+        for each in written(call.result, call.arguments):
             tags += self.tags(store, call, each)
             if each.is_derived:
                 least = min(least, Trust.OWN_REFLECTION)
         if not tags:
             return None
-        label = _Known(call.started_ns // 1_000, int(least), self._clock())
-        with self._guard:
-            for tag in tags:
-                self._keep(tag, label)
-        return MemoryLabel(_CODES[least], label.trust, tuple(tags))
+        self._keep(tags, _Known(call.started_ns // 1_000, int(least), self._clock()))
+        return MemoryLabel(_CODES[least], int(least), tuple(tags))
 
     def tags(self, store: str, call: Call, record: Record) -> list[str]:
         """Return the tags of what a call found or wrote: one for each part."""
@@ -267,12 +260,11 @@ class MemoryLabels:
         if self.trail is not None:
             found = self.trail.labels(tags)
             now = self._clock()
-            with self._guard:
-                for tag in tags:
-                    if (of := found.get(tag)) is not None:
-                        self._keep(tag, _Known(*of, now))
-                    elif (known := self._known.get(tag)) is not None:
-                        self._keep(tag, _Known(known.written_us, known.trust, now))
+            for tag in tags:
+                if (of := found.get(tag)) is not None:
+                    self._keep([tag], _Known(*of, now))
+                elif (known := self._known.get(tag)) is not None:
+                    self._keep([tag], _Known(known.written_us, known.trust, now))
 
     def trusts(self, tags: Iterable[Iterable[str]]) -> list[Trust]:
         """Return the label of each memory by its tags, as far as this process knows them."""
@@ -283,13 +275,15 @@ class MemoryLabels:
             for each in tags
         ]
 
-    def _keep(self, tag: str, label: _Known) -> None:
+    def _keep(self, tags: Iterable[str], label: _Known) -> None:
         known = self._known
-        before = known.get(tag)
-        if before is not None:
-            if before.written_us >= label.written_us and before.counts_before(label):
-                label = _Known(before.written_us, before.trust, label.looked_up)
-            known.move_to_end(tag)
-        known[tag] = label
-        if len(known) > MOST_LABELS:
-            known.popitem(last=False)
+        with self._runs.guard:
+            for tag in tags:
+                before, known[tag] = known.get(tag), label
+                if before is None:
+                    if len(known) > MOST_LABELS:
+                        known.popitem(last=False)
+                    continue
+                known.move_to_end(tag)
+                if before.written_us >= label.written_us and before.counts_before(label):
+                    known[tag] = _Known(before.written_us, before.trust, label.looked_up)

@@ -145,9 +145,7 @@ class Rulebook:
             raise ConfigurationError("a scope may have one rule that labels memories, not several")
         self.labels: MemoryLabels | None = None
         if labellers:
-            self.labels = MemoryLabels(
-                labellers[0], hashes, self.runs.guard, self.enclosing_runs, clock
-            )
+            self.labels = MemoryLabels(labellers[0], hashes, self.runs, self.enclosing_runs, clock)
         onlookers = [each for each in self.rules if isinstance(each, Onlooker)]
         self._onlookers = [each for each in onlookers if getattr(each, "looks_on", True)]
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from threading import Event, Thread
 
 import pytest
+from children import exit_code_of_child
 from growth import grows_in_proportion
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient, models
@@ -54,6 +56,31 @@ def test_a_run_that_has_read_nothing_writes_what_a_person_said(make_scope):
     with context(run="r-1"):
         scope.store(InMemoryStore()).put(PLACE, "k", TEA)
     assert labels(scope, sink) == ["person"]
+
+
+def test_a_forked_child_writes_whatever_its_parent_was_at(make_scope):
+    """A lock that another thread of the parent holds is held by nobody in the child."""
+    _origin, scope, _sink = make_scope()
+    store, guard = scope.store(InMemoryStore()), scope._parts.accounting.rulebook.runs.guard
+    is_held, may_end = Event(), Event()
+
+    def hold():
+        with guard:
+            is_held.set()
+            may_end.wait()
+
+    def write():
+        with context(run="r-1"):
+            store.put(PLACE, "k", TEA)
+
+    thread = Thread(target=hold)
+    thread.start()
+    is_held.wait()
+    try:
+        assert exit_code_of_child(write) == 0
+    finally:
+        may_end.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("trust", Trust)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from .address_forms import find_forms
 from .finding import Finding
 from .lazy_pattern import compile_later
+from .person_names import is_camel_case
 from .prefilter import TextFeatures
 from .word_lists import ORDINARY, alternatives, read_words, split_words
 
@@ -109,6 +110,7 @@ _INDIAN = compile_later(
     re.IGNORECASE,
 )
 _YEAR = compile_later(r"(?:19|20)\d\d\b")
+_TIMES = compile_later(r"\d+[ ]x[ ]")
 _CORNER = compile_later(
     r"\b(?:at[ ])?the[ ]corner[ ]of[ ](?P<core>[^,?!\n]{3,60}?"
     r"[ ]and[ ](?:[^\W\d_][\w'\u2019\-]*\.?[ ]?|\d{1,5}[ ]){1,5})",
@@ -133,8 +135,8 @@ _UNIT = (
     r"|bajo|entresuelo|sótano|r/c|rés-do-chão|cave|rdc|interno[ ]\d{1,3}"
 )
 _BARE = compile_later(
-    rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b\.?)?"
-    rf"|(?:{_WORD}[ ]){{0,4}}{_WORD}[ ]{_NUMBER}\b\.?)"
+    rf"(?<!\w)(?:{_HOUSE}(?:{_WORD}[ ]){{0,4}}{_WORD}(?:[ ]{_NUMBER}\b(?!\.\d)\.?)?"
+    rf"|(?:{_WORD}[ ]){{0,4}}{_WORD}[ ]{_NUMBER}\b(?!\.\d)\.?)"
 )
 _WITH_UNIT = compile_later(
     rf"{_AT_HOUSE}(?:[^\W\d_][\w'\u2019\-]*\.?[ ]+){{1,5}}"
@@ -328,7 +330,8 @@ def _is_believed(text: str, match: re.Match[str], pattern: re.Pattern[str]) -> b
         return True
     if pattern is _PREFIXED and not _is_named(text, match):
         return False
-    return _is_street(found) and not (found.islower() and _YEAR.match(found))
+    is_other = found.islower() and (_YEAR.match(found) or _TIMES.match(found))
+    return _is_street(found) and not is_other
 
 
 _NUMBER_SIGNS = split_words("nr no num núm numero número nummer")
@@ -344,7 +347,7 @@ def _is_named(text: str, match: re.Match[str]) -> bool:
     names = re.findall(r"[^\W\d_]{2,}", re.split(r"[ /]", found, maxsplit=1)[1])
     if names and names[-1].lower() in _NUMBER_SIGNS:
         names.pop()
-    if not names or all(map(str.isupper, names)):
+    if not any(name[0].isupper() and not name.isupper() for name in names):
         return False
     return any(name[0].isupper() for name in (names if found[0].isdigit() else names[-1:]))
 
@@ -359,7 +362,7 @@ def _announced(text: str, features: TextFeatures) -> Iterator[_Core]:
         return
     for announcement in _announcements(text, features):
         core = _BARE.match(text, announcement.end())
-        if core and _is_street(core.group()):
+        if core and _is_street(core.group()) and not _is_phrase(core.group(), text):
             yield *core.span(), 0.7, "after words that announce an address"
 
 
@@ -382,6 +385,13 @@ _UNITS_OF_MEASURE = compile_later(
     r"|a|million|billion)\b",
     re.IGNORECASE,
 )
+
+
+def _is_phrase(core: str, text: str) -> bool:
+    """Return whether a name in code, or small words before a number, stand where a street may."""
+    if any(map(is_camel_case, re.findall(r"[^\W\d_]+", core))):
+        return True
+    return core.islower() and not core[0].isdigit() and not text.islower()
 
 
 def _is_street(core: str) -> bool:

@@ -12,6 +12,11 @@ KINDS = ("PHONE_NUMBER", "EMAIL_ADDRESS", "STREET_ADDRESS", "IP_ADDRESS", "MAC_A
 
 NOTHING = [
     "meet me at the dot",
+    "We moved to Emma 1.8 in March.",
+    "Returns the integer address packed as 16 bytes.",
+    "It can send up to 10 BatchChange requests with it.",
+    "Sent via the RFC 1870 protocol.",
+    "boxes: 11 x trail mix",
     "at 5 dot 30 we go",
     "look at amazon dot com for it",
     "sign up at example.com today",

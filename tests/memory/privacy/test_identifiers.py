@@ -194,6 +194,8 @@ def test_machine_readable_zones_go_as_a_whole(redactor, lines, joint):
         ("PASSPORT", "جواز السفر رقم A12345678", "A12345678"),
         ("DRIVER_LICENSE", "Führerschein B072RRE2I55", "B072RRE2I55"),
         ("BANK_ACCOUNT", "numéro de compte 12345678901", "12345678901"),
+        ("BANK_ACCOUNT", '{"accountNumber": "12345678901"}', "12345678901"),
+        ("PASSPORT", '{"tipo": "passaporto", "numero": "YA9251830"}', "YA9251830"),
         ("IBAN_CODE", "Konto DE89 3704 0044 0532 0130 00 und mehr", "DE89 3704 0044 0532 0130 00"),
         ("IBAN_CODE", "PL 61 1090 1014 0000 0712 1981 2874", "PL 61 1090 1014 0000 0712 1981 2874"),
         ("IBAN_CODE", "fr1420041010050500013m02606", "fr1420041010050500013m02606"),
@@ -221,6 +223,9 @@ def test_numbers_are_what_the_words_beside_them_say(redactor, entity, text, valu
         "run e3413a03-d007-4873-8184-d6cecd7ec6b7 finished",
         "iban checks of bb39e1af-9294-481d-abb7-b1cd74c321ae",
         "2010 2011 2012",
+        '{"accountId": "-", "partSize": "1048576"}',
+        '{"note": "Lists what the account has.", "id": "list-7-1481657495274"}',
+        "see /docs/get-account-settings-1481657495",
     ],
 )
 def test_what_only_looks_like_an_identifier_stays(redactor, text):

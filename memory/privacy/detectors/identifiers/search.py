@@ -47,6 +47,17 @@ _OTHER_NUMBER = compile_later(
     r"|commande|facture|pedido|factura|bestellung|rechnung|ordine|zamówieni\w+)\b|\n\n|[.!?;]\s",
     re.IGNORECASE,
 )
+_OTHER_VALUE = compile_later(
+    r"\A(?![\"'],\s?[\"']\w+[\"']\s?:\s?[\"']?\Z).*?[,{][\s\"'#]*[\w.-]+[\"']?\s?[:=]"
+    r"|\A[\w-]*[^\W\d_][\w-]*[-_]\Z",
+    re.DOTALL,
+)
+"""
+Another key begins between a word and a number, or both are parts of one id.
+
+The key may stand right behind a value that is the word: ``"type": "passport", "number": "…"``.
+"""
+
 _DATE = compile_later(
     r"\d{1,2}([./ -])\d{1,2}\1(?:19|20)?\d\d|(?:19|20)\d\d([./ -])\d{1,2}\2\d{1,2}"
     r"|(?:19|20)\d\d ?[-/\u2013] ?(?:19|20)\d\d"
@@ -168,7 +179,8 @@ def _is_labelled(kind: Kind, before: str, after: str, gap: int) -> bool:
     last = max((each.end() for each in sure.finditer(before)), default=-_CHARS_BEFORE)
     between = before[last:].removeprefix(".")  # of an abbreviation: "Pass-Nr. C01X00T47"
     if last >= 0 and len(between) <= gap:
-        return not any(map(str.isdigit, between)) and not _OTHER_NUMBER.search(between)
+        other = _OTHER_NUMBER.search(between) or _OTHER_VALUE.search(between)
+        return not other and not any(map(str.isdigit, between))
     first = sure.search(after)
     return first is not None and not any(map(str.isalnum, after[: first.start()]))
 

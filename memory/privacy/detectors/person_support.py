@@ -35,7 +35,7 @@ _ARTICLES = split_words("the a an this each every another which")
 _PLACE_WORDS = split_words("in at near on into around outside inside across via through toward")
 _SOURCE_WORDS = split_words("from for using import by")
 _BEFORE_PERSON = split_words("""
-    with to and from for by of told tell tells met meet meets asked ask asks called call calls his
+    with to and from for told tell tells met meet meets asked ask asks called call calls his
     her my our their your husband wife friend hey hi dear text texted email emailed phone phoned
     ring rang remind reminded thank thanks thanked invite invited missed married says said adds
     added replied explained recalls recalled gave give given gives showed shown lent owes owed paid
@@ -76,8 +76,13 @@ def weakened(reading: Reading, found: Iterable[Finding]) -> Iterator[Finding]:
         is_weak = (
             each.why in _BY_LIST
             and first is not None
-            and not _has_cue(reading, each, first)
-            and not says_person(reading.text, each.start, each.end)
+            and (
+                _is_thing_elsewhere(reading.text, each.start, each.end)
+                or not (
+                    _has_cue(reading, each, first)
+                    or says_person(reading.text, each.start, each.end)
+                )
+            )
         )
         yield each._replace(score=WEAK) if is_weak else each
 
@@ -100,7 +105,20 @@ def says_person(text: str, start: int, end: int) -> bool:
     words = WORD.findall(text[start:end])
     if len(words) > 1 and not any(is_plain_word(word) or is_acronym(word) for word in words):
         return True
-    return end - start == len(text.strip()) or _is_said_to_be_person(text, start, end)
+    if end - start == len(text.strip()):
+        return True
+    return not _is_thing_elsewhere(text, start, end) and _is_said_to_be_person(text, start, end)
+
+
+def _is_thing_elsewhere(text: str, start: int, end: int) -> bool:
+    """Return whether a lone word stands where things stand, there or elsewhere in the text."""
+    word = text[start:end]
+    if not word.isalpha() or text.count(word) == 1:
+        return False
+    return any(
+        match[0] == word and stands_as_no_person(text, *match.span())
+        for match in WORD.finditer(text)
+    )
 
 
 def _is_said_to_be_person(text: str, start: int, end: int) -> bool:
@@ -111,7 +129,7 @@ def _is_said_to_be_person(text: str, start: int, end: int) -> bool:
         _acts(text, end, may_be=True)
         or _word_before(text, start) in _BEFORE_PERSON
         or _is_spoken_to(text, start, end)
-        or _PRONOUN.search(text, max(0, start - _NEAR_CHARS), end + _NEAR_CHARS) is not None
+        or _PRONOUN.search(text, end, end + _NEAR_CHARS) is not None
     )
 
 

@@ -11,6 +11,8 @@ THINGS = (
     "Supported: {}, Windows Server, Alpine.",
     "Dinner was nice. Could be {}?",
     '{{"flags": ["Beta", "{}"]}}',
+    "Tools by Stihl and coffee by {}, as ever.",
+    "She prefers {} or something like it.",
 )
 PEOPLE = (
     "Thanks for the ride, {}!",
@@ -72,3 +74,11 @@ def test_a_name_is_as_weak_as_the_one_it_repeats(redactor):
 
     assert _redacted(redactor, twice) == twice
     assert "Hugo" not in _redacted(redactor, f"{twice} Hugo wants a coffee.")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_word_that_is_a_thing_once_is_no_name_elsewhere(redactor, name):
+    """A text means the same by a word each time: what has a version is not who was fast."""
+    text = f"We moved to {name} 1.8 in March. {name} was fast enough for that."
+
+    assert _redacted(redactor, text) == text

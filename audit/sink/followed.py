@@ -89,7 +89,13 @@ class FollowedWriters:
 
     def _met(self, writer_id: str, state: FollowedWriter) -> tuple[FollowedNumbers, Presence]:
         numbers = FollowedNumbers(writer_id, state)
-        presence = Presence(numbers, self._clock, mode=state.mode, ledger=self._ledger)
+        presence = Presence(
+            numbers,
+            self._clock,
+            mode=state.mode,
+            version=lambda: state.version,
+            ledger=self._ledger,
+        )
         if self._is_recorded(writer_id):
             presence.go_on()  # a relay before this one has said that it began
         return numbers, presence

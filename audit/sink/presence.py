@@ -54,6 +54,7 @@ class Presence:
         numbers: Its identity, and its counter.
         clock: Monotonic seconds.
         mode: The durability that it was asked for.
+        version: Returns the version of this package that it runs; empty where that is not known.
         roll: Where it has its entry, if anywhere.
         ledger: Numbers the records of its spool, if it has one.
 
@@ -67,6 +68,7 @@ class Presence:
         clock: Callable[[], float],
         *,
         mode: str,
+        version: Callable[[], str] = running_version,
         roll: Roll | None = None,
         ledger: SpoolLedger | None = None,
     ) -> None:
@@ -75,6 +77,7 @@ class Presence:
         self._numbers = numbers
         self._clock = clock
         self._mode = mode
+        self._version = version
         self._writer_id = ""
         self._is_idle = False
         self._said_at = self._busy_at = clock()
@@ -116,7 +119,7 @@ class Presence:
         if not self.counter:
             return []
         if not self._has_begun:
-            return [self._about(STARTED, mode=self._mode, version=running_version())]
+            return [self._about(STARTED, mode=self._mode, version=self._version())]
         if self._is_idle or self._busy_at - self._said_at >= HEARTBEAT_S:
             return [self._about(HEARTBEAT, idle=False)]
         return []

@@ -125,10 +125,12 @@ class FollowedWriter(NamedTuple):
     Attributes:
         counter: Events that it has counted.
         mode: The durability that it was asked for.
+        version: Of this package, in its process. Empty: not known.
     """
 
     counter: int
     mode: str
+    version: str = ""
 
 
 LookAtWriters: TypeAlias = Callable[[], Mapping[str, FollowedWriter]]

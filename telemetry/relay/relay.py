@@ -136,7 +136,8 @@ class Relay:
     def writers(self) -> dict[str, FollowedWriter]:
         """Return the writers whose files are read, alive or not."""
         return {
-            each.writer: FollowedWriter(each.state().counter, each.mode) for each in self.sources()
+            each.writer: FollowedWriter(each.state().counter, each.mode, each.version)
+            for each in self.sources()
         }
 
     def run(self, stopping: threading.Event) -> None:

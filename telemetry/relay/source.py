@@ -62,6 +62,7 @@ class EventSource:
         name: Its name.
         writer: Who writes it.
         mode: The durability that it was asked for.
+        version: Of this package, in the writer's process.
         is_sealed: Whether nothing will be written to it any more: set by whoever knows.
 
     Raises:
@@ -101,7 +102,7 @@ class EventSource:
             )
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms
 
-        self.writer, self.mode = head.writer, head.mode
+        self.writer, self.mode, self.version = head.writer, head.mode, head.version
         self._marker = found.marker
         self._cipher = AESGCM(writer_key(keys, head.salt))
         self._decoder = EventDecoder(head.fields, keys, rings[0], content)

@@ -16,6 +16,7 @@ import msgspec
 from ..event.event import Event
 from ..event.subject import SubjectKeys
 from ..process.fork import reset_after_fork
+from ..process.version import running_version
 from . import MAX_BYTES
 from .codec import FIELDS, encode
 from .event_file import EventFile, FileFullError
@@ -42,6 +43,7 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
         salt: Makes the writer's key of them.
         fields: Names of the fields of its events, in their order.
         mode: The durability that the writer was asked for.
+        version: Of this package, in the writer's process. Empty: it is of one that did not say.
     """
 
     format: int
@@ -50,6 +52,7 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
     salt: str
     fields: tuple[str, ...]
     mode: str = ""
+    version: str = ""
 
 
 class _Coming(msgspec.Struct):
@@ -189,6 +192,7 @@ class RelayWriter:
             salt=self._salt,
             fields=FIELDS,
             mode=self._mode,
+            version=running_version(),
         )
         path = self._folder / file_name(writer_id, self._number + 1)
         begun = EventFile(path, msgspec.msgpack.encode(head), self._size_bytes)

@@ -161,12 +161,13 @@ def test_a_writer_has_begun_with_its_first_events(start, batch, there):
     sink.write(batch(1, 2))
     sink.write(batch(3))
     start().write(batch(4))
-    there[OTHER] = FollowedWriter(1, "fail_open")
+    there[OTHER] = FollowedWriter(1, "fail_open", "0.1")
     sink.write([*batch(5), batch(1, writer=OTHER)[0]])
 
-    assert [(each["writer"], each["counter"], each["mode"]) for each in said(sink, STARTED)] == [
-        (WRITER, 9, "durable"),
-        (OTHER, 1, "fail_open"),
+    told = ("writer", "counter", "mode", "version")  # which is the writer's, not the relay's
+    assert [tuple(each[name] for name in told) for each in said(sink, STARTED)] == [
+        (WRITER, 9, "durable", ""),
+        (OTHER, 1, "fail_open", "0.1"),
     ]
 
 

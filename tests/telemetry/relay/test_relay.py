@@ -13,6 +13,7 @@ from patience import until
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.sink import FollowedWriter
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.process.version import running_version
 from mnemoscope.telemetry.relay import relay as relay_module
 from mnemoscope.telemetry.relay.folder import (
     Beat,
@@ -152,7 +153,7 @@ def test_the_end_of_a_writer_is_told_once_all_sinks_have_its_events(
     before = keeping.look()
     relay.work()
 
-    assert before == {A: FollowedWriter(400, "durable")}
+    assert before == {A: FollowedWriter(400, "durable", running_version())}
     assert keeping.look() == {}
     assert keeping.ended == [(A, 400, True)]
     assert files_in(folder) == []

@@ -128,6 +128,14 @@ def short(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one worker run the demo whole, for all tests that look at what it left."""
+    for each in items:
+        if {"kept", "left"}.intersection(getattr(each, "fixturenames", ())):
+            each.add_marker(pytest.mark.xdist_group("whole demo"))
+
+
 @pytest.fixture(scope="session")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run the demo as it ships, once, with all that it keeps."""

@@ -1,10 +1,20 @@
-"""Hands tests to xdist's workers, a function with all of its parameters at a time."""
+"""What a worker of xdist gets at a time: a function with its parameters, or a shared fixture."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a module's fixture together: each worker would make it anew."""
+    for each in items:
+        if isinstance(each, pytest.Function) and each.get_closest_marker("xdist_group") is None:
+            fixtures = each._fixtureinfo.name2fixturedefs.values()
+            if any(fixture[-1].scope == "module" for fixture in fixtures):
+                each.add_marker(pytest.mark.xdist_group(each.path.stem))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,6 +6,7 @@ import time
 
 import orjson
 import pytest
+from still_clock import Clock
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.record.sequence_gaps import PATIENCE_S
@@ -24,18 +25,9 @@ from mnemoscope.telemetry.delivery.sink import DeliveryError, FollowedWriter
 WRITER, OTHER = "c" * 16, "d" * 16
 
 
-class Clock:
-    """Monotonic seconds that stand still until they are moved."""
-
-    now_s = 1_000.0
-
-    def __call__(self):
-        return self.now_s
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_000.0)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from contextlib import closing
 
 import pytest
 from patience import GIVE_UP_S
+from still_clock import Clock
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.database.schema import APPLICATION_ID, newest_version
@@ -25,19 +26,9 @@ from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.event.usage import Usage
 
 
-class Clock:
-    """Monotonic seconds that stand still until they are moved."""
-
-    def __init__(self):
-        self.now_s = 1_000.0
-
-    def __call__(self):
-        return self.now_s
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_000.0)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import signal
 import pytest
 from children import exit_code_of_child
 from patience import until
+from still_clock import Clock
 
 from mnemoscope.telemetry.prometheus.live import LiveMetric, counter, latest
 from mnemoscope.telemetry.relay.figures import SILENT_AFTER_S, FiguresTeller, WritersFigures
@@ -18,18 +19,9 @@ WAITING = latest("mnemoscope_journal_waiting", "Of all")
 LATE = counter("mnemoscope_late_results_total", "Ever")
 
 
-class Clock:
-    """Seconds since 1970 that stand still until they are moved."""
-
-    now_s = 1_700_000_000.0
-
-    def __call__(self):
-        return self.now_s
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1_700_000_000.0)
 
 
 @pytest.fixture

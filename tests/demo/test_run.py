@@ -189,8 +189,10 @@ def test_no_personal_data_is_in_any_kept_file(kept):
     assert files_with_personal_data(kept.out) == {}
 
 
-def test_personal_data_would_be_found(tmp_path):
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+def test_personal_data_would_be_found(tmp_path, monkeypatch):
     """Control: the same stores without their guards hold it in clear."""
+    monkeypatch.setenv("MEM0_TELEMETRY", "False")  # as the demo has it
     from mnemoscope.demo.agent import AgentContext, build_agent, reply
     from mnemoscope.demo.scripted_model import ScriptedModel
     from mnemoscope.demo.stores import open_stores

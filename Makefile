@@ -17,6 +17,9 @@ PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 # What looks at the source tree says nothing of the wheel.
 NOT_OF_THE_WHEEL = --ignore=tests/test_imports.py --ignore=tests/test_conventions.py --ignore=tests/test_border.py --ignore=tests/test_claims.py --ignore=tests/test_usage_sums.py --ignore=tests/grafana
 
+# A quarter of all tests' time is waiting: half as many workers again as there are processors.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) * 3 // 2)')
+
 .PHONY: $(shell grep -oE '^[a-z-]+:' $(firstword $(MAKEFILE_LIST)) | tr -d :)
 
 help:  ## Say what each target does
@@ -36,7 +39,7 @@ demo: $(STAMP)  ## Watch an agent with real mem0, Qdrant and LangGraph memory an
 
 test: $(STAMP)  ## Run the tests, without the injected faults
 	@echo "==> tests"
-	@$(PY) -m pytest -n auto --dist loadgroup -m "not fault" $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ARGS)
 
 test-faults: $(STAMP)  ## Inject every fault at a small size
 	@echo "==> injected faults"

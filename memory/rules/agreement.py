@@ -7,13 +7,14 @@ from is counted in the audit trail; each change is a sealed verdict that can be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from ...telemetry.event.event import Event
 from ...telemetry.event.verdict_event import Point
 from .decisions import recorded_event
-from .rule import ALLOW, AskedElsewhere, Fact, Facts, Verdict
+from .rule import ALLOW, AskedElsewhere, Facts, Verdict
+
+if TYPE_CHECKING:
+    from .held_writes import Decisions
 
 LEAST_DECIDED: Final = 50
 """Decisions of humans on verdicts in shadow without which a gate is never left alone."""
@@ -26,24 +27,6 @@ WINDOW: Final = 100
 
 SHADOW: Final = "shadow"
 AUTO: Final = "auto"
-
-
-class Trail(Protocol):
-    """The audit trail, as far as modes of gates are in it."""
-
-    def agreement(self, gate: str, window: int, /) -> Mapping[str, Fact]:
-        """
-        Return what humans have decided on the verdicts of *gate*, for `Mode`.
-
-        ``mode`` is its latest, after so many ``changes``. ``decided`` are those of
-        the latest *window* decisions since it was last put in shadow, ``agreed`` those of them that
-        agree; ``rejected_passes`` are those that passed, since the last reset.
-        """
-        ...
-
-    def record(self, event: Event, /) -> bool:
-        """Record *event*, and return whether it was the first of its id."""
-        ...
 
 
 class Mode(AskedElsewhere):
@@ -74,7 +57,7 @@ class Mode(AskedElsewhere):
         return Verdict(reason=change, evidence=evidence)
 
 
-def change_mode(trail: Trail, gate: str, *, is_reset: bool = False) -> str:
+def change_mode(trail: Decisions, gate: str, *, is_reset: bool = False) -> str:
     """
     Have the mode of *gate* follow what humans have decided, and return it.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from statistics import fmean
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.text import is_a, json_text
@@ -24,6 +24,9 @@ from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
 from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
 from .run_facts import Hashes
+
+if TYPE_CHECKING:
+    from .held_writes import Decisions
 
 BAR: Final = 0.8
 """Mean of the scored levels from which a draft passes."""
@@ -85,14 +88,6 @@ Judge: TypeAlias = Callable[[str], "Score | float | None"]
 """Scores a level. It is given what it judges, fenced; what it raises is an outage."""
 
 
-class ModeSource(Protocol):
-    """Where the mode of a gate is read. Raises what reading it raises."""
-
-    def mode(self, gate: str, most_age_s: float, /) -> str | None:
-        """Return the mode that a gate was put in last. None: in none yet."""
-        ...
-
-
 class Approval:
     """
     Lets a draft or a memory write pass, or leaves it to a human.
@@ -151,7 +146,7 @@ class Approval:
         self._share = max(share, LEAST_SHARE)
         self._places, self._most_chars = tuple(places), most_chars
         self._hashes: Hashes | None = None
-        self._modes: Callable[[], ModeSource | None] = lambda: None
+        self._modes: Callable[[], Decisions | None] = lambda: None
         wanted = {each for each, judge in self._judges.items() if judge is not None}
         self._wanted = tuple(
             each for each in LEVELS if each in wanted or (each == "step" and self._goldens)
@@ -161,7 +156,7 @@ class Approval:
         """Return what its verdicts follow from, besides the facts."""
         return {"name": self.name}
 
-    def bind(self, hashes: Hashes, modes: Callable[[], ModeSource | None]) -> None:
+    def bind(self, hashes: Hashes, modes: Callable[[], Decisions | None]) -> None:
         """Take the scope's hashes, by which drafts are drawn, and where its mode is read."""
         self._hashes, self._modes = hashes, modes
 

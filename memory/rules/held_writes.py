@@ -67,7 +67,13 @@ class Decisions(Protocol):
         ...
 
     def agreement(self, gate: str, window: int, /) -> Mapping[str, Fact]:
-        """Return how far humans agree with a gate: see `agreement.Trail`."""
+        """
+        Return what humans have decided on the verdicts of *gate*, for `agreement.Mode`.
+
+        ``mode`` is its latest, after so many ``changes``. ``decided`` are those of
+        the latest *window* decisions since it was last put in shadow, ``agreed`` those of them that
+        agree; ``rejected_passes`` are those that passed, since the last reset.
+        """
         ...
 
     def record(self, event: Event, /) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 import orjson
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 
 from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
@@ -107,7 +107,7 @@ class Hashes:
 
 
 class Counts(msgspec.Struct):
-    """What is counted of a run, under the names that `Facts` has for it and in their order."""
+    """What is counted of a run, under the names that `Facts` has for it."""
 
     cost_usd: float = 0.0
     unpriced_calls: int = 0
@@ -256,12 +256,12 @@ class RunFacts:
         return Facts(
             point,
             what,
-            self.is_whole and not self.lacks_earlier,
-            self.elapsed_s(now),
-            *astuple(self.counts),
-            self.turns,
-            self.known,
-            self.silent_s(now),
+            is_whole=self.is_whole and not self.lacks_earlier,
+            elapsed_s=self.elapsed_s(now),
+            turns=self.turns,
+            known=self.known,
+            silent_s=self.silent_s(now),
+            **asdict(self.counts),
         )
 
     @property

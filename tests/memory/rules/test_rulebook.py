@@ -29,7 +29,6 @@ from mnemoscope.memory import (
     context,
 )
 from mnemoscope.memory.rules.rule import ALLOW, Facts, facts_from
-from mnemoscope.memory.rules.run_facts import Counts, RunFacts
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 
@@ -92,16 +91,6 @@ def looping(*nodes, saver=None):
         builder.add_edge(f"n{place}", f"n{(place + 1) % len(nodes)}")
     builder.add_edge(START, "n0")
     return builder.compile(checkpointer=saver)
-
-
-@pytest.mark.parametrize("name", Counts.__struct_fields__)
-def test_what_is_counted_of_a_run_is_the_fact_of_that_name(name):
-    """Facts are made of counts by position."""
-    run = RunFacts(0.0)
-    setattr(run.counts, name, 7)
-
-    counted = {each: getattr(run.facts, each) for each in Counts.__struct_fields__}
-    assert counted == dict.fromkeys(counted, 0) | {name: 7}
 
 
 def test_a_refused_recall_finds_nothing_and_says_no_reason(make_scope):

@@ -9,11 +9,11 @@ codes and keyed hashes, never content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
@@ -22,7 +22,6 @@ from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.version import running_version
 from ..context import EMPTY_SCOPE, Scope
 from ..guard.call import Call
-from ..guard.operation import Method
 
 __all__ = [
     "ALLOW",
@@ -35,16 +34,11 @@ __all__ = [
     "Fact",
     "Facts",
     "Fails",
-    "Foresight",
-    "Onlooker",
     "Outcome",
     "Point",
-    "Reader",
     "Rule",
-    "Selective",
     "Turn",
     "Verdict",
-    "Witness",
     "facts_from",
     "verdict_event",
     "with_known",
@@ -316,59 +310,6 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 PASSES: Final[Mapping[str, Fact]] = MappingProxyType({})
-"""What a witness returns of what its rule allows whatever else is known: nothing is decided."""
-
-
-@runtime_checkable
-class Witness(Protocol):
-    """A rule that makes facts of its own of what is asked, before it decides on them."""
-
-    def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
-        """Return facts for this decision alone, by name, or `PASSES`."""
-        ...
-
-
-@runtime_checkable
-class Selective(Protocol):
-    """A rule that is not asked about calls of some methods, whatever they are made with."""
-
-    def concerns(self, method: Method, /) -> bool:
-        """Return whether it is asked about calls of *method*. Asked once for each method."""
-        ...
-
-
-@runtime_checkable
-class Foresight(Protocol):
-    """A rule that makes facts of its own of what is asked, and may take long for it."""
-
-    def foresee(self, asked: Asked, /) -> Mapping[str, Fact]:
-        """Return facts for this decision alone, by name. Other threads decide meanwhile."""
-        ...
-
-
-@runtime_checkable
-class Reader(Protocol):
-    """
-    A rule that compares texts.
-
-    Attributes:
-        embed: Returns the vector of a text: a model of the caller's. None: it compares none.
-    """
-
-    @property
-    def embed(self) -> Callable[[str], Iterable[float]] | None:
-        """As above."""
-        ...
-
-
-@runtime_checkable
-class Onlooker(Protocol):
-    """
-    A rule that makes facts of its own of what was done.
-
-    One whose attribute ``looks_on`` is False has nothing to see.
-    """
-
-    def seen(self, asked: Asked, /) -> Mapping[str, Fact]:
-        """Return facts to keep of the run, by name: of a memory operation that was answered."""
-        ...
+"""
+What a rule's ``witness`` returns of what the rule allows whatever else is known: it is not asked.
+"""

@@ -21,13 +21,8 @@ from .rule import (
     Asked,
     Fact,
     Facts,
-    Foresight,
-    Onlooker,
-    Reader,
     Rule,
-    Selective,
     Verdict,
-    Witness,
     verdict_event,
     with_known,
 )
@@ -54,26 +49,31 @@ FAILED: Final = "rule_failed"
 
 class Seat(NamedTuple):
     """
-    A rule where it is asked. What methods it has is found out once: that takes as long as to ask.
+    A rule, and what it may have besides under these names, found once: looking takes long.
 
     Attributes:
         rule: The rule.
-        witness: Its witness. One that has none sees nothing.
-        foresee: Its foresight, if it has one.
+        witness: Returns facts of what is asked, for this decision alone, by name; or `PASSES`.
+        foresee: The same, of a rule that may take long. Other threads decide meanwhile.
+        concerns: Tells whether it is asked about calls of a method, whatever they are made with.
+        seen: Returns facts to keep of the run, by name, of a memory operation that was answered.
+            Not asked of a rule whose ``looks_on`` is False.
+        embed: Returns the vector of a text: a model of the caller's.
     """
 
     rule: Rule
     witness: Callable[[Asked], Mapping[str, Fact]]
     foresee: Callable[[Asked], Mapping[str, Fact]] | None
+    concerns: Callable[[Method], bool] | None
+    seen: Callable[[Asked], Mapping[str, Fact]] | None
+    embed: Callable[[str], Iterable[float]] | None
 
     @classmethod
     def of(cls, rule: Rule) -> Seat:
         """Return the seat of *rule*."""
-        return cls(
-            rule,
-            rule.witness if isinstance(rule, Witness) else _unseen,
-            rule.foresee if isinstance(rule, Foresight) else None,
-        )
+        names = ("foresee", "concerns", "seen" if getattr(rule, "looks_on", True) else "", "embed")
+        others = (getattr(rule, each, None) for each in names)
+        return cls(rule, getattr(rule, "witness", _unseen), *others)
 
 
 def _unseen(_asked: Asked) -> Mapping[str, Fact]:
@@ -138,16 +138,14 @@ class Rulebook:
         self._at = {
             point: tuple(each for each in seats if point in each.rule.points) for point in Point
         }
-        embeds = [each.embed for each in self.rules if isinstance(each, Reader)]
-        self._embeds = [each for each in embeds if each is not None][:1]
+        self._embeds = [each.embed for each in seats if each.embed is not None][:1]
         labellers = [each for each in self.rules if isinstance(each, Labeller)]
         if len(labellers) > 1:
             raise ConfigurationError("a scope may have one rule that labels memories, not several")
         self.labels: MemoryLabels | None = None
         if labellers:
             self.labels = MemoryLabels(labellers[0], hashes, self.runs, self.enclosing_runs, clock)
-        onlookers = [each for each in self.rules if isinstance(each, Onlooker)]
-        self._onlookers = [each for each in onlookers if getattr(each, "looks_on", True)]
+        self._onlookers = [each.seen for each in seats if each.seen is not None]
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
         self._foresees = any(each.foresee is not None for each in seats)
         self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
@@ -164,7 +162,7 @@ class Rulebook:
         return tuple(
             each
             for each in self._at[Point.MEMORY]
-            if not isinstance(each.rule, Selective) or each.rule.concerns(method)
+            if each.concerns is None or each.concerns(method)
         )
 
     # -- whose facts -------------------------------------------------------------------------------
@@ -364,21 +362,24 @@ class Rulebook:
         asked = Asked(Point.MEMORY, call.method.name, call.scope, call)
         with self.runs.guard:
             run = self.run_facts(asked.scope)
-            judged = self._judged((Seat(rule, lambda _asked: known, None),), asked, run, _NOTHING)
-            return self._carry_out(judged[0], asked, run) if judged else None
+            facts = run.at(asked.point, self._what(asked), self.clock())
+            verdict, facts = self._verdict(rule, facts, known)
+            if verdict.is_plain:
+                return None
+            return self._carry_out(Judged(rule, verdict, facts), asked, run)
 
     def _foreseen(
         self, asked: Asked, seats: Sequence[Seat]
     ) -> Mapping[str, Mapping[str, Fact] | None]:
         """Return what rules have found that may take long. None: they failed."""
         found: dict[str, Mapping[str, Fact] | None] = {}
-        for rule, _, foresee in seats:
-            if foresee is not None:
+        for each in seats:
+            if each.foresee is not None:
                 try:
-                    found[rule.name] = foresee(asked)
+                    found[each.rule.name] = each.foresee(asked)
                 except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
                     self._faults.note("rules.decide", exc)
-                    found[rule.name] = None
+                    found[each.rule.name] = None
         return found
 
     def _judged(
@@ -391,14 +392,15 @@ class Rulebook:
         """Return what rules say, of which there is something to tell."""
         judged: list[Judged] = []
         now: Facts | None = None
-        for rule, witness, _ in seats:
+        for seat in seats:
             try:
-                seen = witness(asked)
+                seen = seat.witness(asked)
             except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
                 self._faults.note("rules.decide", exc)
                 seen = None
             if seen is PASSES:
                 continue
+            rule = seat.rule
             now = now or run.at(asked.point, self._what(asked), self.clock())
             verdict, facts = self._verdict(rule, now, foreseen.get(rule.name, {}), seen)
             if verdict.spare is not None and asked.call is not None and not rule.shadow:
@@ -460,8 +462,8 @@ class Rulebook:
                 run.wrote(self._written(call) if run.has_turns else "", self.clock())
             if self._onlookers:
                 asked = Asked(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
-                for each in self._onlookers:
-                    if known := each.seen(asked):
+                for seen in self._onlookers:
+                    if known := seen(asked):
                         run.note(known)
 
     def _written(self, call: Call) -> str:

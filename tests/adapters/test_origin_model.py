@@ -8,17 +8,17 @@ from random import Random
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.tools import tool
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from mem0.utils import spacy_models
+from origin_tools import ask_person, browse, crm_read
 from qdrant_client import QdrantClient, models
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.demo import embedded_memory
 from mnemoscope.memory import Mnemoscope, Origin, Trust, context, load_settings
 
-TOOLS = {"crm_look": Trust.INTERNAL_TOOL, "ask_person": Trust.PERSON}
+TOOLS = {"crm_read": Trust.INTERNAL_TOOL, "ask_person": Trust.PERSON}
 DEMANDS = {"payments": Trust.INTERNAL_TOOL, "chat": Trust.OTHER_AGENT}
 PLACE = ("facts",)
 PERSON = {"user_id": "u-1"}
@@ -55,24 +55,6 @@ class Evaluator:
         for trust in found.values():
             self.reads(runs, trust)
         return {where[1]: self.held[where] for where in found}
-
-
-@tool
-def crm_look(query: str) -> str:
-    """Look into the CRM."""
-    return f"about {query}"
-
-
-@tool
-def ask_person(query: str) -> str:
-    """Ask the person."""
-    return f"yes, {query}"
-
-
-@tool
-def browse(query: str) -> str:
-    """Read the web."""
-    return f"about {query}"
 
 
 class Stores:
@@ -184,7 +166,7 @@ class Process:
             with self.origin.reading(trust):
                 pass
         elif what == "tool":
-            called = rng.choice([crm_look, ask_person, browse])
+            called = rng.choice([crm_read, ask_person, browse])
             model.reads(runs, TOOLS.get(called.name, Trust.EXTERNAL_TOOL))
             called.invoke({"query": text})
         elif what == "model":

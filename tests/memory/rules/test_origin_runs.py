@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
+from origin_tools import ask_person, browse, crm_read
 
 from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
@@ -31,24 +32,6 @@ MODEL = FakeListChatModel(responses=["They like tea."])
 
 class State(TypedDict):
     said: Annotated[list[Any], operator.add]
-
-
-@tool
-def crm_read(query: str) -> str:
-    """Read the CRM."""
-    return f"about {query}"
-
-
-@tool
-def ask_person(query: str) -> str:
-    """Ask whom the agent works for."""
-    return f"about {query}"
-
-
-@tool
-def browse(query: str) -> str:
-    """Read the web."""
-    return f"about {query}"
 
 
 @pytest.fixture(autouse=True)

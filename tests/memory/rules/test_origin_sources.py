@@ -8,28 +8,16 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.store.memory import InMemoryStore
+from origin_tools import browse, crm_read
 
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.testing import scope_for_tests
 
 PLACE = ("facts",)
-
-
-@tool
-def crm_read(query: str) -> str:
-    """Read the CRM."""
-    return f"about {query}"
-
-
-@tool
-def browse(query: str) -> str:
-    """Read the web."""
-    return f"about {query}"
 
 
 class Pages(BaseRetriever):

@@ -99,16 +99,11 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
 
 @runtime_checkable
 class Labeller(Rule, Protocol):
-    """
-    A rule that says how far tools are trusted, and what may be recalled. One in a scope.
-
-    Attributes:
-        leaves_out: Whether what is trusted less than is demanded is left out.
-    """
+    """A rule that says how far tools are trusted, and what may be recalled. One in a scope."""
 
     @property
     def leaves_out(self) -> bool:
-        """As above."""
+        """Whether what is trusted less than is demanded is left out."""
         ...
 
     def labels_in(self, labels: MemoryLabels, /) -> None:

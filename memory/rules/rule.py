@@ -206,34 +206,26 @@ ALLOW: Final = Verdict()
 
 
 class Rule(Protocol):
-    """
-    One rule.
-
-    Attributes:
-        name: Its name in events, metrics and errors. Two rules of a scope have different ones.
-        points: Where it is asked.
-        fails: What it decides where it fails.
-        shadow: Decide and tell, but let everything pass.
-    """
+    """One rule."""
 
     @property
     def name(self) -> str:
-        """As above."""
+        """Its name in events, metrics and errors. Two rules of a scope have different ones."""
         ...
 
     @property
     def points(self) -> frozenset[Point]:
-        """As above."""
+        """Where it is asked."""
         ...
 
     @property
     def fails(self) -> Fails:
-        """As above."""
+        """What it decides where it fails."""
         ...
 
     @property
     def shadow(self) -> bool:
-        """As above."""
+        """Whether it decides and tells, but lets everything pass."""
         ...
 
     def settings(self) -> Mapping[str, Any]:

@@ -43,34 +43,26 @@ _HASH_BYTES = 8
 
 
 class GraphRun(Protocol):
-    """
-    The graph run that code is part of, as rules are told of it.
-
-    Attributes:
-        run_id: LangChain's id of it.
-        thread: LangGraph's id of its thread.
-        resumes: Whether it goes on with what was interrupted.
-        scope: The scope that it was begun for.
-    """
+    """The graph run that code is part of, as rules are told of it."""
 
     @property
     def run_id(self) -> object:
-        """As above."""
+        """LangChain's id of it."""
         ...
 
     @property
     def thread(self) -> str | None:
-        """As above."""
+        """LangGraph's id of its thread."""
         ...
 
     @property
     def resumes(self) -> bool:
-        """As above."""
+        """Whether it goes on with what was interrupted."""
         ...
 
     @property
     def scope(self) -> Scope:
-        """As above."""
+        """The scope that it was begun for."""
         ...
 
 

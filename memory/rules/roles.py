@@ -126,7 +126,7 @@ class Roles:
         self._key, self._clock = key, clock
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
         self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
-        self._latest = _Minute(0.0)
+        self._latest: tuple[Scope | None, _Minute] = None, _Minute(0.0)
 
     def settings(self) -> Mapping[str, Any]:
         """Return what it was made with, but for the key."""
@@ -169,8 +169,8 @@ class Roles:
         role = self._roles.get(name)
         if role is None or problem is not None:
             return {"roles.problem": problem or "no_role"}
-        now, minute = self._clock(), self._latest
-        if minute.scope is not scope:
+        now, (of, minute) = self._clock(), self._latest
+        if of is not scope:
             minute = self._minute_of(scope)
         is_within, done = self._is_within(name, asked), minute.operations.total(now)
         read_bytes = minute.read_bytes.total(now) if self.looks_on else 0
@@ -240,14 +240,12 @@ class Roles:
                 self._minutes.popitem(last=False)
         else:
             self._minutes.move_to_end(key)
-        minute.scope, self._latest = scope, minute
+        self._latest = scope, minute
         return minute
 
 
 class _Minute:
-    """What one agent has done in the last minute, and the scope that it was done in last."""
-
-    scope: Scope | None = None
+    """What one agent has done in the last minute."""
 
     def __init__(self, now: float) -> None:
         self.operations = SlidingSum(_MINUTE_S, now)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from ...telemetry.delivery.drain import Drain
 from ...telemetry.event.budget_event import BudgetEvent, Level
@@ -31,7 +30,8 @@ RULE = "rule"
 """The same, in events of rules."""
 
 
-class ModelAccounting(msgspec.Struct, kw_only=True, eq=False, weakref=True):
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
+class ModelAccounting:
     """
     Counts the model calls of one scope.
 

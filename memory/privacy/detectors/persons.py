@@ -137,7 +137,7 @@ _LETTERHEAD_WORDS = split_words("""
     apt suite street st road avenue phone mobile fax desk office email address box tel unit cell
     """)
 
-_EVIDENCE_WORDS = _ANNOUNCING | TITLES | ALL_NAMES | _LETTERHEAD_WORDS
+_EVIDENCE_WORDS = _ANNOUNCING | TITLES | ALL_NAMES
 """Words that can announce a name. Without them it shows only by a capital or punctuation."""
 
 

@@ -16,7 +16,8 @@ _DIGIT = compile_later(r"\d")
 # For ASCII texts: less than half the time of _WORD.
 _FOLDED = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 _ASCII_DIGIT = compile_later(r"[0-9]")
-_LONG_WORD = compile_later(r"[A-Za-z0-9+/_-]{16}")
+_LONG = 16
+_LONG_WORD = compile_later(rf"[A-Za-z0-9+/_-]{{{_LONG}}}")
 _DIGITS = compile_later(r"\d(?:[\s().,/x-]{0,3}\d){4}")
 _NUMBER = compile_later(r"\d[\d ().\-/\u00a0]{5,}+")
 _BEYOND_LATIN = compile_later(r"[\u0370-\u1dff\u2e80-\uffff]")
@@ -55,11 +56,16 @@ def extract_features(text: str) -> TextFeatures:
     has_digit = (_ASCII_DIGIT if is_ascii else _DIGIT).search(text) is not None
     digits = has_digit and _DIGITS.search(text) is not None
     numbers = tuple(match.span() for match in _NUMBER.finditer(text)) if digits else ()
+    words = frozenset(read_words_of(text))
+    has_joint = "-" in text or "/" in text or "_" in text or "+" in text
     return TextFeatures(
-        frozenset(read_words_of(text)),
+        words,
         digits,
         has_digit,
-        _LONG_WORD.search(text) is not None,
+        # Of letters alone, a quarter of the time.
+        max(map(len, words), default=0) >= _LONG
+        if is_ascii and not (has_digit or has_joint)
+        else _LONG_WORD.search(text) is not None,
         numbers,
         not is_ascii and _BEYOND_LATIN.search(text) is not None,
     )

@@ -112,9 +112,6 @@ _PLAIN_WORDS: tuple[tuple[Precondition, Detector], ...] = (
 )
 """Of these, the detectors for a text of ASCII letters without a word or sign of a secret."""
 
-_SECRET_SIGN = compile_later(r"[-=:_]|eyJ")
-"""What a text has that holds a key block, a token, a value behind a name, or a user name."""
-
 _TRIGGER_WORDS = credentials.CREDENTIAL_WORDS | {"corner"}
 """Words that the other detectors for texts without digits wait for."""
 
@@ -304,10 +301,9 @@ class Engine:
             features = extract_features(normalized.text)
         found = [*self._search(normalized.text, features, known, pace)]
         found += self._lists.denied.find(normalized.text)
-        found = supported(found)
         if not found:
             return found
-        replaced = [each for each in found if self._is_reported(each)]
+        replaced = [each for each in supported(found) if self._is_reported(each)]
         if self._lists.allowed:
             replaced, kept = self._split_allowed(replaced, normalized.text)
             if allowed is not None:
@@ -403,7 +399,9 @@ class Engine:
             return self._detectors
         if features.has_long_word or "@" in text or not features.words.isdisjoint(_TRIGGER_WORDS):
             return self._for_no_digits
-        return _WORDS_ONLY if not text.isascii() or _SECRET_SIGN.search(text) else _PLAIN_WORDS
+        # A key block, a token, a value behind a name, a user name.
+        has_sign = "-" in text or "=" in text or ":" in text or "_" in text or "eyJ" in text
+        return _WORDS_ONLY if has_sign or not text.isascii() else _PLAIN_WORDS
 
 
 def _split_at_words(text: str) -> Iterator[tuple[int, str]]:

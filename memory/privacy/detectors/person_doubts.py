@@ -18,7 +18,7 @@ from .finding import Finding
 from .lazy_pattern import compile_later
 from .person_cues import WORD
 from .person_lexicon import NameKind, fold, is_known_name, read_lexicon
-from .person_names import SURNAMES_TOO, is_camel_case
+from .person_names import INTERJECTIONS, SURNAMES_TOO, is_camel_case
 from .person_surroundings import (
     is_in_firm,
     is_listed_with_others,
@@ -328,7 +328,7 @@ def _is_listed_with_things(text: str, start: int, end: int) -> bool:
         if item is None:
             continue
         words = item[1].lower().split()
-        if not item[1][0].isupper():
+        if not item[1][0].isupper() or words[-1] in INTERJECTIONS:
             continue
         if (
             " ".join(map(fold, words)) in not_persons()

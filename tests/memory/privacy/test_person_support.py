@@ -20,6 +20,8 @@ PEOPLE = (
     "A mail from {} about it.",
     "Lunch with {} on Friday.",
     "{} is running late.",
+    "Wow, {}! What a view.",
+    "Yeah, {}, it went well.",
     "{} wants a second vote.",
     "Please call {} if you see her.",
     "The kids stayed at {}'s place.",

@@ -29,6 +29,12 @@ PEOPLE = (
 )
 
 
+PARTS = (
+    "Plugins: Zorbal, Frimp, {}, Quontle and Drax.",
+    "A contract with Vondrel & {}.",
+    "[{}] started, {}::run()",
+)
+
 SAID = ("Mom says Ibuprofen is fine.", "I miss Bridgerton so much.", "Dad said Tabasco, not salt.")
 
 
@@ -84,3 +90,12 @@ def test_a_word_that_is_a_thing_once_is_no_name_elsewhere(redactor, name):
     text = f"We moved to {name} 1.8 in March. {name} was fast enough for that."
 
     assert _redacted(redactor, text) == text
+
+
+@pytest.mark.parametrize("name", NAMES[:3])
+@pytest.mark.parametrize("frame", PARTS)
+def test_a_part_of_a_list_a_firm_or_code_is_kept_beside_personal_data(redactor, frame, name):
+    """Where the text is about a person, too."""
+    text = frame.replace("{}", name)
+
+    assert _redacted(redactor, f"Mail ada@quimbymail.example.\n{text}").endswith(text)

@@ -34,7 +34,7 @@ def run():
     phases, clock = Phases([Phase("read", 100), Phase("write", 100, protected=True)]), [0.0]
     with scope_for_tests(rules=[phases]) as (scope, sink):
         book = scope._parts.accounting.rulebook
-        book._clock = book.runs._clock = lambda: clock[0]
+        book.clock = book.runs._clock = lambda: clock[0]
 
         def pass_s(seconds):
             clock[0] += seconds

@@ -81,7 +81,7 @@ class Agent:
     def __init__(self, scope, sink, phases):
         self.scope, self.sink, self.phases, self.clock = scope, sink, phases, Clock()
         book = scope._parts.accounting.rulebook
-        book._clock = book.runs._clock = self.clock
+        book.clock = book.runs._clock = self.clock
         self.seen: list[Any] = []
 
     def run(self, work, **options):

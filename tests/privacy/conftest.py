@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from canaries import SUBJECT, Case, Opaque, key, leaks, places, text
-from patience import GIVE_UP_S
+from patience import GIVE_UP_S, UNHURRIED
 
 # mem0 reads both as it is imported, and makes the folder.
 os.environ["MEM0_TELEMETRY"] = "False"
@@ -36,6 +36,7 @@ from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import breaking
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.otlp.settings import TIMEOUT_S
 
 ALL = "otlp,prometheus,logs,langsmith,audit"
 FOR_WHOM = {
@@ -310,6 +311,10 @@ def make_exits(
     """Return a factory of exits: one for each test, redacting or, as a control, not."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    # What is looked at takes most of a processor: neither store nor receiver is to be in a hurry.
+    for name, seconds in UNHURRIED.items():
+        monkeypatch.setenv(name, seconds)
+    monkeypatch.setitem(TIMEOUT_S, "METRICS", GIVE_UP_S)
     made: list[Exits] = []
     output: list[str] = []
 

@@ -865,7 +865,7 @@ NEAR = [
         QUARTER,
     ),
     fires("FeatureSpendJump", "1.1 dollars an hour", costs((8 * 96, 0.025), (6, 0.275)), QUARTER),
-    quiet("FeatureSpendJump", "0.9 dollars an hour", costs((8 * 96, 0.025), (4, 0.225)), QUARTER),
+    quiet("FeatureSpendJump", "0.9 dollars an hour", costs((8 * 96, 0.025), (6, 0.225)), QUARTER),
     still(
         "FeatureSpendJump",
         "more than yesterday, and less than the day before",

@@ -94,8 +94,8 @@ REASONS: Final = {
         "cost for five sinks. In instructions it is 4 %: 15,800 above 69,100 for a run with "
         "one chunk, 70 above 3,060 for each further one; the rest of the time is code that "
         "runs cold, and threads. Tried: two functions fewer for each chunk, 90 → 70 (kept); "
-        "sinks' threads that begin a second later, 7 → 10 % on a busy machine (not taken); a "
-        "function in C in place of the transformer's, 5 instructions (not taken). A model "
+        "sinks' threads that begin a second later, 7 → 10 % on a busy machine (not taken). A "
+        "function in C in place of the transformer's would save 5, by the profile. A model "
         "that takes time leaves 1 % or less. Next: the code that runs cold for each node; "
         "totals counted once, not twice."
     ),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from own_process import run_code
 from patience import GIVE_UP_S, UNHURRIED
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -112,18 +113,6 @@ def environment(tmp_path):
     return of
 
 
-def run(code, environment):
-    """Return what a process says that does *code*."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=GIVE_UP_S,
-        check=True,
-    ).stdout
-
-
 def samples(text):
     """Return the samples of a scrape that tell of mnemoscope, by name and labels."""
     return {
@@ -141,13 +130,13 @@ def is_of_a_relay(name, *labels):
 
 def test_the_same_work_says_the_same(environment, tmp_path):
     """Every metric with all its labels; and what it says where that is no matter of time."""
-    alone = samples(run(APPLICATION + BY_ITSELF, environment("alone")))
+    alone = samples(run_code(APPLICATION + BY_ITSELF, environment("alone")).stdout)
     relayed = environment("relayed", MNEMOSCOPE_RELAY=str(tmp_path / "relay"))
     command = [sys.executable, "-c", APPLICATION + RELAYED]
     streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=relayed, **streams) as application:
         assert application.stdout.readline() == "done\n"
-        beside = samples(run(RELAY, relayed))
+        beside = samples(run_code(RELAY, relayed).stdout)
         application.communicate(timeout=GIVE_UP_S)
     shared = {each: beside[each] for each in beside if not is_of_a_relay(*each)}
     steady = [

@@ -87,6 +87,12 @@ def emit(drain, events):
         drain.emit(event)
 
 
+def emit_and_hang(sink, drain, event_factory):
+    """Make events until the database hangs while it writes the first of them."""
+    emit(drain, [event_factory() for _ in range(8)])
+    assert sink.log.asked.wait(GIVE_UP_S)
+
+
 def gaps_in(path):
     """Return how many gaps the log declares, also of events that came after all."""
     with closing(sqlite3.connect(path)) as connection:
@@ -104,8 +110,7 @@ def test_events_that_a_full_queue_has_no_room_for_wait_on_the_disk(
 ):
     """While the database holds the sink up, four times what the queue holds is kept, in order."""
     sink, drain = slow
-    emit(drain, [event_factory() for _ in range(8)])
-    assert sink.log.asked.wait(GIVE_UP_S)
+    emit_and_hang(sink, drain, event_factory)
     for _ in range(16):
         emit(drain, [event_factory() for _ in range(8)])
         until(lambda: stats_of(drain).queued <= 24)
@@ -179,8 +184,7 @@ def test_what_is_left_when_the_time_is_up_is_on_the_disk(
 ):
     """The queue, and the batch that is being written: the next process records them, once."""
     sink, drain = slow
-    emit(drain, [event_factory() for _ in range(8)])
-    assert sink.log.asked.wait(GIVE_UP_S)
+    emit_and_hang(sink, drain, event_factory)
     emit(drain, [event_factory() for _ in range(12)])
     drain.close(0.0)
 
@@ -290,8 +294,7 @@ def test_a_file_of_kept_events_that_is_removed_is_missed(
 ):
     """By number: its ledger has them, and the log does not."""
     sink, drain = slow
-    emit(drain, [event_factory() for _ in range(8)])
-    assert sink.log.asked.wait(GIVE_UP_S)
+    emit_and_hang(sink, drain, event_factory)
     emit(drain, [event_factory() for _ in range(64)])
     drain.close(0.0)
     until(lambda: stats_of(drain).queued == 8)
@@ -309,8 +312,7 @@ def test_what_the_disk_does_not_take_is_dropped_and_counted(slow, event_factory,
     """Only then; the queue goes on, and says how many."""
     sink, drain = slow
     monkeypatch.setattr(sink._overflow, "append_events", refuses)
-    emit(drain, [event_factory() for _ in range(8)])
-    assert sink.log.asked.wait(GIVE_UP_S)
+    emit_and_hang(sink, drain, event_factory)
     emit(drain, [event_factory() for _ in range(64)])
     until(lambda: stats_of(drain).dropped.get("overflow", 0) > 0)
     sink.log.go.set()

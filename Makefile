@@ -71,6 +71,8 @@ lint: $(STAMP)  ## Check style, types (mypy and pyright, strict) and imports
 	@$(VENV)/bin/mypy && MYPYPATH=grafana $(VENV)/bin/mypy grafana/*.py
 	@echo "==> pyright"
 	@$(VENV)/bin/pyright --pythonpath $(PY)
+	@echo "==> users' mistakes, under both"
+	@$(PY) tests/typing/check.py
 
 bench: $(STAMP) $(UV)  ## Measure what a guarded call costs
 	@PYTHONPATH=tests/shared $(PY) tests/benchmarks/cost.py $(ARGS)

@@ -286,7 +286,7 @@ def build(
         vault = _vault(settings, keys, faults)
         prices = _prices(settings)
     except (ValueError, OSError) as exc:
-        raise ConfigurationError(str(exc)) from exc
+        raise ConfigurationError(str(exc)) from None
     for sink in sinks:
         if isinstance(sink, AttachedSink):
             sink.attach(drain)
@@ -380,7 +380,7 @@ def build_relay(settings: Settings, folder: Path) -> Relay:
         drain = Drain(sinks, limits=LIMITS, faults=faults, keys=keys)
         rings = [keys, *_previous(settings)]
     except (ValueError, OSError) as exc:
-        raise ConfigurationError(str(exc)) from exc
+        raise ConfigurationError(str(exc)) from None
     for sink in sinks:
         if isinstance(sink, AttachedSink):
             sink.attach(drain)
@@ -411,7 +411,7 @@ def open_audit_log(settings: Settings, *, needs_key: bool = True) -> AuditLog:
     try:
         log = open_log(_sink_context(settings, keys or _throwaway()))
     except (ValueError, OSError) as exc:
-        raise ConfigurationError(str(exc)) from exc
+        raise ConfigurationError(str(exc)) from None
     if keys is None and needs_key:
         with log.reading():  # what is not there either is told first
             raise ConfigurationError(_no_key(settings))
@@ -447,7 +447,7 @@ def open_vault(settings: Settings) -> Vault:
     try:
         previous = _previous(settings)
     except ValueError as exc:
-        raise ConfigurationError(str(exc)) from exc
+        raise ConfigurationError(str(exc)) from None
     return Vault(settings.vault, keys=keys, previous=previous, faults=Faults())
 
 
@@ -525,7 +525,7 @@ def configured_keys(settings: Settings) -> SubjectKeys | None:
     try:
         return SubjectKeys(_secret(settings))
     except (ValueError, OSError) as exc:
-        raise ConfigurationError(str(exc)) from exc
+        raise ConfigurationError(str(exc)) from None
 
 
 def key_use_of(settings: Settings, keys: SubjectKeys) -> KeyUse:
@@ -637,7 +637,7 @@ def _vault(settings: Settings, keys: SubjectKeys, faults: Faults) -> Vault | Non
             raise ConfigurationError(
                 f"{settings.vault} is no vault of this version, or damaged: choose another file, "
                 "or restore it"
-            ) from exc
+            ) from None
         faults.note("vault.open", exc)  # locked, say: it is tried again
     except OSError as exc:
         faults.note("vault.open", exc)

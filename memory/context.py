@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
-from .errors import ScopeError
+from .errors import ConfigurationError, ScopeError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -157,7 +157,17 @@ def feature(name: str) -> Callable[[F], F]:
 
     Plain, async, generator and async generator functions stay what they are. In generators the
     feature is set while they run, not while they are suspended.
+
+    Raises:
+        ConfigurationError: At decoration, without a name: ``@feature`` in place of
+            ``@feature("reply-draft")``.
     """
+    given = cast("object", name)  # the function, of a decorator without brackets
+    if not isinstance(given, str):
+        raise ConfigurationError(
+            f"feature() was given a {type(given).__name__}, expected the name of the feature: "
+            '@feature("reply-draft")'
+        )
 
     def decorate(fn: F) -> F:
         return cast("F", wraps(fn)(_wrap(fn, name)))

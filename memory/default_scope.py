@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from .scope import Mnemoscope
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .budgets.budget import Budget
     from .guard.guard import Guard
     from .rules.rule import Rule
+    from .setting_values import SettingValues
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -23,23 +24,21 @@ _told: set[str] = set()
 
 def configure(
     *,
-    sinks: Iterable[str] | str | None = None,
     only_sinks: Sequence[Sink] | None = None,
     extra_sinks: Sequence[Sink] = (),
     budgets: Iterable[Budget] = (),
     rules: Iterable[Rule] = (),
-    **settings: Any,
+    **settings: Unpack[SettingValues],
 ) -> Mnemoscope:
     """
     Build a `Mnemoscope` from the environment and make it the one that `observe` uses.
 
     Args:
-        sinks: Names of sinks; see `Settings` for this and all others.
         only_sinks: Sink objects in place of all that are named or configured.
         extra_sinks: Sink objects besides those.
         budgets: What may be spent.
         rules: What is decided in front of memory, models, nodes and tools.
-        **settings: Override the environment.
+        **settings: Override the environment: see `Settings`.
 
     Raises:
         ConfigurationError: A setting makes no sense, or a sink cannot be set up.
@@ -47,8 +46,6 @@ def configure(
     from .settings import load_settings  # noqa: PLC0415
 
     global _default  # noqa: PLW0603 - the one global, so that decorators need no argument
-    if sinks is not None:
-        settings["sinks"] = sinks if isinstance(sinks, str) else tuple(sinks)
     _default = Mnemoscope(
         load_settings(**settings),
         only_sinks=only_sinks,

@@ -8,7 +8,7 @@ The one module of this package that reaches adapters and audit, and only inside 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
 from .health.model import Health
@@ -26,19 +26,26 @@ if TYPE_CHECKING:
     from .budgets.budget import Budget
     from .budgets.budgets import BudgetStatus
     from .build import Parts
+    from .client_shapes import GraphShape, MemoryShape, SaverShape, StoreShape, VectorShape
     from .guard.guard import Guard
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
     from .privacy.vault.guarded_vault import GuardedVault
-    from .rules.approval import Approval
+    from .rules.approval import Approval, Draft
     from .rules.held_writes import Bound, Decisions
     from .rules.rule import Fact, Facts, Rule, Verdict
+    from .setting_values import SettingValues
     from .settings import Settings
     from .subject_data.customer_data import ScopedCustomerData
     from .subject_data.memory_stores import ScopedMemoryStores
     from .subject_data.registry import SubjectDataRegistry
 
 C = TypeVar("C")
+MemoryClient = TypeVar("MemoryClient", bound="MemoryShape")
+VectorClient = TypeVar("VectorClient", bound="VectorShape")
+StoreClient = TypeVar("StoreClient", bound="StoreShape")
+SaverClient = TypeVar("SaverClient", bound="SaverShape")
+Graph = TypeVar("Graph", bound="GraphShape")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -83,16 +90,17 @@ class Mnemoscope:
             return
         from .build import build  # noqa: PLC0415 - the sinks cost time to import
         from .environment import warn_of_unknown  # noqa: PLC0415 - see above
+        from .given_objects import checked_objects  # noqa: PLC0415 - see above
 
-        limits = Budgets(budgets)
+        limits = Budgets(checked_objects("budgets", budgets))
         warn_of_unknown(unknown_settings())
         parts = build(
             self._settings,
-            only_sinks=only_sinks,
-            extra_sinks=extra_sinks,
+            only_sinks=only_sinks and checked_objects("only_sinks", only_sinks),
+            extra_sinks=checked_objects("extra_sinks", extra_sinks),
             redactor=redactor,
             budgets=limits,
-            rules=tuple(rules),
+            rules=checked_objects("rules", rules),
         )
         self._parts = parts
         parts.drain.close_at_exit()
@@ -142,7 +150,7 @@ class Mnemoscope:
 
         return guard_client(client, adapter_of(store), self._parts.services, **options)
 
-    def mem0(self, client: C, *, name: str | None = None) -> C:
+    def mem0(self, client: MemoryClient, *, name: str | None = None) -> MemoryClient:
         """
         Guard a mem0 ``Memory``, ``AsyncMemory``, ``MemoryClient`` or ``AsyncMemoryClient``.
 
@@ -156,7 +164,9 @@ class Mnemoscope:
         """
         return self._guard(client, "mem0", name=name)
 
-    def qdrant(self, client: C, *, owner_key: str | None = None, name: str | None = None) -> C:
+    def qdrant(
+        self, client: VectorClient, *, owner_key: str | None = None, name: str | None = None
+    ) -> VectorClient:
         """
         Guard a ``QdrantClient`` or ``AsyncQdrantClient``.
 
@@ -171,7 +181,9 @@ class Mnemoscope:
         """
         return self._guard(client, "qdrant", owner_key=owner_key, name=name)
 
-    def store(self, store: C, *, customer_at: int | None = None, name: str | None = None) -> C:
+    def store(
+        self, store: StoreClient, *, customer_at: int | None = None, name: str | None = None
+    ) -> StoreClient:
         """
         Guard a LangGraph ``BaseStore``.
 
@@ -188,13 +200,13 @@ class Mnemoscope:
 
     def checkpointer(
         self,
-        saver: C,
+        saver: SaverClient,
         *,
         redact: bool = True,
         degraded: bool = False,
         on_conflict: Literal["theirs", "both"] = "theirs",
         name: str | None = None,
-    ) -> C:
+    ) -> SaverClient:
         """
         Guard a LangGraph ``BaseCheckpointSaver``.
 
@@ -226,7 +238,7 @@ class Mnemoscope:
             name=name,
         )
 
-    def runnable(self, graph: C, *, features: Mapping[str, str] | None = None) -> C:
+    def runnable(self, graph: Graph, *, features: Mapping[str, str] | None = None) -> Graph:
         """
         Watch every run of a compiled LangGraph graph, however it is called.
 
@@ -488,14 +500,27 @@ class Mnemoscope:
         return True
 
     def stagnation_gate(
-        self, embed: Callable[[str], Iterable[float]], **figures: Any
+        self,
+        embed: Callable[[str], Iterable[float]],
+        *,
+        threshold: float = 0.2,
+        critical_duration: int = 3,
+        window_size: int = 10,
+        alpha: float = 0.5,
+        text_of: Callable[[Any], str] | None = None,
+        name: str = "stagnation",
     ) -> StagnationGate:
         """
         Return a gate for nodes of a LangGraph graph that finds threads which say nothing new.
 
         Args:
             embed: Returns the vector of a text: a model of yours.
-            **figures: As of `StagnationGate`: ``threshold``, ``critical_duration``…
+            threshold: News below which a turn counts as stagnant, 0 to 1.
+            critical_duration: Stagnant turns in a row that end a thread's patience.
+            window_size: Turns that a turn is compared with.
+            alpha: Share of the newest turn in the running mean, 0 to 1.
+            text_of: Returns the text of a node's output. None: its messages' text.
+            name: The gate's name in events.
 
         Example:
             >>> gate = scope.stagnation_gate(embed)
@@ -503,7 +528,16 @@ class Mnemoscope:
         """
         from ..adapters.langgraph.gates import StagnationGate  # noqa: PLC0415
 
-        return StagnationGate(embed, scope=self, **figures)
+        return StagnationGate(
+            embed,
+            threshold=threshold,
+            critical_duration=critical_duration,
+            window_size=window_size,
+            alpha=alpha,
+            text_of=text_of,
+            scope=self,
+            name=name,
+        )
 
     def integrity_gate(
         self, invariants: Sequence[tuple[str, Callable[[Any], bool]]]
@@ -518,20 +552,31 @@ class Mnemoscope:
 
         return IntegrityGate(invariants, scope=self)
 
-    def approval_node(self, gate: Approval, **options: Any) -> Callable[..., Any]:
+    def approval_node(
+        self,
+        gate: Approval,
+        *,
+        draft: str = "draft",
+        result: str = "approval",
+        read: Callable[[Any], Draft | str] | None = None,
+        is_async: bool = False,
+    ) -> Callable[..., Any]:
         """
         Return a node of a LangGraph graph that has *gate* judge a draft in the state.
 
         Args:
             gate: The gate.
-            **options: As of `approval_node`: ``draft``, ``result``, ``read``.
+            draft: The key of the state with the draft, which takes what a human makes of it.
+            result: The key that takes the decision: ``choice``, ``reason``, ``approval``.
+            read: Returns the draft from the state, where it is more than a text.
+            is_async: Return a coroutine function, whose judges run on a thread.
 
         Example:
             >>> builder.add_node("approve", scope.approval_node(gate, draft="reply"))
         """
         from ..adapters.langgraph.approval import approval_node  # noqa: PLC0415
 
-        return approval_node(gate, self, **options)
+        return approval_node(gate, self, draft=draft, result=result, read=read, is_async=is_async)
 
     def bind_rule(self, rule: Bound) -> Decisions | None:
         """Let a rule that is asked elsewhere use the key and the trail, and return the trail."""
@@ -664,7 +709,7 @@ class Mnemoscope:
         return guard
 
 
-def open_audit(**settings: Any) -> AuditLog:
+def open_audit(**settings: Unpack[SettingValues]) -> AuditLog:
     """
     Open the audit trail that the environment and *settings* name, for reading, and nothing else.
 

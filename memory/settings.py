@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
 import msgspec
 from msgspec import Meta, Struct, ValidationError, inspect
@@ -24,7 +24,11 @@ from .journal import MAX_BYTES
 from .limits.audit_mode import parse_audit_mode
 from .limits.policy import CLASSES, PLACES, Policy
 from .privacy.models.model_setting import parse_models
+from .secret import Secret
 from .sinks import SINKS
+
+if TYPE_CHECKING:
+    from .setting_values import SettingValues
 
 SINK_NAMES = SINKS.built_in
 """The sinks of this package."""
@@ -37,28 +41,6 @@ Count = Annotated[int, Meta(ge=1)]
 
 _SHOW_ANSWERS = frozenset(("otlp", "langsmith"))
 """Sinks that show what a store answered, if they are opted in to content."""
-
-
-class Secret:
-    """A text that is never shown."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return "Secret('**********')"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and self._text == other._text
-
-    def __hash__(self) -> int:
-        return hash(self._text)
-
-    def get_secret_value(self) -> str:
-        """Return the text."""
-        return self._text
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -241,7 +223,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (self.audit_pseudonym_key or self.audit_pseudonym_key_file) is not None
 
 
-def load_settings(**given: Any) -> Settings:
+def load_settings(**given: Unpack[SettingValues]) -> Settings:
     """
     Read the environment, with *given* on top.
 
@@ -250,7 +232,7 @@ def load_settings(**given: Any) -> Settings:
             one line, and never quotes the value, which may be a secret. Not raised where
             everything is disabled: what is invalid is left out then.
     """
-    chosen = _from_environment(os.environ) | given
+    chosen: dict[str, Any] = {**_from_environment(os.environ), **given}
     try:
         return _converted(chosen)
     except ValueError:
@@ -286,7 +268,7 @@ def _mistakes(chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kinds = {each.name: each.type for each in fields}
     for name, value in chosen.items():
         if name not in kinds:
-            yield name, f"{name.lower()} is not a setting: expected one of {', '.join(kinds)}"
+            yield name, _not_a_setting(name, kinds)
             continue
         try:
             _converted({name: value})
@@ -296,6 +278,14 @@ def _mistakes(chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             said = " ".join(str(own).split()) if isinstance(own, ValueError) else ""
             told = said or f"expected {kind_in_words(kinds[name])}"
             yield name, f"{variable_of(name)}: {told}"
+
+
+def _not_a_setting(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - for mistakes alone
+
+    near = get_close_matches(name.lower(), known, n=3)
+    meant = f"did you mean {' or '.join(near)}?" if near else "Settings lists all of them"
+    return f"{name.lower()} is not a setting: {meant}"
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -308,7 +298,10 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _names(value: Any) -> Any:
     """Return a list of names from text, and from whatever else can be gone through."""
     if not isinstance(value, str):
-        return value if value is None else tuple(value)
+        try:
+            return tuple(value)
+        except TypeError:
+            return value  # None, or a mistake that is found behind this
     names = tuple(part.strip() for part in value.split(",") if part.strip())
     return () if names == ("none",) else names
 

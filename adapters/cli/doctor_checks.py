@@ -22,7 +22,8 @@ from ...memory.health.model import Check, Health, State, ask, failed
 from ...memory.journal.inspection import problem
 from ...memory.journal.journal import look
 from ...memory.scope import Mnemoscope
-from ...memory.settings import Secret, Settings, load_settings
+from ...memory.secret import Secret
+from ...memory.settings import Settings, load_settings
 from ...telemetry.network.probe import status_of, try_writing
 from ...telemetry.prometheus.server import reachable_host
 

@@ -81,7 +81,7 @@ def _redactor(model: str | None, operator: str | None) -> Redactor:
     from ...memory.settings import load_settings
     from ...telemetry.event.subject import SubjectKeys
 
-    settings = load_settings(**({"pii_model": model} if model else {}))
+    settings = load_settings(pii_model=model) if model else load_settings()
     operators = _operators(operator, settings.pii_operators)
     keys = configured_keys(settings)
     if keys is None and "pseudonym" in operators.values():

@@ -20,11 +20,12 @@ from ...memory.subject_data.registry import keep_clients
 
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
+    from ...memory.setting_values import SettingValues
 
 _loaded: WeakSet[Mnemoscope] = WeakSet()
 
 
-def trail_settings(audit_url: str | None) -> dict[str, str]:
+def trail_settings(audit_url: str | None) -> SettingValues:
     """Return the setting that names the trail, if *audit_url* is given."""
     return {"audit_url": audit_url} if audit_url else {}
 

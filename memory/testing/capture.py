@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from ...telemetry.event.event import Event
 from ..budgets.budget import Budget
@@ -13,6 +13,7 @@ from ..settings import load_settings
 
 if TYPE_CHECKING:
     from ..rules.rule import Rule
+    from ..setting_values import SettingValues
 
 _KEY = "bW5lbW9zY29wZSB0ZXN0cyBvbmx5"  # 21 bytes that protect nothing, so that no key file is made
 
@@ -45,7 +46,7 @@ class CapturingSink:
 
 @contextmanager
 def scope_for_tests(
-    *, budgets: Iterable[Budget] = (), rules: Iterable[Rule] = (), **settings: Any
+    *, budgets: Iterable[Budget] = (), rules: Iterable[Rule] = (), **settings: Unpack[SettingValues]
 ) -> Generator[tuple[Mnemoscope, CapturingSink]]:
     """
     Yield a scope that redacts with patterns alone and sends events to a list.
@@ -56,7 +57,7 @@ def scope_for_tests(
         **settings: As for `configure`, for example ``deadline_recall_s=0.05``.
     """
     sink = CapturingSink()
-    given = {"audit_pseudonym_key": _KEY, "pii_model": "none", **settings}
+    given: SettingValues = {"audit_pseudonym_key": _KEY, "pii_model": "none", **settings}
     scope = Mnemoscope(load_settings(**given), only_sinks=[sink], budgets=budgets, rules=rules)
     try:
         yield scope, sink

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 
 import pytest
 
-from mnemoscope.memory import ConfigurationError, configure
+from mnemoscope.memory import Budget, ConfigurationError, configure, feature
 from mnemoscope.memory import environment as environment_module
 from mnemoscope.memory.environment import unknown_variables, variable_of
+from mnemoscope.memory.setting_values import SettingValues
 from mnemoscope.memory.settings import Settings, load_settings, unknown_settings
 from mnemoscope.memory.testing import scope_for_tests
 
@@ -135,3 +137,75 @@ def test_a_variable_of_an_installed_package_is_not_told(monkeypatch):
 
     assert list(known) == ["MNEMOSCOPE_PARQUET_FOLDER"]
     assert unknown_variables({"MNEMOSCOPE_PARQUET_FOLDER": "x"}, ()) == {}
+
+
+def test_type_checkers_know_each_setting():
+    """As a keyword of `configure`: a setting that is missing there would be a mistake to them."""
+    assert set(SettingValues.__annotations__) == set(NAMES)
+
+
+MISTAKES = (object(), 5, -1, True, "hunter2", b"hunter2", ["hunter2"], {"hunter2": 2}, float("nan"))
+"""What a program may give to a setting by mistake."""
+
+
+def mistake_of(settings: dict[str, object]) -> ConfigurationError | None:
+    """Return the error of a scope that is configured with *settings*, if they are not usable."""
+    try:
+        configure(**settings).close()
+    except ConfigurationError as error:
+        return error
+    return None
+
+
+def test_most_mistakes_are_errors(monkeypatch):
+    """Else the next test would look at none."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "none")
+
+    wrong = [name for name in NAMES if mistake_of({"sinks": "logs", name: object()}) is not None]
+
+    assert wrong == list(NAMES)
+
+
+@pytest.mark.parametrize("given", MISTAKES, ids=lambda given: type(given).__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mistake_is_one_error_without_a_chain(monkeypatch, name, given):
+    """Of any setting, in any type: either it is usable, or one line says what was expected."""
+    monkeypatch.setenv("MNEMOSCOPE_PII_MODEL", "none")
+    monkeypatch.setenv("MNEMOSCOPE_SINKS", "logs,audit")
+    error = mistake_of({name: given})
+
+    if error is not None:
+        assert error.__cause__ is None
+        assert error.__suppress_context__ or error.__context__ is None
+        assert "\n" not in str(error)
+        assert "hunter" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "said"),
+    [
+        ("budgets", 5, "budgets is a int: expected a list of Budget objects"),
+        ("budgets", ["5"], "budgets: number 1 is a str, expected a Budget object"),
+        ("budgets", [Budget], "budgets: number 1 is a type, expected a Budget object"),
+        ("rules", 5, "rules is a int: expected a list of Rule objects"),
+        (
+            "only_sinks",
+            ["logs"],
+            "only_sinks: number 1 is a str, expected a Sink object; names of sinks go into sinks=",
+        ),
+        ("extra_sinks", [print], "number 1 is a builtin_function_or_method, expected a Sink"),
+    ],
+)
+def test_what_is_no_budget_rule_or_sink_is_one_error(argument, given, said):
+    """Which argument, which of its objects, and what was expected."""
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        configure(sinks="none", **{argument: given})
+
+
+def test_a_feature_without_its_name_is_an_error_where_it_stands():
+    """Not where the function is called, which may be in production."""
+    with pytest.raises(ConfigurationError, match=r'expected the name .*@feature\("reply-draft"\)'):
+
+        @feature
+        def draft():
+            """Return a draft."""

@@ -168,8 +168,8 @@ def _one(log: AuditLog, approval: str) -> Held:
 
 
 def _row(log: AuditLog, seq: int) -> AuditRow:
-    from ...audit.queries.reading import found_by_seqs
     from ...audit.record.rows import row_from
+    from ...audit.store.snapshot import found_by_seqs
 
     with log.reading() as snapshot:
         (found,) = found_by_seqs(snapshot, [seq])

@@ -96,7 +96,14 @@ def _sealed(found: StoredEvent) -> SealedEvent:
 
 
 def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
-    """Return the log as *snapshot* sees it, with a checkpoint of that moment."""
+    """
+    Return the log as *snapshot* sees it, with a checkpoint of that moment.
+
+    Raises:
+        TamperedError: Its head is not as it was written: nothing of it is signed.
+        KeyMissingError: It was written with other keys.
+    """
+    snapshot.check_head()
     found: Any = snapshot.execute("SELECT frontier FROM audit_log").fetchone()
     root = Frontier.from_bytes(snapshot.size, found[0] if found else b"").root()
     signer = signer_of(snapshot.origin, log.ring)

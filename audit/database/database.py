@@ -63,8 +63,8 @@ class ReadConnection(Protocol):
         """Return in what the database is defined otherwise than this version does it."""
         ...
 
-    def wrong_indexes(self) -> list[str]:
-        """Return the indexes that do not hold what their tables hold, read one by one."""
+    def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
+        """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
         ...
 
 

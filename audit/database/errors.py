@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from ...telemetry.delivery.sink import UnavailableError
 from ...telemetry.event.spelling import Identity
 
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
+"""What a changed row may raise where it is read: it can break anything."""
+
 
 class AuditError(UnavailableError):
     """
@@ -22,6 +25,22 @@ class KeyMissingError(AuditError):
 
     Nobody is found without it, which is not the same as nobody being there.
     """
+
+
+class TamperedError(AuditError):
+    """
+    The trail is not as it was written, so that no answer can rest on it.
+
+    Attributes:
+        what: What does not fit, in one line about nobody.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the audit trail was changed by somebody else: {what}. No answer is given and nothing "
+            "was erased; run `mnemoscope audit verify`, and restore what was changed"
+        )
+        self.what = what
 
 
 class SubjectConflictError(AuditError):

@@ -20,7 +20,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import postgres_catalogue
+from . import postgres_catalogue, schema
 from .database import Rows, Value
 from .errors import AuditError, DatabaseMissingError
 from .postgres_catalogue import TableDefinition
@@ -273,8 +273,9 @@ class _ReadConnection:
             wrong.append("audit_schema has more than the one version that it should have")
         return wrong
 
-    def wrong_indexes(self) -> list[str]:
-        return postgres_catalogue.wrong_indexes(self._connection, tables(self.version))
+    def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
+        chosen = schema.tables(self.version) if tables is None else tables
+        return postgres_catalogue.wrong_indexes(self._connection, chosen)
 
 
 class _WriteConnection(_ReadConnection):

@@ -247,8 +247,8 @@ class _ReadConnection:
     def wrong_definitions(self) -> list[str]:
         return sqlite_catalogue.wrong_definitions(self._connection, definitions(self.version))
 
-    def wrong_indexes(self) -> list[str]:
-        return sqlite_catalogue.wrong_indexes(self._connection)
+    def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
+        return sqlite_catalogue.wrong_indexes(self._connection, tables)
 
 
 class _WriteConnection(_ReadConnection):

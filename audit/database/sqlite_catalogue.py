@@ -46,10 +46,17 @@ def _bare(sql: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"--[^\n]*", "", sql)).replace("( ", "(").replace(" )", ")")
 
 
-def wrong_indexes(connection: sqlite3.Connection) -> list[str]:
-    """Return what is in an index, and not in its table, or the reverse; and other damage."""
-    found = connection.execute(f"PRAGMA integrity_check({_MOST})").fetchall()
-    return [_said(text) for (text,) in found if text != "ok"]
+def wrong_indexes(connection: sqlite3.Connection, tables: Sequence[str] | None) -> list[str]:
+    """
+    Return what is in an index, and not in its table, or the reverse; and other damage.
+
+    Args:
+        connection: Of the database.
+        tables: Those whose indexes are read. None: all, and the file.
+    """
+    wanted = tables or (str(_MOST),)
+    found = (connection.execute(f"PRAGMA integrity_check({each})").fetchall() for each in wanted)
+    return [_said(text) for rows in found for (text,) in rows if text != "ok"]
 
 
 def _said(text: str) -> str:

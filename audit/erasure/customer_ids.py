@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from ...memory.subject_data.records import DataSubject
@@ -73,20 +73,31 @@ def data_subject(
         memory_ids=memory_ids,
         stores=stores,
         run_names=runs,
-        is_shared=partial(_is_shared, log, identities),
+        is_shared=partial(_is_shared, log, identities, cache(partial(_own_uids, log, identities))),
         including_shared=including_shared,
         shorter_ids=_shorter_ids(log, customer, tenant),
     )
 
 
+def _own_uids(log: AuditLog, identities: Sequence[Identity]) -> frozenset[str]:
+    """Return the subjects that a customer is, and those that are nobody."""
+    with log.reading() as snapshot:
+        own = snapshot.family(snapshot.uids_of(identities))
+        nobodies = snapshot.execute(_NOBODIES, (NOBODY,)).fetchall()
+        return frozenset((*own, *(uid for (uid,) in nobodies)))
+
+
 def _is_shared(
-    log: AuditLog, identities: Sequence[Identity], run: str, owners: Mapping[str, str | None]
+    log: AuditLog,
+    identities: Sequence[Identity],
+    own_uids: Callable[[], frozenset[str]],
+    run: str,
+    owners: Mapping[str, str | None],
 ) -> bool:
     """See `DataSubject.is_shared`."""
+    own = own_uids()
     with log.reading() as snapshot:
         references = snapshot.references
-        nobodies = snapshot.execute(_NOBODIES, (NOBODY,)).fetchall()
-        own = {*snapshot.family(snapshot.uids_of(identities)), *(uid for (uid,) in nobodies)}
         if not _saved_by(snapshot, "d.run_ref = ?", references.run(run)) <= own:
             return True
         names = {each.customer for each in identities}

@@ -11,8 +11,8 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ...memory.subject_data.records import LoggedMemory, MemoryStores, Removal
 from ..queries.blast_radius import ReachedMemory
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 REQUESTED = "memory.withdraw.requested"
 COMPLETED, INCOMPLETE = "memory.withdraw.completed", "memory.withdraw.incomplete"
+
+_HELD = 1_000
+"""Customers whose subjects are looked up once."""
 
 _DONE = frozenset({Removal.DELETED, Removal.GONE})
 
@@ -94,9 +97,10 @@ def withdraw(
     tell("settling what is under way")
     unsettled = [*stores.settle()]
     outcomes: list[Withdrawn] = []
+    uids_of = lru_cache(_HELD)(partial(_uids_of, log))
     for number, each in enumerate(memories, 1):
         tell(f"taking out memory {number:,} of {len(memories):,}")
-        outcomes.append(Withdrawn(each, *stores.take_out(_logged(log, each))))
+        outcomes.append(Withdrawn(each, *stores.take_out(_logged(uids_of, each))))
     unsettled += stores.settle()
     found = Withdrawal(
         request=request,
@@ -112,7 +116,10 @@ def withdraw(
     return Withdrawal(request=request, memories=found.memories, unsettled=found.unsettled, seq=seq)
 
 
-def _logged(log: AuditLog, memory: ReachedMemory) -> LoggedMemory:
+_UidsOf: TypeAlias = Callable[[str, str | None], frozenset[str]]
+
+
+def _logged(uids_of: _UidsOf, memory: ReachedMemory) -> LoggedMemory:
     store, collection, memory_id, _owner = memory.address
     tenant = memory.writes[0].tenant if memory.writes else None
     return LoggedMemory(
@@ -120,13 +127,11 @@ def _logged(log: AuditLog, memory: ReachedMemory) -> LoggedMemory:
         collection=collection,
         memory_id=memory_id,
         tenant=tenant,
-        is_customer=partial(_is_customer, log, memory, tenant),
+        is_customer=lambda customer: memory.customer in uids_of(customer, tenant),
     )
 
 
-def _is_customer(log: AuditLog, memory: ReachedMemory, tenant: str | None, customer: str) -> bool:
-    if memory.customer is None:
-        return False
+def _uids_of(log: AuditLog, customer: str, tenant: str | None) -> frozenset[str]:
+    """Return the subjects that a customer is, with those that were made one with them."""
     with log.reading() as snapshot:
-        known = snapshot.uids(customer, tenant)
-        return bool({*known} & {*snapshot.family([memory.customer])})
+        return frozenset(snapshot.family(snapshot.uids(customer, tenant)))

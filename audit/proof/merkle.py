@@ -63,6 +63,22 @@ def node_hash(left: bytes, right: bytes) -> bytes:
     return sha256(b"\x01" + left + right).digest()
 
 
+def implied_root(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> bytes | None:
+    """Return the root of the tree in which *path* proves *leaf*: RFC 9162 section 2.1.3.2."""
+    place, last, found = index, size - 1, leaf
+    for each in path:
+        if last == 0:
+            return None
+        if place & 1 or place == last:
+            found = node_hash(each, found)
+            while not place & 1 and place:
+                place, last = place >> 1, last >> 1
+        else:
+            found = node_hash(found, each)
+        place, last = place >> 1, last >> 1
+    return found if last == 0 else None
+
+
 def root_of(leaves: Sequence[bytes]) -> bytes:
     """Return the root over leaf hashes; of none, ``SHA256(b"")``."""
     frontier = Frontier()

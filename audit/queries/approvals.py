@@ -19,6 +19,7 @@ from ...telemetry.event.verdict_event import Choice
 from ...telemetry.process.fork_lock import ForkLock
 from ..log import AuditLog
 from ..store.snapshot import Snapshot
+from ..store.tree import SealedEvents
 
 _DECIDED = """
     SELECT seq, header FROM audit_event
@@ -103,9 +104,14 @@ def held(
         snapshot: What is read.
         found: What was found before *first_seq*, to go on with.
         first_seq: The first event that is read.
+
+    Raises:
+        TamperedError: One of them is not what was sealed.
     """
     found = {} if found is None else found
+    sealed = SealedEvents(snapshot)
     for seq, gate, occurred_us, header in snapshot.stream(_VERDICTS, (first_seq,)):
+        sealed.check(seq, bytes(header))
         verdict = sealed_verdict(header)
         evidence = verdict["evidence"]
         approval = evidence.get("approval")
@@ -251,7 +257,9 @@ class AuditedDecisions:
             return
         if self._log.tables.exists():
             with self._log.reading() as snapshot:
+                sealed = SealedEvents(snapshot)
                 for seq, header in snapshot.stream(_DECIDED, (self._read_to,)):
+                    sealed.check(seq, bytes(header))
                     self._take(sealed_verdict(header)["evidence"])
                     self._read_to = seq + 1
         self._read_at = self._clock()

@@ -22,9 +22,9 @@ from ..database.database import Value, marks
 from ..database.errors import AmbiguousMemoryError, UnknownMemoryError
 from ..record.rows import AuditRow, row_from
 from ..record.subjects import CUSTOMER
-from ..store.snapshot import Snapshot, SnapshotSource
+from ..store.snapshot import Snapshot, SnapshotSource, found_by_seqs
+from ..store.tree import SealedEvents
 from .memory_model import ended_us
-from .reading import found_by_seqs
 
 MOST_OPERATIONS = 20_000
 """Operations that are read before it is given up."""
@@ -177,10 +177,12 @@ def blast_radius(
     Raises:
         UnknownMemoryError: There is no operation on it.
         AmbiguousMemoryError: Several memories have that id.
+        TamperedError: Who is who is not as it was written, or one of the events is not.
         AuditError: The log cannot be read, or was written with other keys.
     """
     with log.reading() as snapshot:
         snapshot.check_keys()
+        snapshot.check_bindings()
         search = _Search(snapshot, most)
         search.begin(memory_id, store, collection)
         search.follow()
@@ -218,6 +220,7 @@ class _Search:
 
     def __init__(self, snapshot: Snapshot, most: int) -> None:
         self._snapshot = snapshot
+        self._sealed = SealedEvents(snapshot)
         self._most = most
         self._read: dict[int, AuditRow] = {}
         self._named: dict[int, frozenset[MemoryAddress]] = {}
@@ -327,7 +330,8 @@ class _Search:
         unread = [seq for seq in seqs if seq not in self._read]
         room = self._most - len(self._read)
         self._is_cut |= len(unread) > room
-        for row in map(row_from, found_by_seqs(self._snapshot, unread[:room])):
+        found = self._sealed.among(found_by_seqs(self._snapshot, unread[:room]))
+        for row in map(row_from, found):
             self._read[row.seq], self._named[row.seq] = row, frozenset(_addresses(row))
         return [self._read[seq] for seq in seqs if seq in self._read]
 

@@ -19,9 +19,9 @@ import orjson
 from ...telemetry.event.event import Deletes, OperationClass
 from ...telemetry.event.text import json_text
 from ..record.rows import AuditRow, deletes_of, row_from
-from ..store.snapshot import Snapshot, SnapshotSource
+from ..store.snapshot import Snapshot, SnapshotSource, found_by_seqs
 from ..store.whose import Person, person_of
-from .reading import found_by_seqs, history_of
+from .reading import history_of
 from .text_extraction import part_of
 
 Key: TypeAlias = tuple[str, str | None, str]

@@ -12,13 +12,12 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from ...telemetry.event.event import OperationClass
 from ..database.database import Value, marks
 from ..record.rows import AuditRow, StoredEvent, row_from
 from ..store.customers import seqs_by_id_alone
-from ..store.snapshot import SELECT, Snapshot, first_at
+from ..store.snapshot import SELECT, Snapshot, first_at, found_by_seqs, moment_of
+from ..store.tree import SealedEvents
 
 By = Literal["feature", "node", "model"]
 
@@ -108,27 +107,20 @@ def history_of(
 def found_of(
     snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
 ) -> Iterator[StoredEvent]:
-    """Yield what `history_of` does, as the tables hold it."""
+    """
+    Yield what `history_of` does, as the tables hold it.
+
+    Raises:
+        TamperedError: Who is who is not as it was written, or one of the events is not.
+    """
     uids = snapshot.family(subjects)
     streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
     nobodies = {uid for tenant in tenants for uid in snapshot.nobodies(tenant)}
     unnamed = seqs_by_id_alone(snapshot, uids, sorted(nobodies))
     if unnamed:
         streams.append(found_by_seqs(snapshot, unnamed))
-    return streams[0] if len(streams) == 1 else heapq.merge(*streams, key=_moment)
-
-
-def found_by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[StoredEvent]:
-    """Yield the events of these numbers, in the order in which they happened."""
-    found: list[StoredEvent] = []
-    for start in range(0, len(seqs), 500):
-        part = tuple(seqs[start : start + 500])
-        found += snapshot.found(f"{SELECT} WHERE e.seq IN ({marks(len(part))})", part)
-    return iter(sorted(found, key=_moment))
-
-
-def _moment(found: StoredEvent) -> tuple[int, int]:
-    return orjson.loads(found.header)["occurred_at"], found.seq
+    found = streams[0] if len(streams) == 1 else heapq.merge(*streams, key=moment_of)
+    return SealedEvents(snapshot).among(found)
 
 
 def _rows(snapshot: Snapshot, statement: str, values: Sequence[Value]) -> Iterator[AuditRow]:

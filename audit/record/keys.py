@@ -279,7 +279,7 @@ def decrypted(key: bytes, sealed: bytes, bound_to: bytes) -> bytes:
 
     try:
         return AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], bound_to)
-    except InvalidTag:
+    except (InvalidTag, ValueError, TypeError):  # it may be no ciphertext at all
         raise KeyMissingError(
             "what was encrypted does not open: it was changed, or its key is another one"
         ) from None

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
 
 from ...telemetry.event.subject import Subject
 from ..database.database import WriteConnection, marks
-from ..database.errors import AuditError, UnknownSubjectError
+from ..database.errors import AuditError, TamperedError, UnknownSubjectError
+from ..database.schema import columns_of
 from ..record import subjects
+from ..record.coverage import IDENTITIES
 from ..record.seals import told
-from .snapshot import Snapshot
+from .snapshot import Snapshot, found_by_seqs
 from .tables import LogTables
 from .whose import Asked, whose
 
 ERASED = "subject.erased"
+_AT_ONCE = 500
 
 
 class Customers:
@@ -55,12 +62,16 @@ class Customers:
             How many details there were.
 
         Raises:
+            TamperedError: Who is who, or one of their details, is not as it was written.
             AuditError: They are still there.
         """
+        bound = self._checked([uid], tenants or (None,))
         with self._tables.writing() as (connection, head):
             snapshot = Snapshot(connection, self._tables.ring, self._tables.label)
-            uids = snapshot.family([uid])
-            seqs = _unnamed(snapshot, uids, tenants or (None,))
+            bound.check(snapshot, [uid])
+            uids = bound.uids
+            seqs = _seqs_of(snapshot, uids, bound.nobodies)
+            _check_details(snapshot, sorted(seqs - bound.seqs))
             removed = _delete(connection, uids, seqs)
             anew = head._replace(epoch=head.epoch + 1)
             for each in uids:
@@ -76,6 +87,15 @@ class Customers:
         self._tables.scrub()
         return len(removed)
 
+    def _checked(self, uids: Sequence[str], tenants: Sequence[str | None] = ()) -> _Bindings:
+        """Return customers, and whatever is theirs, when it has been checked."""
+        with self._tables.reading() as snapshot:
+            family = snapshot.family(uids)
+            nobodies = sorted({uid for tenant in tenants for uid in snapshot.nobodies(tenant)})
+            seqs = _seqs_of(snapshot, family, nobodies) if tenants else set[int]()
+            _check_details(snapshot, sorted(seqs))
+            return _Bindings(family, nobodies, _rows_of(snapshot, [*family, *nobodies]), seqs)
+
     def link(self, uid: str, identifier: str, *, id_type: str, tenant: str | None = None) -> None:
         """
         Add another identifier to a customer, an e-mail address for example.
@@ -86,7 +106,9 @@ class Customers:
         """
         subject = Subject(identifier, tenant=tenant, keys=self._tables.ring.current)
         aliases = subjects.aliases_of(subject, self._tables.ring)
+        bound = self._checked([uid])
         with self._tables.writing() as (connection, head):
+            bound.check(Snapshot(connection, self._tables.ring, self._tables.label), [uid])
             found = subjects.uids_by_alias(connection, aliases)
             if set(found.values()) - {uid}:
                 raise subjects.conflict()
@@ -110,7 +132,9 @@ class Customers:
         Raises:
             AuditError: One of them is not there, or was erased; or it was not recorded.
         """
+        bound = self._checked([uid, into])
         with self._tables.writing() as (connection, head):
+            bound.check(Snapshot(connection, self._tables.ring, self._tables.label), [uid, into])
             found = connection.execute(
                 "SELECT count(*) FROM audit_subject WHERE subject_uid IN (?, ?) "
                 "AND kind = 'customer' AND state = 'active'",
@@ -125,23 +149,91 @@ class Customers:
             self._tables.note(connection, anew, "subject.merged", {"n_subjects": 2})
 
 
-def _unnamed(snapshot: Snapshot, uids: Sequence[str], tenants: Sequence[str | None]) -> list[int]:
-    nobodies = {uid for tenant in tenants for uid in snapshot.nobodies(tenant)}
-    return seqs_by_id_alone(snapshot, uids, sorted(nobodies))
+@dataclass(frozen=True, slots=True)
+class _Bindings:
+    """
+    A customer as a moment of the log has them, in which who is who was checked.
+
+    Attributes:
+        uids: Their subjects.
+        nobodies: Those of their tenants' operations without a customer.
+        rows: What the tables have of all of these.
+        seqs: Their events, and those on memories of theirs alone: each detail was checked.
+    """
+
+    uids: list[str]
+    nobodies: list[str]
+    rows: list[Any]
+    seqs: set[int]
+
+    def check(self, snapshot: Snapshot, uids: Sequence[str]) -> None:
+        """
+        Check that nothing of it was changed since.
+
+        Raises:
+            AuditError: Something was.
+        """
+        is_same = subjects.family(snapshot, uids) == self.uids
+        if not is_same or _rows_of(snapshot, [*self.uids, *self.nobodies]) != self.rows:
+            raise AuditError(
+                "the customer became known otherwise meanwhile, so nothing was done: run it again"
+            )
 
 
-def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Sequence[int]) -> set[int]:
-    """Delete what is theirs, and what *seqs* are, and return whose details there were."""
+def _rows_of(snapshot: Snapshot, uids: Sequence[str]) -> list[Any]:
+    """Return all that the tables have of subjects and of what names them."""
+    statements = (
+        f"SELECT {', '.join(columns_of(each, snapshot.version))} FROM {each} "  # noqa: S608 - names of ours
+        f"WHERE subject_uid IN ({marks(len(uids))})"
+        for each in IDENTITIES
+    )
+    return [sorted(snapshot.execute(each, uids).fetchall(), key=repr) for each in statements]
+
+
+def _seqs_of(snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence[str]) -> set[int]:
+    statement = f"SELECT seq FROM audit_detail WHERE subject_uid IN ({marks(len(uids))})"  # noqa: S608 - marks
+    own = {seq for (seq,) in snapshot.execute(statement, uids).fetchall()}
+    return own.union(seqs_by_id_alone(snapshot, uids, nobodies))
+
+
+def _check_details(snapshot: Snapshot, seqs: Sequence[int]) -> None:
+    """
+    Check that events have the details, and list the memories, that were sealed with them.
+
+    Raises:
+        TamperedError: One of them does not.
+    """
+    checked = 0
+    for each in found_by_seqs(snapshot, seqs):
+        checked += 1
+        if each.plaintext is not None and not _lists_its_own(snapshot, each.seq, each.plaintext):
+            raise TamperedError(f"event {each.seq} has other memories than are listed for it")
+    if checked != len(seqs):
+        raise TamperedError(f"{len(seqs) - checked:,} details belong to no event")
+
+
+def _lists_its_own(snapshot: Snapshot, seq: int, plaintext: bytes) -> bool:
+    detail: dict[str, Any] = orjson.loads(plaintext)
+    memory = snapshot.references.memory
+    named = (*detail["memories"], *detail.get("labels", ()))
+    found = snapshot.execute("SELECT rank, memory_ref FROM audit_memory WHERE seq = ?", (seq,))
+    listed = {(rank, bytes(ref)) for rank, ref in found.fetchall()}
+    return listed == {(rank, memory(memory_id)) for rank, memory_id, _score in named}
+
+
+def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Iterable[int]) -> set[int]:
+    """Delete the details of *seqs*, and what names them, and return whose details there were."""
     whose = f"subject_uid IN ({marks(len(uids))})"
-    theirs = f"SELECT seq FROM audit_detail WHERE {whose}"  # noqa: S608 - marks
-    connection.execute(f"DELETE FROM audit_memory WHERE seq IN ({theirs})", uids)  # noqa: S608
-    removed: set[int] = {seq for (seq,) in connection.execute(theirs, uids).fetchall()}
-    connection.execute(f"DELETE FROM audit_detail WHERE {whose}", uids)  # noqa: S608
     connection.execute(f"DELETE FROM audit_subject_alias WHERE {whose}", uids)  # noqa: S608
-    for seq in seqs:
-        connection.execute("DELETE FROM audit_memory WHERE seq = ?", (seq,))
-        if connection.execute("DELETE FROM audit_detail WHERE seq = ?", (seq,)).rowcount:
-            removed.add(seq)
+    removed: set[int] = set()
+    ordered = sorted(seqs)
+    for start in range(0, len(ordered), _AT_ONCE):
+        part = ordered[start : start + _AT_ONCE]
+        these = f"WHERE seq IN ({marks(len(part))})"
+        found = connection.execute(f"SELECT seq FROM audit_detail {these}", part)  # noqa: S608
+        removed.update(seq for (seq,) in found.fetchall())
+        connection.execute(f"DELETE FROM audit_memory {these}", part)  # noqa: S608
+        connection.execute(f"DELETE FROM audit_detail {these}", part)  # noqa: S608
     return removed
 
 

@@ -22,6 +22,11 @@ from ..record.coverage import IDENTITIES, is_summed, summed_tables
 from ..record.seals import Seals, added
 
 HEAD = "audit_log"
+BROKEN = "seal.broken"
+"""The event that says that the seal of the head was not that of the head."""
+
+BROKEN_AT = "broken"
+"""The name, among the sums of tables, that says that they are not to be believed any more."""
 
 
 class KeptRows:
@@ -127,6 +132,7 @@ class KeptRows:
         """Return whether *sums* are sums, of whatever rows."""
         try:
             known: dict[str, str] = orjson.loads(sums or b"{}")
+            known.pop(BROKEN_AT, None)
             return bool(known) and all(
                 self._keys.unmasked(table, text) >= 0 for table, text in known.items()
             )
@@ -142,6 +148,10 @@ class KeptRows:
                 for table in summed_tables()
             }
         )
+
+    def mistrusted(self, sums: str) -> str:
+        """Return *sums*, followable or made anew, with the mark that no answer may rest on them."""
+        return _text({**orjson.loads(sums), BROKEN_AT: "1"})
 
     @property
     def _keys(self) -> Seals:

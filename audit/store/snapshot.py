@@ -6,28 +6,35 @@ A `Moment` reads what is there; a `Snapshot`, which has the secrets, also finds 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+import orjson
+
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
-from ..database.database import ReadConnection, Rows, Value
-from ..database.errors import AuditError
+from ..database.database import ReadConnection, Rows, Value, marks
+from ..database.errors import UNREADABLE, TamperedError
 from ..database.schema import SPELLINGS, columns_of, version_of
+from ..proof.merkle import leaf_hash
+from ..record.coverage import IDENTITIES, summed_tables
 from ..record.keys import NONCE_BYTES, Keyring, LogKey, Unwrapping, log_key, missing
 from ..record.references import References
 from ..record.rows import StoredEvent
-from ..record.sealing import bound
+from ..record.sealing import bound, commitment
 from ..record.seals import Seals
 from ..record.subjects import NOBODY, Ciphers, aliases_of, family, nobody, uids_by_alias
 from .heads import signed_us_of, stored_heads
+from .kept_rows import BROKEN, BROKEN_AT, table_sum
 
 SELECT = (
     "SELECT e.seq, e.header, e.leaf, d.subject_uid, d.salt, d.sealed "
     "FROM audit_event e LEFT JOIN audit_detail d ON d.seq = e.seq"
 )
 """What `Snapshot.found` reads; conditions follow."""
+
+_BROKEN = "SELECT seq FROM audit_event WHERE kind = 'log' AND operation = ? LIMIT 1"
 
 
 class Moment:
@@ -68,6 +75,7 @@ class Moment:
         self.sealed_from = self.size if sealed_from is None else sealed_from
         self._ciphers = Ciphers(connection, secrets)
         self._references: References | None = None
+        self._are_bindings_checked = False
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         """Run *statement*, with ``?`` for each of *values*."""
@@ -121,9 +129,110 @@ class Moment:
         """Return in what the database is defined otherwise than this version does it."""
         return self._connection.wrong_definitions()
 
-    def wrong_indexes(self) -> list[str]:
-        """Return the indexes that do not hold what their tables hold."""
-        return self._connection.wrong_indexes()
+    def wrong_indexes(self, tables: Sequence[str] | None = None) -> list[str]:
+        """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
+        return self._connection.wrong_indexes(tables)
+
+    def wrong_head(self) -> list[str]:
+        """
+        Return why the head of the log was not written by who has its key, or not it alone.
+
+        Raises:
+            KeyMissingError: That key is not here.
+        """
+        (heads,) = self.execute("SELECT count(*) FROM audit_log").fetchone()
+        if not heads and not self._has_rows():
+            return []
+        wrong = [] if heads == 1 else [f"the log has {heads:,} heads"]
+        if not heads:
+            return wrong
+        head = dict(self.head)
+        seal = head.pop("seal", None)
+        version = head.pop("schema_version")
+        if version != self.version:
+            wrong.append("the log claims another schema version than it has")
+        if not self.is_sealed and not self.log_key.is_sealed:
+            return wrong  # of an older version
+        if not isinstance(seal, (bytes, memoryview)) or bytes(seal) != self.seals.head(head):
+            wrong.append("the head of the log is not as it was written: its seal does not fit")
+        return wrong
+
+    def _has_rows(self) -> bool:
+        return any(
+            self.execute(f"SELECT 1 FROM {each} LIMIT 1").fetchone()  # noqa: S608 - names of ours
+            for each in ("audit_event", "audit_key", *IDENTITIES)
+        )
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the head says that it and the rows of the tables are sealed."""
+        return self.head.get("seal") is not None
+
+    def wrong_sums(self) -> list[str]:
+        """
+        Return the tables whose rows are not those that were written.
+
+        Raises:
+            KeyMissingError: The key of the log is not here.
+            ValueError: The sums in the head are none.
+        """
+        if not self.is_sealed:
+            return []
+        seals, kept = self.seals, orjson.loads(self.head["sums"] or "{}")
+        wrong: list[str] = []
+        if kept.pop(BROKEN_AT, None) is not None:
+            wrong.append("the head of the log had been changed by somebody else")
+        for table in summed_tables(self.version):
+            expected = seals.unmasked(table, kept.pop(table)) if table in kept else 0
+            if table_sum(self, seals, table) != expected:
+                wrong.append(
+                    f"rows of {table} were changed, added, removed or put back by somebody else"
+                )
+        if kept:
+            wrong.append("the log has sums of tables that it does not have")
+        return wrong
+
+    def check_head(self) -> None:
+        """
+        Check that the head of the log, which all its events hang on, is as it was written.
+
+        Raises:
+            TamperedError: It is not.
+            KeyMissingError: The log was written with other secrets.
+        """
+        self._refuse(self.wrong_head)
+
+    def check_bindings(self) -> None:
+        """
+        Check, once, that who is who is as it was written: before an answer about anybody.
+
+        It reads every customer and identifier, some microseconds each, and no event. What holds
+        no seal yet, a log that an older version wrote, is taken for what it says.
+
+        Raises:
+            TamperedError: It is not, or the database is not defined as it was made.
+            KeyMissingError: The log was written with other secrets.
+        """
+        if not self._are_bindings_checked:
+            self._refuse(self._wrong_bindings)
+            self._are_bindings_checked = True
+
+    def _wrong_bindings(self) -> Iterator[str]:
+        yield from self.wrong_definitions()
+        yield from self.wrong_head()
+        yield from self.wrong_sums()
+        yield from self.wrong_indexes(summed_tables(self.version))
+        if self.execute(_BROKEN, (BROKEN,)).fetchone() is not None:
+            yield "the head of the log had been changed by somebody else"
+
+    def _refuse(self, wrong: Callable[[], Iterable[str]]) -> None:
+        """Raise the first of what is *wrong*; a changed row may break whatever reads it."""
+        try:
+            first = next(iter(wrong()), None)
+        except UNREADABLE as exc:
+            first = f"what holds it together cannot be read ({type(exc).__name__})"
+        if first is not None:
+            raise TamperedError(first)
 
     def check_keys(self) -> None:
         """
@@ -140,7 +249,7 @@ class Moment:
         Return the detail of an event, to the byte. None: its customer's key was erased.
 
         Raises:
-            AuditError: It is not what was written.
+            TamperedError: It is not what was written.
             KeyMissingError: It was written with other secrets.
         """
         aead = self._ciphers.of(uid)
@@ -153,16 +262,25 @@ class Moment:
         except Exception as exc:
             if not _is_invalid_tag(exc):
                 raise
-            raise AuditError(
-                f"{self._label}: the detail of event {seq} was changed; run `mnemoscope audit "
-                "verify`"
-            ) from None
+            raise TamperedError(f"the detail of event {seq} does not open") from None
 
     def found(self, statement: str, values: Sequence[Value] = ()) -> Iterator[StoredEvent]:
-        """Yield what a query that begins with `SELECT` finds, with details decrypted."""
+        """
+        Yield what a query that begins with `SELECT` finds, with details decrypted.
+
+        Raises:
+            TamperedError: One is not the event that its hash and its commitment say.
+        """
         for seq, header, leaf, uid, salt, sealed in self.stream(statement, values):
-            plaintext = None if uid is None else self.plaintext(seq, uid, sealed)
-            yield StoredEvent(seq, header, leaf, uid, salt, plaintext)
+            try:
+                plaintext = None if uid is None else self.plaintext(seq, uid, bytes(sealed))
+                found = StoredEvent(seq, bytes(header), bytes(leaf), uid, salt, plaintext)
+                is_sound = _is_sound(found, self.origin)
+            except UNREADABLE:
+                is_sound = False
+            if not is_sound:
+                raise TamperedError(f"event {seq} or its detail is not what was sealed")
+            yield found
 
 
 class Snapshot(Moment):
@@ -205,7 +323,14 @@ class Snapshot(Moment):
         return int(counted[0])
 
     def uids(self, customer: str, tenant: str | None) -> list[str]:
-        """Return the subjects that a customer of a tenant is, by all keys: none, or one."""
+        """
+        Return the subjects that a customer of a tenant is, by all keys: none, or one.
+
+        Raises:
+            TamperedError: Who is who is not as it was written.
+            AuditError: It cannot be read, or was written with other keys.
+        """
+        self.check_bindings()
         subject = Subject(customer, tenant=tenant, keys=self.ring.current)
         return sorted(set(uids_by_alias(self, aliases_of(subject, self.ring)).values()))
 
@@ -214,16 +339,35 @@ class Snapshot(Moment):
         return sorted({uid for each in identities for uid in self.uids(each.customer, each.tenant)})
 
     def family(self, uids: Sequence[str]) -> list[str]:
-        """Return *uids* and those that were merged into them."""
+        """Return *uids* and those that were merged into them; raises as `uids` does."""
+        self.check_bindings()
         return family(self, uids)
 
     def nobodies(self, tenant: str | None) -> list[str]:
-        """Return the subjects of operations that name no customer, for *tenant* or for none."""
+        """
+        Return the subjects of operations that name no customer, for *tenant* or for none.
+
+        Raises as `uids` does.
+        """
+        self.check_bindings()
         found: set[str] = set()
         for each in {tenant, None}:
             aliases = aliases_of(nobody(each, self.ring), self.ring, NOBODY)
             found.update(uids_by_alias(self, aliases).values())
         return sorted(found)
+
+
+def _is_sound(found: StoredEvent, origin: str) -> bool:
+    """Return whether an event has its hash, its place and its own detail."""
+    known: dict[str, Any] = orjson.loads(found.header)
+    is_own: bool = known["seq"] == found.seq and known["log"] == origin
+    if leaf_hash(found.header) != found.leaf or not is_own:
+        return False
+    if found.plaintext is None:
+        return True
+    salt = bytes(found.salt or b"")
+    is_committed: bool = commitment(salt, found.plaintext) == known["detail_commit"]
+    return is_committed
 
 
 def _is_invalid_tag(exc: Exception) -> bool:
@@ -242,6 +386,20 @@ def first_at(snapshot: Snapshot, moment_us: int) -> int:
         ).fetchone() or (moment_us,)
         low, high = (low, middle) if recorded_us >= moment_us else (middle + 1, high)
     return low
+
+
+def found_by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[StoredEvent]:
+    """Yield the events of these numbers, in the order in which they happened."""
+    found: list[StoredEvent] = []
+    for start in range(0, len(seqs), 500):
+        part = tuple(seqs[start : start + 500])
+        found += snapshot.found(f"{SELECT} WHERE e.seq IN ({marks(len(part))})", part)
+    return iter(sorted(found, key=moment_of))
+
+
+def moment_of(found: StoredEvent) -> tuple[int, int]:
+    """Return when an event happened, and its number."""
+    return orjson.loads(found.header)["occurred_at"], found.seq
 
 
 class SnapshotSource(Protocol):

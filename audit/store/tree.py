@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
-from ..proof.merkle import HASH_BYTES, TILE_LEAVES
+from ..database.errors import UNREADABLE, TamperedError
+from ..proof.merkle import HASH_BYTES, TILE_LEAVES, Frontier, Prover, implied_root, leaf_hash
+from ..record.rows import StoredEvent
 from .snapshot import Snapshot
 
 
@@ -47,3 +50,44 @@ class StoredHashes:
             "SELECT hash FROM audit_tile WHERE level = ? AND idx = ?", (level, idx)
         ).fetchone()
         return None if found is None else found[0]
+
+
+class SealedEvents:
+    """
+    The events that the head of a log hangs on, which whoever has no key can add none to.
+
+    Args:
+        snapshot: One moment of the log.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    @cached_property
+    def _tree(self) -> tuple[Prover, bytes]:
+        snapshot = self._snapshot
+        snapshot.check_head()
+        root = Frontier.from_bytes(snapshot.size, bytes(snapshot.head["frontier"])).root()
+        return Prover(StoredHashes(snapshot), snapshot.size), root
+
+    def check(self, seq: int, header: bytes) -> None:
+        """
+        Check that an event is one of them.
+
+        Raises:
+            TamperedError: It is not.
+            KeyMissingError: The log was written with other secrets.
+        """
+        try:
+            prover, root = self._tree
+            implied = implied_root(leaf_hash(header), seq, prover.size, prover.inclusion(seq))
+        except UNREADABLE:
+            implied = root = None
+        if implied is None or implied != root:
+            raise TamperedError(f"event {seq} is not one of those that were sealed")
+
+    def among(self, found: Iterable[StoredEvent]) -> Iterator[StoredEvent]:
+        """Yield what was *found*, each checked; raises as `check` does."""
+        for each in found:
+            self.check(each.seq, each.header)
+            yield each

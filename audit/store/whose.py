@@ -25,8 +25,8 @@ from ...telemetry.event.subject import Subject
 from ..database.database import marks
 from ..database.errors import (
     AmbiguousSubjectError,
-    AuditError,
     KeyMissingError,
+    TamperedError,
     UnknownSubjectError,
 )
 from ..record.rows import detail_from
@@ -153,8 +153,10 @@ def whose(snapshot: Snapshot, asked: Asked, stores: InStores | None = None) -> P
     Raises:
         UnknownSubjectError: Nobody is known by one of the ids.
         AmbiguousSubjectError: Several people are.
+        TamperedError: Who is who is not as it was written.
         AuditError: The log cannot be read, or was written with other keys.
     """
+    snapshot.check_bindings()
     snapshot.check_keys()
     lookup = _Lookup(snapshot, asked)
     chosen = [each for name in asked.names for each in _chosen(lookup, name, asked, stores)]
@@ -313,9 +315,7 @@ class _Lookup:
         for folded, alias, sealed, uid in rows.fetchall():
             identity = open_sealed(hashes[folded], name, bytes(sealed), alias)
             if identity is None:
-                raise AuditError(
-                    "what the log knows of that id was changed; run `mnemoscope audit verify`"
-                )
+                raise TamperedError("what the log knows of that id does not open")
             yield _Match(identity, uid)
 
     def _of_older(self, name: str) -> Iterator[_Match]:

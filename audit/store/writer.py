@@ -41,7 +41,7 @@ from ..record.sealing import (
 from ..record.seals import Seals, told
 from ..record.subjects import CUSTOMER, NOBODY, Cipher, Named, Subjects, nobody
 from .heads import HeadSigner
-from .kept_rows import KeptRows, identities_sum
+from .kept_rows import BROKEN, KeptRows, identities_sum
 from .missing_details import gone_between
 
 _EVENT = columns_of("audit_event")
@@ -49,8 +49,8 @@ _DETAIL = columns_of("audit_detail")
 _MEMORY = columns_of("audit_memory")
 _RANDOM_BYTES = SALT_BYTES + NONCE_BYTES
 _LOG_KEY_BYTES = 32
-SEALED, BROKEN = "log.sealed", "seal.broken"
-"""Events: from here on rows are sealed; the seal of the head was not that of the head."""
+SEALED = "log.sealed"
+"""The event from which on rows are sealed."""
 
 logger = logging.getLogger("mnemoscope.audit")
 
@@ -249,7 +249,10 @@ class Writer:
             )
         sealed_from = head.size if head.sealed_from is None else head.sealed_from
         # What was done to other rows must go on showing.
-        sums = head.sums if connection.can_follow(head.sums) else connection.summed_anew()
+        sums = head.sums if connection.can_follow(head.sums) else None
+        sums = connection.summed_anew() if sums is None else sums
+        if name == BROKEN:
+            sums = connection.mistrusted(sums)
         head = head._replace(sums=sums, sealed_from=sealed_from)
         return self.note(connection, head, name, data)
 

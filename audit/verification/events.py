@@ -20,8 +20,8 @@ from ..record.sequence_gaps import UNDER_WAY
 from ..record.spool_numbers import SpoolAccount, note_spool
 from ..record.writer_events import ABOUT_WRITERS
 from ..store.customers import ERASED
+from ..store.kept_rows import BROKEN
 from ..store.retention import PRUNED
-from ..store.writer import BROKEN
 from .writers import LastWords, MissingRange, Writers, last_words, later_words
 
 GAP = "audit.gap"

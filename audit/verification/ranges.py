@@ -17,7 +17,7 @@ from pathlib import Path
 from pickle import PickleError
 from typing import Any, NamedTuple
 
-from ..database.errors import AuditError
+from ..database.errors import UNREADABLE, AuditError
 from ..database.opening import open_database
 from ..proof.merkle import Subtree, leaf_hash
 from ..record.keys import Unwrapping
@@ -26,9 +26,6 @@ from .details import Details
 from .events import SELECT, Pass
 from .report import Verification
 from .tree import cut
-
-UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError)
-"""What a changed row may raise where it is read: it can break anything."""
 
 LEAST = 50_000
 """Events, with their details, that are worth the second which processes take to start."""

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
-from ..database.schema import newest_version
-from ..record.coverage import summed_tables
-from ..store.kept_rows import identities_sum, table_sum
+from ..store.kept_rows import identities_sum
 from ..store.missing_details import gone_between
 from ..store.snapshot import Snapshot
 from .events import Pass
@@ -51,22 +47,15 @@ class Tables:
         Raises:
             KeyMissingError: That key is not here.
         """
-        snapshot, report, head = self._snapshot, self._report, dict(self._snapshot.head)
-        (heads,) = snapshot.execute("SELECT count(*) FROM audit_log").fetchone() or (0,)
-        if heads != 1:
-            report.tampered(f"the log has {heads:,} heads")
-        seal = head.pop("seal", None)
-        version = head.pop("schema_version")
-        if version != snapshot.version or version > newest_version():
-            report.tampered("the log claims another schema version than it has")
-        if seal is None and not snapshot.log_key.is_sealed:
+        snapshot, report = self._snapshot, self._report
+        for each in snapshot.wrong_head():
+            report.tampered(each)
+        if not snapshot.is_sealed and not snapshot.log_key.is_sealed:
             report.covered_less.append(
                 f"all {snapshot.size:,} events are of an older version: {_LESS}, are sealed with "
                 "the next event that is recorded"
             )
             return
-        if seal is None or bytes(seal) != snapshot.seals.head(head):
-            report.tampered("the head of the log is not as it was written: its seal does not fit")
         if snapshot.sealed_from:
             report.covered_less.append(
                 f"the first {snapshot.sealed_from:,} events are of an older version: {_LESS}, are "
@@ -80,18 +69,8 @@ class Tables:
         Raises:
             KeyMissingError: The key of the log is not here.
         """
-        snapshot = self._snapshot
-        if not self._is_sealed:
-            return
-        seals, kept = snapshot.seals, orjson.loads(snapshot.head["sums"] or "{}")
-        for table in summed_tables(snapshot.version):
-            expected = seals.unmasked(table, kept.pop(table)) if table in kept else 0
-            if table_sum(snapshot, seals, table) != expected:
-                self._report.tampered(
-                    f"rows of {table} were changed, added, removed or put back by somebody else"
-                )
-        if kept:
-            self._report.tampered("the log has sums of tables that it does not have")
+        for each in self._snapshot.wrong_sums():
+            self._report.tampered(each)
 
     def gone(self, passed: Pass) -> None:
         """
@@ -101,7 +80,7 @@ class Tables:
             KeyMissingError: The key of the log is not here.
         """
         snapshot = self._snapshot
-        if not self._is_sealed:
+        if not self._snapshot.is_sealed:
             return
         gone = 0
         if passed.committed != self._report.details:
@@ -117,7 +96,10 @@ class Tables:
             KeyMissingError: The key of the log is not here.
         """
         snapshot = self._snapshot
-        if self._is_sealed and identities_sum(snapshot, snapshot.seals) != passed.identities:
+        if (
+            self._snapshot.is_sealed
+            and identities_sum(snapshot, snapshot.seals) != passed.identities
+        ):
             self._report.tampered("customers or their identifiers are not those that events name")
 
     def removals(self, passed: Pass, retention_days: int) -> None:
@@ -132,10 +114,6 @@ class Tables:
             elif each.recorded_us - each.newest_us < least_days * _DAY_US:
                 wrong = f"retention removed events that were not {least_days} days old"
                 self._report.tampered(f"event {each.seq}: {wrong}")
-
-    @property
-    def _is_sealed(self) -> bool:
-        return self._snapshot.head.get("seal") is not None
 
 
 def wrong_tiles(snapshot: Snapshot, expected: dict[int, int], size: Any) -> bool:

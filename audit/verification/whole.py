@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...telemetry.files.file_lock import lockable_files
 from ...telemetry.relay.folder import files_in, writer_of
-from ..database.errors import AuditError, KeyMissingError
+from ..database.errors import UNREADABLE, AuditError, KeyMissingError
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
@@ -22,7 +22,6 @@ from .events import BLOCK, SELECT, Pass
 from .ranges import (
     LEAST,
     LESS_WORK,
-    UNREADABLE,
     Each,
     LogLocation,
     UnsoundError,

@@ -201,6 +201,11 @@ def row_attacks(target: Target, *, each: int) -> Iterator[Attack]:
                     f"{table.name}.{column}",
                     partial(_swap, table=table, one=one, other=other, columns=[column]),
                 )
+                yield Attack(
+                    "copied",
+                    f"{table.name}.{column}",
+                    partial(_set, table=table, row=one, values={column: other[column]}),
+                )
         yield from _whole_rows(table, some)
 
 

@@ -44,6 +44,25 @@ def functions_of(call: Callable[[], object], folder: str) -> int:
     return _counted(call, lambda code: code.co_filename.startswith(folder)).functions
 
 
+def work_of(call: Callable[[], object]) -> int:
+    """Return how often *call* calls a function, of C too, or goes round a loop, on this thread."""
+    here, work = threading.get_ident(), count()
+    monitoring = sys.monitoring
+    events, tool = monitoring.events, monitoring.PROFILER_ID
+    monitoring.use_tool_id(tool, "counting")
+    try:
+        for event in (events.CALL, events.JUMP):
+            monitoring.register_callback(
+                tool, event, lambda *_at: next(work) if threading.get_ident() == here else None
+            )
+        monitoring.set_events(tool, events.CALL | events.JUMP)
+        call()
+    finally:
+        monitoring.set_events(tool, 0)
+        monitoring.free_tool_id(tool)
+    return next(work)
+
+
 def _counted(call: Callable[[], object], counts: Callable[[CodeType], bool]) -> Cost:
     functions, instructions = count(), count()
     monitoring = sys.monitoring

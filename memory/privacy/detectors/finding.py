@@ -8,6 +8,7 @@ one an operator replaces it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -28,9 +29,6 @@ BY_MODEL = "language model"
 
 WEAK = 0.3
 """The score of what counts only beside other personal data in the text."""
-
-UNSEARCHED = "OVERSIZE"
-"""Entity of text that was not searched, because that took too long. Always replaced."""
 
 _RANK = {
     entity: rank
@@ -103,11 +101,13 @@ def supported(findings: list[Finding]) -> list[Finding]:
 
 def exclude_spans(findings: Iterable[Finding], spans: list[tuple[int, int]]) -> Iterator[Finding]:
     """Yield *findings* without *spans* (ordered, disjoint), which were replaced before."""
+    ends = [end for _, end in spans]
     for each in findings:
         start = each.start
-        for span_start, span_end in spans:
-            if span_end <= start or span_start >= each.end:
-                continue
+        for at in range(bisect_right(ends, start), len(spans)):
+            span_start, span_end = spans[at]
+            if span_start >= each.end:
+                break
             if span_start > start:
                 yield each._replace(start=start, end=span_start)
             start = span_end

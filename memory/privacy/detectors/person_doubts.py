@@ -339,8 +339,16 @@ def _is_listed_with_things(text: str, start: int, end: int) -> bool:
     return False
 
 
+_STANDS_ALONE = compile_later(r"(?<![\w@.+-])\w"), compile_later(r"(?![\w@+-]|\.\w)")
+
+
 def _is_identifier(text: str, word: str) -> bool:
     """Return whether an unknown word is written small elsewhere, as a package or command is."""
     lower = word.lower()
-    alone = rf"(?<![\w@.+-]){re.escape(lower)}(?![\w@+-]|\.\w)"
-    return lower != word and re.search(alone, text) is not None
+    at = -1 if lower == word else text.find(lower)
+    before, after = _STANDS_ALONE
+    while at != -1:
+        if before.match(text, at) and after.match(text, at + len(lower)):
+            return True
+        at = text.find(lower, at + 1)
+    return False

@@ -9,6 +9,7 @@ that a person is meant, or if other personal data stands in the text: a `WEAK` f
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from .english_words import known_things
 from .finding import WEAK, Finding
@@ -68,19 +69,55 @@ _COMMA_BEHIND = compile_later(r",\s+(?:[^\W\d_A-Z]|I\b)")
 _END_BEHIND = compile_later(r"[.!?\u2026]|\s*\Z|[ ]you\b|,[ ](?:[^\W\d_A-Z]|I\b)")
 
 
+class RepeatedWords:
+    """
+    The words of one text, each judged once by all the places where it stands.
+
+    Judged at each place anew, a list of names or a chat costs the square of its length.
+
+    Attributes:
+        text: As given.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._judged: dict[str, bool] = {}
+
+    def is_thing(self, word: str) -> bool:
+        """Return whether a lone *word* that is repeated stands where things stand somewhere."""
+        is_thing = self._judged.get(word)
+        if is_thing is None:
+            is_thing = self._judged[word] = (
+                word.isalpha() and self.text.count(word) > 1 and self._stands_as_thing(word)
+            )
+        return is_thing
+
+    @cached_property
+    def _places(self) -> dict[str, list[tuple[int, int]]]:
+        places: dict[str, list[tuple[int, int]]] = {}
+        for match in WORD.finditer(self.text):
+            places.setdefault(match[0], []).append(match.span())
+        return places
+
+    def _stands_as_thing(self, word: str) -> bool:
+        places = self._places.get(word, ())
+        return any(stands_as_no_person(self.text, *place) for place in places)
+
+
 def weakened(reading: Reading, found: Iterable[Finding]) -> Iterator[Finding]:
     """Yield *found*, `WEAK` where a list of names is the only evidence."""
     starts = {word.start: index for index, word in enumerate(reading.words)}
+    repeated = RepeatedWords(reading.text)
     for each in found:
         first = starts.get(each.start)
         is_weak = (
             each.why in _BY_LIST
             and first is not None
             and (
-                _is_thing_elsewhere(reading.text, each.start, each.end)
+                repeated.is_thing(reading.text[each.start : each.end])
                 or not (
                     _has_cue(reading, each, first)
-                    or says_person(reading.text, each.start, each.end)
+                    or says_person(reading.text, each.start, each.end, repeated)
                 )
             )
         )
@@ -100,25 +137,14 @@ def _has_cue(reading: Reading, found: Finding, first: int) -> bool:
     return not is_about_technology(reading.text, *found[:2]) and weight_after(reading, last) > 0
 
 
-def says_person(text: str, start: int, end: int) -> bool:
+def says_person(text: str, start: int, end: int, repeated: RepeatedWords) -> bool:
     """Return whether a name of several words, or what stands beside it, says that it is one."""
     words = WORD.findall(text[start:end])
     if len(words) > 1 and not any(is_plain_word(word) or is_acronym(word) for word in words):
         return True
     if end - start == len(text.strip()):
         return True
-    return not _is_thing_elsewhere(text, start, end) and _is_said_to_be_person(text, start, end)
-
-
-def _is_thing_elsewhere(text: str, start: int, end: int) -> bool:
-    """Return whether a lone word stands where things stand, there or elsewhere in the text."""
-    word = text[start:end]
-    if not word.isalpha() or text.count(word) == 1:
-        return False
-    return any(
-        match[0] == word and stands_as_no_person(text, *match.span())
-        for match in WORD.finditer(text)
-    )
+    return not repeated.is_thing(text[start:end]) and _is_said_to_be_person(text, start, end)
 
 
 def _is_said_to_be_person(text: str, start: int, end: int) -> bool:

@@ -33,18 +33,29 @@ _MARK = compile_later(
 )
 _ACRONYM = compile_later(r"\b[A-Z]{2,5}s?\b(?<![ ]I)")
 _NEAR_CHARS = 100
+_LINE_CHARS = 400
+_CUT = "\u2026"
 _QUOTES = "\"'`"
 _WORDS_OF_SENTENCE = 5
 
 
 def is_technical(text: str, start: int, end: int) -> bool:
     """Return whether a span stands in a line of code, JSON or a log, and in no sentence there."""
-    first = text.rfind("\n", 0, start) + 1
-    last = text.find("\n", end)
-    line = text[first : last if last != -1 else len(text)]
+    first, line = _line_around(text, start, end)
     if _FORM.search(line) is None:
         return False
     return not _is_in_sentence(line, start - first, end - first)
+
+
+def _line_around(text: str, start: int, end: int) -> tuple[int, str]:
+    """Return the line of a span and where it begins; of a very long one, what is near the span."""
+    first = text.rfind("\n", max(0, start - _LINE_CHARS), start) + 1
+    last = text.find("\n", end, end + _LINE_CHARS)
+    near, far = start - _LINE_CHARS, end + _LINE_CHARS
+    opens, closes = not first and near > 0, last == -1 and far < len(text)
+    first, last = near if opens else first, far if closes else last if last != -1 else len(text)
+    # The mark keeps what is cut from being read as the beginning or the end of a line.
+    return first - opens, f"{_CUT * opens}{text[first:last]}{_CUT * closes}"
 
 
 def is_about_technology(text: str, start: int, end: int) -> bool:

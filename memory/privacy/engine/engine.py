@@ -1,15 +1,14 @@
 """
 The detection engine: one pass of cheap prefilters, then only the detectors that they call for.
 
-Every step takes time linear in the text. A long text is searched chunk by chunk until its time is
-up; the rest counts as personal data. Every failure in here is a `RedactionError` that quotes
-nothing.
+Every step takes time linear in the text, and a long text is searched chunk by chunk: no clock
+decides what is found. Every failure in here is a `RedactionError` that quotes nothing.
 """
 
 from __future__ import annotations
 
 import re
-import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 
 from ...errors import RedactionError
@@ -29,7 +28,6 @@ from ..detectors import (
 )
 from ..detectors.chunks import split_into_chunks
 from ..detectors.finding import (
-    UNSEARCHED,
     Finding,
     exclude_spans,
     merge_findings,
@@ -145,8 +143,6 @@ _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, h
 _ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
 """The `why` of findings that no operator and no allowed term keeps."""
 
-_OUT_OF_TIME = "not searched: the text took too long"
-
 
 class Engine:
     """
@@ -158,9 +154,6 @@ class Engine:
         is_replaced: Returns whether an entity is replaced; others are not looked for.
         find_placeholders: Returns the spans of earlier replacements, which are never personal data.
         lists: The user's lists of what is never touched and what is always replaced.
-        search_s: Processor seconds that our own detectors may take for one long text, or each
-            65,536 characters of it.
-        clock: Processor seconds of this thread.
 
     Attributes:
         models: As given.
@@ -174,11 +167,7 @@ class Engine:
         is_replaced: Callable[[str], bool],
         find_placeholders: Callable[[str], list[tuple[int, int]]],
         lists: TermLists = NO_LISTS,
-        search_s: float,
-        clock: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._search_s = search_s
-        self._clock = clock
         self.models = models
         self._custom = custom
         self._lists = lists
@@ -323,25 +312,19 @@ class Engine:
     ) -> tuple[list[Finding], list[Finding]]:
         """Return those of *found* that are replaced, and those within an allowed term."""
         terms = merge_findings(self._lists.allowed.find(text))
+        starts = [term.start for term in terms]
         replaced: list[Finding] = []
         kept: list[Finding] = []
         for each in found:
-            is_held = any(term.start <= each.start and each.end <= term.end for term in terms)
-            always = each.why in _ALWAYS or each.entity == UNSEARCHED
-            (kept if is_held and not always else replaced).append(each)
+            last = bisect_right(starts, each.start) - 1
+            is_held = last >= 0 and each.end <= terms[last].end
+            (kept if is_held and each.why not in _ALWAYS else replaced).append(each)
         return replaced, kept
 
     def _search(
         self, text: str, features: TextFeatures, known: KnownIdentifiers, pace: Pace | None
     ) -> Iterator[Finding]:
-        is_long = len(text) > _CHUNK_CHARS
-        ends = self._clock() + self._search_s if is_long or features.has_long_word else 0.0
-        ours = (
-            self._search_chunks(text, features, ends, pace)
-            if is_long
-            else self._run_detectors(text, features)
-        )
-        found = [*known.find(text, features), *ours]
+        found = [*known.find(text, features), *self._run_in_chunks(text, features, pace)]
         yield from found
         if self._model_entities and self.models.are_wanted:
             yield from self.models.find(text, features, self._model_entities, found, pace)
@@ -350,20 +333,20 @@ class Engine:
                 pace.before_slow_work()
             yield from self._custom.find(text)
         if features.has_long_word:
-            yield from self._search_base64(text, known, ends)
+            yield from self._search_base64(text, known, pace)
 
-    def _search_chunks(
-        self, text: str, features: TextFeatures, ends: float, pace: Pace | None
+    def _run_in_chunks(
+        self, text: str, features: TextFeatures, pace: Pace | None
     ) -> Iterator[Finding]:
-        """Search a long text until the clock reaches *ends*; report the rest as unsearched."""
+        """Run the detectors on a text, and on a long one chunk by chunk."""
+        if len(text) <= _CHUNK_CHARS:
+            yield from self._run_detectors(text, features)
+            return
         for applies, detector in UNCHUNKED:
             if applies(text, features):
                 yield from detector(text, features)
         names: list[Finding] = []
         for offset, chunk in _split_at_words(text):
-            if self._clock() > ends:
-                yield Finding(offset, len(text), UNSEARCHED, 1.0, _OUT_OF_TIME)
-                break
             if pace is not None:
                 pace.between_pieces()
             for each in self._run_detectors(chunk, extract_features(chunk)):
@@ -372,20 +355,18 @@ class Engine:
                 yield found
         yield from persons.find_repeated_names(text, names)
 
-    def _search_base64(self, text: str, known: KnownIdentifiers, ends: float) -> Iterator[Finding]:
+    def _search_base64(
+        self, text: str, known: KnownIdentifiers, pace: Pace | None
+    ) -> Iterator[Finding]:
         for start, end, decoded in decode_base64_parts(text):
-            if self._clock() > ends:
-                yield Finding(start, len(text), UNSEARCHED, 1.0, _OUT_OF_TIME)
-                return
             features = extract_features(decoded)
-            ours = self._run_detectors(decoded, features)
+            ours = self._run_in_chunks(decoded, features, pace)
             for each in (*known.find(decoded, features), *self._lists.denied.find(decoded), *ours):
                 why = each.why if each.why in _ALWAYS else f"{each.why}, in base64"
                 yield each._replace(start=start, end=end, why=why)
 
     def _is_reported(self, found: Finding) -> bool:
-        always = found.why in _ALWAYS or found.entity == UNSEARCHED
-        return always or self._is_replaced(found.entity)
+        return found.why in _ALWAYS or self._is_replaced(found.entity)
 
     def _run_detectors(self, text: str, features: TextFeatures) -> Iterator[Finding]:
         for applies, detector in self._applicable_detectors(text, features):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from ....telemetry.event.sink_pseudonyms import DIGEST
 from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError
-from ..detectors.finding import DIRECT, QUASI, UNSEARCHED
+from ..detectors.finding import DIRECT, QUASI
 from ..detectors.lazy_pattern import compile_later
 from .embedded_text import EmbeddedText
 
@@ -123,8 +123,6 @@ class Operators:
         people: MentionedPeople | None = None,
     ) -> str:
         """Return the replacement of *found* by the operator of *entity*."""
-        if entity == UNSEARCHED:
-            return OVERSIZE
         match self._by_entity.get(entity, Operator.TAG):
             case Operator.PSEUDONYM if entity == _PERSON:
                 from .mentioned_people import PersonPseudonyms  # noqa: PLC0415 - reads word lists
@@ -159,8 +157,6 @@ class Operators:
         people: MentionedPeople | None = None,  # noqa: ARG002 - as `replace` takes it
     ) -> str:
         """Return the pseudonym of *found* in *tenant*: the same for ``ADA`` and ``Ada``."""
-        if entity == UNSEARCHED:
-            return OVERSIZE
         digest = self._digest(_canonical(found, entity), entity, tenant)[:PSEUDONYM_BYTES]
         return f"<{entity}_{digest.hex()}>"
 

@@ -278,7 +278,7 @@ class Redaction(msgspec.Struct, eq=False):
     def _count(self, counts: Iterable[tuple[str, int]]) -> None:
         for entity, count in counts:
             if entity == _OVERSIZE and self._bound is not None and not self._bound.cuts:
-                raise ContentTooLargeError("a text is too long to redact, or takes too long")
+                raise ContentTooLargeError("a text is too long to redact")
             self.counts[entity] = self.counts.get(entity, 0) + count
 
     def _redact_excess(self, text: str, role: TextRole) -> str:

@@ -42,20 +42,17 @@ class Limits:
         max_chars: Characters of one text that are searched; the rest becomes ``<OVERSIZE>``.
         model_chars: Characters of one text that a language model is shown, which are those around
             possible names. Beyond them every possible name is replaced.
-        search_s: Processor seconds that our own detectors may take for one text of more than
-            4,096 characters. The part not searched by then is replaced.
         recognizers_s: Seconds that the user's recognizers may take for one text.
         cached: Redactions in the cache.
     """
 
     max_chars: int = 65_536
     model_chars: int = 8_192
-    search_s: float = 1.0
     recognizers_s: float = 1.0
     cached: int = 4_096
 
     def __post_init__(self) -> None:
-        for name in ("max_chars", "model_chars", "search_s", "recognizers_s", "cached"):
+        for name in ("max_chars", "model_chars", "recognizers_s", "cached"):
             if not getattr(self, name) > 0:
                 raise ConfigurationError(f"{name} must be positive, not {getattr(self, name)}")
 
@@ -382,7 +379,6 @@ def _engine(
         is_replaced=operators.is_replaced,
         find_placeholders=operators.find_placeholders,
         lists=lists,
-        search_s=limits.search_s,
     )
 
 

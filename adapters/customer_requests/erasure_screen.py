@@ -124,8 +124,8 @@ def _verdict(erasure: Erasure, is_known: bool) -> Text:  # noqa: FBT001 - privat
         return Text(f"Forgotten{resumed}. {_looked_for(erasure)} {proof}", style="bold green")
     if erasure.only_unknown:
         verdict = (
-            "Cannot tell. Erased wherever it could be looked, but not everything can say what is "
-            f"whose: look in {', '.join(erasure.unknown)} yourself, then run this again with "
+            f"Cannot tell. {', '.join(erasure.unknown)} cannot say which records are theirs. The "
+            "rest is erased. Look there yourself, then run this again with "
             f"{' '.join(f'--vouch {each}' for each in erasure.unknown)}. {proof}"
         )
         return Text(verdict, style="bold yellow")

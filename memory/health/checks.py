@@ -268,7 +268,7 @@ def variables() -> Check:
     unknown = unknown_settings()
     if unknown:
         return Check(name="settings", state=State.WARNING, detail=unknown_sentence(unknown))
-    return Check(name="settings", state=State.OK, detail="each MNEMOSCOPE_* variable is one")
+    return Check(name="settings", state=State.OK, detail="every MNEMOSCOPE_* variable is a setting")
 
 
 def key(settings: Settings, key_use: KeyUse | None = None) -> Check:

@@ -19,7 +19,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from empty_environments import ROOT, Environment, blocks_of, build_wheel, sections_of
+from empty_environments import ROOT, Environment, build_wheel
+from printed_pages import blocks_of, sections_of
 
 EXTRAS = "mem0,qdrant,langgraph,langsmith,instrument,rules"
 BESIDE = ("fastapi", "openai", "anthropic", "httpx")
@@ -68,9 +69,14 @@ def beside_others(name: str, uv: Path, wheel: Path, folder: Path) -> Iterator[st
         yield f"{name}: import mnemoscope.memory fails:\n{imported.stdout[-2_000:]}"
 
 
-def quick_start(title: str, before: str, section: str, environment: Environment) -> Iterator[str]:
+def quick_start(title: str, section: str, environment: Environment) -> Iterator[str]:
     """Yield what is wrong with one quick start: its commands, and its code as a program."""
-    code = [each.text for each in blocks_of(before + section) if not each.is_console]
+    code = []
+    for block in blocks_of(section):
+        if block.file:
+            (environment.folder / block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "python":
+            code.append(block.text)
     (environment.folder / "quick_start.py").write_text("\n".join(code), encoding="utf-8")
     commands = [each for block in blocks_of(section) for each in block.commands]
     installs = [each for each in commands if "pip install " in each]
@@ -84,14 +90,14 @@ def quick_start(title: str, before: str, section: str, environment: Environment)
 
 def quick_starts(uv: Path, wheel: Path, folder: Path) -> Iterator[str]:
     """Yield what is wrong with the quick starts."""
-    before, sections = sections_of((ROOT / "docs/quickstarts.md").read_text(encoding="utf-8"))
+    sections = sections_of((ROOT / "docs/quickstarts.md").read_text(encoding="utf-8"))
     for number, (title, section) in enumerate(sections.items()):
         environment = Environment(folder / f"quick-start-{number}")
         # As the page has it, but for where we come from, and by uv, which is quicker.
         told = re.sub(r"'mnemoscope\[", f"'{wheel}[", section)
         told = told.replace("$ pip install", f"$ {uv.absolute()} pip install -q")
         started = time.monotonic()
-        found = list(quick_start(title, before, told, environment))
+        found = list(quick_start(title, told, environment))
         said = "fails" if found else "runs"
         say(f"{title}: {said}, in an environment of its own ({time.monotonic() - started:.0f} s)")
         yield from found
@@ -103,7 +109,8 @@ def platform(uv: Path, folder: Path) -> Iterator[str]:
     environment = Environment(folder / "platform")
     (told,) = re.findall(r"^```json\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     (environment.folder / "langgraph.json").write_text(told, encoding="utf-8")
-    (environment.folder / "agent.py").write_text(blocks_of(page)[1].text, encoding="utf-8")
+    (agent,) = (block.text for block in blocks_of(page) if block.file == "agent.py")
+    (environment.folder / "agent.py").write_text(agent, encoding="utf-8")
     (environment.folder / "pyproject.toml").write_text("[project]\nname = 'agent'\nversion = '1'\n")
     environment.run(f"{uv.absolute()} pip install -q --python {environment.python} langgraph-cli")
     for command in ("langgraph validate", "langgraph dockerfile Dockerfile"):

@@ -2,8 +2,8 @@
 Follows the README word by word, in a clone and an empty home: ``make readme-check``.
 
 Each command of its blocks, and each that its sentences name, is run as it stands there, in order.
-What a reader is to bring is brought: an `app.py` of the README's own eight lines, a text, a file of
-objectives, a conversation. Needs a package registry, and takes some minutes.
+What a reader is to bring is brought: an application of their own, a file of objectives, a
+conversation. Needs a package registry, and takes some minutes.
 
     python tests/install/readme.py --tests
 """
@@ -19,7 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from empty_environments import ROOT, blocks_of, copy_sources, variables
+from empty_environments import ROOT, copy_sources, variables
+from printed_pages import blocks_of
 
 INLINE = re.compile(r"`((?:make|mnemoscope|opentelemetry-instrument) [^`]+)`")
 SLOW = {
@@ -30,28 +31,18 @@ SLOW = {
 
 ENDS_WITH = {
     "mnemoscope doctor": {0, 1},  # 1: it warns of what a laptop lacks, and says which
-    # The eight lines do not say whose a point or an item is: it names what it did not ask.
+    # Nobody has stated what only the operator knows (--notice).
     "mnemoscope audit export --customer c-42 --scope app:scope": {3},
-    "mnemoscope audit erase --customer c-42 --scope app:scope": {3},
-    "mnemoscope audit blast-radius --memory ID": {6},  # nobody knows a memory of this id
 }
 """Exit codes of those that may end with another than 0."""
 
-REMEMBERED = """
-with context(tenant="acme", customer="c-42", agent="sales", run="r-17"):
-    memory.add("Drinks tea. Write to ada@example.com", user_id="c-42", infer=False)
-    memory.search("What does she drink?", filters={"user_id": "c-42"})
-"""
-"""What somebody's agent does after these eight lines."""
-
 
 def bring(clone: Path, readme: str) -> None:
-    """Make the files that the README's commands name."""
-    code = [block.text for block in blocks_of(readme) if not block.is_console]
-    # Where a reader has the address of a server, there is none here.
-    app = "\n".join(code).replace('QdrantClient(url="...")', 'QdrantClient(":memory:")')
-    (clone / "app.py").write_text(app + REMEMBERED, encoding="utf-8")
-    (clone / "note.txt").write_text("Ada's address is ada@example.com.\n", encoding="utf-8")
+    """Save the files that the README prints, and make those that its commands name."""
+    for block in blocks_of(readme):
+        if block.file:
+            (clone / block.file).write_text(block.text, encoding="utf-8")
+    (clone / "your_app.py").write_text("import qdrant_client\n", encoding="utf-8")
     shutil.copyfile(clone / "examples/demo/conversation.json", clone / "FILE")
 
 
@@ -60,7 +51,7 @@ def commands_of(readme: str) -> list[str]:
     told: list[str] = []
     for part in re.split(r"(^```console\n.*?^```$)", readme, flags=re.DOTALL | re.MULTILINE):
         blocks = blocks_of(part)
-        told += (each for block in blocks if block.is_console for each in block.commands)
+        told += (each for block in blocks for each in block.commands)
         told += [] if part.startswith("```") else INLINE.findall(part)
     return list(dict.fromkeys(told))
 

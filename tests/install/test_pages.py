@@ -5,10 +5,11 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from empty_environments import ROOT, blocks_of, sections_of
+from empty_environments import ROOT
+from printed_pages import blocks_of, hidden_in, sections_of
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-BEFORE, SECTIONS = sections_of((ROOT / "docs/quickstarts.md").read_text(encoding="utf-8"))
+SECTIONS = sections_of((ROOT / "docs/quickstarts.md").read_text(encoding="utf-8"))
 
 
 def test_no_resolver_must_look_back_for_us():
@@ -23,8 +24,8 @@ def test_no_resolver_must_look_back_for_us():
 def test_a_quick_start_is_complete(title):
     """What to install, by extras that there are, and code that makes its own scope."""
     blocks = blocks_of(SECTIONS[title])
-    commands = [each for block in blocks if block.is_console for each in block.commands]
-    code = "".join(block.text for block in blocks if not block.is_console)
+    commands = [each for block in blocks for each in block.commands]
+    code = "".join(block.text for block in blocks if block.language == "python")
 
     (install,) = (each for each in commands if each.startswith("pip install "))
     extras = install.partition("[")[2].partition("]")[0].split(",")
@@ -32,9 +33,7 @@ def test_a_quick_start_is_complete(title):
     assert "scope = configure()" in code or "opentelemetry-instrument python app.py" in commands
 
 
-def test_blocks_are_those_that_run():
-    """Commands without their remarks; code that is not shown, too; other languages not at all."""
-    page = """
+PAGE = """
 ```console
 $ mnemoscope doctor   # what works
 ✓ ok
@@ -46,14 +45,27 @@ one = 1
 -->
 
 ```python
+# app.py
 two = 2
 ```
 
 ```json
 {}
 ```
+<!-- a remark -->
 """
-    console, hidden, shown = blocks_of(page)
+
+
+def test_blocks_are_those_that_a_reader_sees():
+    """Commands without their remarks, what they print, and files by their names; nothing hidden."""
+    console, shown, json = blocks_of(PAGE)
+
     assert console.commands == ["mnemoscope doctor", 'make demo ARGS="--out DIR"']
-    assert (hidden.text, shown.text) == ("one = 1\n", "two = 2\n")
-    assert [each.is_console for each in (console, hidden, shown)] == [True, False, False]
+    assert console.answers == {"mnemoscope doctor": ["✓ ok"], 'make demo ARGS="--out DIR"': []}
+    assert (shown.file, shown.text, shown.line) == ("app.py", "# app.py\ntwo = 2\n", 13)
+    assert (json.language, json.file, json.commands) == ("json", None, [])
+
+
+def test_what_a_comment_hides_is_found():
+    """Comments of several lines are what a reader would miss; a remark is not."""
+    assert hidden_in(PAGE) == ["<!--- invisible-code-block: python\none = 1\n-->"]

@@ -1,14 +1,12 @@
-"""Environments with nothing in them, a wheel of this project, and commands that a page tells."""
+"""Environments with nothing in them, and a wheel of this project."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 from patience import UNHURRIED
 
@@ -17,43 +15,6 @@ ROOT = Path(__file__).parents[2]
 _BUILT = shutil.ignore_patterns(
     ".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "build", "dist", "*.egg-info"
 )
-_BLOCK = re.compile(
-    r"^(?:```(?P<language>python|console)|<!--- invisible-code-block: python)\n"
-    r"(?P<text>.*?)^(?:```|-->)$",
-    re.DOTALL | re.MULTILINE,
-)
-_SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
-
-
-class Block(NamedTuple):
-    """
-    A block of a page.
-
-    Attributes:
-        is_console: Whether it holds commands, and not Python.
-        text: What is in it.
-    """
-
-    is_console: bool
-    text: str
-
-    @property
-    def commands(self) -> list[str]:
-        """The commands, without the remarks behind them."""
-        lines = (line[2:] for line in self.text.splitlines() if line.startswith("$ "))
-        return [re.sub(r"\s+# .*", "", line) for line in lines]
-
-
-def blocks_of(text: str) -> list[Block]:
-    """Return the blocks of a page or section, those that a reader does not see among them."""
-    found = _BLOCK.finditer(text)
-    return [Block(each["language"] == "console", each["text"]) for each in found]
-
-
-def sections_of(text: str) -> tuple[str, dict[str, str]]:
-    """Return what stands before the first section of a page, and each section by its title."""
-    before, *rest = _SECTION.split(text)
-    return before, dict(zip(rest[::2], rest[1::2], strict=True))
 
 
 def copy_sources(folder: Path) -> Path:

@@ -138,7 +138,7 @@ class TestWithoutATenant:
         code, _out, err = ask("c-42")
 
         assert code == 0
-        assert "found under tenant acme" in err
+        assert "found in tenant acme" in err
 
     def test_found_under_several_nothing_is_done(self, trail, ask, tmp_path):
         """Exit code 5; they are listed, with what to pass."""

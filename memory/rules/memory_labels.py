@@ -10,6 +10,7 @@ recalled it gains nothing by that, since it has read what it writes.
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
@@ -67,8 +68,13 @@ _NOT_DONE: Final = frozenset({Status.DENIED, Status.REFUSED, Status.REJECTED})
 UNKNOWN: Final = Trust.EXTERNAL_TOOL
 """The trust of what is not known: the lowest."""
 
-read_here: ContextVar[Trust] = ContextVar("mnemoscope_origin_read", default=Trust.PERSON)
-"""The least trust of what the code that runs now has said that it reads."""
+read_here: ContextVar[Trust | None] = ContextVar("mnemoscope_origin_read", default=None)
+"""The least trust of what the code that runs now has said that it reads. None: it said nothing."""
+
+_read_around: ContextVar[tuple[tuple[weakref.ref[MemoryLabels], int], ...]] = ContextVar(
+    "mnemoscope_read_around", default=()
+)
+"""The least trust of what this task or thread has read outside of all runs, by scope."""
 
 
 class LabelTrail(Protocol):
@@ -95,6 +101,10 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
         if self.written_us == other.written_us:
             return self.trust < other.trust
         return self.written_us > other.written_us
+
+
+_NO_LABEL: Final = _Known(0, UNKNOWN, 0.0)
+"""What is kept of a memory without a label, such as one from before there was a rule."""
 
 
 @runtime_checkable
@@ -171,12 +181,38 @@ class MemoryLabels:
             self.read(Trust.OWN_REFLECTION, asked.scope, graph)
 
     def read(self, trust: int, scope: Scope, graph: GraphRun | None = None) -> None:
-        """Note that the run that code for *scope* is part of, and those around it, read that."""
+        """
+        Note that the run that code for *scope* is part of, and those around it, read that.
+
+        Of no run, as in a thread that has lost its context: the graphs that are at work may learn
+        of it, and so may those that this task or thread begins.
+        """
         if trust >= MOST_TRUST:
             return  # nothing is trusted more
+        if self.lower(trust, scope, graph):
+            return
         with self._runs.guard:
-            for run in self._runs_of(scope, graph):
+            for run in self._runs.at_work.values():
                 run.least = min(run.least, trust)
+        before = [each for each in _read_around.get() if each[0]() not in {self, None}]
+        _read_around.set((*before, (weakref.ref(self), min(trust, self._around()))))
+
+    def lower(self, trust: int, scope: Scope, graph: GraphRun | None = None) -> bool:
+        """Note the same, and return whether there is such a run."""
+        with self._runs.guard:
+            runs = self._runs_of(scope, graph)
+            for run in runs:
+                run.least = min(run.least, trust)
+        return bool(runs)
+
+    def note_state(self, run: RunFacts, scope: Scope, graph: GraphRun | None) -> None:
+        """Note that the code that runs writes state of *run*, which whoever resumes it reads."""
+        here = read_here.get() if graph is None else MOST_TRUST
+        least = UNKNOWN if here is None else here
+        run.least = min([run.least, least, *[each.least for each in self._runs_of(scope, graph)]])
+
+    def _around(self) -> int:
+        return next((trust for of, trust in _read_around.get() if of() is self), MOST_TRUST)
 
     def read_from(self, source: str | None, scope: Scope, graph: GraphRun | None) -> None:
         """Note that the run reads what a tool of that name answered; None: another agent."""
@@ -203,9 +239,18 @@ class MemoryLabels:
                 if is_elsewhere:
                     run.least = UNKNOWN
 
-    def least(self, runs: Sequence[RunFacts]) -> int:
-        """Return the least trust of what *runs*, which run now, have read. Under the guard."""
-        here: int = read_here.get()
+    def least(self, runs: Sequence[RunFacts], graph: GraphRun | None) -> int:
+        """
+        Return the least trust of what *runs*, which run now, have read. Under the guard.
+
+        It is unknown what code has read that is in no watched graph, unless the code says so.
+        """
+        said = read_here.get()
+        if graph is None and said is None:
+            return UNKNOWN
+        here: int = MOST_TRUST if said is None else said
+        if graph is not None:
+            here = UNKNOWN if graph.reads_unseen else min(here, self._around())
         least: int = here if runs else UNKNOWN
         for run in runs:
             run.least = min(run.least, here)
@@ -239,26 +284,33 @@ class MemoryLabels:
         return [tag([store, place, memory_id, name, part]) for name, part in parts]
 
     def missing(self, tags: Iterable[Iterable[str]], *, again: bool = False) -> list[str]:
-        """Return those of *tags* that are to be looked up; *again*: also what may be outdated."""
+        """
+        Return those of *tags* that are to be looked up; *again*: also what may be outdated.
+
+        That a memory has no label is outdated like a label, and always looked up again then: it may
+        be on its way into the trail.
+        """
         if self.trail is None:
             return []
         known, before = self._known, self._clock() - LOOK_AGAIN_S
-        wanted = [tag for each in tags for tag in each]
-        if again:
-            return [
-                tag for tag in wanted if (of := known.get(tag)) is None or of.looked_up <= before
-            ]
-        return [tag for tag in wanted if tag not in known]
+        return [
+            tag
+            for each in tags
+            for tag in each
+            if (of := known.get(tag)) is None
+            or ((again or not of.written_us) and of.looked_up <= before)
+        ]
 
     def look_up(self, tags: Sequence[str]) -> None:
-        """Ask the trail for the labels of *tags*. What it does not say stays as it was."""
+        """Ask the trail for the labels of *tags*. What it does not say stays as it was, or none."""
         if self.trail is not None:
             found = self.trail.labels(tags)
             now = self._clock()
             for tag in tags:
                 if (of := found.get(tag)) is not None:
                     self._keep([tag], _Known(*of, now))
-                elif (known := self._known.get(tag)) is not None:
+                else:
+                    known = self._known.get(tag, _NO_LABEL)
                     self._keep([tag], _Known(known.written_us, known.trust, now))
 
     def trusts(self, tags: Iterable[Iterable[str]]) -> list[Trust]:

@@ -97,13 +97,15 @@ class Origin:
     @contextmanager
     def reading(self, trust: Trust) -> Generator[None]:
         """
-        Say that the run reads something of that *trust* from here on: it stays so for the run.
+        Say what is read here that is not watched: a page, a file, a message of another agent.
 
-        For what is not watched: a page, a file, a message of another agent.
+        What lowers the trust of the run lowers it for good. In a run that no watched graph works
+        on, what the body writes has this *trust*, unless something else that was read has less.
         """
-        token = read_here.set(min(trust, read_here.get()))
+        before = read_here.get()
+        token = read_here.set(trust if before is None else min(trust, before))
         for each in list(self._labels):
-            each.read(trust, current())
+            each.lower(trust, current())
         try:
             yield
         finally:

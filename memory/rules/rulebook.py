@@ -175,8 +175,15 @@ class Rulebook:
             return self.runs.of(None if scope.run is None else (scope.tenant, scope.run))
         found = self.runs.of((scope.tenant, scope.run or graph.thread or str(graph.run_id)))
         named = scope.run is not None and scope.run != graph.thread
-        found.enter(graph.run_id, self.clock(), resumes=graph.resumes, named=named)
+        is_new = found.enter(graph.run_id, self.clock(), resumes=graph.resumes, named=named)
+        if is_new and graph.ended is None:
+            self.runs.at_work[graph.run_id] = found
         return found
+
+    def graph_ended(self, graph: GraphRun) -> None:
+        """Note that a graph run has ended."""
+        with self.runs.guard:
+            self.runs.at_work.pop(graph.run_id, None)
 
     def facts(self, run: RunFacts) -> Facts:
         """Return the facts of a run as of now, to be used under the guard of `runs`."""
@@ -222,30 +229,56 @@ class Rulebook:
         graph = graph or self.graph_around()
         return graph is None or graph.thread != run
 
-    def carried(self, scope: Scope, thread: str) -> str | None:
-        """Return what is known of a run, for whoever resumes its thread. None: nothing is."""
+    def carried(self, scope: Scope, thread: str, checkpoint: str) -> str | None:
+        """Return what is known of a run, for whoever resumes its thread from *checkpoint*."""
+        name = scope.run or thread
         with self.runs.guard:
-            run = self.runs.known((scope.tenant, scope.run or thread))
+            if self.labels is not None:
+                of_thread = self.runs.of((scope.tenant, name))
+                self.labels.note_state(of_thread, scope, self.graph_around())
+            run = self.runs.known((scope.tenant, name))
             if run is None:
                 return None
-            text = run.dump(self.clock())
-            return self.hashes.of_text(text) + text
+            text = run.dump(self.clock(), self.hashes.of_text(name))
+            return self._seal(thread, checkpoint, text) + text
 
-    def restore(self, scope: Scope, thread: str, carried: str | None) -> None:
+    def _seal(self, thread: str, checkpoint: str, text: str) -> str:
+        return self.hashes.of_json([thread, checkpoint, text])
+
+    def state_read(self, scope: Scope, thread: str | None) -> None:
+        """Note that the code that runs reads state of a thread. None: of any."""
+        if self.labels is None:
+            return
+        graph = self.graph_around()
+        if graph is not None and thread is not None and graph.thread == thread:
+            return  # its own
+        with self.runs.guard:
+            run = None if thread is None else self.runs.known((scope.tenant, thread))
+            is_known = run is not None and run.is_whole and run.has_turns
+            self.labels.lower(run.least if run is not None and is_known else 0, scope, graph)
+
+    def restore(self, scope: Scope, thread: str, checkpoint: str, carried: str | None) -> None:
         """
         Take what `carried` returned, perhaps in another process. None: there is nothing.
+
+        Whoever reads the state of a thread has read what it has.
 
         Raises:
             ValueError: It was changed, or is of another key.
         """
         seal, text = (carried or "")[:SEAL_DIGITS], (carried or "")[SEAL_DIGITS:]
-        is_believed = hmac.compare_digest(seal, self.hashes.of_text(text))
+        is_believed = hmac.compare_digest(seal, self._seal(thread, checkpoint, text))
+        name = scope.run or thread
         with self.runs.guard:
-            run = self.runs.of((scope.tenant, scope.run or thread))
+            run = self.runs.of((scope.tenant, name))
             if is_believed:
-                run.load(text, self.clock())
-                return
-            run.least = 0  # the state that it goes on with is of unknown origin
+                run.load(text, self.clock(), self.hashes.of_text(name))
+            else:
+                run.least = 0  # the state that it goes on with is of unknown origin
+            if self.labels is not None:
+                self.labels.lower(run.least, scope)
+        if is_believed:
+            return
         if carried is not None:
             raise ValueError("these facts are not sealed with the key of this scope")
 
@@ -301,7 +334,7 @@ class Rulebook:
         with self.runs.guard:
             run = call.run = self.run_facts(scope)
             if labels is not None:
-                call.least = labels.least(self._labelled(run, scope))
+                call.least = self._least(labels, run, scope)
             asked = Asked(  # by position: names cost half as much again
                 Point.MEMORY,
                 call.method.name,
@@ -320,14 +353,15 @@ class Rulebook:
                 judged = self._judged(seats, asked, run, foreseen)
         return self._carried_out(judged, asked, run) if judged else None
 
-    def _labelled(self, run: RunFacts, scope: Scope) -> Sequence[RunFacts]:
-        """Return the runs that a call for *scope*, of *run*, is of as the context has it."""
+    def _least(self, labels: MemoryLabels, run: RunFacts, scope: Scope) -> int:
+        """Return how far what a call for *scope*, of *run*, writes is to be trusted."""
         here = current()
         is_same = here is scope or (here.tenant, here.run) == (scope.tenant, scope.run)
         if is_same and self.enclosing is None and not runs_around():  # as in most calls
             run.name = scope.run
-            return () if scope.run is None else (run,)
-        return self.enclosing_runs(here, None)
+            return labels.least(() if scope.run is None else (run,), None)
+        graph = self.graph_around()
+        return labels.least(self.enclosing_runs(here, graph), graph)
 
     def _carried_out(
         self, judged: Sequence[Judged], asked: Asked, run: RunFacts

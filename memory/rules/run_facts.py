@@ -65,6 +65,16 @@ class GraphRun(Protocol):
         """The scope that it was begun for."""
         ...
 
+    @property
+    def ended(self) -> float | None:
+        """When it ended, in monotonic seconds. None: it has not."""
+        ...
+
+    @property
+    def reads_unseen(self) -> bool:
+        """Whether it has read from what no guard stands in front of."""
+        ...
+
 
 class Hashes:
     """
@@ -210,15 +220,15 @@ class RunFacts:
         self._likeness: float | None = None
         self._quality: float | None = None
 
-    def enter(self, root: object, now: float, *, resumes: bool, named: bool) -> None:
+    def enter(self, root: object, now: float, *, resumes: bool, named: bool) -> bool:
         """
-        Note that the graph run *root* works on it.
+        Note that the graph run *root* works on it, and return whether that is new.
 
         A new input begins a new run of a thread. One that is resumed goes on, and so does one that
         the caller named.
         """
         if root in self._roots:
-            return
+            return False
         is_first = not self._roots
         self._roots.append(root)
         self.has_turns = True
@@ -231,6 +241,7 @@ class RunFacts:
             self._begun, self.calm, self.stopped = now, None, None
             if is_first and not self.seen:
                 self.is_whole = False
+        return True
 
     def ended_by(self) -> RuleError | None:
         """Return the error that ends the run, made anew: one that was raised holds frames."""
@@ -381,15 +392,18 @@ class RunFacts:
         counts.node_ends += earlier.nodes.total()
         counts.iteration = max(self._iterations.values(), default=0)
 
-    def dump(self, now: float) -> str:
-        """Return all of it as text, for whoever resumes the run."""
+    def dump(self, now: float, run: str) -> str:
+        """Return all of it as text, for whoever resumes the run, whose name has the hash *run*."""
         facts = self.at(Point.NODE, "", now).text()
         known = {"facts": facts, "least": self.least, "nodes": self._iterations, "seen": self.seen}
-        return json_text(known)
+        return json_text({**known, "run": run})
 
-    def load(self, text: str, now: float) -> None:
+    def load(self, text: str, now: float, run: str) -> None:
         """
         Take what `dump` returned in another process, unless as much or more is known here.
+
+        Of another run of the same thread it says what its state has read, and not what this run,
+        whose name has the hash *run*, has read elsewhere.
 
         Raises:
             ValueError: It is no such text.
@@ -398,7 +412,8 @@ class RunFacts:
         seen, facts = int(found["seen"]), facts_from(found["facts"])
         # Of two copies the one that saw more is the later one, and each has read what it has read.
         self.least = min(self.least, int(found.get("least", 0)))
-        self.is_opened = self._is_loaded = True
+        self.is_opened = self.is_opened or found.get("run") == run
+        self._is_loaded = True
         if seen <= self.seen:
             return
         self.counts = Counts(*[getattr(facts, each) for each in Counts.__struct_fields__])
@@ -427,6 +442,10 @@ class RunsUnderWay:
 
     Args:
         clock: Monotonic seconds.
+
+    Attributes:
+        at_work: The facts of the run that each watched graph works on which has not ended, by
+            LangChain's id of it.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -438,6 +457,7 @@ class RunsUnderWay:
         """Forget all runs in a forked child: they go on in the parent."""
         self._runs: OrderedDict[RunKey, RunFacts] = OrderedDict()
         self._gone: OrderedDict[RunKey, None] = OrderedDict()
+        self.at_work: dict[object, RunFacts] = {}
         # Re-entrant: the collector may end a run in here.
         self.guard = threading.RLock()
 

@@ -103,8 +103,8 @@ def test_each_recall_can_be_sifted_or_is_refused_for_such_a_purpose(make_trial, 
 @pytest.mark.parametrize("name", CASES)
 def test_a_recall_shows_what_a_trusted_run_wrote_as_without_the_rule(make_trial, monkeypatch, name):
     """Each method that can be sifted, and that finds something."""
-    _origin, tried = make_trial(name)
-    with context(run="r-1"):
+    origin, tried = make_trial(name)
+    with origin.reading(Trust.PERSON):
         shown = answers(tried, "payments", "r-1")
     monkeypatch.setattr(MemoryLabels, "trusts", lambda _self, tags: [Trust.PERSON for _ in tags])
     _origin, tried = make_trial(name)

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from langchain_core.tools import tool
+
+from mnemoscope.memory import Origin, Trust, context
+
+
+@contextmanager
+def said_by_a_person(run: str, purpose: str | None = None) -> Generator[None]:
+    """Run the body as a run of that name, of which the application says that a person began it."""
+    with context(run=run, purpose=purpose), Origin().reading(Trust.PERSON):
+        yield
 
 
 @tool

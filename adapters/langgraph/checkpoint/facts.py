@@ -16,7 +16,9 @@ from ....memory.guard.call import Call
 from ....memory.guard.operation import Method
 from ....memory.guard.step import NOTHING, Faces
 from ....memory.rules.rulebook import Rulebook
+from ....telemetry.event.kinds import OperationClass
 from ....telemetry.process.faults import Faults
+from .arguments import configurable
 
 KEY: Final = "mnemoscope_facts"
 """Their name in a checkpoint's metadata."""
@@ -39,14 +41,25 @@ class CarryFacts:
         """Return the face of writes, or of reads."""
         if method.name == "put":
             return Faces(before=self._write)
-        return Faces(after=self._read) if method.name == "get_tuple" else NOTHING
+        if method.name == "get_tuple":
+            return Faces(after=self._read)
+        return Faces(before=self._look) if method.op_class is OperationClass.RESUME else NOTHING
+
+    def _look(self, call: Call) -> None:
+        """Note that state is read without its facts, as a history is."""
+        try:
+            thread = configurable(call.arguments).get("thread_id")
+            self._rulebook.state_read(current(), thread if isinstance(thread, str) else None)
+        except Exception as exc:  # noqa: BLE001 - observing fails open
+            self._faults.note("rules.state", exc)
 
     def _write(self, call: Call) -> None:
         thread, metadata = call.scope.run, call.arguments.get("metadata")
         if thread is None or not isinstance(metadata, Mapping):
             return
         try:
-            facts = self._rulebook.carried(current(), thread)
+            checkpoint = call.arguments["checkpoint"]["id"]
+            facts = self._rulebook.carried(current(), thread, checkpoint)
         except Exception as exc:  # noqa: BLE001 - a checkpoint is written with or without
             self._faults.note("rules.carry", exc)
             return
@@ -60,6 +73,6 @@ class CarryFacts:
             return
         try:
             facts = cast("Mapping[str, Any]", metadata).get(KEY)
-            self._rulebook.restore(current(), thread, facts)
+            self._rulebook.restore(current(), thread, call.result.checkpoint["id"], facts)
         except Exception as exc:  # noqa: BLE001 - what cannot be believed is not known
             self._faults.note("rules.restore", exc)

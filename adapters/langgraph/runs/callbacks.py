@@ -12,7 +12,7 @@ import atexit
 import weakref
 from collections.abc import Callable
 from contextvars import ContextVar
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -32,6 +32,7 @@ from .model_calls import text_of, text_said
 from .run_tree import spot_tracers
 from .runs import Runs, nodes_in, thread_in
 from .spans import Kind, Run, usage_of_run
+from .watched import watched_graph
 
 T = TypeVar("T", bound=Callable[..., None])
 
@@ -90,8 +91,9 @@ class GraphCallbacks(BaseCallbackHandler):
         self.tells_content = any(each.tells_content for each in list(self._accountings))
         accounting.tracing.enclosing = self.runs.current_span_ref
         accounting.tracing.enclosing_thread = self.runs.current_thread
-        if accounting.rulebook is not None:
-            accounting.rulebook.enclosing = self.runs.current_root
+        if (rulebook := accounting.rulebook) is not None:
+            # Not bound to it: it would hold itself alive.
+            rulebook.enclosing = partial(watched_graph, self.runs, weakref.ref(rulebook))
         accounting.tracing.enclosing_nodes = self.runs.current_nodes
         if accounting.host_run is not no_parent:
             accounting.tracing.enclosing_run = self.runs.current_place
@@ -156,6 +158,7 @@ class GraphCallbacks(BaseCallbackHandler):
             return
         if self.has_rules and parent is None:
             chain.resumes = inputs is None or isinstance(inputs, Command)
+            chain.reads_unseen = parent_run_id is not None  # whoever runs it is not watched
         if self._notes_more:
             self._note(chain, lambda each: each, inputs, kwargs)
 

@@ -178,9 +178,12 @@ class Meter:
                 if text is not None and rulebook.reads_texts:
                     rulebook.saw_text("/".join(run.nodes), scope, root, text)
             elif run.kind is Kind.TOOL:
+                rulebook.reads([run.name], scope, root)  # a stream may have found it since it began
                 rulebook.saw_tool(scope, root, text, failed=failed)
             elif run.kind is Kind.NODE:
                 rulebook.saw_node(run.name, scope, root, failed=failed)
+            elif root is not None and root.ended is not None:
+                rulebook.graph_ended(root)
         except Exception as exc:  # noqa: BLE001 - observing fails open
             faults.note("rules.see", exc)
 

@@ -130,6 +130,8 @@ class Run:
         tags: LangChain's, redacted by nobody.
         is_free: Of a model call: whether budgets let it pass since a cache has the answer.
         resumes: Of a graph: whether it goes on with what was interrupted.
+        reads_unseen: Of a graph: whether it has read from what no guard stands in front of, or is
+            part of what nobody watches.
         text: Of a model or tool: what it answered, where rules compare it, until they have.
         content: A bounded copy of what went in, raw, and of what came out, where a sink shows it.
             Of a chain what went in is itself, until it is known to be a graph's.
@@ -151,6 +153,7 @@ class Run:
     reservations: tuple[Reservation, ...] = ()
     is_free: bool = False
     resumes: bool = False
+    reads_unseen: bool = False
     text: str | None = None
     content: tuple[Any, Any] = NO_CONTENT
     sizes: tuple[int | None, int | None] = (None, None)

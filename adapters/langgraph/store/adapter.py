@@ -194,6 +194,10 @@ def bind(
     """
     addresses = _addresses(services.digest_key(STORE), services.redactor.redactor, customer_at)
     thread_bound = is_thread_bound(client)
+    if (rulebook := services.accounting.rulebook) is not None and rulebook.labels is not None:
+        from ..runs.gate import guard_runs  # noqa: PLC0415 - only where a rule asks what is read
+
+        guard_runs(rulebook)
     mark = KeyMark(STORE, client, services.key_use, services.faults)
     rows = _methods(addresses)
     return StoreBinding(

@@ -33,12 +33,15 @@ class AskRules:
         faults: Where failing functions of the adapter are noted.
         store: The guard's store.
         parts: Splits calls that hold several operations. None: none does.
+
+    Attributes:
+        rulebook: As given.
     """
 
     def __init__(
         self, rulebook: Rulebook, faults: Faults, store: str, parts: Parts | None = None
     ) -> None:
-        self._rulebook = rulebook
+        self.rulebook = rulebook
         self._labels = rulebook.labels
         self._faults = faults
         self._store = store
@@ -57,7 +60,7 @@ class AskRules:
 
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs: what is only resumed or saved is not looked at."""
-        seats, may_write = self._rulebook.seats_at(method), method.op_class in _CHANGES
+        seats, may_write = self.rulebook.seats_at(method), method.op_class in _CHANGES
         labels = self._labels if may_write else None
         is_asked = seats or labels is not None
         before = partial(self._ask, seats, labels) if is_asked else None
@@ -65,7 +68,7 @@ class AskRules:
             before = partial(self._ask_and_spare, before)
         abefore = None
         is_long = may_write and any(each.foresee is not None for each in seats)
-        if before is not None and (is_long or labels is not None or self._rulebook.earlier):
+        if before is not None and (is_long or labels is not None or self.rulebook.earlier):
             abefore = partial(self._aask, before, labels, is_long=is_long)
         after = self._see if before or method.op_class in {_READS, _WRITES} else None
         return Faces(before, after, abefore) if after else NOTHING
@@ -76,7 +79,7 @@ class AskRules:
             return
         if labels is not None and labels.trail is not None:
             self._open(labels)
-        error = self._rulebook.ask(call, self._operations(call), self._store, seats, labels)
+        error = self.rulebook.ask(call, self._operations(call), self._store, seats, labels)
         if error is not None:
             raise error
 
@@ -95,7 +98,7 @@ class AskRules:
         self, ask: Face, labels: MemoryLabels | None, call: Call, *, is_long: bool
     ) -> None:
         """Ask on a thread where that may take long, so that no event loop stands still for it."""
-        is_long = is_long or self._rulebook.is_unread(call.scope)
+        is_long = is_long or self.rulebook.is_unread(call.scope)
         if not call.covered and (is_long or (labels and labels.unopened(labels.runs()))):
             import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
@@ -115,7 +118,7 @@ class AskRules:
             return
         if call.error is None:
             try:
-                self._rulebook.saw_memory(self._store, call)
+                self.rulebook.saw_memory(self._store, call)
             except Exception as exc:  # noqa: BLE001 - observing fails open
                 self._faults.note("rules.see", exc)
         elif isinstance(call.error, RuleError):

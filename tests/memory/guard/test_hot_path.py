@@ -334,7 +334,7 @@ def test_rules_that_allow_a_call_stay_within_their_budget(make_scope, names, put
     """What each costs more than a call without rules, and what they cost together."""
     scopes = make_scope(), make_scope(rules=[RULES[each]() for each in names])
 
-    with context(run="r-1", agent="a"):
+    with context(run="r-1", agent="a"), Origin().reading(Trust.PERSON):
         for make, budget in ((store_put, put), (store_found, get)):
             without, with_rules = (cost_of(make(each)) for each in scopes)
             assert with_rules.functions - without.functions <= budget.functions

@@ -285,7 +285,7 @@ def test_what_a_run_has_read_is_known_where_its_counts_are_not(make_process, mon
     scope, asked = make_process(origin)
     monkeypatch.setattr(type(scope.audit), "run_headers", lambda *_given: 1 / 0)
     for run in ("r-1", "r-2"):
-        with context(run=run):
+        with context(run=run), origin.reading(Trust.PERSON):
             scope.store(inner).put(PLACE, run, {"text": "tea"})
     assert not asked[-1].is_whole
     with context(run="reader"):

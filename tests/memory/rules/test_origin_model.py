@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
+from origin_tools import said_by_a_person
 
 from mnemoscope.memory import Origin, Trust, context
 from mnemoscope.memory.testing import scope_for_tests
@@ -68,7 +69,7 @@ def test_labels_and_answers_are_those_of_a_model(script):
         for runs, (what, *about) in script:
             with ExitStack() as stack:
                 for run in runs:
-                    stack.enter_context(context(run=run))
+                    stack.enter_context(said_by_a_person(run))
                 if what == "read":
                     model.reads(runs, *about)
                     with origin.reading(*about):

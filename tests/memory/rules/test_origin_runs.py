@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command, interrupt
-from origin_tools import ask_person, browse, crm_read
+from origin_tools import ask_person, browse, crm_read, said_by_a_person
 
 from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
@@ -157,7 +157,7 @@ def test_nothing_that_follows_raises_the_trust_of_a_run(agent, launder):
     """Not a summary, a trusted tool that echoes it, or another agent that takes it over."""
     agent.run(call(browse), *launder(agent), agent.put)
     assert agent.label() == "external_tool"
-    with context(run="r-2", purpose="payments"):
+    with said_by_a_person("r-2", "payments"):
         assert agent.store.get(PLACE, "k") is None
 
 
@@ -294,7 +294,7 @@ def test_a_run_that_there_was_no_room_for_is_of_unknown_origin(agent, monkeypatc
     """What it has read is forgotten: it is not taken for a new one."""
     monkeypatch.setattr(run_facts, "MOST_RUNS", 2)
     for run in ("r-1", "r-2", "r-3", "r-1"):
-        with context(run=run):
+        with said_by_a_person(run):
             agent.put(run)
     assert agent.label("r-3") == "person"
     assert agent.label("r-1") == "external_tool"
@@ -329,7 +329,7 @@ def test_labels_are_found_by_another_process(make_process):
     inner = InMemoryStore()
     origin, scope = make_process()
     store = scope.store(inner)
-    with context(run="r-1"):
+    with said_by_a_person("r-1"):
         store.put(PLACE, "person", {"text": "tea"})
         store.put(PLACE, "edited", {"text": "tea"})
         with origin.reading(Trust.OTHER_AGENT):
@@ -339,7 +339,7 @@ def test_labels_are_found_by_another_process(make_process):
     assert scope.flush()
 
     origin, scope = make_process()
-    with context(run="r-2", purpose="payments"):
+    with said_by_a_person("r-2", "payments"):
         assert [each.key for each in scope.store(inner).search(PLACE)] == ["person"]
     assert origin.found() == {
         "person": Trust.PERSON,
@@ -353,15 +353,15 @@ def test_a_run_that_another_process_has_worked_on_is_of_unknown_origin(make_proc
     """Nobody here knows what it has read there."""
     inner = InMemoryStore()
     _origin, scope = make_process()
-    with context(run="r-1"):
+    with said_by_a_person("r-1"):
         scope.store(inner).put(PLACE, "first", {"text": "tea"})
     assert scope.flush()
 
     origin, scope = make_process()
     store = scope.store(inner)
-    with context(run="r-1"):
+    with said_by_a_person("r-1"):
         store.put(PLACE, "second", {"text": "tea"})
-    with context(run="r-2"):
+    with said_by_a_person("r-2"):
         store.put(PLACE, "third", {"text": "tea"})
         store.search(PLACE)
     assert origin.found() == {
@@ -382,14 +382,14 @@ def test_what_another_process_writes_again_counts_in_this_one(
     monkeypatch.setattr(memory_labels, "LOOK_AGAIN_S", 0.0)
     inner, (origin, scope), (other, elsewhere) = InMemoryStore(), make_process(), make_process()
     store = scope.store(inner)
-    with context(run="r-1"), origin.reading(first):
+    with said_by_a_person("r-1"), origin.reading(first):
         store.put(PLACE, "k", {"text": "tea"})
-    with context(run="r-2"), other.reading(then):
+    with said_by_a_person("r-2"), other.reading(then):
         elsewhere.store(inner).put(PLACE, "k", {"text": "tea"})
     assert scope.flush()
     assert elsewhere.flush()
 
-    with context(run="r-3", purpose="payments"):
+    with said_by_a_person("r-3", "payments"):
         store.search(PLACE)
     assert origin.found() == {"k": then}
 
@@ -399,7 +399,7 @@ def test_a_trail_that_is_being_made_has_nothing_of_a_run(make_process, tmp_path)
     origin, scope = make_process()
     (tmp_path / "audit.db").touch()
     store = scope.store(InMemoryStore())
-    with context(run="r-1"):
+    with said_by_a_person("r-1"):
         store.put(PLACE, "k", {"text": "tea"})
         store.search(PLACE)
     assert origin.found() == {"k": Trust.PERSON}
@@ -411,19 +411,42 @@ def test_a_label_that_is_not_in_the_trail_yet_is_known_where_it_was_made(make_pr
     origin, scope = make_process()
     monkeypatch.setattr(type(scope.audit), "labels", lambda _log, tags: dict.fromkeys(tags, (1, 4)))
     store = scope.store(InMemoryStore())
-    with context(run="r-1"), origin.reading(Trust.EXTERNAL_TOOL):
+    with said_by_a_person("r-1"), origin.reading(Trust.EXTERNAL_TOOL):
         store.put(PLACE, "k", {"text": "tea"})
 
-    with context(run="r-2", purpose="payments"):
+    with said_by_a_person("r-2", "payments"):
         assert store.search(PLACE) == []
     assert origin.found() == {"k": Trust.EXTERNAL_TOOL}
+
+
+def test_that_a_memory_has_no_label_is_looked_up_once_in_a_while(make_process, monkeypatch):
+    """As those are that were written before there was the rule; one that comes later is found."""
+    inner, (origin, scope), (_other, elsewhere) = InMemoryStore(), make_process(), make_process()
+    inner.put(PLACE, "k", {"text": "tea"})
+    looked_up, labels = [], type(scope.audit).labels
+    monkeypatch.setattr(
+        type(scope.audit), "labels", lambda log, tags: looked_up.append(tags) or labels(log, tags)
+    )
+    store = scope.store(inner)
+    for _ in range(5):
+        store.search(PLACE)
+    assert len(looked_up) == 1
+
+    with said_by_a_person("r-1"):
+        elsewhere.store(inner).put(PLACE, "k", {"text": "tea"})
+    assert elsewhere.flush()
+    monkeypatch.setattr(memory_labels, "LOOK_AGAIN_S", 0.0)
+    store.search(PLACE)
+    assert origin.found() == {"k": Trust.PERSON}
+    store.search(PLACE)
+    assert len(looked_up) == 2
 
 
 def test_a_trail_that_cannot_be_read_knows_no_labels(make_process, monkeypatch):
     """Then nothing but what this process wrote itself is found for a purpose."""
     inner = InMemoryStore()
     _origin, scope = make_process()
-    with context(run="r-1"):
+    with said_by_a_person("r-1"):
         scope.store(inner).put(PLACE, "k", {"text": "tea"})
     assert scope.flush()
 
@@ -431,7 +454,7 @@ def test_a_trail_that_cannot_be_read_knows_no_labels(make_process, monkeypatch):
     monkeypatch.setattr(type(scope.audit), "labels", lambda *_given: 1 / 0)
     monkeypatch.setattr(type(scope.audit), "is_elsewhere", lambda *_given: 1 / 0)
     store = scope.store(inner)
-    with context(run="r-2", purpose="payments"):
+    with said_by_a_person("r-2", "payments"):
         assert store.search(PLACE) == []
         store.put(PLACE, "own", {"text": "tea"})
         store.search(PLACE)

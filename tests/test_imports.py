@@ -193,6 +193,28 @@ def test_only_redaction_makes_redacted_content():
     assert makers
 
 
+def test_one_module_maps_files():
+    """It has their blocks allocated: a write to a hole on a full disk kills the application."""
+    mapping = {
+        path.relative_to(ROOT).as_posix()
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Name, ast.Attribute, ast.Constant))
+        and {"mmap", "memmap", "mmap_mode"} & {*names_in(node)}
+    }
+
+    assert mapping == {"telemetry/files/mapped_file.py"}
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    """Yield what *node* imports, names or is."""
+    for each in getattr(node, "names", ()):
+        yield from each.name.split(".")
+    for name in ("module", "id", "attr", "value"):
+        if isinstance(found := getattr(node, name, None), str):
+            yield found
+
+
 def test_every_package_is_listed():
     """Else it would be missing from the wheel, and nowhere else."""
     tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]

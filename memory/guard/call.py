@@ -21,7 +21,7 @@ from ..limits.class_limits import ClassLimits
 from .operation import NO_SUMMARY, Arguments, Method, Summary
 
 if TYPE_CHECKING:
-    from ..journal.records import Kept
+    from ..journal.records import Kept, Lease
     from ..privacy.engine.redaction import Redaction
 
 
@@ -91,6 +91,7 @@ class Call:
         least: How far the least trusted of what its run has read is to be trusted, where a rule
             asks for that.
         kept: Where it waits in the journal, if it does.
+        turn: The right to make the queue's writes, while it goes before those that wait.
         undone_by: Late writes that may bring back what it deletes.
         journal: What became of a write that the store did not take.
         summary: What could be read of the result.
@@ -135,6 +136,7 @@ class Call:
     run: Any = field(default=None, repr=False)
     least: int | None = None
     kept: Kept | None = field(default=None, repr=False)
+    turn: Lease | None = field(default=None, repr=False)
     undone_by: Iterable[Call] = ()
     journal: Journalled = Journalled.NO
     summary: Summary = field(default=NO_SUMMARY, repr=False)

@@ -306,6 +306,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             clock=self.clock,
         )
         deadline.on_late = _weakly(journal)
+        journal.watch()
         return journal
 
 

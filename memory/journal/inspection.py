@@ -12,14 +12,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from shutil import disk_usage
 from typing import NamedTuple
 
 from ...telemetry.files.permissions import permission_problem
 from ..errors import ConfigurationError
 from .journal import HUNG_S, is_at_work
-from .journal_file import JournalError, JournalFile, looking
+from .journal_file import BLANK, JournalError, JournalFile, is_no_room, looking
 from .processes import ENDED, set_aside_ended
 from .records import Sealer, Write
+
+_FULL = "cannot be written: the disk is full"
+_LEAST_BYTES = 64 * 1024
+"""A disk with less than this is full: SQLite needs as much beside the file to read it."""
 
 _NO_JOURNAL = "is no journal of this version: choose another file"
 _REASONS = {
@@ -27,7 +32,8 @@ _REASONS = {
     "SQLITE_ERROR": _NO_JOURNAL,
     "SQLITE_CORRUPT": "is damaged: move it away, and a new one is made",
     "SQLITE_BUSY": "is being written by another process all the time: try again",
-    "SQLITE_FULL": "cannot be written: the disk is full",
+    "SQLITE_FULL": _FULL,
+    BLANK: "has nothing in it: the application that made it could not write to it; start it again",
 }
 
 _COLUMNS = (
@@ -166,8 +172,8 @@ class Inspection:
         self.path = path
         self._sealer = None if key is None else Sealer(key)
         self._clock = clock
-        with suppress(InspectionError), self._writing() as connection:
-            set_aside_ended(connection, path)
+        with suppress(OSError, ConfigurationError), closing(JournalFile(path)) as file:
+            file.with_room(lambda: _set_aside_ended(file))
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -234,7 +240,11 @@ class Inspection:
         Raises:
             InspectionError: One of them is not there, or the file cannot be written.
         """
-        with self._writing() as connection:
+        with _told(self.path), closing(JournalFile(self.path)) as file:
+            return file.with_room(lambda: self._retry(file, choice, force=force))
+
+    def _retry(self, file: JournalFile, choice: Choice, *, force: bool) -> Retried:
+        with file.writing() as connection:
             found = self._chosen(connection, choice)
             refused = [Refused(each, why) for each in found if (why := _no_retry(each, force))]
             kept_back = {each.write.seq for each in refused}
@@ -321,14 +331,10 @@ class Inspection:
         with _told(self.path), looking(self.path) as connection:
             yield connection
 
-    @contextmanager
-    def _writing(self) -> Generator[sqlite3.Connection]:
-        with (
-            _told(self.path),
-            closing(JournalFile(self.path)) as file,
-            file.writing() as connection,
-        ):
-            yield connection
+
+def _set_aside_ended(file: JournalFile) -> None:
+    with file.writing() as connection:
+        set_aside_ended(connection, file.path)
 
 
 def problem(path: Path) -> str | None:
@@ -347,8 +353,17 @@ def problem(path: Path) -> str | None:
 def reason(exc: OSError) -> str:
     """Return what *exc* says of a journal, to follow its name."""
     if isinstance(exc, JournalError):
+        if (exc.reason == BLANK or is_no_room(exc)) and _is_full(exc.path):
+            return _FULL
         return _REASONS.get(exc.reason, f"cannot be used ({exc.reason})")
     return f"cannot be used: {(exc.strerror or type(exc).__name__).lower()}"
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        return disk_usage(path.parent).free < _LEAST_BYTES
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
 from . import MAX_BYTES
-from .journal_file import JournalFile, is_blank, looking, number
+from .journal_file import RESERVE_BYTES, JournalFile, is_blank, is_no_room, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
 from .records import Apart, Sealer, Write, read_touches
@@ -38,6 +38,7 @@ _RETRY_S = 30.0
 
 _LEASE_BYTES = 8
 _BATCH, _BATCH_BYTES = 256, 4 * 1024 * 1024
+_SMALL_BATCH = 8
 _REMEMBERED_NS = 3_600 * 10**9
 """How long a deletion is remembered: no call lasts longer."""
 
@@ -233,7 +234,8 @@ class Journal:
                 # First: where the journal cannot be opened, what is written meanwhile is noted.
                 if self._latest is None:
                     latest = self._path.with_name(f"{self._path.name}.latest")
-                    self._latest = LatestWrites(latest, self._key)
+                    begin = partial(LatestWrites, latest, self._key)
+                    self._latest = self._file.with_room(begin)
                 self._file.with_room(self._file.open)
                 self._take_over()
                 self._is_open = True
@@ -241,13 +243,16 @@ class Journal:
     def _take_over(self) -> None:
         """Finish what processes that have ended left."""
         try:
-            with self._file.writing() as connection:
-                set_aside_ended(connection, self._path)
-                is_done = _are_done_with(connection)
+            is_done = self._file.with_room(self._set_aside_ended)
         except OSError as exc:
             self._faults.note("journal.processes", exc)  # they wait until it is opened again
         else:
             self._tidy(is_done)
+
+    def _set_aside_ended(self) -> bool:
+        with self._file.writing() as connection:
+            set_aside_ended(connection, self._path)
+            return _are_done_with(connection)
 
     def is_open(self) -> bool:
         """Tell whether there is a file, having tried to open one; not too often, if it fails."""
@@ -334,7 +339,11 @@ class Journal:
             OSError: It could not be written.
         """
         self.open()
-        row = self._row(asked)
+        work = partial(self._append, queue, self._row(asked))
+        # The other half of the reserve is for making, dropping and forgetting what waits.
+        return self._file.with_room(work, leaving_bytes=RESERVE_BYTES // 2)
+
+    def _append(self, queue: Queue, row: _Row) -> int:
         with self._file.writing() as connection:
             if _used_bytes(connection) + len(row.sealed) > self._max_bytes:
                 raise JournalFullError
@@ -365,7 +374,8 @@ class Journal:
             OSError: It could not be noted.
         """
         change = "DELETE FROM waiting" if landed else "UPDATE waiting SET lands_until_s = 0"
-        return self._changed([(f"{change} WHERE seq = ?", [(seq,)])]) > 0 and landed
+        noted = partial(self._changed, [(f"{change} WHERE seq = ?", [(seq,)])])
+        return self._file.with_room(noted) > 0 and landed
 
     # -- making them again --------------------------------------------------------------------
 
@@ -379,12 +389,20 @@ class Journal:
         Raises:
             OSError: It could not be said, so the store must not be asked.
         """
+        try:
+            return self._take(queue, _BATCH)
+        except OSError as exc:
+            if not is_no_room(exc):
+                raise
+        return self._file.with_room(partial(self._take, queue, _SMALL_BATCH))
+
+    def _take(self, queue: Queue, at_most: int) -> list[Entry]:
         with self._file.writing() as connection:
             now = self._clock()
             rows = connection.execute(
                 "SELECT seq, id, in_doubt, lands_until_s, sealed FROM waiting WHERE parked IS NULL "
                 "AND queue = ? ORDER BY seq LIMIT ?",
-                (_queue_id(connection, queue), _BATCH),
+                (_queue_id(connection, queue), at_most),
             )
             found: list[Entry] = []
             size = 0
@@ -563,6 +581,11 @@ class Journal:
             if latest is not None:
                 latest.close()
             self._file.close()
+
+
+def is_full(exc: Exception) -> bool:
+    """Tell whether *exc* says that there is no room for a write: in the journal, or on the disk."""
+    return isinstance(exc, JournalFullError) or (isinstance(exc, OSError) and is_no_room(exc))
 
 
 def is_at_work(lands_until_s: float, now_s: float) -> bool:

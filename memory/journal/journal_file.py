@@ -12,6 +12,7 @@ journal needs some first.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import sqlite3
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from ...telemetry.files.mapped_file import allocate
 from ...telemetry.files.permissions import create_private, permission_problem
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
@@ -36,6 +38,12 @@ BUSY_S = 4.0
 RESERVE_BYTES = 1024 * 1024
 """Size of the reserve beside the file."""
 
+_PIECE_BYTES = 128 * 1024
+"""How much of it is given up at once: whoever filled the disk may take what is free."""
+
+BLANK = "blank"
+"""Reason of a `JournalError`: who made the file could not begin it."""
+
 _APPLICATION_ID = 0x6D6E6A31  # "mnj1"
 _VERSION = 1
 _PRAGMAS = (
@@ -44,7 +52,16 @@ _PRAGMAS = (
     "PRAGMA secure_delete = ON",
     "PRAGMA trusted_schema = OFF",
 )
-_NO_ROOM = frozenset({"SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_CANTOPEN"})
+_NO_ROOM = frozenset(
+    {
+        "SQLITE_FULL",
+        "SQLITE_IOERR_WRITE",
+        "SQLITE_IOERR_SHMSIZE",
+        "SQLITE_IOERR_SHMOPEN",
+        "SQLITE_CANTOPEN",
+    }
+)
+_NO_ROOM_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _POLL_S = 0.001
 _SCHEMA = (
     "PRAGMA auto_vacuum = INCREMENTAL",
@@ -246,37 +263,59 @@ class JournalFile:
 
     # -- room --------------------------------------------------------------------------------
 
-    def with_room(self, work: Callable[[], T]) -> T:
+    def with_room(self, work: Callable[[], T], *, leaving_bytes: int = 0) -> T:
         """
-        Return what *work* does; where the disk is full, in the room of the reserve.
+        Return what *work* does; where the disk is full, in the room of the log or of the reserve.
+
+        Args:
+            work: May be done several times: what failed has changed nothing.
+            leaving_bytes: How much of the reserve is not for it.
 
         Raises:
-            OSError: There is no reserve, or it is another failure.
+            OSError: There is no more of the reserve, or it is another failure.
         """
         try:
             return work()
-        except JournalError as exc:
-            if exc.reason not in _NO_ROOM or not self.give_up_reserve():
+        except OSError as exc:
+            if not is_no_room(exc):
                 raise
-        return work()
+        self._restart_log()
+        while True:
+            try:
+                return work()
+            except OSError as exc:
+                if not (is_no_room(exc) and self.give_up_reserve(leaving_bytes)):
+                    raise
+            self._restart_log()  # it has its room already, once what is in it is in the file
+
+    def _restart_log(self) -> None:
+        """Have the log written from its start again, which takes no room from the disk."""
+        with suppress(OSError), self._writing, _explained(self.path):
+            if self._connections:
+                with self._turn():
+                    self._connections[0].execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def lay_reserve(self) -> None:
         """Have some room on the disk that nobody else can take, if there is any."""
-        if self._reserve.exists():
-            return
-        try:
+        with suppress(OSError):
             fd = os.open(self._reserve, os.O_RDWR | os.O_CREAT, 0o600)
             try:
-                os.posix_fallocate(fd, 0, RESERVE_BYTES)
+                if (size := os.fstat(fd).st_size) < RESERVE_BYTES:
+                    allocate(fd, size, RESERVE_BYTES)
             finally:
                 os.close(fd)
-        except OSError:
-            self.give_up_reserve()
 
-    def give_up_reserve(self) -> bool:
-        """Leave the reserve to the journal. False: there is none."""
+    def give_up_reserve(self, leaving_bytes: int = 0) -> bool:
+        """Leave a piece of the reserve to the journal. False: there is no more than is left."""
         try:
-            self._reserve.unlink()
+            size = self._reserve.stat().st_size
+            if size <= leaving_bytes:
+                return False
+            left = max(size - _PIECE_BYTES, leaving_bytes)
+            if left:
+                os.truncate(self._reserve, left)
+            else:
+                self._reserve.unlink()
         except OSError:
             return False
         return True
@@ -287,12 +326,21 @@ class JournalError(OSError):
     The journal cannot be read or written. Its message quotes nothing that is in it.
 
     Attributes:
-        reason: SQLite's name of the error.
+        path: The journal.
+        reason: SQLite's name of the error, or `BLANK`.
     """
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"the journal {path} cannot be used ({reason})")
+        self.path = path
         self.reason = reason
+
+
+def is_no_room(exc: OSError) -> bool:
+    """Tell whether *exc* is what a full disk, or a quota that is used up, may come to."""
+    if isinstance(exc, JournalError):
+        return exc.reason in _NO_ROOM
+    return exc.errno in _NO_ROOM_ERRNOS
 
 
 @contextmanager
@@ -305,7 +353,7 @@ def looking(path: Path) -> Generator[sqlite3.Connection]:
     """
     with _explained(path), closing(_looker(path)) as connection:
         if number(connection, "application_id") != _APPLICATION_ID:
-            raise JournalError(path, "SQLITE_NOTADB")
+            raise JournalError(path, BLANK if _has_nothing(connection) else "SQLITE_NOTADB")
         connection.execute("BEGIN")
         yield connection
 
@@ -322,8 +370,12 @@ def is_blank(path: Path) -> bool:
     except FileNotFoundError:
         return True
     with _explained(path), closing(_looker(path)) as connection:
-        pragmas = "application_id", "user_version", "schema_version"
-        return not any(number(connection, each) for each in pragmas)
+        return _has_nothing(connection)
+
+
+def _has_nothing(connection: sqlite3.Connection) -> bool:
+    pragmas = "application_id", "user_version", "schema_version"
+    return not any(number(connection, each) for each in pragmas)
 
 
 @contextmanager

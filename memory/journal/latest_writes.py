@@ -10,12 +10,13 @@ digests.
 
 from __future__ import annotations
 
-import mmap
 import os
 import struct
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
+
+from ...telemetry.files.mapped_file import map_file
 
 _ROWS, _WAYS = 16_384, 4
 _SLOT = struct.Struct("=QQ")  # digest of the record, nanoseconds
@@ -41,9 +42,7 @@ class LatestWrites:
         self._key = key
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if os.fstat(fd).st_size < _FILE_BYTES:
-                os.truncate(fd, _FILE_BYTES)
-            self._map = mmap.mmap(fd, _FILE_BYTES)
+            self._map = map_file(fd, _FILE_BYTES)
         finally:
             os.close(fd)
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...telemetry.files.file_lock import FileLock
 from .touches import Touches
 
 if TYPE_CHECKING:
@@ -52,6 +54,13 @@ class Kept(NamedTuple):
 
     seq: int
     write: Write
+
+
+class Lease(NamedTuple):
+    """The right to make the writes of a queue, among processes and in this one."""
+
+    lock: FileLock
+    busy: threading.Lock
 
 
 class Sealer:

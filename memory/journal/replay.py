@@ -11,7 +11,6 @@ on; while the store is down all of them wait.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
@@ -22,7 +21,6 @@ from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
 from ...telemetry.event.event import Journalled, Status
-from ...telemetry.files.file_lock import FileLock
 from ...telemetry.process.faults import Faults
 from ..context import context
 from ..errors import StoreUnavailableError, UnexpectedAnswerError
@@ -36,7 +34,7 @@ from ..guard.steps.report import Report
 from ..limits.loop_task import LoopTask
 from ..limits.workers import Expired, Workers
 from .journal import Entry, Journal, Parked, Queue
-from .records import Kept, Write
+from .records import Kept, Lease, Write
 from .replayed_call import ReplayedCalls
 from .touches import Covered
 from .writes import JournalledWrites
@@ -73,13 +71,6 @@ _Step: TypeAlias = _Disk | _Store
 
 class _NotNowError(Exception):
     """The store does not take it yet."""
-
-
-class Lease(NamedTuple):
-    """The right to make the writes of a queue, among processes and in this one."""
-
-    lock: FileLock
-    busy: threading.Lock
 
 
 @dataclass(slots=True)

@@ -1,8 +1,9 @@
 """
 The thread that replays journalled writes.
 
-There is none until a client is called whose writes can wait, and none once all such clients are
-gone. It polls: neither a store says when it is back, nor another process when it has died.
+There is none until a client is wrapped whose writes can wait, and none once all such clients are
+gone; in a forked child, none until such a client is called. It polls: neither a store says when it
+is back, nor another process when it has died.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ the one before.
 from __future__ import annotations
 
 import fcntl
-import mmap
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from ..files.framing import header, new_marker, record
+from ..files.mapped_file import allocate, map_file
 
 KIND = b"mnrelay"
 SUFFIX = ".events"
@@ -81,9 +81,7 @@ class EventFile:
         self._fd = os.open(draft, flags, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._fd, size_bytes)
-            self._take(PAGE_BYTES)
-            self._map = mmap.mmap(self._fd, size_bytes)
+            self._map = map_file(self._fd, size_bytes, allocated_bytes=PAGE_BYTES)
             self._begin(head)
             draft.rename(path)
         except BaseException:
@@ -151,10 +149,5 @@ class EventFile:
     def _take(self, end: int) -> None:
         """Take room from the disk for what is written up to *end*, and some more."""
         wanted = min(max(end, self._taken + _PIECE_BYTES), self._size_bytes)
-        allocate = getattr(os, "posix_fallocate", None)
-        start = self._taken if end > PAGE_BYTES else 0
-        if allocate is not None:
-            allocate(self._fd, start, wanted - start)
-        else:
-            os.pwrite(self._fd, bytes(wanted - start), start)
+        allocate(self._fd, self._taken, wanted)
         self._taken = wanted

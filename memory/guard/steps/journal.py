@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -25,10 +25,11 @@ from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
 from ....telemetry.process.fork import reset_after_fork
 from ...errors import StoreUnavailableError
-from ...journal.journal import Asked, Dropped
-from ...journal.records import Kept, Write
-from ...journal.replay import KEEP_S, Lease, Replay
+from ...journal.journal import Asked, Dropped, is_full
+from ...journal.records import Kept, Lease, Write
+from ...journal.replay import KEEP_S, Replay
 from ...journal.replayer import Replayer
+from ...limits.breaker import BreakerState
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Workers
 from ..call import Call
@@ -101,8 +102,19 @@ class JournalWrites:
         reset_after_fork(self)
 
     def forked(self) -> None:
-        """Have the child's own thread watch."""
+        """Have the child's own thread watch, from its first call on: many children only exit."""
         self._is_watched = False
+
+    def watch(self) -> None:
+        """
+        Have the journal watched from now on, before any call: another process may leave writes.
+
+        A client of coroutines is called on the loop that runs now, if one does; else its first call
+        says on which.
+        """
+        self._watch()
+        with suppress(RuntimeError):
+            self.replay.remember_loop(asyncio.get_running_loop())
 
     def faces(self, method: Method) -> Faces:
         """Return what is done for writes and deletions; any call has the journal watched."""
@@ -110,34 +122,78 @@ class JournalWrites:
             return Faces(self._before_write, self._keep, self._abefore_write, self._akeep)
         if method.op_class is OperationClass.FORGET:
             return Faces(self._before_forget, abefore=self._abefore_forget)
-        return Faces(self._watch, abefore=self._awatch)
+        return Faces(self._before, abefore=self._abefore)
 
     # -- before the store --------------------------------------------------------------------------
 
-    def _watch(self, _call: Call) -> None:
+    def _watch(self) -> None:
         if not self._is_watched:
             self._is_watched = True
             self._replayer.watch_always(self.replay)
 
-    def _awatch(self, call: Call) -> None:
-        self._watch(call)
+    def _before(self, _call: Call) -> None:
+        self._watch()
+
+    def _abefore(self, _call: Call) -> None:
+        self._watch()
         self.replay.remember_loop(asyncio.get_running_loop())
 
     def _before_write(self, call: Call) -> None:
-        self._watch(call)
+        self._watch()
         self._mark(call)
         if not self._waits():
             return
-        if self._can_be_kept(call.method) or not self.replay.drain(self._until(call)):
+        if not self._can_be_kept(call.method):
+            if not self.replay.drain(self._until(call)):
+                raise self._behind()
+            return
+        try:
+            if self._is_to_wait(call):
+                self._workers.run(partial(self._append, call), KEEP_S, _nothing)
+        except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
+            if self._may_overtake(call, exc):
+                call.turn = self.replay.lease(self._until_turn(call))
+        if call.turn is None:
             raise self._behind()
 
     async def _abefore_write(self, call: Call) -> None:
-        self._awatch(call)
+        self._abefore(call)
         self._mark(call)
         if not self._waits():
             return
-        if self._can_be_kept(call.method) or not await self.replay.adrain(self._until(call)):
+        if not self._can_be_kept(call.method):
+            if not await self.replay.adrain(self._until(call)):
+                raise self._behind()
+            return
+        try:
+            if self._is_to_wait(call):
+                await self._workers.arun(partial(self._append, call), KEEP_S)
+        except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
+            if self._may_overtake(call, exc):
+                call.turn = await self.replay.alease(self._until_turn(call))
+        if call.turn is None:
             raise self._behind()
+
+    def _is_to_wait(self, call: Call) -> bool:
+        """Tell whether *call* may be kept: whoever has an outer call is told of its failure."""
+        return not call.sheltered and (call.redacted or call.private)
+
+    def _may_overtake(self, call: Call, exc: Exception) -> bool:
+        """
+        Tell whether *call*, for which the journal has no room, may go to the store at once.
+
+        Else it would be lost, and the store be up. Nobody makes what waits meanwhile, and what is
+        older gives way to it afterwards.
+        """
+        if not is_full(exc):
+            self._not_kept(call, exc)
+            call.journal = Journalled.LOST
+            return False
+        self._faults.note("journal.room", exc)
+        return call.limits.breaker.state is not BreakerState.OPEN
+
+    def _until_turn(self, call: Call) -> float:
+        return self._clock() + min(KEEP_S, (call.limits.deadline_s or LONGEST_S) / 2)
 
     def _waits(self) -> bool:
         try:
@@ -168,7 +224,7 @@ class JournalWrites:
     # -- before a deletion -------------------------------------------------------------------------
 
     def _before_forget(self, call: Call) -> None:
-        self._watch(call)
+        self._watch()
         try:
             # Closed at once: it may hold the lease, and an exception may live for long.
             with closing(self._forgetting(call)) as script:
@@ -181,7 +237,7 @@ class JournalWrites:
             raise self._refused(exc) from None
 
     async def _abefore_forget(self, call: Call) -> None:
-        self._awatch(call)
+        self._abefore(call)
         try:
             # Closed at once: it may hold the lease, and an exception may live for long.
             with closing(self._forgetting(call)) as script:
@@ -241,6 +297,7 @@ class JournalWrites:
     # -- after the store ---------------------------------------------------------------------------
 
     def _keep(self, call: Call) -> None:
+        self._end_turn(call)
         if not self._is_to_be_kept(call):
             self._settled(call)
             return
@@ -251,6 +308,7 @@ class JournalWrites:
             self._not_kept(call, exc)
 
     async def _akeep(self, call: Call) -> None:
+        self._end_turn(call)
         if not self._is_to_be_kept(call):
             self._settled(call)
             return
@@ -258,6 +316,13 @@ class JournalWrites:
             await self._workers.arun(partial(self._append, call), KEEP_S)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             self._not_kept(call, exc)
+
+    def _end_turn(self, call: Call) -> None:
+        turn, call.turn = call.turn, None
+        if turn is not None:
+            if call.error is None:  # before anybody makes an older one
+                self._note_written(call, call.started_ns)
+            self.replay.release(turn)
 
     def _settled(self, call: Call) -> None:
         """Note a write that the store has, or that nobody has."""
@@ -276,6 +341,8 @@ class JournalWrites:
     def _is_to_be_kept(self, call: Call) -> bool:
         if not call.neutral or call.status is Status.REFUSED:
             return False
+        if call.journal is not Journalled.NO:
+            return False  # it was kept before, behind others, or cannot be
         return self._can_be_kept(call.method) and (call.redacted or call.private)
 
     def _can_be_kept(self, method: Method) -> bool:

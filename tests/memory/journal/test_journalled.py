@@ -24,6 +24,7 @@ from mnemoscope.memory.guard.operation import Method, Operation, Summary
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import HUNG_S, Asked, Entry, Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
+from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.replay import MOST_TRIES
 from mnemoscope.memory.journal.touches import Covered, Touches
 from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
@@ -967,6 +968,48 @@ def test_a_thread_makes_writes_again(watched, eventually):
     rig.store.down = None
 
     assert eventually(lambda: rig.store.items == {"k": 1})
+
+
+def leave_a_write(journal: Journal) -> None:
+    """Have a process that has died leave a write for the store of `watched`."""
+    writes = ArgumentCodec().text({"key": "left", "value": 1})
+    left = Write(id="left", method="put", arguments=writes, created_ns=1)
+    journal.append(journal.queue(Database("crm", "watched"), "crm"), Asked(left, Touches()))
+
+
+def test_a_client_that_nobody_calls_makes_what_another_process_left(watched, journals, eventually):
+    """It is watched from the moment that it is wrapped."""
+    rig = watched(is_async=False)
+    leave_a_write(journals())
+
+    assert eventually(lambda: rig.store.items == {"left": 1})
+    assert eventually(lambda: rig.waits == 0)
+
+
+async def test_a_client_of_coroutines_is_called_on_the_loop_that_it_was_wrapped_on(
+    make_bench, journals
+):
+    """Without a call of its own that says which loop that is."""
+    store, bench = Store(), make_bench()
+    bench.journal = journals()
+    guard = bench.guard(
+        "crm",
+        writes=JournalledWrites(
+            client=store,
+            row=lambda name, _arguments: TABLE[name],
+            methods=frozenset({"aput"}),
+            values=ArgumentCodec(),
+            method=lambda client, _name: client.aput,
+        ),
+        database=Database("crm", "watched"),
+    )
+    leave_a_write(bench.journal)
+    await until(lambda: store.items == {"left": 1})
+    await until(lambda: bench.journal.stats().waiting == {})
+
+    assert set(store.threads) == {threading.get_ident()}
+    assert guard.waits == 0
+    bench.parts.guards.replayer.close(5)
 
 
 def test_the_thread_outlives_a_journal_that_it_cannot_read(watched, eventually, monkeypatch):

@@ -21,6 +21,7 @@ from .database.opening import open_database
 from .queries import origins, reading
 from .queries.reading import By, Remembered, Spend, StoreLatency
 from .record.keys import Keyring
+from .record.lived_time import DAY_US
 from .record.rows import AuditRow
 from .record.sealing import Draft, draft
 from .store import checkpoints, retention
@@ -34,7 +35,6 @@ from .store.whose import Asked, OtherSpellings, Person, person_of, whose
 RETENTION_DAYS = 400
 """After which events may be removed, unless a setting says otherwise."""
 
-_DAY_US = 86_400_000_000
 _NEVER_US = 2**62
 
 
@@ -83,7 +83,7 @@ class AuditLog:
             database,
             self.ring,
             clock_ns=clock_ns,
-            retention_us=retention_days * _DAY_US or _NEVER_US,
+            retention_us=retention_days * DAY_US or _NEVER_US,
         )
 
     # -- writing -----------------------------------------------------------------------------------
@@ -148,6 +148,9 @@ class AuditLog:
         """
         Remove what is older than `retention_days`, by whole months, and return how many events.
 
+        Nothing goes on the word of one clock: the log has to have lived through that time, with
+        events spread over it, and for a day since a clock disagreed with it.
+
         Args:
             at_once: All of it; else as much as does not keep others waiting.
 
@@ -156,10 +159,9 @@ class AuditLog:
         """
         if not self.retention_days or not self.tables.exists():
             return 0
-        before_us = retention.month_before(self.tables.now_us(), self.retention_days)
-        removed = count = retention.prune_some(self.tables, before_us)
+        removed = count = retention.prune_some(self.tables, self.retention_days)
         while at_once and count:
-            count = retention.prune_some(self.tables, before_us)
+            count = retention.prune_some(self.tables, self.retention_days)
             removed += count
         if at_once and removed:
             self.scrub()

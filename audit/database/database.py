@@ -82,6 +82,10 @@ class WriteConnection(ReadConnection, Protocol):
         """Wait until no other transaction is about to insert the row that writers queue for."""
         ...
 
+    def clock_us(self) -> int | None:
+        """Return the time by the database's own clock, µs since 1970 UTC. None: it has none."""
+        ...
+
     def send(self, statement: str, values: Sequence[Value] = (), /) -> None:
         """Run *statement* and do not wait for it: what follows, or the end, fails if it does."""
         ...

@@ -242,6 +242,11 @@ class PostgresDatabase:
             raise AuditError(f"{self.label} {reason}") from None
 
 
+_CLOCK = (
+    "SELECT CAST(1000000 * pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) AS bigint)"
+)
+
+
 class _ReadConnection:
     def __init__(self, connection: psycopg.Connection[Any], version: int) -> None:
         self._connection = connection
@@ -305,6 +310,10 @@ class _WriteConnection(_ReadConnection):
 
     def found(self) -> None:
         self.send("SELECT pg_advisory_xact_lock(?)", (APPLICATION_ID,))
+
+    def clock_us(self) -> int | None:
+        (now_us,) = self.execute(_CLOCK).fetchone()
+        return int(now_us)
 
     def insert(
         self, table: str, columns: tuple[str, ...], rows: Sequence[tuple[Value, ...]], /

@@ -257,6 +257,9 @@ class _WriteConnection(_ReadConnection):
     def found(self) -> None:
         return  # no other transaction writes
 
+    def clock_us(self) -> int | None:
+        return None  # it has the process's
+
     def send(self, statement: str, values: Sequence[Value] = (), /) -> None:
         self._connection.execute(statement, values)
 

@@ -14,15 +14,13 @@ from typing import Any, Literal, NamedTuple
 
 from ...telemetry.event.event import OperationClass
 from ..database.database import Value, marks
+from ..record.lived_time import SKEW_US
 from ..record.rows import AuditRow, StoredEvent, row_from
 from ..store.customers import seqs_by_id_alone
 from ..store.snapshot import SELECT, Snapshot, first_at, found_by_seqs, moment_of
 from ..store.tree import SealedEvents
 
 By = Literal["feature", "node", "model"]
-
-SKEW_US = 3_600_000_000
-"""How much later than it was recorded an event may claim to have happened: clocks differ."""
 
 
 class StoreLatency(NamedTuple):

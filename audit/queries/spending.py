@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import orjson
 
+from ..record.lived_time import SKEW_US
 from ..store.snapshot import Snapshot, first_at
-from .reading import SKEW_US
 
 Dimension: TypeAlias = Literal["feature", "node", "model", "customer", "tenant"]
 

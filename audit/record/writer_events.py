@@ -24,6 +24,9 @@ HEARTBEAT_S = 5.0
 IDLE_AFTER_S = 30.0
 """Seconds without an event after which a writer says that it is idle."""
 
+IDLE_EVERY_S = 86_400.0
+"""Seconds after which an idle writer says so again: a log that lives on shows that time passes."""
+
 SILENT_AFTER_S = 60.0
 """Seconds without a heartbeat after which a writer that did not say so is no longer there."""
 

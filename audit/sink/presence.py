@@ -12,6 +12,7 @@ from ..record.writer_events import (
     HEARTBEAT,
     HEARTBEAT_S,
     IDLE_AFTER_S,
+    IDLE_EVERY_S,
     STARTED,
     STOPPED,
     about,
@@ -125,11 +126,12 @@ class Presence:
         return []
 
     def without_events(self) -> list[Said]:
-        """Return what is to be said although there is no event: once, that none came of late."""
-        is_quiet = self._clock() - self._busy_at >= IDLE_AFTER_S
-        if not self._has_begun or self._is_idle or not is_quiet:
-            return []
-        return [self._about(HEARTBEAT, idle=True)]
+        """Return what is to be said although there is no event: that none came of late."""
+        now = self._clock()
+        is_due = now - self._said_at >= IDLE_EVERY_S or not self._is_idle
+        if self._has_begun and is_due and now - self._busy_at >= IDLE_AFTER_S:
+            return [self._about(HEARTBEAT, idle=True)]
+        return []
 
     def at_end(self) -> list[Said]:
         """Return what is to be said at the end."""

@@ -48,13 +48,16 @@ def sign(
         signer = signer_of(head.origin, tables.ring)
         note = signer.sign(checkpoint_text(head.origin, head.size, root))
         found: Any = connection.execute(
-            "SELECT max(size), max(created_us) FROM audit_checkpoint"
+            "SELECT size, created_us FROM audit_checkpoint ORDER BY size DESC, created_us DESC "
+            "LIMIT 1"
         ).fetchone()
-        # Two processes may sign the same size in the same microsecond.
-        newest_size, newest_us = found[0] or 0, found[1] or 0
-        created_us = max(tables.now_us(), newest_us + 1)
+        newest_size, newest_us = found or (0, 0)
+        created_us = tables.now_us()
+        if newest_size == head.size:  # two processes may sign it in the same microsecond
+            created_us = max(created_us, newest_us + 1)
         anchors = json_text(list(announce(note)))
-        is_near = head.size - newest_size < KEPT_EVERY and created_us - newest_us < KEPT_EVERY_US
+        is_soon = 0 <= created_us - newest_us < KEPT_EVERY_US
+        is_near = head.size - newest_size < KEPT_EVERY and is_soon
         if not (is_regular and is_near):
             row = (head.size, created_us, root, note, signer.key_id, anchors)
             connection.insert("audit_checkpoint", _COLUMNS, [row])

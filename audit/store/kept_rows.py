@@ -53,6 +53,7 @@ class KeptRows:
         self.stream = connection.stream
         self.evidence = connection.evidence
         self.found = connection.found
+        self.clock_us = connection.clock_us
         self.wrong_definitions = connection.wrong_definitions
         self.wrong_indexes = connection.wrong_indexes
 

@@ -1,6 +1,9 @@
 """
 Retention: old events are removed by whole months, and every proof over them still holds.
 
+How old they are, no single clock decides: the log itself has to have lived through the time since
+(see `lived_time`).
+
 Events go from the beginning of the log, in whole tiles of 256. Their leaf hashes stay, thirty-two
 bytes each, so that every checkpoint and every proof over them still holds. That they are gone, and
 what went with them, is an event of the log, which what remains can be held against.
@@ -16,28 +19,30 @@ import orjson
 
 from ..database.database import WriteConnection
 from ..proof.merkle import TILE_LEAVES, root_of
+from ..record.lived_time import DAY_US, SETTLED_US, Cut, aged, agrees
 from ..record.rows import OPERATION
 from ..record.seals import identities_in, told
 from .missing_details import gone_between
-from .snapshot import Snapshot, first_at
+from .snapshot import Snapshot, first_within, stretches
 from .tables import LogTables
 
 PRUNED = "retention.pruned"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _STEP = TILE_LEAVES * 16
+_LATEST_US = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _TABLES = ("audit_memory", "audit_usage", "audit_detail", "audit_event")
 
 
 def month_before(now_us: int, days: int) -> int:
     """Return when the month began in which it was so many days ago; microseconds since 1970 UTC."""
-    moment = _EPOCH + timedelta(microseconds=now_us) - timedelta(days=days)
+    moment = _EPOCH + timedelta(microseconds=min(now_us, _LATEST_US)) - timedelta(days=days)
     return (datetime(moment.year, moment.month, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 
-def prune_some(tables: LogTables, before_us: int) -> int:
+def prune_some(tables: LogTables, days: int) -> int:
     """
-    Remove events that were recorded before *before_us*: as many as do not keep others waiting.
+    Remove events since which so many days were lived through: as many as keep nobody waiting.
 
     Returns:
         How many; 0 where none is left to remove.
@@ -46,7 +51,10 @@ def prune_some(tables: LogTables, before_us: int) -> int:
         AuditError: None was removed.
     """
     with tables.reading() as snapshot:
-        start, stop = snapshot.first_seq, first_at(snapshot, before_us)
+        start, cut = snapshot.first_seq, _cut(snapshot, tables.now_us(), days)
+        if cut is None:
+            return 0
+        stop = first_within(snapshot, cut.stretch.first, cut.stretch.last + 1, cut.before_us)
     stop = min(stop - stop % TILE_LEAVES, start + _STEP)
     if start >= stop:
         return 0
@@ -55,9 +63,22 @@ def prune_some(tables: LogTables, before_us: int) -> int:
             return stop - start  # another process did it
         seals = Snapshot(connection, tables.ring, tables.label).seals
         gone = gone_between(connection, seals, start, stop)
-        data = {"from_seq": start, "to_seq": stop - 1, **_removed(connection, start, stop, gone)}
+        removed = _removed(connection, start, stop, gone)
+        # What a clock that was ahead recorded among them is no newer than what came after it.
+        removed["newest_us"] = min(removed["newest_us"], cut.before_us)
+        data = {"from_seq": start, "to_seq": stop - 1, **removed}
         tables.note(connection, head._replace(first_seq=stop), PRUNED, data)
     return stop - start
+
+
+def _cut(snapshot: Snapshot, now_us: int, days: int) -> Cut | None:
+    """Return before where everything is old enough; None: nothing is, or clocks disagree."""
+    if not snapshot.size or not agrees(snapshot.head["newest_us"], now_us):
+        return None
+    found = stretches(snapshot)
+    if len(found) > 1 and now_us - found[-1].began_us < SETTLED_US:
+        return None
+    return aged(found, now_us, days * DAY_US, before_us=month_before(now_us, days))
 
 
 def _removed(connection: WriteConnection, start: int, stop: int, gone: int) -> dict[str, Any]:

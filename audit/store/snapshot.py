@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import Any, Protocol
 
 import orjson
@@ -15,11 +16,12 @@ import orjson
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
 from ..database.database import ReadConnection, Rows, Value, marks
-from ..database.errors import UNREADABLE, TamperedError
+from ..database.errors import UNREADABLE, AuditError, TamperedError
 from ..database.schema import SPELLINGS, columns_of, version_of
 from ..proof.merkle import leaf_hash
 from ..record.coverage import IDENTITIES, summed_tables
 from ..record.keys import NONCE_BYTES, Keyring, LogKey, Unwrapping, log_key, missing
+from ..record.lived_time import CLOCK_JUMPED, SILENCE_US, Stretch, joined
 from ..record.references import References
 from ..record.rows import StoredEvent
 from ..record.sealing import bound, commitment
@@ -308,9 +310,12 @@ class Snapshot(Moment):
 
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
-        newest: Any = self.execute("SELECT max(created_us) FROM audit_checkpoint").fetchone()
-        moments = [newest[0], *map(signed_us_of, stored_heads(self) or ())]
-        return max((each for each in moments if each is not None), default=None)
+        moments = [*map(signed_us_of, stored_heads(self) or ())]
+        newest: Any = self.execute(
+            "SELECT created_us FROM audit_checkpoint ORDER BY size DESC, created_us DESC LIMIT 1"
+        ).fetchone()
+        moments += [] if newest is None else [newest[0]]  # the end is signed no later than that
+        return next((each for each in moments if each is not None), None)
 
     def known_by_previous_keys(self) -> int:
         """Return how many customers have not been seen since the current secret is in use."""
@@ -377,15 +382,69 @@ def _is_invalid_tag(exc: Exception) -> bool:
 
 
 def first_at(snapshot: Snapshot, moment_us: int) -> int:
-    """Return the number of the first event recorded at *moment_us* or later; time only grows."""
-    low, high = snapshot.first_seq, snapshot.size
-    while low < high:
-        middle = (low + high) // 2
-        (recorded_us,) = snapshot.execute(
-            "SELECT recorded_us FROM audit_event WHERE seq = ?", (middle,)
-        ).fetchone() or (moment_us,)
-        low, high = (low, middle) if recorded_us >= moment_us else (middle + 1, high)
-    return low
+    """Return the number of the first event that was recorded at *moment_us* or later."""
+    for first, stop in _onwards(snapshot):
+        if _is_since(snapshot, stop - 1, moment_us):
+            return first_within(snapshot, first, stop, moment_us)
+    return snapshot.size
+
+
+def first_within(snapshot: Snapshot, first: int, stop: int, moment_us: int) -> int:
+    """Return the same of the events from *first* on, *stop* if none is: their times only grow."""
+    while first < stop:
+        middle = (first + stop) // 2
+        is_since = _is_since(snapshot, middle, moment_us)
+        first, stop = (first, middle) if is_since else (middle + 1, stop)
+    return first
+
+
+def stretches(snapshot: Snapshot) -> list[Stretch]:
+    """
+    Return the stretches of the log, oldest first.
+
+    Raises:
+        AuditError: One of its events is missing.
+    """
+    return joined(
+        part for first, stop in _onwards(snapshot) for part in _parts(snapshot, first, stop - 1)
+    )
+
+
+def _onwards(snapshot: Snapshot) -> list[tuple[int, int]]:
+    """Return the ranges of events in which time only grows: clocks that jumped divide them."""
+    found: list[Any] = snapshot.execute(
+        "SELECT seq FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq",
+        (CLOCK_JUMPED,),
+    ).fetchall()
+    ends = pairwise([snapshot.first_seq, *(seq for (seq,) in found), snapshot.size])
+    return [(first, stop) for first, stop in ends if first < stop]
+
+
+def _parts(snapshot: Snapshot, first: int, last: int) -> Iterator[Stretch]:
+    """Yield the stretches from *first* to *last*, by looking where they may end."""
+    began_us, ended_us = _recorded_us(snapshot, first), _recorded_us(snapshot, last)
+    if began_us is None or ended_us is None:
+        raise AuditError(
+            f"events {first} to {last} are not all there: run `mnemoscope audit verify`"
+        )
+    if ended_us - began_us <= SILENCE_US:
+        yield Stretch(first, last, began_us, ended_us)
+        return
+    middle = (first + last) // 2
+    yield from _parts(snapshot, first, middle)
+    yield from _parts(snapshot, middle + 1, last)
+
+
+def _is_since(snapshot: Snapshot, seq: int, moment_us: int) -> bool:
+    recorded_us = _recorded_us(snapshot, seq)
+    return recorded_us is None or recorded_us >= moment_us  # one that is missing, `verify` finds
+
+
+def _recorded_us(snapshot: Snapshot, seq: int) -> int | None:
+    found: Any = snapshot.execute(
+        "SELECT recorded_us FROM audit_event WHERE seq = ?", (seq,)
+    ).fetchone()
+    return None if found is None else int(found[0])
 
 
 def found_by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[StoredEvent]:

@@ -26,6 +26,7 @@ from ..proof.merkle import HASH_BYTES, Frontier
 from ..proof.note import Signer
 from ..record.header import sealed
 from ..record.keys import NONCE_BYTES, Keyring, LogKey, log_key, missing, sealed_place
+from ..record.lived_time import CLOCK_JUMPED, DAY_US, SKEW_US, agrees
 from ..record.references import References
 from ..record.rows import LOG
 from ..record.sealing import (
@@ -167,6 +168,7 @@ class Writer:
         self._log_key = LogKey(bytes(_LOG_KEY_BYTES), is_sealed=False)
         self._keyed()
         self._trusted: Head | None = None
+        self._warned_of_clock = False
         self.writer_id = secrets.token_hex(8)
 
     def append(self, drafts: Sequence[Draft]) -> Appended:
@@ -282,7 +284,8 @@ class Writer:
         """Number, chain, encrypt and store *drafts*, and return the new end of the log."""
         if not drafts:
             return head
-        now_us = max(self._clock_ns() // 1_000, head.newest_us)
+        now_us, jump = self._moment(connection, head)
+        drafts = [*jump, *drafts]
         batch = Batch(head.origin, len(drafts))
         said = self._details(connection, batch, drafts, head=head, now_us=now_us)
         batch.insert_details(connection)  # first: a server stores them while headers are hashed
@@ -301,6 +304,40 @@ class Writer:
         self._heads.moved(len(drafts))
         self._end = self._write(connection, head)
         return self._end
+
+    def _moment(self, connection: KeptRows, head: Head) -> tuple[int, Sequence[Draft]]:
+        """
+        Return when the next events are recorded, and what is said before them if clocks disagree.
+
+        A clock that is a little behind is not followed. One that cannot be right after the newest
+        event is, since that one may have been wrong, unless the database's own clock agrees with
+        the event: then it is one against two.
+        """
+        clock_us = self._clock_ns() // 1_000
+        if agrees(head.newest_us, clock_us):
+            return max(clock_us, head.newest_us), ()
+        database_us = connection.clock_us()
+        moment_us = clock_us
+        is_outvoted = (
+            database_us is not None
+            and agrees(head.newest_us, database_us)
+            and abs(clock_us - database_us) > SKEW_US
+        )
+        if is_outvoted and database_us is not None:
+            moment_us = max(database_us, head.newest_us)
+        had_warned, self._warned_of_clock = self._warned_of_clock, True
+        if not had_warned:
+            logger.warning("%s", _disagreement(self._database.label, clock_us - head.newest_us))
+        if is_outvoted and had_warned:
+            return moment_us, ()
+        data = {
+            "newest_us": head.newest_us,
+            "clock_us": clock_us,
+            "database_us": database_us,
+            "is_followed": not is_outvoted,
+        }
+        said = log_draft(CLOCK_JUMPED, data, writer_id=self.writer_id, occurred_us=clock_us)
+        return moment_us, (said,)
 
     def _number(
         self,
@@ -328,6 +365,7 @@ class Writer:
     def forked(self) -> None:
         """Be another writer in a child."""
         self.writer_id = secrets.token_hex(8)
+        self._warned_of_clock = False
         self._heads.forget()
         self._origin = None
         self._subjects.forget()
@@ -466,6 +504,16 @@ class Writer:
 def signer_of(origin: str, ring: Keyring) -> Signer:
     """Return who signs the checkpoints of a log."""
     return Signer(origin, ring.current.key("audit/sign"))
+
+
+def _disagreement(label: str, ahead_us: int) -> str:
+    apart_us, way = abs(ahead_us), "ahead of" if ahead_us > 0 else "behind"
+    apart = f"{apart_us // DAY_US:,} days" if apart_us >= DAY_US else f"{apart_us / 3.6e9:.1f} h"
+    return (
+        f"{label}: the clock of this process is {apart} {way} its newest event. One of the two is "
+        "wrong, or nothing was recorded in between. The trail says so, and removes nothing by age "
+        "until it has lived on: check the clock"
+    )
 
 
 def _name(each: Draft) -> str:

@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
 from ..database.schema import columns_of
+from ..record.lived_time import CLOCK_JUMPED, SILENCE_US, Stretch, joined
 from ..record.rows import LOG
 from ..record.seals import added, identities_in
 from ..record.sequence_gaps import UNDER_WAY
@@ -54,6 +55,7 @@ class Removal(NamedTuple):
         events: How many events went.
         details: How many details.
         newest_us: When the newest of the events had been recorded; None: it does not say.
+        to_seq: The last of the events; -1: none went.
     """
 
     name: str
@@ -63,10 +65,13 @@ class Removal(NamedTuple):
     events: int
     details: int
     newest_us: int | None
+    to_seq: int
 
     def as_document(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        return self._asdict()
+        document = self._asdict()
+        del document["to_seq"]
+        return document
 
 
 class _Sealed(msgspec.Struct, frozen=True, gc=False):
@@ -117,6 +122,8 @@ class Pass:
         identities: The keyed sum of customers and their identifiers, as the events have it.
         removals: Each time that something was removed.
         last_us: When the last one was recorded.
+        stretches: How time went on, oldest first.
+        clocks: The data of each event that says that a clock jumped, by its number.
         writers: What each writer has counted.
         words: What each said of itself last.
         spools: What the log says of each spool.
@@ -140,6 +147,8 @@ class Pass:
         self.gaps: list[MissingRange] = []
         self.under_way: list[MissingRange] = []
         self.pruned: list[dict[str, Any]] = []
+        self.stretches: list[Stretch] = []
+        self.clocks: dict[int, dict[str, Any]] = {}
         self.wrong: list[str] = []
         self._origin = origin
 
@@ -164,6 +173,8 @@ class Pass:
         self.gaps += later.gaps
         self.under_way += later.under_way
         self.pruned += later.pruned
+        self.stretches = joined([*self.stretches, *later.stretches])
+        self.clocks |= later.clocks
 
     def counted_before(self, name: str) -> int:
         """Return what was counted as *name* in the events that retention removed."""
@@ -175,6 +186,16 @@ class Pass:
         ordered = iter(rows)
         while block := list(islice(ordered, BLOCK)):
             yield self._in_order(block) or [self._leaf(row) for row in block]
+            self._went_on(block)
+
+    def _went_on(self, rows: list[Any]) -> None:
+        """Note how time went on through *rows*."""
+        times = [row[5] for row in rows]
+        if times == sorted(times) and times[-1] - times[0] <= SILENCE_US:
+            parts = [Stretch(rows[0][0], rows[-1][0], times[0], times[-1])]
+        else:
+            parts = [Stretch(row[0], row[0], row[5], row[5]) for row in rows]
+        self.stretches[-1:] = joined([*self.stretches[-1:], *parts])
 
     def _in_order(self, rows: list[Any]) -> list[bytes] | None:
         """
@@ -238,7 +259,7 @@ class Pass:
                 and seq == self.next_seq
                 and leaf == row[-1]
                 and _sealed(known) == tuple(row[:-2])
-                and row[5] >= self.last_us
+                and (row[5] >= self.last_us or _is_set_back(known, self.last_us))
                 and known["log"] == self._origin
             ) or self._is_valid(known, row, leaf)
             self._count(known, row)
@@ -265,7 +286,7 @@ class Pass:
             for name, sealed, column in names
             if sealed != column
         ]
-        if row[5] < self.last_us:
+        if row[5] < self.last_us and not _is_set_back(known, self.last_us):
             self.wrong.append(f"event {seq} was recorded before the one before it")
         if known["log"] != self._origin:
             self.wrong.append(f"event {seq} is of another log")
@@ -296,6 +317,8 @@ class Pass:
             self.keys.add(data["verifier_key"])
         if name == PRUNED:
             self.pruned.append(data)
+        if name == CLOCK_JUMPED:
+            self.clocks[known["seq"]] = data
         if name in ABOUT_WRITERS:
             writer = data["writer"]
             self.words[writer] = last_words(self.words.get(writer), name, data, recorded_us)
@@ -305,8 +328,14 @@ class Pass:
             (self.under_way if data.get("reason") == UNDER_WAY else self.gaps).append(gap)
 
 
+def _is_set_back(known: dict[str, Any], last_us: int) -> bool:
+    """Return whether an event says that time goes back with it, from where it was."""
+    is_jump = known["kind"] == LOG and known["operation"] == CLOCK_JUMPED
+    return bool(is_jump and known["data"]["newest_us"] == last_us)
+
+
 def _removal(known: dict[str, Any], data: dict[str, Any]) -> Removal:
     events = data["to_seq"] - data["from_seq"] + 1 if "to_seq" in data else 0
     newest_us = data.get("newest_us")
     at = (known["operation"], known["seq"], known["recorded_at"], known["writer"])
-    return Removal(*at, events, data.get("n_details", 0), newest_us)
+    return Removal(*at, events, data.get("n_details", 0), newest_us, data.get("to_seq", -1))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..record.lived_time import DAY_US, lived_us
 from ..store.kept_rows import identities_sum
 from ..store.missing_details import gone_between
 from ..store.snapshot import Snapshot
-from .events import Pass
-from .report import Verification
+from .events import Pass, Removal
+from .report import FindingKind, Verification
 
 LEAST_DAYS = 183
 """Days that an event is kept at least, whatever the setting."""
 
-_DAY_US = 86_400_000_000
 _LESS = (
     "the customers' identifiers and keys, the times of keys and of checkpoints, and until when "
     "details are kept"
@@ -111,9 +111,23 @@ class Tables:
                 if each.events and each.seq >= self._snapshot.sealed_from:
                     wrong = "does not say how old what it removed was"
                     self._report.tampered(f"event {each.seq} {wrong}")
-            elif each.recorded_us - each.newest_us < least_days * _DAY_US:
+            elif each.recorded_us - each.newest_us < least_days * DAY_US:
                 wrong = f"retention removed events that were not {least_days} days old"
                 self._report.tampered(f"event {each.seq}: {wrong}")
+            elif each.events:
+                self._lived_through(passed, each, least_days)
+
+    def _lived_through(self, passed: Pass, removal: Removal, least_days: int) -> None:
+        """Check that the log lived through the time that what was removed is said to be old."""
+        first = passed.stretches[0].first
+        lived_days = lived_us(passed.stretches, removal.seq, removal.recorded_us) // DAY_US
+        # Where what came next was removed later, what is left tells less than there was.
+        if lived_days < least_days and removal.to_seq + 1 == first:
+            self._report.find(
+                FindingKind.LOSS,
+                f"event {removal.seq}: retention removed {removal.events:,} events on the word of "
+                f"a clock: the log had lived {lived_days:,} of {least_days} days since",
+            )
 
 
 def wrong_tiles(snapshot: Snapshot, expected: dict[int, int], size: Any) -> bool:

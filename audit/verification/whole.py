@@ -17,6 +17,7 @@ from ..store.heads import stored_heads
 from ..store.roll import NOBODY, Roll, Standing, roll_beside
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
+from .clocks import check_clocks
 from .details import Details
 from .events import BLOCK, SELECT, Pass
 from .ranges import (
@@ -228,6 +229,7 @@ class _Whole:
         self.report.valid_events = passed.valid
         self._head(growth.frontier)
         self._writers()
+        check_clocks(passed.stretches, passed.clocks, self.report)
         self._tables.removals(passed, self._log.retention_days)
         for size in map(size_of, notes):
             if 0 <= size < self._since:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from ..record.lived_time import SKEW_US
 from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED, is_durable
 from ..store.departed import Departed
 from ..store.roll import Standing
@@ -207,7 +208,7 @@ def check_endings(words: Mapping[str, LastWords], known: Endings, report: Verifi
         elif said.is_idle:
             report.writers["idle"] += 1
             _not_declared(report, writer, missing)
-        elif writer in alive or known.now_us - said.said_us <= SILENT_AFTER_S * 1e6:
+        elif writer in alive or -SKEW_US <= known.now_us - said.said_us <= SILENT_AFTER_S * 1e6:
             report.writers["writing"] += 1
         else:
             report.writers["silent"] += 1

@@ -174,6 +174,16 @@ class TestALife:
 
         assert [data["counter"] for _name, data in said(HEARTBEAT)] == [5, 9]
 
+    def test_it_says_once_a_day_that_it_is_still_idle(self, start, said, clock):
+        """So that the log has lived through the time, and old events may go."""
+        process = start()
+        process.write()
+        for _hour in range(75):
+            clock.now_s += 3_600
+            process.sink.beat()
+
+        assert [data["idle"] for _name, data in said(HEARTBEAT)] == [True] * 4
+
     def test_it_says_once_that_it_is_idle(self, start, said, verified, clock):
         """Then its silence means nothing, until the next event, with which it is back."""
         process = start()

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
+from lived import live
 from merkle_proofs import verify_consistency, verify_inclusion
 
 from mnemoscope.audit.log import AuditLog
@@ -213,7 +214,7 @@ def test_what_was_removed_too_soon_is_found(tmp_path, subject_keys, event_factor
 
     log = AuditLog(tmp_path / "a.db", subject_keys, clock_ns=clock_ns, retention_days=30)
     log.append([event_factory() for _ in range(300)])
-    now_s[0] += 100 * 86_400
+    live(log, now_s, 100)
     assert log.prune() == 256
     log.checkpoint_now()
     log.close()

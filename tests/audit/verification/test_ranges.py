@@ -7,6 +7,7 @@ from contextlib import nullcontext
 
 import pytest
 import tampering
+from lived import live
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.merkle import Frontier, subtrees
@@ -79,7 +80,7 @@ def test_losses_and_retention_are_told_alike(tmp_path, subject_keys, event_facto
     now_s = [1_700_000_000]
     log = AuditLog(tmp_path / "old.db", subject_keys, clock_ns=lambda: now_s[0] * 10**9)
     log.append([event_factory(writer_seq=number) for number in range(1, 301)])
-    now_s[0] += 500 * 86_400
+    live(log, now_s, 500)
     log.append([event_factory(writer_seq=number) for number in range(311, 500)])
     gap = {"writer": "00000000000000aa", "from_wseq": 301, "to_wseq": 310, "count": 10}
     log.append_log_event("audit.gap", gap | {"reason": "full"})

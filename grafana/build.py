@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from mnemoscope.alerting.rules import RUNBOOKS
+from mnemoscope.alerting.runbooks import STACK
 
 HERE = Path(__file__).parent
 
@@ -32,7 +32,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build the dashboards and rules.")
     parser.add_argument("--check", action="store_true", help="write nothing; 1 if any is stale")
     parser.add_argument("--out", type=Path, default=HERE, help="folder to write to")
-    parser.add_argument("--runbooks", default=RUNBOOKS, help="address of docs/runbooks.md")
+    parser.add_argument("--runbooks", default=STACK, help="address of docs/runbooks.md")
     parser.add_argument("--speed", type=int, default=1, help="divide all durations of the rules")
     return parser.parse_args()
 

@@ -16,6 +16,7 @@ from mnemoscope.alerting.objectives import Objectives
 from mnemoscope.alerting.promql import Pace
 from mnemoscope.alerting.rule import managed
 from mnemoscope.alerting.rules import groups, rule_file
+from mnemoscope.alerting.runbooks import FILE
 from mnemoscope.alerting.yaml_text import yaml_text
 
 NOTE = "# Built by grafana/build.py from {source}: change those.\n"
@@ -28,13 +29,15 @@ def files(runbooks: str, speed: int) -> Iterator[tuple[str, str]]:
     for board in (overview(), spend_board(), privacy_board(), itself()):
         text = JSONEncoder(sort_keys=True, indent=2).encode(board.build(runbooks))
         yield f"dashboards/{board.name}.json", f"{text}\n"
-        maps.append(yaml_text(config_map(board.name, f"{text}\n")))
+        # No address of this stack is one in a cluster.
+        linked = JSONEncoder(sort_keys=True, indent=2).encode(board.build(FILE))
+        maps.append(yaml_text(config_map(board.name, f"{linked}\n")))
     yield "kubernetes/dashboards.yaml", NOTE.format(source=BOARDS) + "---\n".join(maps)
     pace = Pace(speed)
     every = groups(Objectives(), pace)
     for group in every:
         yield f"alerts/{group.name}.yaml", _yaml(rule_file([group], runbooks, pace))
-    yield "kubernetes/rules.yaml", _yaml(prometheus_rule(rule_file(every, runbooks, pace)))
+    yield "kubernetes/rules.yaml", _yaml(prometheus_rule(rule_file(every, FILE, pace)))
     yield "provisioning/alerting/rules.yaml", _yaml(managed(every, runbooks))
 
 

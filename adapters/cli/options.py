@@ -30,7 +30,9 @@ Kubernetes = Annotated[
 Runbooks = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="Where your people read docs/runbooks.md, for the links to it."
+        metavar="URL",
+        help="Where your people read the runbooks, for the links to them. Default: the file that "
+        "`install` writes beside the rest.",
     ),
 ]
 Limit = Annotated[int, typer.Option(metavar="N", min=1, max=1_000_000_000, help="Show N at most.")]

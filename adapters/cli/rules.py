@@ -10,7 +10,7 @@ import typer
 
 from .exit_codes import USAGE, CommandError
 from .options import Folder, Kubernetes, Runbooks
-from .written import write_files
+from .written import write_linked
 
 if TYPE_CHECKING:
     from mnemoscope.alerting.objectives import Objectives
@@ -56,13 +56,14 @@ def render(
     """
     if stories and kubernetes:
         raise CommandError("pass one of --stories and --kubernetes, not both", USAGE)
+    from mnemoscope.alerting.runbooks import FILE
     from mnemoscope.alerting.yaml_text import yaml_text
 
-    of = _objectives(objectives)
+    of, address = _objectives(objectives), runbooks or FILE
     if stories:
-        typer.echo(yaml_text(_stories(of, runbooks, ["mnemoscope.yaml"])), nl=False)
+        typer.echo(yaml_text(_stories(of, address, ["mnemoscope.yaml"])), nl=False)
     else:
-        typer.echo(yaml_text(_rules(of, runbooks, kubernetes=kubernetes)), nl=False)
+        typer.echo(yaml_text(_rules(of, address, kubernetes=kubernetes)), nl=False)
 
 
 def install(
@@ -74,16 +75,21 @@ def install(
     """
     Write the rules into a folder that Prometheus' rule_files names, as DIR/*.yaml.
 
-    And tests of the latency rules into DIR/tests, for promtool test rules. Files of other names are
-    left alone. Exits with 2 if the objectives make no sense or the folder cannot be written.
+    And tests of the latency rules into DIR/tests, for promtool test rules. Without --runbooks the
+    runbooks are written beside the rules, and the alerts' links lead there. Files of other names
+    are left alone. Exits with 2 if the objectives make no sense or the folder cannot be written.
     """
     from mnemoscope.alerting.yaml_text import yaml_text
 
     of, name = _objectives(objectives), "mnemoscope.yaml"
-    documents = {name: _rules(of, runbooks, kubernetes=kubernetes)}
-    if not kubernetes:
-        documents[f"tests/{name}"] = _stories(of, runbooks, [f"../{name}"])
-    write_files(folder, {each: yaml_text(document) for each, document in documents.items()})
+
+    def texts(address: str) -> Mapping[str, str]:
+        documents = {name: _rules(of, address, kubernetes=kubernetes)}
+        if not kubernetes:
+            documents[f"tests/{name}"] = _stories(of, address, [f"../{name}"])
+        return {each: yaml_text(document) for each, document in documents.items()}
+
+    write_linked(folder, runbooks, texts, kubernetes=kubernetes)
 
 
 def _objectives(path: Path | None) -> Objectives:
@@ -101,16 +107,15 @@ def _objectives(path: Path | None) -> Objectives:
         raise CommandError(f"{path}: this is no UTF-8 text") from None
 
 
-def _rules(of: Objectives, runbooks: str | None, *, kubernetes: bool) -> Mapping[str, Any]:
+def _rules(of: Objectives, runbooks: str, *, kubernetes: bool) -> Mapping[str, Any]:
     from mnemoscope.alerting.kubernetes import prometheus_rule
-    from mnemoscope.alerting.rules import RUNBOOKS, groups, rule_file
+    from mnemoscope.alerting.rules import groups, rule_file
 
-    document = rule_file(groups(of), runbooks or RUNBOOKS)
+    document = rule_file(groups(of), runbooks)
     return prometheus_rule(document) if kubernetes else document
 
 
-def _stories(of: Objectives, runbooks: str | None, rule_files: list[str]) -> Mapping[str, Any]:
-    from mnemoscope.alerting.rules import RUNBOOKS
+def _stories(of: Objectives, runbooks: str, rule_files: list[str]) -> Mapping[str, Any]:
     from mnemoscope.alerting.stories import stories
 
-    return stories(of, runbooks or RUNBOOKS, rule_files)
+    return stories(of, runbooks, rule_files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from .objectives import Objectives
 from .promql import Pace
@@ -13,9 +13,6 @@ from .rules_memory import memory
 from .rules_privacy import privacy
 from .rules_sinks import sinks
 from .rules_spend import spend
-
-RUNBOOKS: Final = "http://localhost:8088/runbooks.md"
-"""Where the stack of the repository's folder grafana serves docs/runbooks.md."""
 
 
 def groups(objectives: Objectives, pace: Pace | None = None) -> Sequence[Group]:

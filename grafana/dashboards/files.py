@@ -10,12 +10,10 @@ from typing import Final
 NAMES: Final = ("overview", "spend", "privacy", "self")
 
 
-def dashboards(runbooks: str | None = None) -> Mapping[str, str]:
+def dashboards(runbooks: str) -> Mapping[str, str]:
     """Return the JSON of each dashboard by its name; *runbooks* is the address of the runbooks."""
     folder = files(__package__ or "")
     texts = {name: (folder / f"{name}.json").read_text(encoding="utf-8") for name in NAMES}
-    if runbooks is None:
-        return texts
     return {name: _linked(text, runbooks) for name, text in texts.items()}
 
 

@@ -12,6 +12,7 @@ import re
 
 import pytest
 
+from mnemoscope.alerting.runbooks import FILE, STACK
 from mnemoscope.memory import Settings
 from mnemoscope.memory.settings import variable_of
 
@@ -278,9 +279,10 @@ def test_what_is_written_goes_to_a_volume(pod, container):
 
 
 def test_rules_and_dashboards_are_those_of_the_stack(objects, grafana):
-    """Built by one script: what alerts here alerts there."""
+    """Built by one script: what alerts here alerts there, but for the stack's own address."""
     (rule,) = objects["PrometheusRule"]
-    files = [yaml.safe_load(path.read_text()) for path in (grafana / "alerts").glob("*.yaml")]
+    texts = [path.read_text().replace(STACK, FILE) for path in (grafana / "alerts").glob("*.yaml")]
+    files = [yaml.safe_load(text) for text in texts]
     shipped = {group["name"]: group for each in files for group in each["groups"]}
     boards = {
         name: json.loads(text)
@@ -290,6 +292,6 @@ def test_rules_and_dashboards_are_those_of_the_stack(objects, grafana):
 
     assert {group["name"]: group for group in rule["spec"]["groups"]} == shipped
     assert boards == {
-        f"mnemoscope-{path.stem}.json": json.loads(path.read_text())
+        f"mnemoscope-{path.stem}.json": json.loads(path.read_text().replace(STACK, FILE))
         for path in (grafana / "dashboards").glob("*.json")
     }

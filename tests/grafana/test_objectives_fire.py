@@ -18,7 +18,8 @@ from prometheus_client import CollectorRegistry
 
 from mnemoscope.alerting.objectives_file import read_objectives
 from mnemoscope.alerting.promql import Pace
-from mnemoscope.alerting.rules import RUNBOOKS, groups, rule_file
+from mnemoscope.alerting.rules import groups, rule_file
+from mnemoscope.alerting.runbooks import STACK
 from mnemoscope.alerting.yaml_text import yaml_text
 from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.telemetry.event.event import OperationClass
@@ -75,7 +76,7 @@ def rules(tmp_path):
     file.write_text(OBJECTIVES)
     pace, folder = Pace(SPEED), tmp_path / "rules"
     folder.mkdir()
-    document = rule_file(groups(read_objectives(file), pace), RUNBOOKS, pace)
+    document = rule_file(groups(read_objectives(file), pace), STACK, pace)
     (folder / "mnemoscope.yaml").write_text(yaml_text(document))
     return folder
 

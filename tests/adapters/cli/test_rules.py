@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -52,8 +53,10 @@ def test_rules_are_installed_with_their_tests(tmp_path, objectives, capfd):
     code = run(["rules", "install", str(folder), "--objectives", str(objectives)])
 
     assert code == 0
+    runbooks = folder / "mnemoscope-runbooks.md"
     assert capfd.readouterr().out == (
-        f"wrote {folder}/mnemoscope.yaml\nwrote {folder}/tests/mnemoscope.yaml\n"
+        f"wrote {folder}/mnemoscope.yaml\nwrote {folder}/tests/mnemoscope.yaml\nwrote {runbooks}\n"
+        f"links to the runbooks lead to file://{runbooks}: pass --runbooks URL for another place\n"
     )
     told = [
         each["name"]
@@ -98,7 +101,10 @@ def test_rules_for_kubernetes_are_one_object(tmp_path, capfd):
     found = yaml.safe_load((tmp_path / "mnemoscope.yaml").read_text())
     assert code == 0
     assert (found["kind"], found["spec"]) == ("PrometheusRule", plain)
-    assert [path.name for path in tmp_path.iterdir()] == ["mnemoscope.yaml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "mnemoscope-runbooks.md",
+        "mnemoscope.yaml",
+    ]
 
 
 def test_the_objectives_in_force_are_printed_to_begin_with(tmp_path, capfd):
@@ -159,6 +165,49 @@ def test_without_pyyaml_the_rules_are_installed_all_the_same(tmp_path, objective
     assert done.stdout.splitlines()[-1] == "0 2"
     assert done.stderr.count("\n") == 1
     assert "pip install 'mnemoscope[rules]'" in done.stderr
+
+
+LINK = re.compile(r"(?:file:|https?:)//[^\s\"']+|mnemoscope-runbooks\.md[^\s\"']*")
+FORMS = [
+    [command, "install", *options]
+    for command in ("rules", "dashboards")
+    for options in ([], ["--kubernetes"])
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=" ".join)
+def test_what_is_installed_leads_nowhere_that_is_not_there(form, tmp_path):
+    """Every link to the runbooks is to a section of a file that was written beside it."""
+    folder = tmp_path / "installed here"
+
+    assert run([*form, str(folder)]) == 0
+
+    written = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".md"]
+    links = [link for path in written for link in LINK.findall(path.read_text())]
+    runbooks = folder / "mnemoscope-runbooks.md"
+    headings = re.findall(r"^## (\w+)$", runbooks.read_text(), re.MULTILINE)
+    there = {f"#{heading.lower()}" for heading in headings} | {""}
+    name = runbooks.name if "--kubernetes" in form else runbooks.as_uri()
+    ours = [link for link in links if "runbooks" in link]
+    assert len(ours) >= 4
+    assert {link.removeprefix(name) for link in ours} <= there
+    assert [link for link in links if "localhost" in link] == []
+
+
+def test_runbooks_that_travel_stand_alone(tmp_path):
+    """They lead to no page that is not installed with them."""
+    run(["rules", "install", str(tmp_path)])
+
+    text = (tmp_path / "mnemoscope-runbooks.md").read_text()
+    assert re.findall(r"\]\((?!https?:|#)", text) == []
+    assert "docs/" not in text
+
+
+def test_with_an_address_no_runbooks_are_written(tmp_path):
+    """Your people read them there."""
+    run(["rules", "install", str(tmp_path), "--runbooks", WIKI])
+
+    assert not (tmp_path / "mnemoscope-runbooks.md").exists()
 
 
 def test_dashboards_are_installed(tmp_path, capfd):

@@ -23,12 +23,15 @@ _PROFILE: dict[str, Any] = {
     "needs_owner": True,
     "confine": tenancy.require_own_profile,
 }
-_SETTINGS: dict[str, Any] = {**REDACTED, "content": arguments.content}
-_ADMINISTRATION: dict[str, Any] = {
+_OF_PROJECT = "is about the project and its settings: tells and changes no memory"
+_SAMPLES: dict[str, Any] = {**REDACTED, "content": arguments.content}
+_SETTINGS: dict[str, Any] = {**_SAMPLES, "unconfined": _OF_PROJECT}
+_OF_ANYBODY: dict[str, Any] = {
     "redact": arguments.redact_settings,
     "content": arguments.settings,
     "scope": scoping.scope_of_project,
 }
+_ADMINISTRATION: dict[str, Any] = {**_OF_ANYBODY, "unconfined": _OF_PROJECT}
 
 _ROWS: dict[str, Method] = {
     **{name: methods.METHODS[name] for name in ("add", "search", "reset")},
@@ -68,16 +71,15 @@ _ROWS: dict[str, Method] = {
             "users",
             neutral=results.empty_results,
             summary=results.summarize_list,
-            confine=tenancy.refuse_customer,
             **REDACTED,
         ),
         recall("get_profile", neutral=results.failed_profile, **_PROFILE),
         recall("get_summary", confine=tenancy.confine_filters, **BY_SCOPE),
         recall("create_memory_export", **_EXPORT),
         recall("get_memory_export", **_EXPORT),
-        remember("generate_profile", "update_memory", **{**_SETTINGS, **_PROFILE}),
-        remember("sample_profiles", "update_memory", **_SETTINGS),
-        recall("get_profile_job", **_ADMINISTRATION),
+        remember("generate_profile", "update_memory", **{**_SAMPLES, **_PROFILE}),
+        remember("sample_profiles", "update_memory", **_SAMPLES),
+        recall("get_profile_job", **_OF_ANYBODY),
         recall("get_profile_settings", **_ADMINISTRATION),
         remember("update_profile_settings", "update_memory", **_SETTINGS),
         recall("get_project", **_ADMINISTRATION),
@@ -96,8 +98,7 @@ _PROJECT_ROWS: dict[str, Method] = method_table(
     forget(
         "project.delete",
         deletes=Deletes.EVERYTHING,
-        confine=tenancy.refuse_customer,
-        **_ADMINISTRATION,
+        **_OF_ANYBODY,
     ),
     recall("project.get_members", **_ADMINISTRATION),
     remember("project.add_member", "update_memory", **_ADMINISTRATION),

@@ -7,7 +7,11 @@ from typing import Any
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
 from . import arguments, records, results, scoping, tenancy
 
-REDACTED: dict[str, Any] = {"redact": arguments.redact, "keywords": arguments.KEYWORDS}
+REDACTED: dict[str, Any] = {
+    "redact": arguments.redact,
+    "keywords": arguments.KEYWORDS,
+    "hands_customer_on": True,
+}
 """Options of all methods."""
 
 BY_SCOPE: dict[str, Any] = {
@@ -18,7 +22,12 @@ BY_SCOPE: dict[str, Any] = {
 }
 """Options of methods that name a user, agent or run."""
 
-BY_ID: dict[str, Any] = {**REDACTED, "content": arguments.content, "needs_owner": True}
+BY_ID: dict[str, Any] = {
+    **REDACTED,
+    "content": arguments.content,
+    "needs_owner": True,
+    "confine": tenancy.as_given,
+}
 """Options of methods that name a memory by its id alone."""
 
 CHANGED: dict[str, Any] = {"summary": results.summarize_change, **BY_ID}
@@ -76,7 +85,7 @@ METHODS: dict[str, Method] = method_table(
         confine=tenancy.confine_user,
         **REDACTED,
     ),
-    forget("reset", deletes=Deletes.EVERYTHING, confine=tenancy.refuse_customer, **REDACTED),
+    forget("reset", deletes=Deletes.EVERYTHING, **REDACTED),
 )
 """Method by name, for both clients."""
 

@@ -52,9 +52,9 @@ def require_own_profile(arguments: Arguments, customer: str) -> Arguments:
     return arguments if same else _refuse("asks for somebody else's profile")
 
 
-def refuse_customer(_arguments: Arguments, _customer: str) -> NoReturn:
-    """Refuse a call about everybody in the context of one customer."""
-    _refuse("is about everybody: call it outside any customer's context")
+def as_given(arguments: Arguments, _customer: str) -> Arguments:
+    """Return the *arguments* of a method that takes ids alone: `CheckOwner` looks at the memory."""
+    return arguments
 
 
 def _named(arguments: Arguments, customer: str) -> bool:

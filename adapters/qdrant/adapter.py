@@ -43,7 +43,8 @@ def bind(
         services: What the scope offers.
         owner_key: Payload key, dotted where it is nested, that holds the id of a point's owner: a
             key of the store, so it is kept verbatim. Gives the customer of a call and
-            the owners of its results; needed for ``tenancy="enforce"`` to have an effect here.
+            the owners of its results. Without it no call can be confined, so that
+            ``tenancy="enforce"`` refuses them in a customer's context.
     """
     local = local_of(client)
     inline = local is not None and is_bound(local)

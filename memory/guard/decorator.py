@@ -69,6 +69,7 @@ def observed(
             neutral=neutral and _ignoring_arguments(neutral),
             summary=_summary,
             shields=False,
+            unconfined="it is the application's own function, which knows whom it is about",
         )
         return cast("F", wraps(fn)(_coloured(fn, method, guard_for, store, inline=inline)))
 

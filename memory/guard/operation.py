@@ -122,6 +122,10 @@ class Method:
             customer. May raise `ScopeError`: the call names somebody else.
         only: Under ``tenancy="enforce"``, returns the result without what is somebody else's; the
             same object where nothing is.
+        unconfined: Under ``tenancy="enforce"``, why a call in a customer's context may pass that
+            has no `confine`, is no read with `only`, and names nobody. Empty: it is refused.
+        hands_customer_on: What it asks of other guarded stores is for its customer: the client
+            narrows those requests itself.
         spare: Returns the arguments that ask for a share of the results, in (0, 1), and skip what
             can be skipped. None: it has no limit.
         sift: Returns a recall's answer with those memories alone that a function keeps, which is
@@ -150,6 +154,8 @@ class Method:
     needs_owner: bool = False
     confine: Callable[[Arguments, str], Arguments] | None = None
     only: Callable[[Any, str], Any] | None = None
+    unconfined: str = ""
+    hands_customer_on: bool = False
     spare: Callable[[Arguments, float], Arguments] | None = None
     sift: Callable[[Any, Arguments, Keep], Any] | None = None
     written: Callable[[Any, Arguments], Iterable[Record]] | None = None

@@ -34,6 +34,8 @@ class MethodOptions(TypedDict, total=False):
     needs_owner: bool
     confine: Callable[[Arguments, str], Arguments] | None
     only: Callable[[Any, str], Any] | None
+    unconfined: str
+    hands_customer_on: bool
     spare: Callable[[Arguments, float], Arguments] | None
     sift: Callable[[Any, Arguments, Keep], Any] | None
     written: Callable[[Any, Arguments], Iterable[Record]] | None

@@ -19,8 +19,10 @@ from ..api import Arguments, Method
 from ..errors import ScopeError
 from ..guard.decorator import OPERATIONS
 from ..limits.policy import FAILS_OPEN
-from ..subject_data.records import PAGE_SIZE, DataSubject, SubjectDataProvider, SubjectRecord
+from ..subject_data.records import DataSubject, SubjectDataProvider
+from . import two_customers
 from .adapter_trial import AdapterCase, Trial, trial
+from .two_customers import records_of
 
 CLASSES: Mapping[str, OperationClass] = {
     **OPERATIONS,
@@ -301,12 +303,12 @@ def what_is_held_is_listed(case: AdapterCase, runner: asyncio.Runner) -> Iterato
         if provider is None or provider.unavailable is not None:
             yield "the store knows a customer, and its binding lists nothing about them"
             return
-        records = _records(tried, provider, case.customer)
+        records = records_of(tried, case.customer)
         if not records:
             yield f"nothing is listed about {case.customer!r}"
         if PERSONAL in repr([each.content for each in records]):
             yield "what is listed was stored as it is"
-        if _records(tried, provider, "somebody-else"):
+        if records_of(tried, "somebody-else"):
             yield "something is listed about somebody else"
         if not all(isinstance(each, Path) for each in tried.settled(provider.files())):
             yield "files() returns something else than paths"
@@ -320,10 +322,10 @@ def what_is_held_is_erased(case: AdapterCase, runner: asyncio.Runner) -> Iterato
         provider = _filled(tried, case)
         if provider is None:
             return
-        listed = len(_records(tried, provider, case.customer))
+        listed = len(records_of(tried, case.customer))
         if tried.settled(provider.erase(DataSubject(customer=case.customer))).removed < listed:
             yield "less is erased than was listed"
-        if _records(tried, provider, case.customer):
+        if records_of(tried, case.customer):
             yield "what was erased is still listed"
         if tried.settled(provider.erase(DataSubject(customer=case.customer))).removed:
             yield "what was erased is erased once more"
@@ -341,6 +343,7 @@ RULES: tuple[Rule, ...] = (
     enforced_tenancy_wants_a_customer,
     what_is_held_is_listed,
     what_is_held_is_erased,
+    *two_customers.RULES,
 )
 
 
@@ -375,17 +378,3 @@ def _filled(tried: Trial, case: AdapterCase) -> SubjectDataProvider | None:
         if method.op_class in _WRITES:
             tried.call(name, case.calls[name](PERSONAL))
     return next(iter(tried.scope.subject_data.named().values()), None)
-
-
-def _records(tried: Trial, provider: SubjectDataProvider, customer: str) -> list[SubjectRecord]:
-    records: list[SubjectRecord] = []
-    after: Any | None = None
-    while True:
-        page = tried.settled(provider.page(DataSubject(customer=customer), after))
-        if len(page.records) > PAGE_SIZE:
-            raise AssertionError(
-                f"a page has {len(page.records)} records: expected {PAGE_SIZE} at most"
-            )
-        records += page.records
-        if (after := page.after) is None:
-            return records

@@ -240,7 +240,10 @@ def qdrant_case(kind: type) -> AdapterCase:
         },
         "query_points": lambda text: {**here, **vector, "query_filter": _filter(text)},
         "query_batch_points": lambda text: {
-            **here, "requests": [models.QueryRequest(**vector, filter=_filter(text))],
+            **here,
+            "requests": [
+                models.QueryRequest(**vector, filter=_filter(text), with_payload=True)
+            ],
         },
         "query_points_groups": lambda text: {
             **here, **vector, "group_by": "topic", "query_filter": _filter(text),

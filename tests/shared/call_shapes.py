@@ -243,7 +243,7 @@ def breaches(kind: Kind, shape: str, way: str, tenancy: str) -> Iterator[Breach]
         for name, arguments in methods_of(kind).items():
             row = tried.rows[name]
             method = row if isinstance(row, Method) else row(arguments(""))
-            is_owned = tenancy == "enforce" and (method.needs_owner or method.confine is not None)
+            is_owned = tenancy == "enforce" and not method.unconfined
             call = _Call(tried, kind, name, shape, way, received, is_owned=is_owned)
             found = list(call.foreign(arguments("tea"))) if is_owned else []
             found += call.own(arguments(PERSONAL))

@@ -17,6 +17,7 @@ WRITE = Method(
     operation="create_memory",
     op_class=OperationClass.REMEMBER,
     redact=lambda given, redaction: {"text": redaction.text(given["text"])},
+    unconfined="it keeps one text",
 )
 
 

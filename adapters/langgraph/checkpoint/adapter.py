@@ -85,21 +85,29 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else ()
 
 
+_OF_THREAD: dict[str, Any] = {
+    "scope": scope,
+    "unconfined": "a thread is found by its id alone, which its application knows to be the "
+    "customer's: a saver has no other place for an owner",
+}
+
 METHODS: dict[str, Method] = method_table(
-    resume("get", scope=scope, redact=redact, summary=_summarize_read),
-    resume("get_tuple", scope=scope, redact=redact, summary=_summarize_read),
-    resume("list", scope=scope, redact=redact, summary=_summarize_list),
-    resume("get_delta_channel_history", scope=scope, redact=redact),
-    checkpoint("put", scope=scope, redact=redact_put, summary=_summarize_put, content=channels),
+    resume("get", **_OF_THREAD, redact=redact, summary=_summarize_read),
+    resume("get_tuple", **_OF_THREAD, redact=redact, summary=_summarize_read),
+    resume("list", **_OF_THREAD, redact=redact, summary=_summarize_list),
+    resume("get_delta_channel_history", **_OF_THREAD, redact=redact),
+    checkpoint("put", **_OF_THREAD, redact=redact_put, summary=_summarize_put, content=channels),
     checkpoint(
-        "put_writes", scope=scope, redact=redact_put, summary=_summarize_writes, content=channels
+        "put_writes", **_OF_THREAD, redact=redact_put, summary=_summarize_writes, content=channels
     ),
-    checkpoint("copy_thread", scope=scope, redact=redact),
-    forget("delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact),
+    checkpoint("copy_thread", **_OF_THREAD, redact=redact),
     forget(
-        "delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, scope=scope, redact=redact
+        "delete_thread", "delete_checkpoint", deletes=Deletes.SCOPE, **_OF_THREAD, redact=redact
     ),
-    forget("prune", "delete_checkpoint", deletes=Deletes.IDS, scope=scope, redact=redact),
+    forget(
+        "delete_for_runs", "delete_checkpoint", deletes=Deletes.SCOPE, **_OF_THREAD, redact=redact
+    ),
+    forget("prune", "delete_checkpoint", deletes=Deletes.IDS, **_OF_THREAD, redact=redact),
 )
 """Method by name; its asynchronous twin has the same name with an ``a`` in front."""
 

@@ -190,7 +190,7 @@ def bind(
         customer_at: Index of the namespace label that is the customer's id: 1 for
             ``("memories", "c-42")``. It names the owner of what is written, is compared with the
             owner of what is found, and reaches the store as it is. Without it nothing says whose
-            an item is, so ``tenancy="enforce"`` has nothing to enforce.
+            an item is, so that ``tenancy="enforce"`` refuses calls in a customer's context.
     """
     addresses = _addresses(services.digest_key(STORE), services.redactor.redactor, customer_at)
     thread_bound = is_thread_bound(client)

@@ -3,17 +3,22 @@ The step that names a call's customer and, where that is enforced, confines the 
 
 Naming the owner describes the call and fails open; confining a call and narrowing its result, under
 ``tenancy="enforce"``, fail closed: what may be somebody else's is neither asked for nor handed out.
+A row that says nothing of whose memories a call touches is no permission: in a customer's context
+such a call is refused.
 """
 
 from __future__ import annotations
 
-from ....telemetry.event.event import Status
+from ....telemetry.event.event import OperationClass, Status
+from ....telemetry.event.spelling import id_text
 from ....telemetry.process.faults import Faults
-from ...context import EMPTY_SCOPE
+from ...context import EMPTY_SCOPE, Scope
 from ...errors import ScopeError
-from ..call import Call, error_name
+from ..call import Call, error_name, outer_call
 from ..operation import Method, nobody
 from ..step import NOTHING, Faces
+
+_READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 
 
 class Tenancy:
@@ -44,6 +49,11 @@ class Tenancy:
         Raises:
             ScopeError: They name everybody.
         """
+        self._named(call)
+
+    def _named(self, call: Call) -> Scope:
+        """Fill the call's scope with what its arguments name, and return that."""
+        named = EMPTY_SCOPE
         try:
             named = call.method.scope(call.arguments)
             if named is not EMPTY_SCOPE:
@@ -53,17 +63,34 @@ class Tenancy:
             raise
         except Exception as exc:  # noqa: BLE001 - describing a call fails open
             self._faults.note("guard.scope", exc)
+        return named
 
     def _confine(self, call: Call) -> None:
         """Refuse a call without an owner; narrow the arguments to what belongs to its customer."""
-        self.name_owner(call)
+        named = self._named(call)
         method, customer = call.method, call.scope.customer
-        if method.needs_owner and not call.covered and customer is None:
+        if method.needs_owner and customer is None:
             raise ScopeError(
                 f"{self._store}.{method.name} names no customer and tenancy is enforced: "
                 "pass the id or use context(customer=...)"
             )
-        if method.confine is None or customer is None:
+        for part in ("customer", "tenant"):
+            if (theirs := getattr(named, part)) and id_text(theirs) != id_text(
+                getattr(call.scope, part)
+            ):
+                raise ScopeError(
+                    f"{self._store}.{method.name} names another {part} than its context, and "
+                    "tenancy is enforced"
+                )
+        if customer is None:
+            return
+        if method.confine is None:
+            if not (named.customer or self._is_narrow(call)):
+                raise ScopeError(
+                    f"{self._store}.{method.name} cannot be confined to one customer, and tenancy "
+                    "is enforced: name the customer in its arguments, call it outside any "
+                    "customer's context, or tell its adapter how to confine it"
+                )
             return
         try:
             call.arguments = method.confine(call.arguments, customer)
@@ -72,6 +99,15 @@ class Tenancy:
         except Exception as exc:  # noqa: BLE001 - unlike describing, this fails closed
             self._faults.note("guard.confine", exc)
             raise self._refusal(call, "could not be confined", exc) from None
+
+    @staticmethod
+    def _is_narrow(call: Call) -> bool:
+        """Tell whether a call that names nobody stays with its customer, or touches nobody's."""
+        method = call.method
+        if method.unconfined or (method.only is not None and method.op_class in _READS):
+            return True
+        outer = outer_call() if call.covered else None
+        return outer is not None and outer.method.hands_customer_on
 
     def _narrow(self, call: Call) -> None:
         """Remove other customers' data from the result, or withhold all of it."""

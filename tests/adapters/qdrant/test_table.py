@@ -31,7 +31,7 @@ def test_methods_that_touch_points_need_an_owner_once_there_is_one(name):
 
 
 def test_without_an_owner_key_there_is_no_owner_to_need():
-    """Documents that belong to nobody stay usable while tenancy is enforced."""
+    """And nothing confines a call: where tenancy is enforced a customer's is refused."""
     rows = [row for row in table(None).values() if isinstance(row, Method)]
 
     assert not any(each.needs_owner or each.confine or each.only for each in rows)

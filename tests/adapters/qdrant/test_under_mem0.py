@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +16,8 @@ from qdrant_client import QdrantClient
 
 from mnemoscope.adapters.mem0 import adapter as mem0
 from mnemoscope.adapters.qdrant import adapter as qdrant
+from mnemoscope.memory.context import context
+from mnemoscope.memory.errors import ScopeError
 from mnemoscope.telemetry.event.event import Status
 
 from .conftest import ADA
@@ -171,3 +175,23 @@ def test_mem0s_own_requests_carry_its_span(make_memory, bench, events):
     (event,) = events()
     assert (event.store, event.status) == ("mem0", Status.EMPTY)
     assert {each.headers["x-request-id"] for each in asked} == {event.trace.span_hex}
+
+
+@pytest.mark.parametrize("owner_key", [None, "user_id"])
+def test_enforced_tenancy_lets_mem0_ask_for_its_customer(make_memory, inner, bench, owner_key):
+    """mem0 narrows what it asks of Qdrant; asked directly, Qdrant is refused what it cannot."""
+    bench = replace(bench, policy=replace(bench.policy, enforce_tenancy=True))
+    client = wrapping(qdrant.ADAPTER)(inner, bench, owner_key=owner_key)
+    memory = wrapping(mem0.ADAPTER)(make_memory(client), bench)
+    for customer, drink in (("c-42", "tea"), ("c-43", "rum")):
+        with context(customer=customer):
+            memory.add(f"I prefer {drink}", user_id=customer, infer=False)
+    with context(customer="c-42"):
+        found = memory.search("what to drink", filters={"user_id": "c-42"})["results"]
+        memory.delete_all(user_id="c-42")
+        with pytest.raises(ScopeError) if owner_key is None else nullcontext():
+            assert client.scroll("m")[0] == []
+
+    assert [each["memory"] for each in found] == ["I prefer tea"]
+    assert "tea" not in stored(inner)
+    assert "rum" in stored(inner)

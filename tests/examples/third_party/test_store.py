@@ -170,7 +170,7 @@ def test_it_uses_nothing_but_the_public_protocols():
 
 def test_it_is_small():
     """An adapter is a description of a store, not a second client."""
-    assert sum(len(each.read_text().splitlines()) for each in (SOURCE / "src").rglob("*.py")) <= 250
+    assert sum(len(each.read_text().splitlines()) for each in (SOURCE / "src").rglob("*.py")) <= 280
 
 
 def test_its_own_tests_hold_it_to_the_contract(python):

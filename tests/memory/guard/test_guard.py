@@ -1014,7 +1014,7 @@ class TestTenancy:
     ):
         """And passes where the context or the arguments name one."""
         guard, asked = make_guard(enforce_tenancy=True), []
-        bare = make_operation(needs_owner=True)
+        bare = make_operation(needs_owner=True, confine=lambda given, _customer: given)
         named = make_operation(needs_owner=True, scope=lambda _arguments: Scope(customer="c-1"))
 
         with pytest.raises(ScopeError, match=r"crm\.search names no customer"):
@@ -1025,19 +1025,56 @@ class TestTenancy:
 
         assert len(asked) == 2
 
-    async def test_a_nested_call_needs_no_owner_of_its_own(self, make_guard, make_operation, reach):
-        """What mem0 asks of Qdrant, it asks for the customer of the call around it."""
+    async def test_what_a_store_asks_of_another_is_for_its_own_customer(
+        self, make_guard, make_operation, reach
+    ):
+        """If the client is known to narrow it, as mem0 narrows what it asks of Qdrant."""
         outer = make_guard()
         inner = make_guard(enforce_tenancy=True, faults=bench_of(outer).faults)
         nested = make_operation(needs_owner=True)
 
-        answer = await reach(
-            outer,
-            make_operation(),
-            lambda _arguments: inner.call(nested, lambda _arguments: ["tea"]),
-        )
+        def ask(_arguments):
+            return inner.call(nested, lambda _arguments: ["tea"])
+
+        with context(customer="c-1"):
+            answer = await reach(outer, make_operation(hands_customer_on=True), ask)
+            with pytest.raises(ScopeError, match="cannot be confined"):
+                await reach(outer, make_operation(op_class=OperationClass.FORGET), ask)
+        with pytest.raises(ScopeError, match="names no customer"):
+            await reach(outer, make_operation(op_class=OperationClass.FORGET), ask)
 
         assert answer == ["tea"]
+
+    @pytest.mark.parametrize(
+        ("row", "is_served"),
+        [
+            ({}, False),
+            ({"needs_owner": True}, False),
+            ({"scope": lambda _arguments: Scope(customer="c-2")}, False),
+            ({"scope": lambda _arguments: Scope(tenant="globex")}, False),
+            ({"unconfined": "x", "scope": lambda _arguments: Scope(tenant="globex")}, False),
+            ({"confine": lambda given, _: given, "scope": lambda _: Scope(customer="c-2")}, False),
+            ({"only": lambda result, _: result, "op_class": OperationClass.FORGET}, False),
+            ({"only": lambda result, _: result}, True),
+            ({"confine": lambda given, _: given}, True),
+            ({"scope": lambda _arguments: Scope(customer="c-1")}, True),
+            ({"scope": lambda _arguments: Scope(customer=1), "customer": "1"}, True),
+            ({"unconfined": "it tells no memory"}, True),
+        ],
+    )
+    async def test_a_row_that_confines_nothing_is_no_permission(
+        self, make_guard, make_operation, reach, row, is_served
+    ):
+        """A customer's call is confined, narrowed, names that customer, or is refused."""
+        row = dict(row)
+        guard, asked = make_guard(enforce_tenancy=True), []
+        with context(customer=row.pop("customer", "c-1"), tenant="acme"):
+            try:
+                await reach(guard, make_operation(**row), asked.append)
+            except ScopeError:
+                asked.append("refused")
+
+        assert (asked != ["refused"]) is is_served
 
     async def test_an_unreadable_owner_is_denied_where_it_is_enforced(
         self, make_guard, make_operation, reach

@@ -55,7 +55,7 @@ def table(owner_key: str) -> dict[str, Method]:
         recall("search", neutral=_empty(lambda: [[]], "distances"), **told),
         recall("count", neutral=lambda _: 0, **told),
         forget("delete", deletes=Deletes.IDS, needs_owner=True, confine=owner.narrow, **told),
-        remember("modify", "update_memory_store", **told),
+        remember("modify", "update_memory_store", unconfined="changes no document", **told),
     )
 
 

@@ -11,6 +11,7 @@ REDACTED: dict[str, Any] = {
     "redact": arguments.redact,
     "keywords": arguments.KEYWORDS,
     "hands_customer_on": True,
+    "ids": frozenset(scoping.ENTITIES),
 }
 """Options of all methods."""
 

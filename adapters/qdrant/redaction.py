@@ -26,6 +26,7 @@ from qdrant_client.http import models
 
 from ...memory.errors import RedactionError, ScopeError
 from ...memory.privacy.engine.redaction import Redaction
+from ..toolkit.type_guards import is_list
 
 Path: TypeAlias = tuple[str, ...]
 """Keys from the root of a payload down to a value."""
@@ -164,7 +165,27 @@ class Walker:
 
     def condition(self, value: models.FieldCondition) -> models.FieldCondition:
         """Redact a condition, but for one on the owner's id."""
-        return value if self._owner and value.key == self._owner_key else self._fields(value)
+        if self._owner and value.key == self._owner_key:
+            return value
+        redacted: models.FieldCondition = (
+            self._fields(value) if self._redaction.ids is None else self._id_condition(value)
+        )
+        return redacted
+
+    def _id_condition(self, value: models.FieldCondition) -> Any:
+        """Redact a condition, but for ids that are to stay as they are."""
+        match: Any = value.match
+        field = _ID_FIELDS.get(match.__class__)
+        if field is None:
+            return self._fields(value)
+        given: Any = getattr(match, field)
+        ids = [
+            each if self._redaction.keeps_id(value.key, each) else self.walk(each)
+            for each in (given if is_list(given) else [given])
+        ]
+        compared = match.model_copy(update={field: ids if is_list(given) else ids[0]})
+        update = {"key": self.path(value.key), "match": compared}
+        return value.model_copy(update=update)
 
     def document(self, value: models.Document) -> models.Document:
         """Redact a text that the store encodes: one that is matched by words keeps stand-ins."""
@@ -217,6 +238,13 @@ class Walker:
     def _id(self, value: Any) -> Any:
         return value if isinstance(value, str) else self._redaction.value(value)
 
+
+_ID_FIELDS: Mapping[type[Any], str] = {
+    models.MatchValue: "value",
+    models.MatchAny: "any",
+    models.MatchExcept: "except_",
+}
+"""Conditions that compare whole values, and the field that has them."""
 
 Rule: TypeAlias = Callable[[Walker, Any], Any]
 

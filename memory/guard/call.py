@@ -22,7 +22,7 @@ from .operation import NO_SUMMARY, Arguments, Method, Summary
 
 if TYPE_CHECKING:
     from ..journal.records import Kept, Lease
-    from ..privacy.engine.redaction import Redaction
+    from ..privacy.engine.redaction import KeptIds, Redaction
 
 
 class Plan(msgspec.Struct, frozen=True, eq=False):
@@ -65,9 +65,10 @@ class Call:
         plan: What the guard does in calls of the method.
         limits: Breaker, bulkhead and deadline of its class.
         nested: Inside another guarded call.
-        covered: Inside another guarded call of the same scope, which was confined, may have been
-            redacted, and waits for the audit trail, by the rules that hold for this one.
-        private: Nested calls of the same scope find their arguments redacted already.
+        covered: Inside another guarded call of the same scope, which was confined and waits for
+            the audit trail by the rules that hold for this one. What it carries may be new.
+        ids: What it may hand to the stores below as it is. None: nothing.
+        is_repeated: The event of the call that it is inside of has its content.
         sheltered: Part of another guarded call, which fails, open or closed, for both.
         outages_below: Types of exceptions that stores below this call raised in an outage.
         inside: The store is at work on it: what is called now, from there, is nested.
@@ -113,7 +114,8 @@ class Call:
     limits: ClassLimits = field(repr=False)
     nested: bool = False
     covered: bool = False
-    private: bool = False
+    ids: KeptIds | None = field(default=None, repr=False)
+    is_repeated: bool = False
     sheltered: bool = False
     outages_below: tuple[type[BaseException], ...] = ()
     inside: bool = False

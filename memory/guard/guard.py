@@ -23,6 +23,7 @@ from ..errors import (
 from ..limits.class_limits import ClassLimits
 from ..limits.workers import Expired
 from .call import Call, Plan, innermost, outer_call
+from .nesting import nest
 from .operation import Method, Operation
 from .plan import plan_for
 from .step import AsyncInvoke, Invoke, Step, Waiting
@@ -203,11 +204,7 @@ class Guard:
         if operation.journal:
             call.journal = operation.journal
         if innermost() is not None and (outer := outer_call()) is not None:
-            call.scope = call.scope.with_defaults(outer.scope)
-            call.nested, call.sheltered = True, outer.method.shields
-            # Another scope has rules of its own: what it did with the call is nothing to this one.
-            call.covered = outer.plan.home is plan.home
-            call.private = call.covered and outer.private
+            nest(call, outer)
         return call
 
     def _planned(self, method: Method) -> Plan:

@@ -74,6 +74,9 @@ Keep: TypeAlias = Callable[[Record], bool]
 """Returns whether a memory stays in an answer."""
 
 
+NO_IDS: frozenset[str] = frozenset()
+
+
 def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
     return arguments
 
@@ -113,8 +116,10 @@ class Method:
         collection: The store's own grouping.
         summary: Reads the result, in place.
         content: What the audit trail keeps, from the redacted arguments: JSON types.
-        shields: Calls to other guarded stores from inside this one find their arguments redacted
-            already, and keep the scope ids that this one hands on verbatim.
+        shields: Calls to other guarded stores from inside this one are its own way to do its work:
+            their failures are its failures, and its event tells what they were given.
+        ids: Names under which its store keeps ids of people, agents and runs. It hands those that
+            it is given, or finds, to the stores below as they are.
         keywords: Names that the client takes as ``**kwargs`` and the functions of this row know.
             Others that it does not declare are redacted as values.
         needs_owner: Under ``tenancy="enforce"``, refused without a customer.
@@ -150,6 +155,7 @@ class Method:
     summary: Callable[[Any, Arguments], Summary] = _no_summary
     content: Callable[[Arguments], Any] = nothing
     shields: bool = True
+    ids: frozenset[str] = NO_IDS
     keywords: frozenset[str] = frozenset()
     needs_owner: bool = False
     confine: Callable[[Arguments, str], Arguments] | None = None

@@ -30,6 +30,7 @@ class MethodOptions(TypedDict, total=False):
     summary: Callable[[Any, Arguments], Summary]
     content: Callable[[Arguments], Any]
     shields: bool
+    ids: frozenset[str]
     keywords: frozenset[str]
     needs_owner: bool
     confine: Callable[[Arguments, str], Arguments] | None

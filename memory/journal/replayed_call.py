@@ -82,7 +82,7 @@ class ReplayedCalls:
             self._clock(),
             plan_without_steps(self._limits[method.op_class], home=self._faults),
         )
-        call.private = call.redacted = True
+        call.redacted = True
         call.redaction = self._redactor.begin_labels(scope)
         return call
 

@@ -176,7 +176,7 @@ class JournalWrites:
 
     def _is_to_wait(self, call: Call) -> bool:
         """Tell whether *call* may be kept: whoever has an outer call is told of its failure."""
-        return not call.sheltered and (call.redacted or call.private)
+        return not call.sheltered and call.redacted
 
     def _may_overtake(self, call: Call, exc: Exception) -> bool:
         """
@@ -343,7 +343,7 @@ class JournalWrites:
             return False
         if call.journal is not Journalled.NO:
             return False  # it was kept before, behind others, or cannot be
-        return self._can_be_kept(call.method) and (call.redacted or call.private)
+        return self._can_be_kept(call.method) and call.redacted
 
     def _can_be_kept(self, method: Method) -> bool:
         return method.name in self.replay.writes.methods and method.neutral is not None

@@ -74,11 +74,9 @@ class Redact:
             else:
                 extent = self._whole
             redaction = call.redaction = self._redactor.begin(call.scope, extent)
-            # If private, the outer call's event has the content; the scope ids are verbatim.
-            if call.private:
-                redaction.end_call()
-            else:
-                self._take(call, redaction, call.method.redact(call.arguments, redaction))
+            if call.ids is not None:
+                redaction.ids = call.ids
+            self._take(call, redaction, call.method.redact(call.arguments, redaction))
         except LongRedaction as left:
             self._redact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
@@ -90,10 +88,9 @@ class Redact:
     def _aredact(self, call: Call) -> Awaitable[None] | None:
         try:
             redaction = call.redaction = self._redactor.begin(call.scope, _SHORT_ON_LOOP)
-            if call.private:
-                redaction.end_call()
-            else:
-                self._take(call, redaction, call.method.redact(call.arguments, redaction))
+            if call.ids is not None:
+                redaction.ids = call.ids
+            self._take(call, redaction, call.method.redact(call.arguments, redaction))
         except LongRedaction as left:
             return self._aredact_on_worker(call, left)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
@@ -137,8 +134,9 @@ class Redact:
         """Return a redaction for a worker: the call's own may be asked for labels meanwhile."""
         pace = ThreadPace()
         self.open(call)
-        extent = within(self._redactor.bound, pace)
-        return self._redactor.begin(call.scope, extent), pace
+        redaction = self._redactor.begin(call.scope, within(self._redactor.bound, pace))
+        redaction.ids = call.ids
+        return redaction, pace
 
     def _must_load(self, left: LongRedaction) -> bool:
         """Tell whether something is to be loaded first: once in a process, for seconds."""
@@ -148,9 +146,9 @@ class Redact:
 
     def _take(self, call: Call, redaction: Redaction, redacted: Arguments) -> None:
         redaction.end_call()
-        call.redaction, call.arguments = redaction, redacted
-        call.private = call.method.shields
-        call.redacted = True
+        call.redaction, call.arguments, call.redacted = redaction, redacted, True
+        if call.covered and call.sheltered:
+            call.is_repeated = redaction.has_kept_ids or not redaction.counts
 
     def _left_s(self, call: Call) -> float | None:
         """Return the seconds that *call* has left. None: all there are."""

@@ -213,10 +213,10 @@ class Report:
         return Subject(scope.customer, tenant=scope.tenant, keys=self._keys)
 
     def _content(self, call: Call) -> Redacted | None:
-        """Return the redacted content for the audit trail, if this call redacted its arguments."""
+        """Return the redacted content for the audit trail, unless an outer call's event has it."""
         if call.status is Status.REFUSED:
             return to_content(FAILED)
-        if not call.redacted or call.method.content is nothing:
+        if not call.redacted or call.is_repeated or call.method.content is nothing:
             return None
         try:
             content = call.method.content(call.arguments)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
@@ -142,12 +142,80 @@ def within(bound: CallBound, pace: Pace | None = None) -> Extent:
     return Extent(bound.most_characters, bound, pace)
 
 
+class KeptIds:
+    """
+    The ids that one call hands to the stores below it as they are: they are its store's keys.
+
+    mem0 finds a user's memories in Qdrant by the user's id, under a key that it gives that meaning
+    to. A stand-in there would be another user's. What is kept is a pair, of such a key and an id
+    that the call named, or that the store below answered with under that key: the same id anywhere
+    else is redacted.
+
+    Args:
+        keys: Names that the call's store keeps ids under.
+    """
+
+    def __init__(self, keys: frozenset[str]) -> None:
+        self._keys = keys
+        self._known: set[tuple[str, str]] = set()
+
+    def __repr__(self) -> str:
+        """Hide the ids."""
+        return "KeptIds(...)"
+
+    def learn(self, value: Any) -> None:
+        """Add the ids in *value*, at any depth of dicts and lists."""
+        for key, text in self._pairs(value):
+            self._known.update({(key, text), (key, text.strip())})
+
+    def keeps(self, key: Any, value: Any) -> bool:
+        """Return whether *value* stays as it is under *key*, or under a path that ends in it."""
+        if not (isinstance(key, str) and isinstance(value, str)):
+            return False
+        return (key.rpartition(".")[2], value) in self._known
+
+    def _pairs(self, value: Any) -> Iterator[tuple[str, str]]:
+        if _is_mapping(value):
+            for key, held in value.items():
+                if key in self._keys:
+                    yield from ((key, text) for text in _texts(held))
+                else:
+                    yield from self._pairs(held)
+        elif _is_series(value):
+            for each in value:
+                yield from self._pairs(each)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the ids in a condition: one, or several, or such by operator."""
+    if isinstance(value, (str, int)):
+        yield str(value)
+    elif _is_mapping(value):
+        yield from _texts([*value.values()])
+    elif _is_series(value):
+        for each in value:
+            yield from _texts(each)
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[Any, Any]]:
+    """Tell whether *value* is a mapping."""
+    return isinstance(value, Mapping)
+
+
+def _is_series(value: Any) -> TypeGuard[Collection[Any]]:
+    """Tell whether *value* holds others without a name."""
+    return isinstance(value, (list, tuple, set, frozenset))
+
+
 class Redaction(msgspec.Struct, eq=False):
     """
     The redaction of one call, as adapters use it. Not thread-safe.
 
     Attributes:
         counts: Number of replacements so far, by entity (``EMAIL_ADDRESS``, ``PERSON``…).
+        ids: What stays as it is, since a store hands it to the store below as its key. None:
+            nothing does.
+        has_kept_ids: Some did, so that what was redacted is not for sinks.
     """
 
     _redactor: TextRedactor
@@ -159,6 +227,8 @@ class Redaction(msgspec.Struct, eq=False):
     _bound: CallBound | None = None
     _pace: Pace | None = None
     counts: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    ids: KeptIds | None = None
+    has_kept_ids: bool = False
 
     def __repr__(self) -> str:
         """Return a constant, never whom or what it knows."""
@@ -166,7 +236,7 @@ class Redaction(msgspec.Struct, eq=False):
 
     def end_call(self) -> None:
         """Count no further: what comes now is labels, and items as the store pulls them."""
-        self._left, self._pace = _UNLIMITED, None
+        self._left, self._pace, self.ids = _UNLIMITED, None, None
 
     def text(self, text: str, /) -> str:
         """Return *text* with personal data replaced. Free text: messages, queries, documents."""
@@ -221,6 +291,13 @@ class Redaction(msgspec.Struct, eq=False):
         """Return *value*, redacted already, as JSON types for sinks, bounded in depth and size."""
         return to_content(value)
 
+    def keeps_id(self, key: Any, value: Any, /) -> bool:
+        """Return whether *value* stays as it is under *key*: see `KeptIds`."""
+        if self.ids is None or not self.ids.keeps(key, value):
+            return False
+        self.has_kept_ids = True
+        return True
+
     def walker(self, formats: Formats, content: ValueRedactor | None = None) -> ValueRedactor:
         """
         Return a redactor of values that looks into objects of any class.
@@ -242,6 +319,7 @@ class Redaction(msgspec.Struct, eq=False):
     def _value_redactor(self) -> ValueRedactor:
         # Not kept as an attribute: the reference cycle would need the garbage collector.
         return ValueRedactor(
+            keeps=None if self.ids is None else self.keeps_id,
             text=self._value,
             key=self._key,
             identifier=self.identifier,

@@ -207,7 +207,7 @@ class Redactor:
         if result.text != text:
             self._cache_result_of(result.text, known, tenant)
         elif not result.counts:
-            self._mark_clean(result, known)
+            self._mark_clean(result, known, tenant, role)
         return result
 
     def _is_clean(self, text: str, known: KnownIdentifiers) -> bool:
@@ -221,10 +221,16 @@ class Redactor:
             return False
         return not self._engine.mentions(text, known)
 
-    def _mark_clean(self, result: RedactedText, known: KnownIdentifiers) -> None:
+    def _mark_clean(
+        self, result: RedactedText, known: KnownIdentifiers, tenant: str | None, role: TextRole
+    ) -> None:
         if len(result.text) <= LABEL_CHARS:
             known.mark_clean(result.text)
             self._cache.put(self._cache.key_of(_CLEAN, result.text), result)
+        else:
+            # One store's text is the value of the next: it is not searched again there.
+            key = self._cache.key_of(_TWIN[role], tenant or "", known.key, result.text)
+            self._cache.put(key, result)
 
     def are_safe_ids(self, texts: Sequence[str], known: KnownIdentifiers) -> bool:
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
@@ -310,6 +316,13 @@ class Redactor:
 
 _CUSTOMERS = 1_024
 """Customers of whom it is remembered who was mentioned."""
+
+_TWIN = {
+    TextRole.TEXT: TextRole.VALUE,
+    TextRole.VALUE: TextRole.TEXT,
+    TextRole.KEY: TextRole.VALUE,
+}
+"""The other role in which a long text is likely to be met again."""
 
 _CLEAN = "clean"
 """First part of the keys of texts that are clean for everybody; no `TextRole` has this value."""

@@ -72,10 +72,11 @@ class ValueRedactor:
         formats: Finds formats. None: all values are content.
         content: Redacts what a format calls content. None: this one.
         objects: Look into objects of any class, attribute by attribute, rather than refuse them.
+        keeps: Tells which values of a mapping stay as they are, by key and value. None: none do.
     """
 
     __slots__ = (
-        *("_content", "_formats", "_objects", "_rebuild"),
+        *("_content", "_formats", "_keeps", "_objects", "_rebuild"),
         *("identifier", "key", "open", "text"),
     )
 
@@ -89,6 +90,7 @@ class ValueRedactor:
         formats: Formats | None = None,
         content: ValueRedactor | None = None,
         objects: bool = False,
+        keeps: Callable[[Any, Any], bool] | None = None,
     ) -> None:
         self.text = text
         self.key = key
@@ -97,6 +99,7 @@ class ValueRedactor:
         self._formats = formats
         self._content = content
         self._objects = objects
+        self._keeps = keeps
         self.open: set[int] = set() if content is None else content.open
 
     @property
@@ -122,7 +125,20 @@ class ValueRedactor:
 
     def mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return a dict with *value*'s keys and values redacted."""
+        if self._keeps is not None:
+            return self._mapping_but(value, self._keeps)
         result = {self.redact_key(key): self.redact(item) for key, item in value.items()}
+        if len(result) != len(value):
+            raise RedactionError("two keys of a mapping became one after redaction")
+        return result
+
+    def _mapping_but(
+        self, value: Mapping[Any, Any], keeps: Callable[[Any, Any], bool]
+    ) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        for key, item in value.items():
+            kept = keeps(key, item)
+            result[key if kept else self.redact_key(key)] = item if kept else self.redact(item)
         if len(result) != len(value):
             raise RedactionError("two keys of a mapping became one after redaction")
         return result

@@ -195,3 +195,49 @@ def test_enforced_tenancy_lets_mem0_ask_for_its_customer(make_memory, inner, ben
     assert [each["memory"] for each in found] == ["I prefer tea"]
     assert "tea" not in stored(inner)
     assert "rum" in stored(inner)
+
+
+def test_a_users_memories_stay_theirs_through_two_guards(make_memory, inner, bench, events):
+    """The id is a key of the store: what is added, and changed by its own id, is still found."""
+    memory = wrapping(mem0.ADAPTER)(make_memory(wrapping(qdrant.ADAPTER)(inner, bench)), bench)
+    (added,) = memory.add(NOTE, user_id=ADA, infer=False)["results"]
+    memory.update(added["id"], f"I prefer rum, write to {ADA}")
+    found = memory.get_all(filters={"user_id": ADA, "OR": [{"user_id": {"in": [ADA, "bob"]}}]})[
+        "results"
+    ]
+
+    assert [(each["memory"], each["user_id"]) for each in found] == [
+        ("I prefer rum, write to <EMAIL_ADDRESS>", ADA)
+    ]
+    assert f"write to {ADA}" not in stored(inner)
+    assert not any(each.foreign_hits for each in events())
+
+
+def test_a_second_guard_changes_nothing_that_the_first_has_redacted(make_memory, bench):
+    """What mem0 keeps in a guarded Qdrant is what it keeps in a bare one, word for word."""
+    kept = []
+    for guards in (wrapping(qdrant.ADAPTER), lambda client, _bench: client):
+        bare = QdrantClient(":memory:")
+        memory = wrapping(mem0.ADAPTER)(make_memory(guards(bare, bench)), bench)
+        for text in TEXTS:
+            memory.add(text, user_id=ADA, metadata={"from": ADA, "note": [text]}, infer=False)
+        points, _next = bare.scroll("m", limit=99)
+        kept.append(sorted(str(_timeless(each.payload)) for each in points))
+        bare.close()
+
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == len(TEXTS)
+
+
+TEXTS = [
+    NOTE,
+    "My card is 4111 1111 1111 1111 and my IBAN is DE89 3704 0044 0532 0130 00",
+    "I am Grace Hopper, call +44 20 7946 0958, or ask Rear Admiral Hopper",
+    "password: hunter2hunter2, key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD",
+    "Ich heiße Jürgen Müller und wohne in der Lindenstraße 12, 10969 Berlin",
+    "nothing of anybody's",
+]
+
+
+def _timeless(payload: dict[str, Any] | None) -> dict[str, Any]:
+    return {k: v for k, v in (payload or {}).items() if k not in {"created_at", "updated_at"}}

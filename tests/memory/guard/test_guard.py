@@ -13,6 +13,7 @@ import pytest
 from bench import bench_of
 from opentelemetry import trace as otel_trace
 from patience import GIVE_UP_S
+from presidio_analyzer import EntityRecognizer
 
 from mnemoscope.memory.context import Scope, context, current
 from mnemoscope.memory.errors import (
@@ -23,9 +24,10 @@ from mnemoscope.memory.errors import (
 )
 from mnemoscope.memory.guard.call import last_event, outer_call
 from mnemoscope.memory.guard.failures import CallerMistake
-from mnemoscope.memory.guard.operation import Summary
+from mnemoscope.memory.guard.operation import Record, Summary
 from mnemoscope.memory.limits.breaker import NORMAL
 from mnemoscope.memory.limits.policy import CLASSES, BreakerPolicy
+from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.event.trace import Tracing
@@ -702,6 +704,53 @@ class TestContexts:
         assert guard.limits[RECALL].bulkhead.in_flight == 0
 
 
+USERS = frozenset({"user_id"})
+
+
+async def _asked_inside(
+    make_guard, make_operation, reach, *, shields=True, given=None, ids=frozenset(), found=None
+):
+    """Return what a store is asked by a call inside another one, which looks something up first."""
+    outer = make_guard()
+    inner = bench_of(outer).guard("qdrant")
+    asked = {}
+    raw = {
+        "user_id": "ada@example.com",
+        "other": {"user_id": "grace@example.com"},
+        "note": ["from ada@example.com", "ada@example.com"],
+    }
+
+    def sift(answer, _arguments, keep):
+        return [each for each in answer if keep(Record("m-1", tuple(each.items())))]
+
+    def store(_arguments):
+        inner.call(make_operation(sift=sift), lambda _arguments: [found or {}])
+        nested = make_operation({"payload": raw})
+        inner.call(nested, lambda arguments: asked.update(arguments["payload"]))
+
+    await reach(outer, make_operation(given, shields=shields, ids=ids, redact=_as_given), store)
+    return asked
+
+
+def _as_given(arguments, _redaction):
+    return arguments
+
+
+class Watching(EntityRecognizer):
+    """Finds nothing, and tells what it is asked about."""
+
+    def __init__(self, tell):
+        super().__init__(supported_entities=["NOTHING"])
+        self._tell = tell
+
+    def load(self):
+        return
+
+    def analyze(self, text, entities, nlp_artifacts=None):
+        self._tell(text)
+        return []
+
+
 class TestNesting:
     async def test_a_call_inside_another_is_marked(self, make_guard, make_operation, reach):
         """So that nothing is counted twice and blame falls on the right store."""
@@ -719,21 +768,76 @@ class TestNesting:
         assert seen[0].trace.parent_span_id == last_event.get().trace.span_id
 
     @pytest.mark.parametrize("shields", [True, False])
-    async def test_a_shield_spares_inner_calls_a_second_redaction(
+    async def test_what_a_call_inside_another_carries_is_redacted(
         self, make_guard, make_operation, reach, shields
     ):
-        """Scope ids that mem0 hands to Qdrant stay verbatim; without a shield they do not."""
+        """Whatever it is inside of: what runs there may carry something else."""
+        asked = await _asked_inside(make_guard, make_operation, reach, shields=shields)
+
+        assert "grace@" not in repr(asked)
+
+    async def test_ids_that_a_store_hands_down_stay(self, make_guard, make_operation, reach):
+        """The very id, under the key that the store has ids under; anything else does not."""
+        asked = await _asked_inside(
+            make_guard, make_operation, reach, given={"user_id": "ada@example.com"}, ids=USERS
+        )
+
+        assert asked["user_id"] == "ada@example.com"
+        assert "ada@example.com" not in repr(asked["note"])
+        assert "grace@" not in repr(asked)
+
+    async def test_ids_that_the_store_below_answered_with_stay(
+        self, make_guard, make_operation, reach
+    ):
+        """So that a memory that is changed by its id alone is written back as its user's."""
+        found = {"user_id": "grace@example.com"}
+        asked = await _asked_inside(
+            make_guard, make_operation, reach, given={"id": "m-1"}, ids=USERS, found=found
+        )
+
+        assert asked["other"]["user_id"] == "grace@example.com"
+        assert "ada@" not in repr(asked)
+
+    @pytest.mark.parametrize("about", ["tea", "grace@example.com"])
+    async def test_an_event_repeats_no_content_of_an_outer_calls(
+        self, make_guard, make_operation, reach, events_of, about
+    ):
+        """What the outer call does not tell of is told by the inner one."""
         outer = make_guard()
-        inner = bench_of(outer).guard("crm")
-        asked = []
+        inner = bench_of(outer).guard("qdrant")
 
         def store(_arguments):
-            nested = make_operation({"user_id": "c@example.com"})
-            inner.call(nested, lambda arguments: asked.append(arguments["user_id"]))
+            return inner.call(make_operation({"query": about}), lambda _arguments: [])
 
-        await reach(outer, make_operation(shields=shields), store)
+        await reach(outer, make_operation(), store)
+        nested, whole = events_of(outer)
 
-        assert (asked[0] == "c@example.com") is shields
+        assert whole.content is not None
+        assert (nested.content is not None) is (about != "tea")
+
+    async def test_a_text_is_searched_once_for_all_stores_that_it_goes_through(
+        self, make_guard, make_operation, reach, subject_keys
+    ):
+        """However long: what the outer call redacted is known as such where it is met again."""
+        searched = []
+        redactor = build_redactor(
+            model="none", keys=subject_keys, recognizers=[Watching(searched.append)]
+        )
+        outer = make_guard(redactor=redactor)
+        inner = bench_of(outer).guard("qdrant")
+        texts = ["grace@example.com likes tea " * 9, "likes tea with milk, and rain " * 9]
+
+        def store(arguments):
+            nested = make_operation({"payload": {"data": arguments["query"]}})
+            return inner.call(nested, lambda _arguments: [])
+
+        def redact(arguments, redaction):
+            return {name: redaction.text(value) for name, value in arguments.items()}
+
+        for text in texts:
+            await reach(outer, make_operation({"query": text}, redact=redact), store)
+
+        assert searched == texts
 
     async def test_a_task_that_outlives_the_call_is_not_nested(self, guard, make_operation):
         """It inherits the context, but the call that redacted for it is over."""

@@ -143,7 +143,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record a graph, a node or a chain that begins."""
         if self._early and self._is_begun(run_id):
             return
-        parent, about, named = self.runs.recorded(parent_run_id), metadata or {}, name or "chain"
+        parent, about, named = self.runs.parent_of(parent_run_id), metadata or {}, name or "chain"
         if parent is not None and named == about.get("langgraph_node"):
             path: str = about.get("langgraph_checkpoint_ns") or named
             nodes = nodes_in(path)
@@ -204,7 +204,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record a tool that begins."""
         if self._early and self._is_begun(run_id):
             return
-        parent = self.runs.recorded(parent_run_id)
+        parent = self.runs.parent_of(parent_run_id)
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
             run = self.runs.begin(Kind.TOOL, run_id, parent, named)
@@ -245,9 +245,7 @@ class GraphCallbacks(BaseCallbackHandler):
         if self._early and self._is_begun(run_id):
             return
         # `generate` looks for no run around it, which is there all the same.
-        parent = self.runs.recorded(parent_run_id) or (
-            self.runs.current_run() if parent_run_id is None else None
-        )
+        parent = self.runs.recorded(parent_run_id) or self.runs.current_run()
         if parent is not None:
             self.runs.begin_model_call(run_id, parent, metadata or {})
         elif outer_call() is None:  # a store's own calls are told by its adapter

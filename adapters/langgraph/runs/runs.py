@@ -166,6 +166,17 @@ class Runs:
             return None
         return self._open.get(run_id) or self._ended.get(run_id)
 
+    def parent_of(self, parent_run_id: UUID | None) -> Run | None:
+        """
+        Return the run that a run below *parent_run_id* is part of. None: it is part of none.
+
+        LangChain takes a run of LangSmith's own, such as that of a ``@traceable`` function, for the
+        parent, and no handler is told of those: the run around it is the one that works now.
+        """
+        if parent_run_id is None:
+            return None
+        return self.recorded(parent_run_id) or self.current_run()
+
     def current_run(self) -> Run | None:
         """Return the run that the code running now is part of or works for, or None."""
         run_id = current_run_id() if self._open else None

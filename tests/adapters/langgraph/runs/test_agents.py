@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import ModelCallLimitMiddleware, ToolRetryMiddleware
+from langchain.agents.middleware import (
+    AgentMiddleware,
+    ModelCallLimitMiddleware,
+    ToolRetryMiddleware,
+)
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -21,6 +25,8 @@ from langgraph.func import entrypoint
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel import NodeBuilder, Pregel
 from langgraph_supervisor import create_supervisor
+from langsmith import Client, traceable
+from langsmith.run_helpers import tracing_context
 from patience import GIVE_UP_S
 
 from mnemoscope.memory.testing import scope_for_tests
@@ -148,6 +154,51 @@ def low_level(model: Model) -> Any:
     )
 
 
+def with_wrapped_calls(model: Model) -> Any:
+    """LangChain traces the hooks of middleware by LangSmith's own means."""
+
+    class Watching(AgentMiddleware[Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            return handler(request)
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            return await handler(request)
+
+        def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+            return handler(request)
+
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            return await handler(request)
+
+    inner = create_agent(model, tools=[look])
+
+    @tool
+    def ask(what: str) -> str:
+        """Ask another agent."""
+        return inner.invoke({"messages": [("user", what)]})["messages"][-1].content
+
+    return create_agent(model, tools=[ask], middleware=[Watching()])
+
+
+def in_traceable_functions(model: Model) -> Any:
+    """Functions that the application has LangSmith trace, around a model, a graph and a tool."""
+    inner = with_tools(model)
+
+    @traceable
+    def answered(said: Any) -> Any:
+        return model.invoke(said)
+
+    @traceable
+    def asked(said: Any) -> Any:
+        look.invoke({"what": "it"})
+        return [*inner.invoke({"messages": said})["messages"], answered(said)]
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("ask", lambda state: {"messages": asked(state["messages"])})
+    builder.add_edge(START, "ask")
+    return builder.compile()
+
+
 AGENTS: tuple[Callable[[Model], Any], ...] = (
     plain,
     with_tools,
@@ -159,13 +210,21 @@ AGENTS: tuple[Callable[[Model], Any], ...] = (
     functional,
     prebuilt,
     low_level,
+    with_wrapped_calls,
+    in_traceable_functions,
 )
 PLACED: dict[str, tuple[Callable[[Model], Any], ...] | str] = {
-    "langchain.agents.create_agent": (plain, with_tools, with_middleware, with_saver),
+    "langchain.agents.create_agent": (
+        plain,
+        with_tools,
+        with_middleware,
+        with_saver,
+        with_wrapped_calls,
+    ),
     "langgraph.func.entrypoint": (functional,),
     "langgraph.func.task": "a part of an entrypoint",
     "langgraph.graph.MessageGraph": "a StateGraph whose whole state is messages",
-    "langgraph.graph.StateGraph": (as_a_node,),
+    "langgraph.graph.StateGraph": (as_a_node, in_traceable_functions),
     "langgraph.prebuilt.ToolNode": "calls tools, and no model",
     "langgraph.prebuilt.ValidationNode": "checks arguments, and calls no model",
     "langgraph.prebuilt.create_react_agent": (prebuilt,),
@@ -293,3 +352,40 @@ def test_a_stream_of_an_agent_has_its_totals(made, reading):
         assert model.calls
         assert tokens_in(sink.events) == [3] * len(model.calls)
         assert orphans(sink.events) == []
+
+
+TRACED = {way: WATCHED[way] for way in ("invoke", "ainvoke", "v3")}
+
+
+@pytest.mark.parametrize("way", TRACED)
+@pytest.mark.parametrize("made", AGENTS)
+def test_an_agent_that_langsmith_traces_is_counted(made, way, langsmith_server):
+    """
+    As one that it does not trace: each call in its node, in one trace.
+
+    What LangSmith traces by itself is a parent that no callback is told of.
+    """
+    client = Client()
+    model = Model(calls=Calls())
+    with scope_for_tests() as (scope, sink), tracing_context(enabled=True, client=client):
+        TRACED[way](scope.runnable(made(model)))
+        scope.flush(timeout_s=GIVE_UP_S)
+    client.close()
+
+    assert tokens_in(sink.events) == [3] * len(model.calls) != []
+    assert None not in {each.usage.node for each in sink.events if each.operation == "chat"}
+    assert len({each.trace.trace_id for each in sink.events}) == 1
+    assert orphans(sink.events) == []
+
+
+@pytest.mark.parametrize("made", AGENTS)
+def test_a_stream_that_langsmith_traces_has_its_totals(made, langsmith_server):
+    """What is not found would be a total of zero."""
+    client = Client()
+    model = Model(calls=Calls())
+    with scope_for_tests() as (scope, _sink), tracing_context(enabled=True, client=client):
+        totals = read(made(model), scope)
+    client.close()
+
+    assert (totals.calls, totals.input_tokens) == (len(model.calls), 3 * len(model.calls))
+    assert model.calls

@@ -33,7 +33,7 @@ from .contract import (
 from .delivered import Deliveries
 
 GAP = "audit.gap"
-_KILLED = "at most: a process was killed"
+_UNKNOWN_END = "at most: how a process ended is not known"
 _PURPOSE = "export"
 _MOST_ANCHORS = 5
 
@@ -164,7 +164,7 @@ def losses(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
 
 
 def _broken_off(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
-    """Yield what killed writers may have counted after what is known for certain."""
+    """Yield what writers that are gone may have counted after what is known for certain."""
     ends = snapshot.stream(
         "SELECT header FROM audit_event WHERE kind = 'log' AND operation = ? ORDER BY seq", (ENDED,)
     )
@@ -174,7 +174,7 @@ def _broken_off(snapshot: Snapshot) -> Iterator[DeclaredLoss]:
         later = (data["writer"], data["counter"] + 1, data["at_most"])
         n_events = later[2] - later[1] + 1 - _arrived(snapshot, later)
         if n_events > 0 and not is_durable(data["mode"]):
-            yield DeclaredLoss(*later, n_events, _KILLED, known["recorded_at"])
+            yield DeclaredLoss(*later, n_events, _UNKNOWN_END, known["recorded_at"])
 
 
 def _arrived(snapshot: Snapshot, gap: tuple[str, int, int]) -> int:

@@ -16,7 +16,10 @@ PATIENCE_S = 10.0
 """Seconds that an event may arrive after one that was counted later."""
 
 UNDER_WAY = "under_way"
-"""Why an event is missing that no call was over for: its process was killed in the middle of it."""
+"""Why an event is missing that no call was over for: its process was gone in the middle of it."""
+
+UNKNOWN_END = "unknown_end"
+"""Why an event is missing whose process is gone, nobody knows how: ``killed`` in earlier logs."""
 
 DAMAGED = "damaged"
 """Why an event is missing that was kept, and cannot be recorded."""
@@ -32,8 +35,9 @@ class SequenceGap(NamedTuple):
         writer: The writer that counted them.
         first: The first number.
         last: The last one.
-        reason: ``overflow``: a queue was full; ``spool_full``; `DAMAGED`; ``killed``: its process
-            died before it had recorded them; `UNDER_WAY`: likewise, before their calls returned.
+        reason: ``overflow``: a queue was full; ``spool_full``; `DAMAGED`; `UNKNOWN_END`: its
+            process was gone before it had recorded them; `UNDER_WAY`: likewise,
+            before their calls returned.
     """
 
     writer: str

@@ -39,6 +39,10 @@ class Counted(Protocol):
         """Return how many events it has counted."""
         ...
 
+    def rest(self) -> int:
+        """Return the same, and ask before another one is counted."""
+        ...
+
 
 def keep_roll(numbers: WriterNumbers, roll: Roll, mode: str) -> None:
     """Have *roll* say how many events this process may count, before it does."""
@@ -81,6 +85,8 @@ class Presence:
         self._version = version
         self._writer_id = ""
         self._is_idle = False
+        self._stopped_at: int | None = None
+        self._counter_before = self._tightened_at = 0
         self._said_at = self._busy_at = clock()
 
     def go_on(self) -> None:
@@ -103,6 +109,14 @@ class Presence:
         if self.roll is not None:
             self.roll.note(self.counter)
 
+    def note_quiet(self) -> None:
+        """Note in the roll that no more were counted than a moment ago, if it is so."""
+        counter, before = self.counter, self._counter_before
+        self._counter_before = counter
+        if self.roll is not None and counter == before and self._tightened_at != counter:
+            self._tightened_at = counter
+            self.roll.tighten(self._numbers.rest())
+
     def note_kept(self, numbers: Iterable[tuple[str, int]]) -> None:
         """Note in the roll, where calls wait for these events, that they wait no longer."""
         if self.roll is not None and is_durable(self._mode):
@@ -112,7 +126,8 @@ class Presence:
     def end(self, *, is_said: bool) -> None:
         """End in order, with the roll; *is_said*: the log says so."""
         if self.roll is not None:
-            self.roll.end(self.counter, is_said=is_said)
+            counter = self._stopped_at if is_said else self.counter
+            self.roll.end(self.counter if counter is None else counter, is_said=is_said)
 
     def with_events(self) -> list[Said]:
         """Return what is to be said along with events that are recorded now."""
@@ -121,12 +136,15 @@ class Presence:
             return []
         if not self._has_begun:
             return [self._about(STARTED, mode=self._mode, version=self._version())]
-        if self._is_idle or self._busy_at - self._said_at >= HEARTBEAT_S:
+        is_back = self._is_idle or self._stopped_at is not None
+        if is_back or self._busy_at - self._said_at >= HEARTBEAT_S:
             return [self._about(HEARTBEAT, idle=False)]
         return []
 
     def without_events(self) -> list[Said]:
         """Return what is to be said although there is no event: that none came of late."""
+        if self._stopped_at is not None:
+            return []
         now = self._clock()
         is_due = now - self._said_at >= IDLE_EVERY_S or not self._is_idle
         if self._has_begun and is_due and now - self._busy_at >= IDLE_AFTER_S:
@@ -134,8 +152,10 @@ class Presence:
         return []
 
     def at_end(self) -> list[Said]:
-        """Return what is to be said at the end."""
-        return [self._about(STOPPED)] if self._has_begun else []
+        """Return what is to be said at the end, unless that was said, and nothing came since."""
+        counter = self._numbers.rest()
+        is_said = self._stopped_at == counter
+        return [self._about(STOPPED, counter)] if self._has_begun and not is_said else []
 
     def drafts(self, what: Sequence[Said], now_us: int) -> list[Draft]:
         """Return the events that say *what*, for the log."""
@@ -149,7 +169,10 @@ class Presence:
     def said(self, what: Iterable[Said]) -> None:
         """Note that *what* is in the log."""
         for name, data in what:
-            if data.get("writer") == self.writer_id and name in {STARTED, HEARTBEAT}:
+            if data.get("writer") != self.writer_id:
+                continue
+            self._stopped_at = data["counter"] if name == STOPPED else None
+            if name in {STARTED, HEARTBEAT}:
                 self._writer_id = self.writer_id
                 self._is_idle = bool(data.get("idle"))
                 self._said_at = self._clock()
@@ -158,8 +181,8 @@ class Presence:
     def _has_begun(self) -> bool:
         return self._writer_id == self.writer_id  # else it is a child that has said nothing yet
 
-    def _about(self, name: str, **more: Any) -> Said:
+    def _about(self, name: str, counter: int | None = None, **more: Any) -> Said:
         end = self._ledger.end() if self._ledger is not None else None
         if end is not None:
             more["spool"] = list(end)
-        return about(name, self.writer_id, self.counter, **more)
+        return about(name, self.writer_id, self.counter if counter is None else counter, **more)

@@ -244,8 +244,18 @@ class AuditSink:
             logger.error("what the audit spool %s took may be on no disk: %s", overflow.path, why)
         self._unsynced = bool(why)
 
+    def rest(self) -> None:
+        """Say in the log, and sign, that this process has ended; its next event says otherwise."""
+        with self._guard:
+            if self._backoff is None and not self.waiting:
+                try:
+                    self._say_the_end()
+                except AuditError as exc:
+                    self._failed(exc)
+
     def close(self, timeout_s: float, /) -> None:
         """Declare lost events, sign and close. Events in the spool stay there."""
+        self.rest()  # first: nobody knows how much time there will be for the others
         self._heartbeat.stop(timeout_s / 2)
         self._deliveries.await_others(timeout_s / 4)
         with self._guard:
@@ -321,6 +331,7 @@ class AuditSink:
     def beat(self) -> None:
         """Replay the spool, declare losses, sign and prune, as far as they are due."""
         self._presence.note_counter()
+        self._presence.note_quiet()
         self._sync_overflow()
         with self._guard:
             if not self._may_ask():
@@ -442,7 +453,9 @@ class AuditSink:
             lost = declare_departed(self.log.tables, gone)
             self.stats.lost += lost
             if lost:
-                logger.error("%d events are lost to the audit trail (killed)", lost)
+                logger.error(
+                    "%d events of a process that is gone are lost to the audit trail", lost
+                )
 
     def _say(self, said: Sequence[Words], drafts: Sequence[Draft] = ()) -> None:
         """Record what is said of writers, and *drafts* with it."""
@@ -510,20 +523,26 @@ class AuditSink:
             logger.warning("%s", exc)
 
     def _end(self) -> None:
-        presence = self._presence
-        self._counters.expect(presence.writer_id, presence.counter)
+        self.announce = nowhere  # the other sinks are closing, too
         if self._backoff is None:
-            self._settle(at_once=True)
-            self._deliveries.note(self.log)
-            if said := presence.at_end():
-                self._say([(presence, said)])
-            presence.end(is_said=True)
-            self.announce = nowhere  # the other sinks are closing, too
-            self._sign()
+            self._say_the_end()
             return
+        self._counters.expect(self._presence.writer_id, self._presence.counter)
         self._gaps += self._ripe(at_once=True)
         if self.spool is not None and self._gaps:
             self.spool.append(self._gaps)
+
+    def _say_the_end(self) -> None:
+        presence = self._presence
+        said = presence.at_end()
+        self._counters.expect(presence.writer_id, presence.counter)
+        self._settle(at_once=True)
+        self._deliveries.note(self.log)
+        if said:
+            self._say([(presence, said)])
+        presence.end(is_said=True)
+        if self.stats.size != self._signed_size:
+            self._sign()
 
     # -- outages -----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from ..database.database import WriteConnection
-from ..record.sequence_gaps import UNDER_WAY, SequenceGap
+from ..record.sequence_gaps import UNDER_WAY, UNKNOWN_END, SequenceGap
 from ..record.writer_events import ENDED, STOPPED, about, is_durable
 from .tables import LogTables
 
@@ -93,7 +93,7 @@ def _missing(
     known = sorted([*numbers, *_declared(connection, writer), (counter + 1, counter + 1)])
     for start, stop in known:
         if start > at:
-            yield SequenceGap(writer, at, min(start, counter + 1) - 1, "killed")
+            yield SequenceGap(writer, at, min(start, counter + 1) - 1, UNKNOWN_END)
         at = max(at, stop + 1)
         if at > counter:
             return

@@ -108,6 +108,13 @@ class Roll:
                 self._counter = counter
                 self._write()
 
+    def tighten(self, counter: int) -> None:
+        """Note that no more than that were counted: each number beyond will be asked for."""
+        with self._lock, suppress(OSError):
+            if self._counter <= counter < self._at_most:
+                self._counter = self._at_most = counter
+                self._write()
+
     def let_return(self, number: int) -> None:
         """Note, before it is so, that the calls of events up to that *number* may be over."""
         with self._lock, suppress(Exception):  # the caller's thread is an application's
@@ -118,18 +125,20 @@ class Roll:
 
     def end(self, counter: int, *, is_said: bool) -> None:
         """
-        End in order.
+        End in order, as far as is known: the next number that is granted makes an entry again.
 
         Args:
             counter: Events that were counted.
             is_said: Whether the log says so. If not, the entry stays, for another process to say.
         """
         with self._lock:
-            if self._fd == -1:
-                return
+            if self._fd == -1 or (is_said and self._counter > counter):
+                return  # one more was counted meanwhile
             with suppress(OSError):
                 if is_said:
                     self._of(self._writer).unlink(missing_ok=True)
+                    self._counter = self._at_most = self._returned = 0
+                    self._writer = ""  # what is counted later has an entry of its own
                 else:
                     self._counter = self._at_most = counter
                     self._write(ended=True)

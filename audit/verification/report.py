@@ -9,7 +9,7 @@ from typing import Any
 from ..record.coverage import NOT_COVERED
 
 _MOST_FINDINGS = 100
-WRITERS = ("stopped", "writing", "idle", "killed", "silent")
+WRITERS = ("stopped", "writing", "idle", "unknown", "silent")
 """The states that a writer may be in, as far as the log tells."""
 
 
@@ -41,13 +41,13 @@ class Verification:
         details: How many were opened and compared; how many agree.
         erased: How many details are gone, as the log says.
         gaps: How many gaps are declared, and how many events are *lost* in them.
-        under_way: Events that killed processes did not record, in calls that were not over.
+        under_way: Events that processes which are gone did not record, in calls that were not over.
         root: Merkle root of the whole log, in hexadecimal.
         origin: The log's name.
         waiting: Records in the spool of this machine, which will be in the log.
         signed: Events that a signature vouches for: a checkpoint's, or that of the log's end.
-        writers: How many said that they *stopped*; are *writing*, or *idle*; were found *killed*;
-            fell *silent*.
+        writers: How many said that they *stopped*; are *writing*, or *idle*; are gone, and how they
+            ended is *unknown*; fell *silent*.
         removals: What was removed, as the log says: when, by which process, and how much.
         covered_less: What of an older version's events is not covered as today's is.
         findings: What does not hold, by kind: the first of them, in words without personal data.
@@ -113,9 +113,9 @@ class Verification:
         if self.gaps:
             parts.append(f"{self.gaps:,} declared gaps ({self.lost:,} events)")
         if self.under_way:
-            parts.append(f"under way when killed: {self.under_way:,}")
+            parts.append(f"under way at the end of a process: {self.under_way:,}")
         at_work = self.writers["writing"] + self.writers["idle"]
-        broken_off = self.writers["killed"] + self.writers["silent"]
+        broken_off = self.writers["unknown"] + self.writers["silent"]
         if self.waiting:
             parts.append(f"in the spool: {self.waiting:,}")
         if at_work:

@@ -200,9 +200,9 @@ def check_endings(words: Mapping[str, LastWords], known: Endings, report: Verifi
             report.writers["stopped"] += 1
             _not_declared(report, writer, missing)
         elif said.name == ENDED:
-            report.writers["killed"] += 1
+            report.writers["unknown"] += 1
             _not_declared(report, writer, missing)
-            _killed(report, writer, said, last=known.last_of(writer))
+            _gone(report, writer, said, last=known.last_of(writer))
         elif departed is not None:
             _departed(report, departed, known)
         elif said.is_idle:
@@ -219,7 +219,7 @@ def check_endings(words: Mapping[str, LastWords], known: Endings, report: Verifi
 
 def _departed(report: Verification, gone: Departed, known: Endings) -> None:
     """Find what is missing of a process of this machine that nobody has declared yet."""
-    report.writers["stopped" if gone.ended else "killed"] += 1
+    report.writers["stopped" if gone.ended else "unknown"] += 1
     last = known.last_of(gone.writer)
     missing, lost = (known.missing(gone.writer, end) for end in (gone.counter, gone.lost_to))
     if not known.has_spool:
@@ -232,7 +232,7 @@ def _departed(report: Verification, gone: Departed, known: Endings) -> None:
         kind, where = FindingKind.UNVERIFIABLE, "; the next process may find them in a spool"
     else:
         kind, where = FindingKind.LOSS, ""
-    how = "has ended" if gone.ended else "was killed"
+    how = "has ended" if gone.ended else "is gone, and did not say that it ended"
     report.find(kind, f"writer {gone.writer} {how}: {_how_many(missing, later)}{where}")
 
 
@@ -249,13 +249,14 @@ def _not_declared(report: Verification, writer: str, missing: int) -> None:
         report.find(FindingKind.UNVERIFIABLE, f"{what}, and not declared as lost (yet)")
 
 
-def _killed(report: Verification, writer: str, said: LastWords, *, last: int) -> None:
+def _gone(report: Verification, writer: str, said: LastWords, *, last: int) -> None:
     later = max(0, (said.at_most or 0) - max(said.counter, last))
     if later and not is_durable(said.mode):
         known = f"it had counted {said.counter:,} events for certain"
         report.find(
             FindingKind.LOSS,
-            f"writer {writer} was killed: {known}; at most {later:,} later ones are missing",
+            f"writer {writer} is gone, and did not say that it ended: {known}; at most {later:,} "
+            "later ones are missing",
         )
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ..event.event import Event
 from ..event.sink_pseudonyms import SinkPseudonyms
 from ..event.subject import SubjectKeys
-from ..process.exit_deadline import remaining_s
+from ..process.exit_deadline import exiting, remaining_s
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from .acknowledged import SinkDeliveries
@@ -39,6 +39,8 @@ _EVENT_BYTES = 1_152
 
 _ID_BYTES = 128
 """Weight of one memory id and its score."""
+
+_LOOK_S = 0.002
 
 
 class Drain:
@@ -146,6 +148,21 @@ class Drain:
         done = [each.done.wait(max(0.0, deadline - self._clock())) for each in requests]
         return all(done) and all(each.complete for each in requests)
 
+    def rest(self, timeout_s: float) -> bool:
+        """
+        Flush, and have sinks note that this process is at its end, as far as they know.
+
+        It can go on: what comes afterwards is delivered as before. A sink whose back end takes
+        nothing is not waited for: that time would be missing for what is to come.
+        """
+        deadline = self._clock() + timeout_s
+        requests = [(lane, lane.flush(deadline, rests=True)) for lane in self._lanes]
+        while (left_s := deadline - self._clock()) > 0:
+            if all(each.done.is_set() or not lane.stats.is_up for lane, each in requests):
+                break
+            time.sleep(min(left_s, _LOOK_S))
+        return all(each.done.is_set() and each.complete for _lane, each in requests)
+
     def close(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is queued and let go, all sinks side by side, within *timeout_s*."""
         deadline = self._clock() + timeout_s
@@ -204,15 +221,18 @@ _FLUSH_SHARE = 0.8
 
 
 def _deliver_all() -> None:
-    for drain in list(_closed_at_exit):
-        drain.flush(_FLUSH_SHARE * remaining_s())
+    with exiting():
+        for drain in list(_closed_at_exit):
+            drain.rest(_FLUSH_SHARE * remaining_s())
 
 
 # Whoever is imported first ends last; and at exit this cannot be imported any more.
 import_module("concurrent.futures.thread")
 
 # Exporters and clients are opened with the first event, and may want an executor for that: in a
-# process that ends at once, there would be none at exit. Nothing public runs before they end.
+# process that ends at once, there would be none at exit. Nothing public runs before they end. It
+# also runs before everybody's exit handlers, which may take long, and in the children that
+# `multiprocessing` forks, where none of those runs.
 _before_executors_end: Callable[[Callable[[], None]], None] | None
 _before_executors_end = getattr(threading, "_register_atexit", None)
 if _before_executors_end is not None:
@@ -222,10 +242,11 @@ if _before_executors_end is not None:
 @atexit.register
 def _close_all() -> None:
     drains = list(_closed_at_exit)
-    for drain in drains:
-        drain.begin_close(remaining_s())
-    for drain in drains:
-        drain.close(remaining_s())
+    with exiting():
+        for drain in drains:
+            drain.begin_close(remaining_s())
+        for drain in drains:
+            drain.close(remaining_s())
 
 
 def _offer_to(inline: Sequence[Offer], fan_out: FanOut) -> Offer:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from ..process.faults import Faults
 from .acknowledged import Acknowledged
 from .lane_stats import FlushRequest, LaneStats, Weighed
-from .sink import InlineSink
+from .sink import InlineSink, RestingSink
 
 
 class InlineLane:
@@ -97,8 +97,13 @@ class InlineLane:
             return FlushRequest(self._offered, deadline, threading.Event())
         return self.flush(deadline)
 
-    def flush(self, deadline: float) -> FlushRequest:
-        """Return whether everything so far was taken."""
+    def flush(self, deadline: float, *, rests: bool = False) -> FlushRequest:
+        """Return whether everything so far was taken; *rests*: have the sink note an end."""
+        if rests and isinstance(self._sink, RestingSink):
+            try:
+                self._sink.rest()
+            except Exception as exc:  # noqa: BLE001 - as above
+                self._note(exc)
         request = FlushRequest(self._offered, deadline, threading.Event())
         with self._lock:
             lost = sum(self._dropped.values())

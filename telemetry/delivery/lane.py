@@ -35,7 +35,7 @@ from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
-from .sink import Sink, SpillingSink, UnacceptableError
+from .sink import RestingSink, Sink, SpillingSink, UnacceptableError
 
 _LOOK_S = 0.001
 _EVENT_OF, _BYTES_OF = itemgetter(0), itemgetter(1)
@@ -199,15 +199,23 @@ class Lane:
         """Ask for everything so far to be delivered, or lost; the request's event tells."""
         return self.flush(deadline)
 
-    def flush(self, deadline: float) -> FlushRequest:
-        """Ask for everything so far to be delivered; the request's event is set when it is."""
-        return self._request(deadline, flushes=True)
+    def flush(self, deadline: float, *, rests: bool = False) -> FlushRequest:
+        """
+        Ask for everything so far to be delivered; the request's event is set when it is.
 
-    def _request(self, deadline: float, *, flushes: bool) -> FlushRequest:
+        Args:
+            deadline: Until when somebody waits for it.
+            rests: Whether the sink is to note that the process is at its end.
+        """
+        return self._request(deadline, flushes=True, rests=rests)
+
+    def _request(self, deadline: float, *, flushes: bool, rests: bool = False) -> FlushRequest:
         self._pull()
         with self._lock:
             self._count()
-            request = FlushRequest(self._offered, deadline, threading.Event(), flushes=flushes)
+            request = FlushRequest(
+                self._offered, deadline, threading.Event(), flushes=flushes, rests=rests
+            )
             if self._thread is None:
                 self._answer(request, complete=True)
                 return request
@@ -508,7 +516,10 @@ class Lane:
         while self._flushes and self._settled() >= self._flushes[0].target:
             request = self._flushes.popleft()
             flush = partial(self._sink.flush, self._left_s(request.deadline))
-            self._answer(request, complete=not request.flushes or self._succeeds(flush))
+            complete = not request.flushes or self._succeeds(flush)
+            if request.rests and isinstance(self._sink, RestingSink):
+                self._attempt(self._sink.rest)
+            self._answer(request, complete=complete)
 
     def _answer(self, request: FlushRequest, *, complete: bool) -> None:
         with self._lock:

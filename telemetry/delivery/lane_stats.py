@@ -95,6 +95,7 @@ class FlushRequest(msgspec.Struct, eq=False):
         done: Set when it is answered.
         complete: The answer: everything was delivered, nothing lost since the last request.
         flushes: Whether the sink is flushed first.
+        rests: Whether it is to note then that the process is at its end: see `RestingSink`.
     """
 
     target: int
@@ -102,3 +103,4 @@ class FlushRequest(msgspec.Struct, eq=False):
     done: threading.Event
     complete: bool = False
     flushes: bool = True
+    rests: bool = False

@@ -58,6 +58,11 @@ class WriterNumbers:
             self._granted = self.grant(self.writer_id, number)
         return number
 
+    def rest(self) -> int:
+        """Have the next number asked for, and return how many were taken before."""
+        self._granted = 0  # first: a number that is taken behind the count is asked for
+        return self.taken()
+
     def let_go(self) -> None:
         """Wait for none of the events so far: some call is over, and its event is not kept yet."""
         if self.note_let_go is not None:

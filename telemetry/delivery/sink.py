@@ -180,6 +180,19 @@ class DescribedSink(Protocol):
 
 
 @runtime_checkable
+class RestingSink(Protocol):
+    """A sink that notes how its process ends. Optional."""
+
+    def rest(self) -> None:
+        """
+        Note that the process is at its end, as far as is known: it may not get to `close`.
+
+        Called on the lane's thread, after what was offered was written. Events may follow.
+        """
+        ...
+
+
+@runtime_checkable
 class SpillingSink(Protocol):
     """
     A sink that keeps events on a disk rather than have its queue drop them. Optional.

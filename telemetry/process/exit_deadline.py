@@ -1,17 +1,35 @@
-"""The deadline that all our exit handlers share."""
+"""
+The time that our exit handlers share.
+
+Only what passes inside of them counts: other people's handlers run before, between and after ours,
+and may take long themselves.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 
 EXIT_DEADLINE_S = 1.75
 """Seconds for all handlers together: with the interpreter's own end, a process is gone in 2."""
 
-_until: list[float] = []
+_spent_s = [0.0]
+_began: list[float] = []
+
+
+@contextmanager
+def exiting() -> Generator[None]:
+    """Count the time of the body, which is one of our handlers."""
+    _began.append(time.monotonic())
+    try:
+        yield
+    finally:
+        _spent_s[0] += time.monotonic() - _began.pop()
 
 
 def remaining_s() -> float:
-    """Return the seconds that are left. The first call starts the clock."""
-    if not _until:
-        _until.append(time.monotonic() + EXIT_DEADLINE_S)
-    return max(0.0, _until[0] - time.monotonic())
+    """Return the seconds that are left."""
+    now = time.monotonic()
+    inside_s = now - _began[-1] if _began else 0.0
+    return max(0.0, EXIT_DEADLINE_S - _spent_s[0] - inside_s)

@@ -67,6 +67,10 @@ class RelaySink:
             self._teller.begin(event.writer_id)
         return self._writer.append(event)
 
+    def rest(self) -> None:
+        """Note that the process has ended in order, unless another event comes."""
+        self._writer.rest()
+
     def sync(self) -> None:
         """Have what was appended on the disk."""
         self._writer.sync()

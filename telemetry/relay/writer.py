@@ -145,6 +145,12 @@ class RelayWriter:
             if self._file is not None:
                 self._file.sync()
 
+    def rest(self) -> None:
+        """Say that this process has ended in order; the next event says otherwise."""
+        with self._lock:
+            if self._file is not None:
+                self._file.say(self._counter, self._dropped, is_ended=True)
+
     def close(self) -> None:
         """End in order."""
         with self._lock:

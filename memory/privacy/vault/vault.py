@@ -18,7 +18,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from ....telemetry.event.subject import SubjectKeys
-from ....telemetry.process.exit_deadline import remaining_s
+from ....telemetry.process.exit_deadline import exiting, remaining_s
 from ....telemetry.process.faults import Faults
 from ....telemetry.process.fork import reset_after_fork
 from ...errors import UncertainErasureError
@@ -336,6 +336,7 @@ _living: weakref.WeakSet[Vault] = weakref.WeakSet()
 
 @atexit.register
 def _write_at_exit() -> None:
-    until = time.monotonic() + min(_EXIT_S, remaining_s())
-    for vault in list(_living):
-        vault.close(max(0.0, until - time.monotonic()))
+    with exiting():
+        until = time.monotonic() + min(_EXIT_S, remaining_s())
+        for vault in list(_living):
+            vault.close(max(0.0, until - time.monotonic()))

@@ -245,10 +245,10 @@ class TestADeath:
         start().write()
 
         ((_gap, gap), (_ended, ended)) = said("audit.gap", ENDED)
-        assert (gap["from_wseq"], gap["to_wseq"], gap["reason"]) == (3, 5, "killed")
+        assert (gap["from_wseq"], gap["to_wseq"], gap["reason"]) == (3, 5, "unknown_end")
         assert (ended["counter"], ended["at_most"]) == (5, AHEAD_FIRST)
         found = verified()
-        assert (found.state, found.writers["killed"], found.lost) == ("loss", 1, 3)
+        assert (found.state, found.writers["unknown"], found.lost) == ("loss", 1, 3)
         assert (
             f"at most {AHEAD_FIRST - 5} later ones are missing"
             in found.findings[FindingKind.LOSS][1]
@@ -313,7 +313,7 @@ class TestADeath:
         start().write()
 
         found = verified()
-        assert (found.state, found.writers["killed"]) == ("ok", 1)
+        assert (found.state, found.writers["unknown"]) == ("ok", 1)
 
     @pytest.mark.parametrize("is_said_before", [False, True])
     def test_calls_that_were_under_way_are_no_loss(
@@ -337,7 +337,7 @@ class TestADeath:
 
         found = verified(spool=spool)
         assert (found.state, found.gaps, found.lost, found.under_way) == ("ok", 0, 0, 3)
-        assert "under way when killed: 3" in found.verdict()
+        assert "under way at the end of a process: 3" in found.verdict()
 
     @pytest.mark.parametrize("how", ["model call", "waited too long", "could not be kept"])
     def test_a_call_that_may_have_returned_is_a_loss(
@@ -361,7 +361,7 @@ class TestADeath:
         start().write()
 
         found = [(gap["from_wseq"], gap["to_wseq"], gap["reason"]) for _, gap in said("audit.gap")]
-        assert found == [(3, 3, "killed"), (4, 5, "under_way")]
+        assert found == [(3, 3, "unknown_end"), (4, 5, "under_way")]
         found = verified()
         assert (found.state, found.lost, found.under_way) == ("loss", 1, 2)
 
@@ -384,7 +384,7 @@ class TestADeath:
 
         for _ in range(2):
             found = verified(spool=tmp_path / "spool" / "audit.spool")
-            assert (found.state, found.writers["killed"]) == ("loss", 1)
+            assert (found.state, found.writers["unknown"]) == ("loss", 1)
             (line,) = found.findings[FindingKind.LOSS]
             assert f"3 events are missing for sure, and at most {AHEAD_FIRST - 5} more" in line
         assert len(rolls(tmp_path)) == 1

@@ -107,7 +107,7 @@ def test_the_ends_of_writers_are_told_alike(tmp_path, subject_keys, event_factor
     found = in_ranges(log)
     log.close()
 
-    assert found["writers"] | {"silent": 2, "killed": 1} == found["writers"]
+    assert found["writers"] | {"silent": 2, "unknown": 1} == found["writers"]
     assert found == verify(log).as_document()
 
 

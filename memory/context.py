@@ -95,6 +95,21 @@ current: Callable[[], Scope] = _current.get
 """Returns the scope of the code that runs now. Not a function of ours: each call asks."""
 
 
+Entered = Callable[[Scope], Callable[[], None] | None]
+
+_watchers: tuple[Entered, ...] = ()
+
+
+def watch_contexts(entered: Entered) -> None:
+    """
+    Call *entered* with the scope of each `context` that begins, and what it returns at its end.
+
+    For who has to know what a thread without a context works for.
+    """
+    global _watchers  # noqa: PLW0603 - as the context itself: one for the process
+    _watchers = (*_watchers, entered)
+
+
 @contextmanager
 def context(
     *,
@@ -133,9 +148,13 @@ def context(
     encloses = None
     if outer.run is not None and (outer.run, outer.tenant) != (scope.run, scope.tenant):
         encloses = _runs_around.set((*runs_around(), (outer.tenant, outer.run)))
+    left = [entered(scope) for entered in _watchers]
     try:
         yield scope
     finally:
+        for leave in left:
+            if leave is not None:
+                leave()
         # A generator may be closed in another context, where there is nothing to reset.
         with suppress(ValueError):
             _current.reset(token)

@@ -9,6 +9,7 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 
 from ..langgraph.runs.model_calls import is_from_cache, message_of, text_of, usage_in
+from ..langgraph.runs.provider_usage import usage_reported
 from .provider_answer import ProviderAnswer
 
 
@@ -32,11 +33,13 @@ class UsageCallback(BaseCallbackHandler):
             return
         answer.is_recorded = _is_recorded(run_id)
         message = message_of(response)
-        reported = getattr(message, "usage_metadata", None)
+        about = getattr(message, "response_metadata", None)
+        output = getattr(response, "llm_output", None)
+        reported = getattr(message, "usage_metadata", None) or usage_reported(about, output)
         if reported:
             is_free = is_from_cache(response, message, run_id)
             answer.usage = usage_in({} if is_free else reported)
-        answer.model = text_of(getattr(message, "response_metadata", None), "model_name", "model")
+        answer.model = text_of(about, "model_name", "model")
 
 
 def _is_recorded(run_id: UUID) -> bool:

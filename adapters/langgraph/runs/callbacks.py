@@ -22,7 +22,7 @@ from langgraph.types import Command
 from msgspec.structs import replace
 
 from ....memory.budgets.accounting import ModelAccounting
-from ....memory.context import EMPTY_SCOPE, current
+from ....memory.context import EMPTY_SCOPE, current, watch_contexts
 from ....memory.guard.call import error_name, outer_call
 from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
@@ -207,7 +207,7 @@ class GraphCallbacks(BaseCallbackHandler):
         parent = self.runs.parent_of(parent_run_id)
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
-            run = self.runs.begin(Kind.TOOL, run_id, parent, named)
+            run = self.runs.begin_tool(run_id, parent, named)
             run.sizes = len(input_str), None
             if self._notes_more:
                 self._note(run, copied, input_str if inputs is None else inputs, kwargs)
@@ -345,6 +345,7 @@ def graph_callbacks() -> GraphCallbacks:
     callbacks = GraphCallbacks(Runs())
     hook: ContextVar[Any] = ContextVar("mnemoscope_graph", default=callbacks)
     register_configure_hook(hook, inheritable=True)
+    watch_contexts(callbacks.runs.entered)
     # Before the drains are closed, which were imported before: at exit, last comes first.
     atexit.register(callbacks.runs.close_all)
     return callbacks

@@ -12,6 +12,7 @@ from langchain_core.utils.utils import LC_ID_PREFIX
 
 from ....telemetry.event.usage import Usage
 from ...toolkit.type_guards import is_dict
+from .provider_usage import usage_reported
 
 # OpenAI's integration puts a service tier before a name, Anthropic's how long it keeps what was
 # written to the cache.
@@ -148,6 +149,7 @@ def usage_of(
     metadata: Mapping[str, Any],
     path: Sequence[str],
     first_s: float | None,
+    output: Any = None,
 ) -> Usage:
     """
     Return the tokens of a call.
@@ -158,14 +160,19 @@ def usage_of(
         metadata: Of the call, which names the model where the answer does not.
         path: Names of the nodes around the call, outermost first.
         first_s: Seconds to the first chunk.
+        output: The ``llm_output`` of the result, which some integrations alone report in.
     """
     reported = getattr(message, "usage_metadata", None)
     about = getattr(message, "response_metadata", None)
     begun = getattr(streamed.message, "response_metadata", None)
+    if not reported and not is_dict(reported) and not streamed.has_reported:
+        reported = usage_reported(about, output, begun)
     counts = streamed.usage(counts_of(reported))
     said = metadata.get("ls_model_name")
     asked = said if isinstance(said, str) else None
     answered = text_of(about, "model_name", "model") or text_of(begun, "model_name", "model")
+    if not answered and output:
+        answered = text_of(output, "model_name", "model")
     return Usage(
         model=answered or asked or "unknown",
         requested_model=asked if answered and answered != asked else None,

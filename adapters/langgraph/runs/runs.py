@@ -6,13 +6,14 @@ import time
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 from langgraph.errors import GraphBubbleUp
 from opentelemetry.trace import SpanContext
 
-from ....memory.context import current
+from ....memory.context import EMPTY_SCOPE, Scope, current
 from ....memory.errors import StoppedError
 from ....memory.guard.call import error_name, outer_call
 from ....telemetry.event.event import Status
@@ -166,16 +167,16 @@ class Runs:
             return None
         return self._open.get(run_id) or self._ended.get(run_id)
 
-    def parent_of(self, parent_run_id: UUID | None) -> Run | None:
+    def parent_of(self, run_id: UUID | None) -> Run | None:
         """
-        Return the run that a run below *parent_run_id* is part of. None: it is part of none.
+        Return the run that a run whose parent has that id is part of, or None.
 
         LangChain takes a run of LangSmith's own, such as that of a ``@traceable`` function, for the
         parent, and no handler is told of those: the run around it is the one that works now.
         """
-        if parent_run_id is None:
+        if run_id is None:
             return None
-        return self.recorded(parent_run_id) or self.current_run()
+        return self._open.get(run_id) or self._ended.get(run_id) or self.current_run()
 
     def current_run(self) -> Run | None:
         """Return the run that the code running now is part of or works for, or None."""
@@ -185,6 +186,21 @@ class Runs:
             observer = current_graph_source()
             run = observer.graph if observer is not None else None
         return run
+
+    def entered(self, scope: Scope) -> Callable[[], None] | None:
+        """Note that the code running now has entered a context; return what notes that it left."""
+        run_id = current_run_id() if self._open else None
+        run = self._open.get(run_id) if run_id is not None else None
+        if run is None:
+            return None
+        with self._seekers:
+            run.contexts = (*run.contexts, scope)
+        return partial(self._left, run, scope)
+
+    def _left(self, run: Run, scope: Scope) -> None:
+        with self._seekers:
+            open_still = [each for each in run.contexts if each is not scope]
+            run.contexts = tuple(open_still)
 
     def current_span_ref(self) -> TraceRef | None:
         """Return the ids of the span of that run, or None."""
@@ -288,6 +304,10 @@ class Runs:
         parent.open[run] = None
         return run
 
+    def begin_tool(self, run_id: UUID, parent: Run, name: str) -> Run:
+        """Record a tool that is part of *parent*."""
+        return _in_scope(self.begin(Kind.TOOL, run_id, parent, name), parent)
+
     def begin_model_call(
         self,
         run_id: UUID,
@@ -297,7 +317,7 @@ class Runs:
     ) -> None:
         """Record a model call. If it is part of no recorded run, for *observers*: at least one."""
         if parent is not None:
-            run = self.begin(Kind.MODEL, run_id, parent, "stream")
+            run = _in_scope(self.begin(Kind.MODEL, run_id, parent, "stream"), parent)
         else:
             tracing, ref = observers[0].tracing, observers[0].trace
             run = self._begin(Kind.MODEL, run_id, "stream", tracing, ref, current_span())
@@ -415,6 +435,13 @@ class Runs:
             for run, _told in self._unclaimed:
                 run.forget()
             self._unclaimed.clear()
+
+
+def _in_scope(run: Run, parent: Run) -> Run:
+    """Return *run* in its parent's scope, if a thread began it that has the config alone."""
+    if run.scope is EMPTY_SCOPE:
+        run.scope = parent.scope_inside()
+    return run
 
 
 def thread_in(metadata: Mapping[str, Any]) -> str | None:

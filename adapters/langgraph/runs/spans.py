@@ -95,6 +95,11 @@ class RunObserver(Protocol):
         ...
 
 
+def _is_within(inner: str, outer: str) -> bool:
+    """Return whether a feature is *outer*, or nested in it."""
+    return not outer or inner == outer or inner.startswith(f"{outer}/")
+
+
 class Run:
     """
     One run, as LangChain's callbacks report it.
@@ -136,6 +141,7 @@ class Run:
         content: A bounded copy of what went in, raw, and of what came out, where a sink shows it.
             Of a chain what went in is itself, until it is known to be a graph's.
         sizes: Of a tool: characters that went in, and came out.
+        contexts: The scopes of the contexts that its code has entered and not left.
     """
 
     parent: Run | None = None
@@ -161,6 +167,7 @@ class Run:
     traced: ParentRun | None = None
     host_run: ParentRun | None = None
     tags: tuple[str, ...] = ()
+    contexts: tuple[Scope, ...] = ()
 
     def __init__(
         self,
@@ -185,6 +192,20 @@ class Run:
         self.started = started
         self.started_ns = started_ns
         self.open: dict[Run, None] = {}
+
+    def scope_inside(self) -> Scope:
+        """
+        Return the scope of the code that works in this run now, as far as it is one.
+
+        Of contexts that are open side by side it cannot be told which a thread works for.
+        """
+        if not self.contexts and self.scope is EMPTY_SCOPE and self.parent is not None:
+            return self.parent.scope_inside()
+        entered = self.contexts
+        features = [each.feature or "" for each in entered]
+        if all(map(_is_within, features[1:], features[:-1])):
+            return entered[-1] if entered else self.scope
+        return self.scope
 
     def ancestors(self) -> Iterator[Run]:
         """Yield this run and those it is part of, innermost first."""
@@ -236,6 +257,7 @@ def usage_of_run(run: Run, response: Any = None) -> Usage:
         metadata=run.metadata,
         path=run.nodes,
         first_s=None if streamed.first is None else streamed.first - run.started,
+        output=getattr(response, "llm_output", None),
     )
 
 

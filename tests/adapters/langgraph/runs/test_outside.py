@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextvars import Context, copy_context
 from typing import Any, TypedDict
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langgraph.graph import START, StateGraph
 from langgraph.store.memory import InMemoryStore
 from patience import GIVE_UP_S
 
-from mnemoscope.memory import Budget, context
+from mnemoscope.memory import Budget, context, feature
 from mnemoscope.memory.errors import BudgetExceededError
 from mnemoscope.memory.testing import scope_for_tests
 
@@ -249,3 +250,98 @@ def test_all_of_a_graphs_run_has_its_thread(given):
         assert {each.operation: each.run for each in sink.events} == dict.fromkeys(
             ["search_memory", "chat", "execute_node", "invoke_agent"], given or "t-1"
         )
+
+
+def with_config(config):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(MODEL.invoke, SAID, config).result()
+
+
+def batched_with_config(config):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(MODEL.batch, [SAID], config).result()
+
+
+def in_a_loop_with_config(config):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: asyncio.run(MODEL.ainvoke(SAID, config))).result()
+
+
+def in_a_chain_with_config(config):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit((RunnableLambda(lambda said: said) | MODEL).invoke, SAID, config).result()
+
+
+WITH_CONFIG = [with_config, batched_with_config, in_a_loop_with_config, in_a_chain_with_config]
+
+
+def decorated(calls):
+    @feature("reply")
+    def draft(_state, config: RunnableConfig):
+        calls(config)
+        return {"said": "There."}
+
+    return draft
+
+
+def in_a_context_of_its_own(calls):
+    def draft(_state, config: RunnableConfig):
+        with context(feature="reply"):
+            calls(config)
+        return {"said": "There."}
+
+    return draft
+
+
+def in_nested_contexts(calls):
+    def draft(_state, config: RunnableConfig):
+        with context(customer="c-42"), context(feature="reply"):
+            calls(config)
+        return {"said": "There."}
+
+    return draft
+
+
+@pytest.mark.parametrize("says", [decorated, in_a_context_of_its_own, in_nested_contexts])
+@pytest.mark.parametrize("calls", WITH_CONFIG)
+def test_a_thread_that_is_passed_the_config_works_for_the_feature_of_its_node(calls, says):
+    """A thread has no context of its own: what the code of the node has entered counts."""
+    spent = Budget(feature="reply", tokens=7, on_exceeded="stop")
+    builder = StateGraph(State)
+    builder.add_node("draft", says(calls))
+    builder.add_edge(START, "draft")
+    with scope_for_tests(budgets=[spent]) as (scope, sink):
+        graph = scope.runnable(builder.compile())
+        graph.invoke({})
+        with pytest.raises(BudgetExceededError):
+            graph.invoke({})
+
+        first, _refused = chats(scope, sink)
+        assert (first.usage.node, first.feature) == ("draft", "reply")
+        assert scope.budgets[0].refused_calls == 1
+
+
+def test_of_contexts_side_by_side_none_is_taken_for_a_threads():
+    """It cannot be told which of them the thread works for."""
+
+    async def draft(_state, config: RunnableConfig):
+        both = asyncio.Barrier(2)
+
+        async def reply(name):
+            with context(feature=name):
+                await both.wait()
+                await asyncio.to_thread(Context().run, MODEL.invoke, SAID, config)
+                await both.wait()
+
+        await asyncio.gather(reply("one"), reply("two"))
+        return {"said": "There."}
+
+    builder = StateGraph(State)
+    builder.add_node("draft", draft)
+    builder.add_edge(START, "draft")
+    with scope_for_tests() as (scope, sink):
+        asyncio.run(scope.runnable(builder.compile()).ainvoke({}))
+
+        assert [(each.usage.node, each.feature) for each in chats(scope, sink)] == [
+            ("draft", None)
+        ] * 2

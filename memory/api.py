@@ -19,7 +19,7 @@ from ..telemetry.event.event import Deletes, OperationClass
 from .context import Scope
 from .errors import ScopeError
 from .guard.failures import CallerMistake
-from .guard.operation import Arguments, Keep, Method, Operation, Record, Summary
+from .guard.operation import Allows, Arguments, Keep, Method, Operation, Record, Summary
 from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
 from .guard.step import Around, AsyncInvoke, Faces, Invoke, Stay, Step
 
@@ -191,6 +191,7 @@ class StoreAdapter:
 __all__ = [
     "PAGE_SIZE",
     "AdapterServices",
+    "Allows",
     "ArgumentCodec",
     "Arguments",
     "Around",

@@ -239,10 +239,10 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
         if isinstance(each, Bound):
             each.bind(rulebook.hashes, lambda: rulebook.held.decisions)
     guards.ask_rules = partial(AskRules, rulebook, faults)
-    if rulebook.labels is not None:
-        from .guard.steps.sift import SiftAnswers  # noqa: PLC0415 - where a rule makes labels
+    if rulebook.labels is not None or rulebook.confiners:
+        from .guard.steps.sift import sift_answers  # noqa: PLC0415 - where a rule judges answers
 
-        guards.sift = partial(SiftAnswers, rulebook, rulebook.labels, faults)
+        guards.sift = partial(sift_answers, rulebook, faults)
 
 
 def build(

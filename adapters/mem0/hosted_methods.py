@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...memory.api import Deletes, Method, forget, method_table, recall, remember
+from ...memory.guard.rows import as_many
 from . import arguments, hosted_answers, methods, records, results, scoping, tenancy
 from .hosted_answers import has
 from .methods import BY_SCOPE, CHANGED, REDACTED
@@ -46,10 +47,11 @@ _ROWS: dict[str, Method] = {
             "update_memory",
             neutral=results.unconfirmed,
             written=records.updated,
+            asks=as_many("memories"),
             **CHANGED,
         ),
         remember("feedback", "update_memory", neutral=results.unconfirmed, **CHANGED),
-        forget("batch_delete", deletes=Deletes.IDS, **CHANGED),
+        forget("batch_delete", deletes=Deletes.IDS, asks=as_many("memories"), **CHANGED),
         forget(
             "delete_all",
             deletes=Deletes.SCOPE,

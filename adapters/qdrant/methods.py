@@ -26,12 +26,12 @@ from ...memory.api import (
     recall,
     remember,
 )
-from ...memory.guard.rows import part_of
+from ...memory.guard.rows import as_many, part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ...telemetry.event.event import Deletes, OperationClass
 from .content import content
 from .owner import Owner
-from .records import origin_of
+from .records import joined, origin_of
 from .redaction import Path, Rule, Walker
 from .tenancy import confine
 
@@ -68,6 +68,7 @@ METHODS: Mapping[str, Method] = method_table(
     recall(
         "query_batch_points",
         neutral=lambda given: [models.QueryResponse(points=[]) for _ in given["requests"]],
+        asks=as_many("requests"),
         spare=_fewer_of_each,
     ),
     recall(
@@ -92,7 +93,12 @@ METHODS: Mapping[str, Method] = method_table(
     remember("update_vectors", "update_memory", neutral=_unconfirmed),
     remember("set_payload", "update_memory", neutral=_unconfirmed),
     remember("overwrite_payload", "update_memory", neutral=_unconfirmed),
-    remember("batch_update_points", "update_memory", neutral=_each_unconfirmed),
+    remember(
+        "batch_update_points",
+        "update_memory",
+        neutral=_each_unconfirmed,
+        asks=as_many("update_operations"),
+    ),
     forget("delete", deletes=Deletes.IDS),
     forget("delete_vectors", deletes=Deletes.IDS),
     forget("delete_payload", deletes=Deletes.IDS),
@@ -345,6 +351,7 @@ def _row(method: Method, owner: Owner | None) -> Method:
         collection=_collection,
         summary=_summary_of(method.name, owner),
         content=partial(content, owner),
+        joins=joined if method.name.startswith("query_") else None,
         **origin_of(method.name),
     )
     return _with_owner(described, owner) if owner else described

@@ -85,6 +85,36 @@ def _sift_lookups(result: Any, arguments: Arguments, keep: Keep) -> Any:
     return result if same else result.model_copy(update={"groups": groups})
 
 
+_JOINS = ("lookup_from", "with_lookup")
+_NESTED = ("prefetch", "requests")
+
+
+def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
+    """
+    Yield the other collections that a query reads from, at any depth of its prefetches.
+
+    Raises:
+        ValueError: It is nested too deeply to be looked at.
+    """
+    if not depth:
+        raise ValueError("this query is nested more than twelve times: nest it less")
+    for name in _JOINS:
+        if (asked := arguments.get(name)) is not None:
+            place = asked if isinstance(asked, str) else _field(asked, "collection")
+            yield place if isinstance(place, str) else ""
+    for name in _NESTED:
+        nested = arguments.get(name)
+        for each in cast("list[Any]", nested) if isinstance(nested, (list, tuple)) else (nested,):
+            if each is not None:
+                fields = each if isinstance(each, Mapping) else vars(each)
+                yield from joined(cast("Mapping[str, Any]", fields), depth - 1)
+
+
+def _field(value: Any, name: str) -> Any:
+    value = as_rest(value)
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
 # -- writes ----------------------------------------------------------------------------------------
 
 

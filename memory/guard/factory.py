@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .steps.deadline import Deadline
     from .steps.journal import JournalWrites
     from .steps.rules import AskRules
-    from .steps.sift import SiftAnswers
+    from .steps.sift import Sift
 
 NOT_KEPT = (
     "%s: it cannot be told which database this client writes to, so writes that it does not take "
@@ -102,7 +102,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
         await_audit: Waits for the audit trail, where ``durable`` asks for it.
         ask_rules: Makes the step that asks the rules, where there are any.
-        sift: Makes the step that sifts answers by their origin, where a rule does.
+        sift: Makes the step that sifts answers by their place or origin, where a rule does.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
@@ -124,7 +124,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     require_audit: RequireAudit | None = None
     await_audit: AwaitAudit | None = None
     ask_rules: Callable[[str, Parts | None], AskRules] | None = None
-    sift: Callable[[str], SiftAnswers] | None = None
+    sift: Callable[[str], Sift] | None = None
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])

@@ -74,6 +74,9 @@ Keep: TypeAlias = Callable[[Record], bool]
 """Returns whether a memory stays in an answer."""
 
 
+Allows: TypeAlias = Callable[[str], bool]
+"""Returns whether what stands in a collection may be in an answer."""
+
 NO_IDS: frozenset[str] = frozenset()
 
 
@@ -136,6 +139,11 @@ class Method:
         sift: Returns a recall's answer with those memories alone that a function keeps, which is
             shown each of them once, in order; the same object where it keeps all. None: it cannot
             be told which memories are in it, so that nothing of it passes where origin counts.
+        within: Returns a recall's answer with what stands in those collections alone that a
+            function allows; the same object where all of it does. None: an answer is of the call's
+            own collection.
+        joins: Returns further collections that a call reads from. None: it reads from none.
+        asks: Returns how many operations a call is of its store. None: one.
         written: Returns the memories that a write wrote, from its answer and arguments, as far as
             both tell. What it does not return is of unknown origin.
         also: Methods that its calls are, too, for rules: a batch that deletes and writes.
@@ -164,6 +172,9 @@ class Method:
     hands_customer_on: bool = False
     spare: Callable[[Arguments, float], Arguments] | None = None
     sift: Callable[[Any, Arguments, Keep], Any] | None = None
+    within: Callable[[Any, Arguments, Allows], Any] | None = None
+    joins: Callable[[Arguments], Iterable[str]] | None = None
+    asks: Callable[[Arguments], int] | None = None
     written: Callable[[Any, Arguments], Iterable[Record]] | None = None
     also: tuple[Method, ...] = ()
     inline: bool = False

@@ -7,13 +7,13 @@ Rows of an adapter's table by their class, with OpenTelemetry's name for the ope
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from ...telemetry.event.event import Deletes, OperationClass
 from ..context import Scope
-from .operation import Arguments, Keep, Method, Record, Summary
+from .operation import Allows, Arguments, Keep, Method, Record, Summary
 
 if TYPE_CHECKING:
     from ..privacy.engine.redaction import Redaction
@@ -39,6 +39,9 @@ class MethodOptions(TypedDict, total=False):
     hands_customer_on: bool
     spare: Callable[[Arguments, float], Arguments] | None
     sift: Callable[[Any, Arguments, Keep], Any] | None
+    within: Callable[[Any, Arguments, Allows], Any] | None
+    joins: Callable[[Arguments], Iterable[str]] | None
+    asks: Callable[[Arguments], int] | None
     written: Callable[[Any, Arguments], Iterable[Record]] | None
     inline: bool
 
@@ -94,6 +97,16 @@ def fewer(limit: str, default: int) -> Callable[[Arguments, float], Arguments]:
         return {**arguments, limit: part_of(default if asked is None else asked, share)}
 
     return spare
+
+
+def as_many(name: str) -> Callable[[Arguments], int]:
+    """Return the `Method.asks` of a method whose argument *name* lists what it does."""
+
+    def asks(arguments: Arguments) -> int:
+        listed = arguments.get(name)
+        return len(cast("Sequence[Any]", listed)) if isinstance(listed, (list, tuple)) else 1
+
+    return asks
 
 
 def part_of(limit: int, share: float) -> int:

@@ -9,6 +9,7 @@ it does not name is refused, and so is whoever has no role.
 from __future__ import annotations
 
 import hmac
+import math
 import time
 import tomllib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -24,6 +25,7 @@ from typing import Any, Final
 
 import msgspec
 
+from ...telemetry.event.kinds import OperationClass
 from ...telemetry.event.text import is_a
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..budgets.sliding_window import SlidingSum
@@ -33,6 +35,9 @@ from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict
 
 LONGEST_GRANT_S: Final = 3_600
 """Seconds for which a grant holds at most: there are no standing ones."""
+
+SKEW_S: Final = 30
+"""Seconds that the clock of whoever issues a grant may be ahead."""
 
 _MINUTE_S = 60.0
 _MOST_AGENTS = _MOST_PLACES = 4_096
@@ -68,7 +73,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     def may(self, op_class: str, place: str) -> bool:
         """Return whether it may do operations of *op_class* in *place*."""
         patterns: tuple[str, ...] = getattr(self, op_class, ())
-        return any(fnmatchcase(place, each) for each in patterns)
+        return any(fnmatchcase(place, each.replace("[", "[[]")) for each in patterns)
 
 
 class _Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -80,6 +85,7 @@ class _Claims(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_field
     purpose: str | None
     run: str | None
     expires_s: float
+    issued_s: float
 
 
 class Roles:
@@ -93,6 +99,7 @@ class Roles:
             agents whose context is set by code that you trust.
         shadow: Tell what it would refuse, and let it pass.
         clock: Seconds since 1970.
+        ticks: Monotonic seconds.
 
     Raises:
         ConfigurationError: The file or a role makes no sense, or the key is too short.
@@ -115,6 +122,7 @@ class Roles:
         key: bytes | None = None,
         shadow: bool = False,
         clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         if key is not None and len(key) < _KEY_BYTES:
             raise ConfigurationError(f"the key of roles has {len(key)} bytes, expected at least 32")
@@ -123,7 +131,8 @@ class Roles:
         self._roles = {name: _role(name, each) for name, each in given.items()}
         self.looks_on = any(each.bytes_per_minute is not None for each in self._roles.values())
         self._may = lru_cache(_MOST_PLACES)(self._role_may)
-        self._key, self._clock = key, clock
+        self._key, self._clock, self._ticks = key, clock, ticks
+        self._latest_s, self._latest_ticks = -math.inf, ticks()
         self._claims = lru_cache(_MOST_AGENTS)(partial(_claims, key=key or b""))
         self._minutes: OrderedDict[tuple[str | None, str | None], _Minute] = OrderedDict()
         self._latest: tuple[Scope | None, _Minute] = None, _Minute(0.0)
@@ -157,7 +166,8 @@ class Roles:
             raise ConfigurationError(f"there is no role {role}: name one that Roles has")
         if not 0 < for_s <= LONGEST_GRANT_S:
             raise ConfigurationError(f"a grant holds for up to {LONGEST_GRANT_S} seconds")
-        claims = _Claims(role, agent, tenant, purpose, run, self._clock() + for_s)
+        now = self._now()
+        claims = _Claims(role, agent, tenant, purpose, run, now + for_s, now)
         said = msgspec.json.encode(claims)
         return b".".join(map(urlsafe_b64encode, (said, _sign(self._key, said)))).decode()
 
@@ -169,52 +179,84 @@ class Roles:
         role = self._roles.get(name)
         if role is None or problem is not None:
             return {"roles.problem": problem or "no_role"}
-        now, (of, minute) = self._clock(), self._latest
+        now, (of, minute) = self._ticks(), self._latest
         if of is not scope:
             minute = self._minute_of(scope)
-        is_within, done = self._is_within(name, asked), minute.operations.total(now)
+        asks, done = self._asks_within(name, asked), minute.operations.total(now)
         read_bytes = minute.read_bytes.total(now) if self.looks_on else 0
-        if _refusal(role, is_within, done, read_bytes) is None:
-            minute.operations.add(1, now)
+        if _refusal(role, asks, done, read_bytes) is None:
+            minute.operations.add(asks, now)
             return PASSES
         return {
             "roles.role": name,
-            "roles.is_within": is_within,
+            "roles.is_within": asks > 0,
+            "roles.asked": asks,
             "roles.operations": done,
             "roles.bytes": read_bytes,
         }
+
+    def allows(self, store: str, collection: str) -> bool:
+        """Return whether the agent may be shown what stands in a collection."""
+        scope = current()
+        name, problem = (scope.agent or "", None) if self._key is None else self._granted(scope)
+        is_known = problem is None and name in self._roles
+        return is_known and self._may(name, OperationClass.RECALL, store, collection)
+
+    def left_out(self, count: int) -> Mapping[str, Fact]:
+        """Return the facts of an answer of which *count* memories may not be shown."""
+        return {"roles.left_out": count}
 
     def seen(self, asked: Asked) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""
         if asked.call is not None and asked.call.result is not None:
             size_bytes = _size_bytes(asked.call.result)
-            self._minute_of(current()).read_bytes.add(size_bytes, self._clock())
+            self._minute_of(current()).read_bytes.add(size_bytes, self._ticks())
         return {}
 
     def decide(self, facts: Facts) -> Verdict:
         """Refuse what the role does not allow, and whoever has none."""
         known = facts.known
-        reason = known.get("roles.problem")
+        reason = "left_out" if known.get("roles.left_out") else known.get("roles.problem")
         if reason is None:
             role = self._roles.get(str(known.get("roles.role")))
-            seen = (known.get(f"roles.{each}") for each in ("is_within", "operations", "bytes"))
-            reason = "no_role" if role is None else _refusal(role, *seen)
+            # Verdicts of before count each call as one operation.
+            asked = known.get("roles.asked", known.get("roles.is_within"))
+            seen = (known.get(f"roles.{each}") for each in ("operations", "bytes"))
+            reason = "no_role" if role is None else _refusal(role, asked, *seen)
         if reason is None:
             return ALLOW
         told = {each: value for each, value in known.items() if each.startswith("roles.")}
         return Verdict(Outcome.REFUSE, str(reason), told)
 
-    def _is_within(self, role: str, asked: Asked) -> bool:
-        """Return whether a role may do all that is asked."""
-        store, operations = asked.store, asked.operations
+    def _asks_within(self, role: str, asked: Asked) -> int:
+        """Return how many operations are asked, of which a role may do all. 0: not all."""
+        operations = asked.operations
         for call in operations:
             method = call.method
-            if not self._may(role, method.op_class, store, method.collection(call.arguments)):
-                return False
-        return bool(operations)
+            if not self._may(role, method.op_class, asked.store, method.collection(call.arguments)):
+                return 0
+            if method.joins is not None and not all(
+                self._may(role, method.op_class, asked.store, each)
+                for each in method.joins(call.arguments)
+            ):
+                return 0
+        if operations and method.asks is not None:  # of each class that it is of, the same call
+            return max(1, method.asks(call.arguments))
+        return len(operations)
 
     def _role_may(self, role: str, op_class: str, store: str, collection: str | None) -> bool:
         return self._roles[role].may(op_class, f"{store}/{collection or ''}")
+
+    def _now(self) -> float:
+        """
+        Return the time, in seconds since 1970, by which grants end.
+
+        It never goes back, and goes on while the clock stands: who sets the clock revives nothing.
+        """
+        ticks = self._ticks()
+        now = max(self._clock(), self._latest_s + ticks - self._latest_ticks)
+        self._latest_s, self._latest_ticks = now, ticks
+        return now
 
     def _granted(self, scope: Scope) -> tuple[str, str | None]:
         """Return the role that the code that runs acts under, or why there is none."""
@@ -222,8 +264,8 @@ class Roles:
             return "", "no_grant"
         if (claims := self._claims(token)) is None:
             return "", "forged_grant"
-        if claims.expires_s <= self._clock():
-            return "", "expired_grant"
+        if (problem := _out_of_time(claims, self._now())) is not None:
+            return "", problem
         if any(
             (bound := getattr(claims, what)) is not None and bound != getattr(scope, what)
             for what in _BOUND_TO
@@ -235,7 +277,7 @@ class Roles:
         key = scope.tenant, scope.agent
         minute = self._minutes.get(key)
         if minute is None:
-            minute = self._minutes[key] = _Minute(self._clock())
+            minute = self._minutes[key] = _Minute(self._ticks())
             if len(self._minutes) > _MOST_AGENTS:
                 self._minutes.popitem(last=False)
         else:
@@ -277,17 +319,27 @@ def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     return sum(_size_bytes(each, depth - 1) for each in inner)
 
 
-def _refusal(role: Role, is_within: Fact, operations: Fact, read_bytes: Fact) -> str | None:
-    """Return why a role does not allow more than what was done in a minute. None: it does."""
-    if not is_within:
+def _refusal(role: Role, asked: Any, operations: Fact, read_bytes: Fact) -> str | None:
+    """Return why a role does not allow so many more than were done in a minute. None: it does."""
+    if not asked:
         return "out_of_role"
     most = role.per_minute
-    if most is not None and (not isinstance(operations, int) or operations >= most):
+    if most is not None and (not isinstance(operations, int) or operations + asked > most):
         return "too_often"
     most = role.bytes_per_minute
     if most is not None and (not isinstance(read_bytes, int) or read_bytes >= most):
         return "too_much"
     return None
+
+
+def _out_of_time(claims: _Claims, now: float) -> str | None:
+    """Return why a grant does not hold now. None: it does."""
+    left_s, for_s = claims.expires_s - now, claims.expires_s - claims.issued_s
+    if not left_s > 0:
+        return "expired_grant"
+    if not for_s <= LONGEST_GRANT_S:
+        return "long_grant"
+    return None if left_s <= for_s + SKEW_S else "early_grant"
 
 
 def _sign(key: bytes, said: bytes) -> bytes:

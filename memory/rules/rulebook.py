@@ -19,6 +19,7 @@ from .memory_labels import Labeller, MemoryLabels
 from .rule import (
     PASSES,
     Asked,
+    ConfinesAnswers,
     Fact,
     Facts,
     Rule,
@@ -105,6 +106,7 @@ class Rulebook:
         hashes: As given.
         runs: The facts of the runs under way.
         keepers: The rules that keep books of runs.
+        confiners: The rules that judge what may be in an answer.
         held: The writes that rules hold.
         enclosing: Returns the graph run that the code running now is part of, or None.
         labels: Labels of memories, where a rule makes some.
@@ -147,6 +149,7 @@ class Rulebook:
             self.labels = MemoryLabels(labellers[0], hashes, self.runs, self.enclosing_runs, clock)
         self._onlookers = [each.seen for each in seats if each.seen is not None]
         self.keepers = tuple(each for each in self.rules if isinstance(each, Keeper))
+        self.confiners = tuple(each for each in self.rules if isinstance(each, ConfinesAnswers))
         self._foresees = any(each.foresee is not None for each in seats)
         self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
         for each in self.keepers:

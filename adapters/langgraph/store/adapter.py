@@ -20,6 +20,7 @@ from langgraph.store.memory import InMemoryStore
 
 from ....memory.api import (
     AdapterServices,
+    Allows,
     Arguments,
     Deletes,
     Keep,
@@ -67,8 +68,19 @@ def _no_items(_arguments: Arguments) -> list[Any]:
 def _collection(arguments: Arguments) -> str | None:
     for name in _PATHS:
         if labels := arguments.get(name):
-            return "/".join(map(str, labels)) if is_labels(labels) else None
+            try:
+                if labels.__class__ is tuple:
+                    return _path(labels)
+                return _path(tuple(labels)) if is_labels(labels) else None
+            except TypeError:  # a label that is no text: the store says so
+                return None
     return None
+
+
+@lru_cache(maxsize=8_192)
+def _path(labels: tuple[Any, ...]) -> str:
+    """Return the labels of a namespace as one text, which no other namespace has."""
+    return "/".join([str(each).replace("%", "%25").replace("/", "%2F") for each in labels])
 
 
 def _content(arguments: Arguments) -> dict[str, Any]:
@@ -128,6 +140,16 @@ def _sift_items(result: Any, _arguments: Arguments, keep: Keep) -> Any:
     return result if len(kept) == len(result) else kept
 
 
+def _items_within(result: Any, _arguments: Arguments, allows: Allows) -> Any:
+    kept = [each for each in result if allows(_path(each.namespace))]
+    return result if len(kept) == len(result) else kept
+
+
+def _namespaces_within(result: Any, _arguments: Arguments, allows: Allows) -> Any:
+    kept = [each for each in result if allows(_path(each))]
+    return result if len(kept) == len(result) else kept
+
+
 def _put(_result: Any, arguments: Arguments) -> tuple[Record, ...]:
     parts = (("value", arguments.get("value")),)
     return (Record(arguments["key"], parts, list(arguments["namespace"])),)
@@ -149,10 +171,17 @@ METHODS: dict[str, Method] = method_table(
         neutral=_no_items,
         summary=_summarize_items,
         sift=_sift_items,
+        within=_items_within,
         spare=fewer("limit", 10),
         **_ITEM,
     ),
-    recall("list_namespaces", neutral=_no_items, summary=_summarize_count, **_ITEM),
+    recall(
+        "list_namespaces",
+        neutral=_no_items,
+        summary=_summarize_count,
+        within=_namespaces_within,
+        **_ITEM,
+    ),
     remember("put", neutral=_no_item, summary=_summarize_key, written=_put, **_ITEM),
     forget("delete", deletes=Deletes.IDS, summary=_summarize_key, **_ITEM),
     recall("batch", spare=_fewer_of_each),
@@ -282,9 +311,18 @@ def _batch(methods: dict[str, Method], op_class: OperationClass) -> Method:
             for op, answer in zip(given["ops"], result, strict=True)
         ]
 
+    def within(result: Any, given: Arguments, allows: Allows) -> Any:
+        return [
+            row.within(answer, op._asdict(), allows)
+            if answer and (row := _row(op, methods)) and row.within
+            else answer
+            for op, answer in zip(given["ops"], result, strict=True)
+        ]
+
     return replace(
         methods["batch"],
         sift=sift,
+        within=within,
         operation=_OPERATIONS[op_class],
         op_class=op_class,
         deletes=Deletes.IDS if op_class is OperationClass.FORGET else None,

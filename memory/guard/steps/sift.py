@@ -1,14 +1,14 @@
 """
-The step that sifts what is recalled by its origin, and labels what is written. Fails closed.
+The step that leaves out of an answer what rules do not allow: by its place, then by its origin.
 
-It stands behind the rules, so that they see of an answer what its caller sees.
+It fails closed, and stands behind the rules, which see of an answer what its caller sees.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,9 +23,55 @@ from ..step import NOTHING, Faces
 
 if TYPE_CHECKING:
     from ...rules.memory_labels import MemoryLabels
+    from ...rules.rule import ConfinesAnswers
     from ...rules.rulebook import Rulebook
 
 _RECALL = OperationClass.RECALL
+
+
+class Sift:
+    """
+    Sifts answers by their place, their origin, or both.
+
+    Args:
+        confine: By place. None: no rule does.
+        origin: By origin. None: no rule makes labels.
+    """
+
+    def __init__(self, confine: ConfineAnswers | None, origin: SiftAnswers | None) -> None:
+        self._confine = confine
+        self._origin = origin
+        self.label = None if origin is None else origin.label
+
+    def faces(self, method: Method) -> Faces:
+        """Return the face behind the store: what stands elsewhere is not read."""
+        of_origin = NOTHING if self._origin is None else self._origin.faces(method)
+        first = None if self._confine is None else self._confine.faces(method).after
+        then, athen = of_origin.after, of_origin.aafter
+        if first is None or then is None:
+            return of_origin if first is None else Faces(after=first)
+
+        def after(call: Call) -> None:
+            first(call)
+            then(call)
+
+        async def aafter(call: Call) -> None:
+            first(call)
+            if athen is None:
+                then(call)
+            elif (waits := athen(call)) is not None:
+                await waits
+
+        return Faces(after=after, aafter=aafter)
+
+
+def sift_answers(rulebook: Rulebook, faults: Faults, store: str) -> Sift:
+    """Return the step of one guard."""
+    labels = rulebook.labels
+    return Sift(
+        ConfineAnswers(rulebook, faults, store) if rulebook.confiners else None,
+        None if labels is None else SiftAnswers(rulebook, labels, faults, store),
+    )
 
 
 class SiftAnswers:
@@ -132,16 +178,9 @@ class SiftAnswers:
             keeps = iter([each >= demanded for each in trusts])
             call.result = call.method.sift(call.result, call.arguments, lambda _each: next(keeps))
             trusts = [each for each in trusts if each >= demanded]
-            self._summarise(call)
+            _summarise(call)
         if trusts:
             labels.read(min(trusts), scope)
-
-    def _summarise(self, call: Call) -> None:
-        """Say of a call what its caller sees; the owners of all of it are still a tripwire."""
-        seen = call.method.summary(call.result, call.arguments)
-        call.summary = msgspec.structs.replace(seen, owners=call.summary.owners)
-        if seen.hits == 0 and call.limits.is_recall and call.status is Status.OK:
-            call.status = Status.EMPTY
 
     def _withhold(self, call: Call, exc: Exception) -> None:
         """Have a recall find nothing of which it cannot be told how far it may be trusted."""
@@ -150,10 +189,65 @@ class SiftAnswers:
         self._labels.read(0, current())
         if rule.demand(current().purpose) is None or not rule.leaves_out:
             return
-        neutral, call.result = call.method.neutral, None
-        call.status, call.error = Status.DENIED, RefusedError(rule.name, "cannot_sift")
-        if neutral is not None and not call.sheltered:
+        _refuse(call, rule.name, self._faults)
+
+
+class ConfineAnswers:
+    """
+    Leaves out of answers what stands where the caller may not read: a search answers from below.
+
+    Args:
+        rulebook: The rules.
+        faults: Where failing functions of the adapter are noted.
+        store: The guard's store.
+    """
+
+    def __init__(self, rulebook: Rulebook, faults: Faults, store: str) -> None:
+        self._rulebook = rulebook
+        self._faults = faults
+        self._store = store
+
+    def faces(self, method: Method) -> Faces:
+        """Return the face behind the store, for what may answer from elsewhere."""
+        return NOTHING if method.within is None else Faces(after=self._confine)
+
+    def _confine(self, call: Call) -> None:
+        if call.covered or call.error is not None or not call.result or call.method.within is None:
+            return
+        for rule in self._rulebook.confiners:
             try:
-                call.result, call.neutral = neutral(call.arguments), True
-            except Exception as error:  # noqa: BLE001 - then the caller sees the refusal
-                self._faults.note("guard.neutral", error)
+                places: list[bool] = []
+
+                def allows(place: str, rule: ConfinesAnswers = rule, of: Any = places) -> bool:
+                    of.append(rule.allows(self._store, place))
+                    return bool(of[-1])
+
+                kept = call.method.within(call.result, call.arguments, allows)
+                lacking = len(places) - sum(places)
+                if lacking and self._rulebook.answered(rule, call, rule.left_out(lacking)):
+                    call.result = kept
+                    _summarise(call)
+            except Exception as exc:  # noqa: BLE001 - closed: what cannot be judged is not shown
+                self._faults.note("rules.confine", exc)
+                if not rule.shadow:
+                    _refuse(call, rule.name, self._faults)
+                    return
+
+
+def _summarise(call: Call) -> None:
+    """Say of a call what its caller sees; the owners of all of it are still a tripwire."""
+    seen = call.method.summary(call.result, call.arguments)
+    call.summary = msgspec.structs.replace(seen, owners=call.summary.owners)
+    if seen.hits == 0 and call.limits.is_recall and call.status is Status.OK:
+        call.status = Status.EMPTY
+
+
+def _refuse(call: Call, rule: str, faults: Faults) -> None:
+    """Have a recall find nothing whose answer cannot be sifted."""
+    neutral, call.result = call.method.neutral, None
+    call.status, call.error = Status.DENIED, RefusedError(rule, "cannot_sift")
+    if neutral is not None and not call.sheltered:
+        try:
+            call.result, call.neutral = neutral(call.arguments), True
+        except Exception as exc:  # noqa: BLE001 - then the caller sees the refusal
+            faults.note("guard.neutral", exc)

@@ -470,11 +470,11 @@ def test_a_run_that_another_process_resumes_goes_on_in_its_phase(make, clock):
         clock.now += 120
     with flow.phases.phase("synthesis"):
         clock.now += 30
-        carried = flow.book.carried(current(), "t-1")
+        carried = flow.book.carried(current(), "t-1", "c-1")
         left_s = flow.phases.remaining_s()
     clock.now += 10_000
     other = make(SEVEN)
-    other.book.restore(current(), "t-1", carried)
+    other.book.restore(current(), "t-1", "c-1", carried)
 
     with other.phases.phase("synthesis"):
         assert other.phases.remaining_s() == left_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import random
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -123,7 +124,7 @@ class TestLimits:
     def test_so_many_operations_in_a_minute(self, make_store, clock):
         """Those that were refused do not count: it recovers."""
         role = Role(recall=("*",), remember=("*",), per_minute=3)
-        store, told = make_store(Roles({"busy": role}, clock=clock))
+        store, told = make_store(Roles({"busy": role}, clock=clock, ticks=clock))
         with context(agent="busy"):
             store.put(("notes",), "1", {"tea": True})
             found = [store.get(("notes",), "1") is not None for _ in range(5)]
@@ -135,7 +136,7 @@ class TestLimits:
     def test_so_many_bytes_in_a_minute(self, make_store, clock):
         """Of answers: the one that goes past it is the last."""
         role = Role(recall=("*",), remember=("*",), bytes_per_minute=1_500)
-        store, told = make_store(Roles({"greedy": role}, clock=clock))
+        store, told = make_store(Roles({"greedy": role}, clock=clock, ticks=clock))
         with context(agent="greedy"):
             store.put(("notes",), "1", {"text": "x" * 1_000})
             found = [store.get(("notes",), "1") is not None for _ in range(4)]
@@ -147,14 +148,14 @@ class TestLimits:
     def test_an_answer_that_can_be_read_once_is_not_read(self, clock):
         """Such as the checkpoints that a checkpointer lists."""
         answer = iter(["x"])
-        roles = Roles({}, clock=clock)
+        roles = Roles({}, clock=clock, ticks=clock)
         roles.seen(Asked(Point.MEMORY, call=_Call("recall", "notes", answer)))
         assert list(answer) == ["x"]
 
     def test_each_agent_has_its_own(self, make_store, clock):
         """And each tenant's."""
         role = Role(recall=("*",), per_minute=1)
-        store, told = make_store(Roles({"a": role, "b": role}, clock=clock))
+        store, told = make_store(Roles({"a": role, "b": role}, clock=clock, ticks=clock))
         for agent, tenant in (("a", None), ("b", None), ("a", "t-1"), ("a", "t-2")):
             with context(agent=agent, tenant=tenant):
                 store.get(("notes",), "1")
@@ -179,7 +180,7 @@ class TestGrant:
 
     def test_one_that_has_expired_is_refused(self, make_store, clock):
         """To the second."""
-        roles = Roles({"reader": READER}, key=KEY, clock=clock)
+        roles = Roles({"reader": READER}, key=KEY, clock=clock, ticks=clock)
         store, told = make_store(roles)
         with context(agent="a"), granted(roles.grant("reader", agent="a", for_s=300)):
             clock.now += 299.9
@@ -218,11 +219,11 @@ class TestGrant:
         grant = roles.grant("reader", agent="a")
         said, signature = grant.split(".")
         claims = msgspec.json.decode(urlsafe_b64decode(said))
-        role, agent, tenant, purpose, run, expires_s = claims
+        role, agent, tenant, purpose, run, expires_s, issued_s = claims
         wider = [
-            ("writer", agent, tenant, purpose, run, expires_s),
-            (role, agent, tenant, purpose, "r-2", expires_s),
-            (role, agent, tenant, purpose, run, expires_s + 1e6),
+            ("writer", agent, tenant, purpose, run, expires_s, issued_s),
+            (role, agent, tenant, purpose, "r-2", expires_s, issued_s),
+            (role, agent, tenant, purpose, run, expires_s + 1e6, issued_s),
         ]
         texts = [urlsafe_b64encode(msgspec.json.encode(each)).decode() for each in wider]
         forged = [f"{each}.{signature}" for each in texts]
@@ -301,7 +302,7 @@ class TestFile:
 def test_it_decides_as_an_independent_reading_of_the_file(clock):
     """Of 100,000 random calls, by role, class, place, time and grant, none differs."""
     dice = random.Random(7)  # noqa: S311 - no secret
-    roles = Roles(_random_roles(dice), key=KEY, clock=clock)
+    roles = Roles(_random_roles(dice), key=KEY, clock=clock, ticks=clock)
     written = roles.settings()["roles"]
     calls = {(each, at): _Call(each, at) for each in _CLASSES for at in _PLACES}
     agents = [f"agent-{number}" for number in range(6)]
@@ -366,7 +367,7 @@ def _has_left(limit, times, now):
 class _Call:
     """As much of a call as roles look at."""
 
-    arguments = None
+    arguments = joins = asks = None
 
     def __init__(self, op_class, place, result=None):
         self.result = result
@@ -378,3 +379,75 @@ class _Call:
 def _scope_of(agent):
     with context(agent=agent) as scope:
         return scope
+
+
+class TestTime:
+    """Grants, and clocks that are not to be trusted."""
+
+    @pytest.fixture
+    def clocks(self, clock):
+        """Return a clock that somebody may set, and one that nobody can."""
+        return clock, type(clock)()
+
+    @staticmethod
+    def signed(key, **changed):
+        """Return a grant that another program has signed, with a key that it was given."""
+        claims = {
+            "role": "reader",
+            "agent": "a",
+            "tenant": None,
+            "purpose": None,
+            "run": None,
+            "expires_s": 300.0,
+            "issued_s": 0.0,
+            **changed,
+        }
+        said = msgspec.json.encode([*claims.values()])
+        signature = hmac.digest(key, b"mnemoscope grant\0" + said, "sha256")
+        return b".".join(map(urlsafe_b64encode, (said, signature))).decode()
+
+    @pytest.mark.parametrize(
+        ("expires_s", "issued_s", "reason"),
+        [
+            (300, 0, None),
+            (3_600, 0, None),
+            (3_600 + 30, 30, None),  # by a clock that is half a minute ahead
+            (3_600, -1, "long_grant"),
+            (3_700, 0, "long_grant"),
+            (10**9, 0, "long_grant"),
+            (10**9, 10**9 - 300, "early_grant"),
+            (400, 100, "early_grant"),
+            (0, -300, "expired_grant"),
+        ],
+    )
+    def test_the_checker_bounds_what_is_signed(
+        self, make_store, clocks, expires_s, issued_s, reason
+    ):
+        """For an hour at most, from now on: whoever has the key may have another program."""
+        roles = Roles({"reader": READER}, key=KEY, clock=clocks[0], ticks=clocks[1])
+        store, told = make_store(roles)
+        base = clocks[0].now
+        grant = self.signed(KEY, expires_s=base + expires_s, issued_s=base + issued_s)
+        with context(agent="a"), granted(grant):
+            store.get(("notes",), "1")
+        assert [each.reason for each in told()] == ([] if reason is None else [reason])
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_clock_that_is_set_revives_and_extends_nothing(self, make_store, clocks, seed):
+        """A grant that has ended has ended; one holds no longer than it says, by any clock."""
+        dice, (clock, ticks) = random.Random(seed), clocks  # noqa: S311 - the same in every run
+        roles = Roles({"reader": READER}, key=KEY, clock=clock, ticks=ticks)
+        store, told = make_store(roles)
+        begun, ended = ticks.now, False
+        with context(agent="a"), granted(roles.grant("reader", agent="a", for_s=300)):
+            for _ in range(60):
+                passed_s = dice.choice([0, 1, 20])
+                ticks.now += passed_s
+                clock.now += passed_s + dice.choice([0, 0, -3_600, -400, -30, 30, 400])
+                before = len(told())
+                store.get(("notes",), "1")
+                is_refused = len(told()) > before
+                assert is_refused or not ended
+                assert is_refused or ticks.now - begun < 300
+                ended = ended or is_refused
+        assert ended

@@ -17,6 +17,7 @@ from ...memory.build import making_no_keys
 from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.registry import keep_clients
+from .exit_codes import say
 
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
@@ -32,17 +33,21 @@ def trail_settings(audit_url: str | None) -> SettingValues:
 
 def open_trail(audit_url: str | None, *, needs_key: bool = True) -> AuditLog:
     """
-    Open the trail at *audit_url*, or the configured one, for reading.
+    Open the trail at *audit_url*, or the configured one, for reading; say what waits for it.
 
     Raises:
         ConfigurationError: The URL or a setting makes no sense; or there is no key, where it needs
             one. None is made.
         AuditError: There is no key because there is no trail yet.
     """
+    from ...audit.waiting import what_waits
     from ...memory.build import open_audit_log
     from ...memory.settings import load_settings
 
-    return open_audit_log(load_settings(**trail_settings(audit_url)), needs_key=needs_key)
+    log = open_audit_log(load_settings(**trail_settings(audit_url)), needs_key=needs_key)
+    for line in what_waits(log):
+        say(f"not in this answer: {line}")
+    return log
 
 
 @contextmanager

@@ -163,6 +163,7 @@ class Evidence:
         anchors: The newest checkpoints before it.
         retention_days: After which events are removed. 0: never.
         deliveries: What writers noted of who received events.
+        waiting: Where events wait that are not in it, and how many: a line each.
     """
 
     origin: str
@@ -177,3 +178,4 @@ class Evidence:
     anchors: tuple[Anchor, ...] = ()
     retention_days: int = 0
     deliveries: Deliveries = field(default_factory=Deliveries)
+    waiting: tuple[str, ...] = ()

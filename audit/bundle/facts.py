@@ -121,6 +121,7 @@ class Facts:
             f"store {each.name}: {_why(each)}" + (f" ({each.error})" if each.error else "")
             for each in self.lacking
         ]
+        lines += self.evidence.waiting
         if self.not_stated:
             lines.append(f"the operator has not stated {', '.join(self.not_stated)}")
         return lines

@@ -22,6 +22,7 @@ from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from ..store.whose import Person, person_of
 from ..store.writer import signer_of
+from ..waiting import what_waits
 from .contract import (
     Anchor,
     BundleSubject,
@@ -120,6 +121,7 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
         anchors=_anchors(snapshot),
         retention_days=log.retention_days,
         deliveries=Deliveries(_notes(snapshot)),
+        waiting=tuple(what_waits(log)),
     )
 
 

@@ -26,12 +26,12 @@ class Heartbeat:
         self._stopping = threading.Event()
         reset_after_fork(self)
 
-    def start(self) -> None:
-        """Start the thread, if it does not run."""
+    def start(self, *, at_once: bool = False) -> None:
+        """Start the thread, if it does not run; *at_once*: the first beat is due now."""
         if self._thread is not None or self._stopping.is_set():
             return
         name = "mnemoscope-audit-heartbeat"
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(at_once,), name=name, daemon=True)
         try:
             self._thread.start()
         except RuntimeError:  # no thread to be had just now: with the next event, perhaps
@@ -50,9 +50,10 @@ class Heartbeat:
         self._thread = None
         self._stopping = threading.Event()
 
-    def _run(self) -> None:
+    def _run(self, at_once: bool) -> None:  # noqa: FBT001 - a thread's
         stopping = self._stopping
         with delivering():
-            while not stopping.wait(self._every_s):
+            while not stopping.wait(0.0 if at_once else self._every_s):
+                at_once = False
                 with contextlib.suppress(Exception):
                     self._beat()

@@ -130,6 +130,13 @@ class AuditSink:
         self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll, ledger=ledger)
         others = (each for each in drain.deliveries() if each.sink != self.name)
         self._deliveries = Deliveries(others, clock=self._clock)
+        if spool is not None and roll is not None and (spool.has_left() or roll.standing().gone):
+            # They take in what processes that are gone have left, although no event comes.
+            self._heartbeat.start(at_once=True)
+
+    def leave(self) -> None:
+        """Note in the roll that this process has ended: all that it did not record is kept."""
+        self._presence.end(is_said=False)
 
     def follow_writers(self, look: LookAtWriters) -> None:
         """Record the events of other processes, from any of their numbers on, and their lives."""

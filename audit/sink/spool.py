@@ -245,6 +245,15 @@ class Spool:
                 adopted += self._adopt(path, record, declare, taken)
         return adopted
 
+    def has_left(self) -> bool:
+        """Return whether processes that are gone may have left something."""
+        for path in lockable_files(self.path):
+            held = try_lock(path)
+            if held is not None:
+                held.release()
+                return True
+        return False
+
     def accepts(self) -> bool:
         """Return whether the next events can be kept, and nothing has to make room for them."""
         try:

@@ -228,12 +228,14 @@ def _departed(report: Verification, gone: Departed, known: Endings) -> None:
     later = 0 if is_durable(gone.mode) else max(0, gone.at_most - max(gone.counter, last))
     if not (missing or later):
         return
-    if known.has_spool:
-        kind, where = FindingKind.UNVERIFIABLE, "; the next process may find them in a spool"
-    else:
-        kind, where = FindingKind.LOSS, ""
     how = "has ended" if gone.ended else "is gone, and did not say that it ended"
-    report.find(kind, f"writer {gone.writer} {how}: {_how_many(missing, later)}{where}")
+    if known.has_spool:
+        more = f", or at most {missing + later:,}" if later else ""
+        what = f"{missing:,} of its events{more} are not in the log yet"
+        what += ": the next process records what waits in a spool"
+        report.find(FindingKind.UNVERIFIABLE, f"writer {gone.writer} {how}: {what}")
+        return
+    report.find(FindingKind.LOSS, f"writer {gone.writer} {how}: {_how_many(missing, later)}")
 
 
 def _how_many(missing: int, later: int) -> str:

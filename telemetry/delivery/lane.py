@@ -246,6 +246,8 @@ class Lane:
                 thread.join(max(0.0, deadline - self._clock()))
         self._pull()
         self._keep_all("exit")
+        if isinstance(self._sink, RestingSink) and thread is not None and not self._is_closed:
+            self._attempt(self._sink.leave)
         if thread is None and not self._is_closed:
             self._end()  # no event has come, and so no thread that would
 

@@ -191,6 +191,14 @@ class RestingSink(Protocol):
         """
         ...
 
+    def leave(self) -> None:
+        """
+        Note that the process ends now, although `write` is not through: what it had is kept.
+
+        Called on another thread than `write`, which may be at it: it waits for nothing.
+        """
+        ...
+
 
 @runtime_checkable
 class SpillingSink(Protocol):

@@ -71,6 +71,10 @@ class RelaySink:
         """Note that the process has ended in order, unless another event comes."""
         self._writer.rest()
 
+    def leave(self) -> None:
+        """Note the same."""
+        self._writer.rest()
+
     def sync(self) -> None:
         """Have what was appended on the disk."""
         self._writer.sync()

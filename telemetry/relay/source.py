@@ -114,8 +114,7 @@ class EventSource:
 
     def state(self) -> FileState:
         """Return what its writer says of it."""
-        said = os.pread(self._fd, STATE.size, STATE_AT)
-        return FileState._make(STATE.unpack(said)) if len(said) == STATE.size else _NOTHING_SAID
+        return state_in(self._fd)
 
     def read(self, at: int, most: int) -> Batch:
         """
@@ -214,6 +213,12 @@ class EventSource:
                 self._damage.add(base + start)
             at = end
         return Batch(events, base + at)
+
+
+def state_in(fd: int) -> FileState:
+    """Return what the writer of an open file says of it. Needs no key."""
+    said = os.pread(fd, STATE.size, STATE_AT)
+    return FileState._make(STATE.unpack(said)) if len(said) == STATE.size else _NOTHING_SAID
 
 
 _NOTHING_SAID = FileState(PAGE_BYTES, 0, 0, 0)

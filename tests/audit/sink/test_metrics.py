@@ -19,7 +19,7 @@ def make_sink(tmp_path, path, subject_keys):
     def make(keys=subject_keys):
         log = AuditLog(path, keys, clock_ns=lambda: NOW_NS)
         sink = AuditSink(log, Spool(tmp_path / f"{len(made)}.spool", log.ring))
-        sink._heartbeat.start = lambda: None
+        sink._heartbeat.start = lambda **_how: None
         made.append(sink)
         return sink
 

@@ -44,7 +44,7 @@ def start(tmp_path, subject_keys, clock, there):
     def make(path=tmp_path / "audit.db"):
         log = AuditLog(path, subject_keys)
         sink = AuditSink(log, Spool(tmp_path / "spool", log.ring), clock=clock)
-        sink._heartbeat.start = lambda: None  # the tests beat
+        sink._heartbeat.start = lambda **_how: None  # the tests beat
         sink.follow_writers(lambda: there)
         made.append(sink)
         return sink

@@ -52,7 +52,7 @@ def made_slow(path, tmp_path, subject_keys):
         log = SlowLog(path, subject_keys)
         spool = Spool(tmp_path / "audit.spool", log.ring, max_bytes, content=content_again)
         sink = AuditSink(log, spool)
-        sink._heartbeat.start = lambda: None
+        sink._heartbeat.start = lambda **_how: None
         drain = Drain([sink], limits=limits)
         made.append((sink, drain))
         return sink, drain

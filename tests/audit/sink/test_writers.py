@@ -89,7 +89,7 @@ def start(tmp_path, path, subject_keys, event_factory, clock):
         log = AuditLog(path, subject_keys, clock_ns=clock.ns)
         spool = Spool((folder or tmp_path / "spool") / "audit.spool", log.ring)
         sink = AuditSink(log, spool, mode=mode, clock=clock)
-        sink._heartbeat.start = lambda: None  # the tests beat
+        sink._heartbeat.start = lambda **_how: None  # the tests beat
         drain = Drain([sink])
         sink.attach(drain)
         made.append(sink)

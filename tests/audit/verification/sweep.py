@@ -228,7 +228,7 @@ def process(url: Path, spool: Path, count: int) -> AuditSink:
     log = AuditLog(url, KEYS)
     log.spool_path = spool
     sink = AuditSink(log, Spool(spool, log.ring), mode="durable")
-    sink._heartbeat.start = lambda: None  # type: ignore[method-assign]
+    sink._heartbeat.start = lambda **_how: None  # type: ignore[method-assign]
     drain = Drain([sink])
     sink.attach(drain)
     for _ in range(count):

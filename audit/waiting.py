@@ -1,0 +1,71 @@
+"""What has not come into a log yet: events in spools and relay folders of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..telemetry.relay.folder import files_in, writer_of
+from ..telemetry.relay.source import state_in
+from .log import AuditLog
+from .sink.spool import Spool
+from .store.snapshot import Snapshot
+
+
+def what_waits(log: AuditLog) -> list[str]:
+    """
+    Return where events wait that an answer from *log* does not have, and how many: a line each.
+
+    Looks at files alone and changes nothing. What is in the queues of processes at work is there
+    for a moment, and is not seen.
+    """
+    return [*_in_spool(log), *_in_relay(log)]
+
+
+def _in_spool(log: AuditLog) -> Iterator[str]:
+    path = log.spool_path
+    waiting = Spool(path, log.ring).stats().events if path is not None else 0
+    if waiting:
+        # Some of them may be recorded by now: a file is removed once all that is in it is.
+        yield (
+            f"up to {waiting:,} events wait in the spool {path}: the next process with this audit "
+            "trail records them"
+        )
+
+
+def _in_relay(log: AuditLog) -> Iterator[str]:
+    folder = log.relay_folder
+    if folder is None:
+        return
+    counted = _counted(folder)
+    with log.begun() as snapshot:
+        recorded = sum(_recorded(snapshot, each) for each in counted) if snapshot else 0
+    waiting = max(0, sum(counted.values()) - recorded)
+    if waiting:
+        yield f"{waiting:,} events wait in {folder}: `mnemoscope relay {folder}` records them"
+
+
+def _counted(folder: Path) -> dict[str, int]:
+    """Return how many events each writer has in files of *folder*, or had in earlier ones."""
+    counted: defaultdict[str, int] = defaultdict(int)
+    for path in files_in(folder):
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                state = state_in(fd)
+            finally:
+                os.close(fd)
+            writer = writer_of(path)
+            counted[writer] = max(counted[writer], state.counter - state.dropped)
+    return counted
+
+
+def _recorded(snapshot: Snapshot, writer: str) -> int:
+    found: Any = snapshot.execute(
+        "SELECT count(*) FROM audit_event WHERE kind = 'operation' AND writer_id = ?", (writer,)
+    ).fetchone()
+    return int(found[0])

@@ -17,6 +17,7 @@ from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
 from ..context import Scope
 from ..limits.breaker import Admission
+from ..limits.bulkhead import Places
 from ..limits.class_limits import ClassLimits
 from .operation import NO_SUMMARY, Arguments, Method, Summary
 
@@ -65,6 +66,8 @@ class Call:
         plan: What the guard does in calls of the method.
         limits: Breaker, bulkhead and deadline of its class.
         nested: Inside another guarded call.
+        outer: The call that it was made from inside of.
+        lender: That call, while this one has its place in the store and none of its own.
         covered: Inside another guarded call of the same scope, which was confined and waits for
             the audit trail by the rules that hold for this one. What it carries may be new.
         ids: What it may hand to the stores below as it is. None: nothing.
@@ -113,6 +116,8 @@ class Call:
     plan: Plan = field(repr=False)
     limits: ClassLimits = field(repr=False)
     nested: bool = False
+    outer: Call | None = field(default=None, repr=False)
+    lender: Call | None = field(default=None, repr=False)
     covered: bool = False
     ids: KeptIds | None = field(default=None, repr=False)
     is_repeated: bool = False
@@ -169,6 +174,63 @@ class Call:
         self.plan = plan
         self.limits = plan.limits
         self.holds = []
+
+    def take_place(self) -> bool:
+        """
+        Take a place in the store, if there is one, or the place of the call around this one.
+
+        A call has one place for itself and what is called inside it, in turns: those that nest in
+        one store, or in two stores in turn, would wait for each other otherwise. Where both ask the
+        same store, that place alone is asked for first.
+        """
+        outer, places = self.outer, self.limits.bulkhead
+        if outer is None:
+            return places.enter()
+        return (outer.is_in(places) and self._borrow()) or places.enter() or self._borrow()
+
+    def take_given(self, given: Places) -> bool:
+        """Take a place that this call has waited for. False: it is in a call that has ended."""
+        outer = self.outer
+        if outer is None or given is not outer.lends:
+            return True
+        return self._take_over(outer)
+
+    def leave_place(self) -> None:
+        """Give back the place that this call has, to whom it is."""
+        lender, places = self.lender, self.limits.bulkhead
+        if lender is None:
+            places.leave()
+            return
+        self.lender = None
+        lender.let_go()
+        lender.lends.leave()
+        places.note_answer()
+
+    def is_in(self, places: Places) -> bool:
+        """Tell whether this call, or one that it is inside of, has one of *places*."""
+        call: Call | None = self
+        while call is not None and call.limits.bulkhead is not places:
+            call = call.outer
+        return call is not None
+
+    @property
+    def lends(self) -> Places:
+        """The one place that it lends to the calls inside it."""
+        lends: Places = vars(self).setdefault("_lends", Places(1))
+        return lends
+
+    def _borrow(self) -> bool:
+        outer = self.outer
+        return outer is not None and outer.lends.enter() and self._take_over(outer)
+
+    def _take_over(self, outer: Call) -> bool:
+        """Have *outer* keep its place until this call has really ended."""
+        outer.hold()
+        self.lender = outer
+        if not outer.ended:
+            return True
+        self.leave_place()
+        return False
 
     def but(self, **changes: Any) -> Call:
         """Return another call like this one but for *changes*, and without its threads."""

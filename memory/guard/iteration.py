@@ -54,7 +54,7 @@ def iterate(
         call.error = exc
     finally:
         if call.admission is not None:
-            call.limits.bulkhead.leave()
+            call.leave_place()
     yield from _ended(guard, call, taken)
 
 
@@ -93,7 +93,7 @@ async def aiterate(
         call.error = exc
     finally:
         if call.admission is not None:
-            call.limits.bulkhead.leave()
+            call.leave_place()
     answered = call.error is None
     if answered:
         call.result = taken

@@ -17,7 +17,7 @@ def nest(call: Call, outer: Call) -> None:
     something else, of the embedder's or the model's, or of whoever else runs inside a store.
     """
     call.scope = call.scope.with_defaults(outer.scope)
-    call.nested, call.sheltered = True, outer.method.shields
+    call.nested, call.outer, call.sheltered = True, outer, outer.method.shields
     # Another scope has rules of its own: what it did with the call is nothing to this one.
     call.covered = outer.plan.home is call.plan.home
     if not call.covered:

@@ -32,23 +32,34 @@ class _Waiter:
     who gives up, decides whether the call has one.
     """
 
-    __slots__ = ("_given", "claim")
+    __slots__ = ("_giver", "_settled", "claim")
 
     def __init__(self) -> None:
         self.claim = [True]
-        self._given = threading.Lock()
-        self._given.acquire()
+        self._giver: Places | None = None
+        self._settled = threading.Lock()
+        self._settled.acquire()
 
     def wait(self, pause_s: float) -> bool:
         """Return whether a place was given within *pause_s* seconds."""
-        return self._given.acquire(timeout=pause_s)
+        if not self._settled.acquire(timeout=pause_s):
+            return False
+        self._settled.release()
+        return True
 
-    def give(self) -> bool:
-        """Give the place of the caller. False: nobody waits for it any more."""
+    def give(self, giver: Places) -> bool:
+        """Give a place of *giver*. False: nobody waits for it any more."""
         if not self.claimed():
             return False
-        self._given.release()
+        self._giver = giver
+        self._settled.release()
         return True
+
+    @property
+    def giver(self) -> Places | None:
+        """Whose place was given; another thread may be about to say so. Only once there is one."""
+        with self._settled:
+            return self._giver
 
     def claimed(self) -> bool:
         """Take the token. False: the other side has it."""
@@ -64,13 +75,13 @@ class _LoopWaiter(_Waiter):
     __slots__ = ("_event", "_loop")
 
     def __init__(self, event: asyncio.Event, loop: asyncio.AbstractEventLoop) -> None:
-        self.claim = [True]
+        super().__init__()
         self._event = event
         self._loop = loop
 
-    def give(self) -> bool:
-        """Give the place of the caller. False: nobody waits, or in a loop that has ended."""
-        if not self.claimed():
+    def give(self, giver: Places) -> bool:
+        """Give a place of *giver*. False: nobody waits, or in a loop that has ended."""
+        if not super().give(giver):
             return False
         try:
             self._loop.call_soon_threadsafe(self._event.set)
@@ -79,11 +90,58 @@ class _LoopWaiter(_Waiter):
         return True
 
 
-class Bulkhead:
+class Places:
     """
-    The places in a store, and the calls that wait for one. Thread-safe.
+    Places that calls take, and the calls that wait for one. Thread-safe.
 
     Without a lock: a signal handler or finaliser on the same thread could meet it half-way.
+
+    Args:
+        places: Calls that may have one at once.
+
+    Attributes:
+        queue: The calls that wait.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        # A list of what is free, since its `pop` and `append` are atomic.
+        self._free = [None] * places
+        self.queue: deque[_Waiter] = deque()
+
+    def enter(self) -> bool:
+        """Take a place, behind those who wait for one. False when there is none."""
+        if self.queue:
+            return False
+        try:
+            self._free.pop()
+        except IndexError:
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self._free.append(None)
+        self.hand_out()
+
+    def hand_out(self) -> None:
+        """Give free places to those who wait. Whoever adds to either calls this afterwards."""
+        while self.queue:
+            try:
+                self._free.pop()
+            except IndexError:
+                return
+            try:
+                given = self.queue.popleft().give(self)
+            except IndexError:
+                given = False
+            if not given:
+                self._free.append(None)
+
+
+class Bulkhead(Places):
+    """
+    The places in a store, and the calls that wait for one.
 
     Args:
         places: Calls that may be inside at once.
@@ -94,18 +152,16 @@ class Bulkhead:
     def __init__(
         self, places: int, wait_s: float = 0.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._places = places
+        super().__init__(places)
         self._wait_s = wait_s
         self._clock = clock
-        self.forked()
+        self._full_since: float | None = None
         reset_after_fork(self)
 
     def forked(self) -> None:
         """Begin with nobody inside: the calls in flight are the parent's."""
-        # A list of what is free, since its `pop` and `append` are atomic.
-        self._free = [None] * self._places
-        self._waiting: deque[_Waiter] = deque()
-        self._full_since: float | None = None
+        super().__init__(self._places)
+        self._full_since = None
 
     @property
     def in_flight(self) -> int:
@@ -115,80 +171,81 @@ class Bulkhead:
     @property
     def waiting(self) -> int:
         """Calls that wait for a place now."""
-        return len(self._waiting)
+        return len(self.queue)
 
     @property
     def is_full(self) -> bool:
         """Whether all places are taken."""
         return not self._free
 
-    def enter(self) -> bool:
-        """Take a place, behind those who wait for one. False when there is none."""
-        if self._waiting:
-            return False
-        try:
-            self._free.pop()
-        except IndexError:
-            return False
-        return True
-
     def leave(self) -> None:
         """Give the place back, when the store has really answered."""
         # In a child forked from inside a call there is nobody to count out.
         if len(self._free) < self._places:
             self._free.append(None)
-            if self._waiting or self._full_since is not None:
-                self._full_since = self._clock() if self._waiting else None
-                self._hand_out()
+            if self.queue or self._full_since is not None:
+                self.note_answer()
+                self.hand_out()
 
-    def wait(self, until: float) -> bool:
+    def note_answer(self) -> None:
+        """Note that the store answered: calls that wait may wait on."""
+        self._full_since = self._clock() if self.queue else None
+
+    def wait(self, until: float, beside: Places | None = None) -> Places | None:
         """
         Take a place, and wait for it on this thread until *until*, in monotonic seconds.
 
+        Args:
+            until: When to give up.
+            beside: Another place will do as well.
+
         Returns:
-            Whether there was one: not where the store gives none back for too long.
+            Where the place is. None: there was none, or the store gives none back for too long.
         """
         waiter = _Waiter()
-        if not self._queued(waiter):
-            return False
+        if not self._queued(waiter, beside):
+            return None
         try:
             for pause_s in self._pauses_s(until):
                 if waiter.wait(pause_s):
-                    return True
+                    break
         except BaseException:
-            self._gone(waiter)
+            self._gone(waiter, beside)
             raise
-        return not self._withdrawn(waiter)
+        return self._withdraw(waiter, beside)
 
-    async def await_place(self, until: float) -> bool:
+    async def await_place(self, until: float, beside: Places | None = None) -> Places | None:
         """Take a place as `wait`, without blocking the event loop."""
         import asyncio  # noqa: PLC0415
 
         given = asyncio.Event()
         waiter = _LoopWaiter(given, asyncio.get_running_loop())
-        if not self._queued(waiter):
-            return False
+        if not self._queued(waiter, beside):
+            return None
         try:
             for pause_s in self._pauses_s(until):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause_s):
                         await given.wait()
-                        return True
+                        break
         except BaseException:
-            self._gone(waiter)
+            self._gone(waiter, beside)
             raise
-        return not self._withdrawn(waiter)
+        return self._withdraw(waiter, beside)
 
-    def _queued(self, waiter: _Waiter) -> bool:
+    def _queued(self, waiter: _Waiter, beside: Places | None = None) -> bool:
         """Queue *waiter*, unless the queue is too long or gets no shorter."""
         now, since = self._clock(), self._full_since
         stalled = since is not None and now - since >= self._wait_s
-        if not self._wait_s or stalled or len(self._waiting) >= MOST_WAITING:
+        if not self._wait_s or stalled or len(self.queue) >= MOST_WAITING:
             return False
-        self._waiting.append(waiter)
+        self.queue.append(waiter)
         if self._full_since is None:
             self._full_since = now
-        self._hand_out()  # a place that was given back since we looked
+        self.hand_out()  # a place that was given back since we looked
+        if beside is not None:
+            beside.queue.append(waiter)
+            beside.hand_out()
         return True
 
     def _pauses_s(self, until: float) -> Iterator[float]:
@@ -202,29 +259,16 @@ class Bulkhead:
             if since is not None and self._full_since == since:
                 return
 
-    def _hand_out(self) -> None:
-        """Give free places to those who wait. Whoever adds to either calls this afterwards."""
-        while self._waiting:
-            try:
-                self._free.pop()
-            except IndexError:
-                return
-            try:
-                given = self._waiting.popleft().give()
-            except IndexError:
-                given = False
-            if not given:
-                self._free.append(None)
+    def _withdraw(self, waiter: _Waiter, beside: Places | None) -> Places | None:
+        """Take *waiter* out of where it waits still, and return whose place it was given."""
+        gave_up = waiter.claimed()
+        for places in (self, beside) if gave_up or beside is not None else ():
+            with suppress(ValueError):  # it was given one from here, or is about to be passed over
+                if places is not None:
+                    places.queue.remove(waiter)
+        return None if gave_up else waiter.giver
 
-    def _withdrawn(self, waiter: _Waiter) -> bool:
-        """Take *waiter* out of the queue. False: it was given a place at the last moment."""
-        if not waiter.claimed():
-            return False
-        with suppress(ValueError):  # about to be passed over
-            self._waiting.remove(waiter)
-        return True
-
-    def _gone(self, waiter: _Waiter) -> None:
+    def _gone(self, waiter: _Waiter, beside: Places | None) -> None:
         """Pass on the place of *waiter*, whose call does not want it any more."""
-        if not self._withdrawn(waiter):
-            self.leave()
+        if (giver := self._withdraw(waiter, beside)) is not None:
+            giver.leave()

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from ...errors import StoreUnavailableError
 from ...limits.breaker import NORMAL
+from ...limits.bulkhead import Places
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Expired
 from ..call import Call
@@ -39,10 +40,10 @@ class Admit:
             Expired: The deadline passed before the store was asked.
         """
         limits = call.limits
-        if limits.breaker.opened_at is None and limits.bulkhead.enter():
+        if call.outer is None and limits.breaker.opened_at is None and limits.bulkhead.enter():
             call.admission = NORMAL  # as most are
         elif not self.try_place(call):
-            self._admit_waited(call, found=limits.bulkhead.wait(self._until(call)))
+            self._admit_waited(call, limits.bulkhead.wait(self._until(call), _beside(call)))
         if limits.deadline_s:
             self._begin_deadline(call)
 
@@ -65,15 +66,15 @@ class Admit:
         admission = limits.breaker.admit()
         if not admission.granted:
             raise StoreUnavailableError(self._store, "breaker open")
-        if limits.bulkhead.enter():
+        if call.take_place():
             call.admission = admission
             return True
         limits.breaker.release(admission)
         return False
 
     async def _await_place(self, call: Call) -> None:
-        found = await call.limits.bulkhead.await_place(self._until(call))
-        self._admit_waited(call, found=found)
+        places = call.limits.bulkhead
+        self._admit_waited(call, await places.await_place(self._until(call), _beside(call)))
         if call.limits.deadline_s:
             self._begin_deadline(call)
 
@@ -81,14 +82,14 @@ class Admit:
         """Return the monotonic seconds until which *call* may wait."""
         return call.started + call.loading_s + (call.limits.deadline_s or LONGEST_S)
 
-    def _admit_waited(self, call: Call, *, found: bool) -> None:
+    def _admit_waited(self, call: Call, given: Places | None) -> None:
         limits = call.limits
-        if not found:
+        if given is None or not call.take_given(given):
             raise StoreUnavailableError(self._store, "bulkhead full")
         # Meanwhile the store may have been found to fail.
         admission = limits.breaker.admit()
         if not admission.granted:
-            limits.bulkhead.leave()
+            call.leave_place()
             raise StoreUnavailableError(self._store, "breaker open")
         call.admission = admission
 
@@ -103,7 +104,7 @@ class Admit:
         admission, call.admission = call.admission, None
         if admission is not None:
             call.limits.breaker.release(admission)
-        call.limits.bulkhead.leave()
+        call.leave_place()
         raise Expired
 
     def settle(self, call: Call) -> None:
@@ -125,6 +126,11 @@ class Admit:
             limits.breaker.settle(admission, failed=True, slow=False, now=now)
         else:
             limits.breaker.release(admission)
+
+
+def _beside(call: Call) -> Places | None:
+    """Return the place of the call around *call*, which will do as well as one of the store's."""
+    return None if call.outer is None else call.outer.lends
 
 
 def _was_hurried(call: Call) -> bool:

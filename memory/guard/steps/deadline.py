@@ -156,7 +156,10 @@ class Deadline:
 
 def _end(call: Call) -> None:
     call.ended = True
-    call.limits.bulkhead.leave()
+    if call.lender is None:
+        call.limits.bulkhead.leave()  # as `leave_place`, for most calls
+    else:
+        call.leave_place()
 
 
 class in_turns:  # noqa: N801 - used as a function

@@ -102,7 +102,7 @@ def test_whoever_waits_is_given_the_next_place(full):
     full.leave()
     thread.join()
 
-    assert given == [True]
+    assert given == [full]
     assert (full.in_flight, full.waiting) == (1, 0)
 
 
@@ -155,7 +155,7 @@ def test_a_store_that_gives_nothing_back_is_not_waited_for():
     bulkhead = Bulkhead(1, 2.0, clock)
     bulkhead.enter()
     bulkhead._queued(gone := module._Waiter())
-    bulkhead._withdrawn(gone)
+    bulkhead._withdraw(gone, None)
     clock.now += 2.0
     refused = bulkhead.wait(clock.now + LONG_S)
     bulkhead.leave()

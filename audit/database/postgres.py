@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import re
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import count
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import postgres_catalogue, schema
 from .database import Rows, Value
-from .errors import AuditError, DatabaseMissingError
+from .errors import AuditError, DatabaseMissingError, TamperedError
 from .postgres_catalogue import TableDefinition
 from .schema import (
     APPLICATION_ID,
@@ -50,12 +50,17 @@ SCRUB_S = 5.0
 LOCK_MS = 5_000
 """Milliseconds a writer waits for others before it gives up a batch."""
 
-_SESSION = (
+_SESSION = {
     # A server may be set to acknowledge what is not on its disk yet.
-    "SET synchronous_commit = on",
-    "SET statement_timeout = '60s'",
-    "SET idle_in_transaction_session_timeout = '60s'",
-)
+    "synchronous_commit": "on",
+    "statement_timeout": "60s",
+    "idle_in_transaction_session_timeout": "60s",
+    # What a role is set to may have rows left out, and definitions told in other words.
+    "row_security": "off",
+    "quote_all_identifiers": "off",
+    "transform_null_equals": "off",
+}
+_PATH = "search_path"
 _numbers = count(1)
 _READING = "SET statement_timeout = 0"
 _TYPES = {"INTEGER": "bigint", "TEXT": "text", "BLOB": "bytea", "REAL": "double precision"}
@@ -94,6 +99,7 @@ class PostgresDatabase:
         self._url = url
         self.label = f"the audit database {_told(url)}"
         self._connection: psycopg.Connection[Any] | None = None
+        self._path = ""
 
     @contextmanager
     def writing(self) -> Generator[_WriteConnection]:
@@ -108,6 +114,7 @@ class PostgresDatabase:
         try:
             with connection.pipeline() as pipeline, _answered(pipeline):
                 connection.execute("BEGIN")
+                _set(connection, {_PATH: self._path}, is_local=True)
                 yield _WriteConnection(connection, pipeline)
                 connection.execute("COMMIT")
         except BaseException:
@@ -121,10 +128,13 @@ class PostgresDatabase:
         with self._explained(), self._connected() as connection:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             connection.execute(_READING)
+            _set(connection, {_PATH: self._path}, is_local=True)
             version = _version_of(connection)
             check_version(version, self.label)
             if version == 0:
                 raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
+            for each in postgres_catalogue.wrong_tables(connection, tables()):
+                raise TamperedError(each)
             yield _ReadConnection(connection, version)
 
     def exists(self) -> bool:
@@ -218,9 +228,8 @@ class PostgresDatabase:
             self._url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_S
         )
         try:
-            for statement in _SESSION:
-                connection.execute(statement)
-            connection.execute("SELECT set_config('lock_timeout', %s, false)", (str(LOCK_MS),))
+            self._path = _fixed_path(connection)
+            _set(connection, {**_SESSION, "lock_timeout": f"{LOCK_MS}ms", _PATH: self._path})
             postgres_arrays.register(connection)
         except BaseException:
             connection.close()
@@ -263,8 +272,9 @@ class _ReadConnection:
             yield from cursor
 
     def evidence(self, name: str, /) -> str:
-        verdict = "(convert_from(header, 'UTF8')::json #>> '{verdict,evidence}')::json"
-        return f"({verdict} ->> '{name}')"
+        header = "pg_catalog.convert_from(header, 'UTF8')::pg_catalog.json"
+        verdict = f"{header} OPERATOR(pg_catalog.#>>) '{{verdict,evidence}}'::pg_catalog.text[]"
+        return f"(({verdict})::pg_catalog.json OPERATOR(pg_catalog.->>) '{name}'::pg_catalog.text)"
 
     def wrong_definitions(self) -> list[str]:
         wrong = postgres_catalogue.wrong_definitions(
@@ -309,7 +319,7 @@ class _WriteConnection(_ReadConnection):
         self.send(f"CLOSE {name}")
 
     def found(self) -> None:
-        self.send("SELECT pg_advisory_xact_lock(?)", (APPLICATION_ID,))
+        self.send("SELECT pg_catalog.pg_advisory_xact_lock(?)", (APPLICATION_ID,))
 
     def clock_us(self) -> int | None:
         (now_us,) = self.execute(_CLOCK).fetchone()
@@ -363,15 +373,48 @@ def _told(url: str) -> str:
 
 # -- schema --------------------------------------------------------------------------------------
 
-_HAS_LOG = "SELECT to_regclass('audit_log') IS NOT NULL"
+_HAS_LOG = "SELECT pg_catalog.to_regclass('audit_log') IS NOT NULL"
 _MAY_WRITE = """
-    SELECT NOT pg_is_in_recovery() AND CASE
-      WHEN to_regclass('audit_event') IS NULL
-      THEN has_schema_privilege(current_schema(), 'CREATE')
-      ELSE has_table_privilege('audit_event', 'INSERT')
-        AND has_table_privilege('audit_log', 'UPDATE')
+    SELECT NOT pg_catalog.pg_is_in_recovery() AND CASE
+      WHEN pg_catalog.to_regclass('audit_event') IS NULL
+      THEN pg_catalog.has_schema_privilege(pg_catalog.current_schema(), 'CREATE')
+      ELSE pg_catalog.has_table_privilege('audit_event', 'INSERT')
+        AND pg_catalog.has_table_privilege('audit_log', 'UPDATE')
     END
 """
+_ONLY_OWN = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', false)"
+_SCHEMAS = "SELECT pg_catalog.current_schemas(false)"
+_HOME = """
+    SELECT pg_catalog.quote_ident(s.name) FROM pg_catalog.unnest(%s::pg_catalog.text[])
+      WITH ORDINALITY s(name, place)
+    WHERE s.name NOT LIKE 'pg\\_%%'
+    ORDER BY NOT EXISTS(
+      SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relname = 'audit_log' AND n.nspname = s.name), s.place
+    LIMIT 1
+"""
+
+
+def _fixed_path(connection: psycopg.Connection[Any]) -> str:
+    """
+    Return the path by which names are looked up: the trail's schema alone.
+
+    The server's own comes before it, and temporary tables behind it. The schema is the first of
+    this role's path that has a trail, or the first of all.
+    """
+    found: Any = connection.execute(_SCHEMAS).fetchone()
+    connection.execute(_ONLY_OWN)
+    home: Any = connection.execute(_HOME, (found[0],)).fetchone()
+    return f"{home[0]}, pg_temp" if home else "pg_temp"
+
+
+def _set(
+    connection: psycopg.Connection[Any], settings: Mapping[str, str], *, is_local: bool = False
+) -> None:
+    """Set what this session, or the transaction under way, does not leave to role and database."""
+    each = ", ".join(["pg_catalog.set_config(%s, %s, %s)"] * len(settings))
+    values = [value for name, its in settings.items() for value in (name, its, is_local)]
+    connection.execute(f"SELECT {each}".encode(), values)
 
 
 class _Vacuum(NamedTuple):
@@ -411,7 +454,7 @@ def _migrate(connection: psycopg.Connection[Any], label: str) -> None:
     """Bring a database to the newest version, each step in a transaction of its own."""
     while True:
         with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
+            connection.execute("SELECT pg_catalog.pg_advisory_xact_lock(%s)", (APPLICATION_ID,))
             version = _version_of(connection)
             check_version(version, label)
             if version == newest_version():

@@ -1,4 +1,10 @@
-"""The definitions of a PostgreSQL database, and its indexes, held against what they should be."""
+"""
+The definitions of a PostgreSQL database, and its indexes, held against what they should be.
+
+Names mean what whoever can set a search path, or make a function, wants them to mean. So each name
+of the server's own stands here with its schema, tables are looked up by the schema that holds them,
+and what stands before the server's own in that schema is itself a finding.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +12,104 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .definitions import words_of
+
 if TYPE_CHECKING:
     import psycopg
 
+_FIND = """
+    SELECT c.oid FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = pg_catalog.current_schema() AND c.relname = %s
+"""
+_NO_TABLES = """
+    SELECT c.relname FROM pg_catalog.pg_class c
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = pg_catalog.current_schema() AND c.relname = ANY(%s) AND c.relkind <> 'r'
+"""
 _COLUMNS = """
-    SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+    SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod)
       || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
       || CASE WHEN a.atthasdef OR a.attidentity <> '' THEN ' DEFAULT' ELSE '' END
       || CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE' ELSE '' END
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    WHERE a.attrelid = to_regclass(%s) AND a.attnum > 0 AND NOT a.attisdropped
+    FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
 """
 # Since version 18, NOT NULL is a constraint as well: it is told with the columns.
 _CONSTRAINTS = """
-    SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
-    WHERE conrelid = to_regclass(%s) AND contype NOT IN ('n', 't')
+    SELECT conname, pg_catalog.pg_get_constraintdef(oid) FROM pg_catalog.pg_constraint
+    WHERE conrelid = %s AND contype NOT IN ('n', 't')
 """
 _INDEXES = """
-    SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid)
-      || CASE WHEN indisvalid AND indisready AND indislive THEN '' ELSE ' disabled' END
-    FROM pg_index WHERE indrelid = to_regclass(%s)
+    SELECT c.relname, pg_catalog.pg_get_indexdef(i.indexrelid, 0, true)
+      || CASE WHEN i.indisvalid AND i.indisready AND i.indislive
+        THEN '' ELSE ' disabled' END
+      || CASE WHEN EXISTS(
+        SELECT 1 FROM pg_catalog.pg_opclass o
+        JOIN pg_catalog.pg_namespace n ON n.oid = o.opcnamespace
+        WHERE o.oid = ANY(i.indclass) AND n.nspname <> 'pg_catalog')
+        THEN ' of another order' ELSE '' END
+    FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = %s
 """
 _TRIGGERS = """
-    SELECT t.tgname, pg_get_triggerdef(t.oid) || ' ' || p.prosrc
+    SELECT t.tgname, t.tgtype || ' ' || p.proname
       || CASE WHEN t.tgenabled = 'O' THEN '' ELSE ' disabled' END
-    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-    WHERE t.tgrelid = to_regclass(%s) AND NOT t.tgisinternal
+      || CASE WHEN t.tgisinternal OR t.tgnargs > 0 OR t.tgqual IS NOT NULL OR t.tgconstraint <> 0
+        OR t.tgdeferrable OR t.tgoldtable IS NOT NULL OR t.tgnewtable IS NOT NULL
+        OR t.tgattr::pg_catalog.text <> ''
+        THEN ' at times' ELSE '' END
+      || CASE WHEN n.nspname = pg_catalog.current_schema() AND l.lanname = 'plpgsql'
+        AND l.lanplcallfoid = 'pg_catalog.plpgsql_call_handler'::pg_catalog.regproc
+        AND NOT p.prosecdef AND NOT p.proleakproof AND NOT p.proisstrict AND NOT p.proretset
+        AND p.proconfig IS NULL AND p.probin IS NULL AND p.prokind = 'f' AND p.pronargs = 0
+        AND p.provolatile = 'v' AND p.prorettype = 'pg_catalog.trigger'::pg_catalog.regtype
+        THEN '' ELSE ' otherwise' END
+      || ' ' || p.prosrc
+    FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+    WHERE t.tgrelid = %s
 """
 _PLAIN = """
     SELECT c.relkind = 'r' AND c.relpersistence = 'p' AND NOT c.relrowsecurity
-      AND NOT c.relforcerowsecurity
-      AND NOT EXISTS(SELECT 1 FROM pg_rewrite r WHERE r.ev_class = c.oid)
-      AND NOT EXISTS(SELECT 1 FROM pg_inherits i WHERE c.oid IN (i.inhrelid, i.inhparent))
-    FROM pg_class c WHERE c.oid = to_regclass(%s)
+      AND NOT c.relforcerowsecurity AND NOT c.relispartition AND c.reloftype = 0
+      AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid)
+      AND NOT EXISTS(SELECT 1 FROM pg_catalog.pg_policy y WHERE y.polrelid = c.oid)
+      AND NOT EXISTS(
+        SELECT 1 FROM pg_catalog.pg_inherits i WHERE c.oid IN (i.inhrelid, i.inhparent))
+      AND EXISTS(SELECT 1 FROM pg_catalog.pg_am m WHERE m.oid = c.relam AND m.amname = 'heap')
+    FROM pg_catalog.pg_class c WHERE c.oid = %s
 """
+_IS_OURS = """
+    n.nspname = pg_catalog.current_schema() AND NOT EXISTS(
+      SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = {oid} AND d.deptype = 'e')
+"""
+_BUILT_IN = """
+    NOT EXISTS(SELECT 1 FROM pg_catalog.unnest({types}) u(id)
+      LEFT JOIN pg_catalog.pg_type t ON t.oid = u.id
+      WHERE u.id <> 0 AND t.typnamespace <> 'pg_catalog'::pg_catalog.regnamespace)
+"""
+# Of functions and operators the one whose types fit best is called, wherever it is.
+_SHADOWS = f"""
+    SELECT 'function ' || p.proname FROM pg_catalog.pg_proc p
+    JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+    WHERE {_IS_OURS.format(oid="p.oid")}
+      AND {_BUILT_IN.format(types="p.proargtypes::pg_catalog.oid[]")}
+      AND EXISTS(SELECT 1 FROM pg_catalog.pg_proc own WHERE own.proname = p.proname
+        AND own.pronamespace = 'pg_catalog'::pg_catalog.regnamespace)
+    UNION ALL
+    SELECT 'operator ' || o.oprname FROM pg_catalog.pg_operator o
+    JOIN pg_catalog.pg_namespace n ON n.oid = o.oprnamespace
+    WHERE {_IS_OURS.format(oid="o.oid")}
+      AND {_BUILT_IN.format(types="ARRAY[o.oprleft, o.oprright]")}
+    UNION ALL
+    SELECT 'cast to ' || pg_catalog.format_type(c.casttarget, NULL) FROM pg_catalog.pg_cast c
+    WHERE c.oid >= 16384 AND {_BUILT_IN.format(types="ARRAY[c.castsource, c.casttarget]")}
+"""  # noqa: S608 - names of ours
+_REPLICA = "SELECT pg_catalog.current_setting('session_replication_role')"
+_MOMENTS = {"BEFORE": 2, "INSERT": 4, "DELETE": 8, "UPDATE": 16, "TRUNCATE": 32}
+"""What the words of a trigger add to its ``tgtype``; for each row, 1 besides."""
 
 
 class TableDefinition(NamedTuple):
@@ -60,11 +130,26 @@ def wrong_definitions(
     tables: Mapping[str, TableDefinition],
     statements: Sequence[str],
 ) -> list[str]:
-    """Return which tables, indexes and triggers are not those that *statements* make."""
+    """
+    Return which tables, indexes and triggers are not those that *statements* make.
+
+    And what in their schema comes before what the server itself has of that name.
+    """
     written = _Statements(statements)
-    return [
+    wrong = [
         each for name, table in tables.items() for each in _wrong(connection, name, table, written)
     ]
+    shadows: list[Any] = connection.execute(_SHADOWS.encode()).fetchall()
+    wrong += [f"the {each} comes before the server's own" for (each,) in shadows]
+    if connection.execute(_REPLICA).fetchone() != ("origin",):
+        wrong.append("a setting of this role or database keeps triggers from firing")
+    return wrong
+
+
+def wrong_tables(connection: psycopg.Connection[Any], tables: Sequence[str]) -> list[str]:
+    """Return which of *tables* are something else: a view may give any answer, or never end."""
+    found: list[Any] = connection.execute(_NO_TABLES, (list(tables),)).fetchall()
+    return [f"{name} is not a table" for (name,) in found]
 
 
 class _Statements:
@@ -73,24 +158,26 @@ class _Statements:
     def __init__(self, statements: Sequence[str]) -> None:
         self.indexes: dict[str, dict[str, str]] = {}
         self.triggers: dict[str, dict[str, str]] = {}
-        bodies: dict[str, str] = {}
+        functions = (_FUNCTION.match(each) for each in statements)
+        bodies = {found[1]: found[2] for found in functions if found}
         for each in (" ".join(statement.split()) for statement in statements):
             if index := re.match(r"CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)", each):
                 self.indexes.setdefault(index[2], {})[index[1]] = each
             elif dropped := re.match(r"DROP INDEX (\w+)", each):
                 for indexes in self.indexes.values():
                     indexes.pop(dropped[1], None)
-            elif function := re.match(r"CREATE FUNCTION (\w+)\(.*\$\$(.*)\$\$", each):
-                bodies[function[1]] = function[2]
-            elif trigger := re.match(r"CREATE TRIGGER (\w+) .* ON (\w+) .* FUNCTION (\w+)", each):
-                body = f"{each} {bodies[trigger[3]]}"
-                self.triggers.setdefault(trigger[2], {})[trigger[1]] = body
+            elif trigger := re.match(r"CREATE TRIGGER (\w+) (.*) ON (\w+) .* FUNCTION (\w+)", each):
+                moments = sum(_MOMENTS.get(word, 0) for word in trigger[2].split())
+                kind = moments + ("FOR EACH ROW" in each)
+                body = f"{kind} {trigger[4]} {bodies[trigger[4]]}"
+                self.triggers.setdefault(trigger[3], {})[trigger[1]] = body
 
 
 def _wrong(
     connection: psycopg.Connection[Any], name: str, table: TableDefinition, written: _Statements
 ) -> Iterator[str]:
-    if connection.execute(_PLAIN, (name,)).fetchone() != (True,):
+    oid = _oid_of(connection, name)
+    if connection.execute(_PLAIN, (oid,)).fetchone() != (True,):
         yield f"{name} is not a plain table: it is a view, or has rules, policies or heirs"
     key = f"({', '.join(table.key)})"
     keyed = bool(table.key)
@@ -100,37 +187,45 @@ def _wrong(
     expected = {
         _COLUMNS: ("column", table.columns),
         _CONSTRAINTS: ("constraint", {f"{name}_pkey": f"PRIMARY KEY {key}"} if keyed else {}),
-        _INDEXES: ("index", indexes),
+        _INDEXES: ("index", {each: _bare(definition) for each, definition in indexes.items()}),
         _TRIGGERS: ("trigger", written.triggers.get(name, {})),
     }
-    for query, (kind, definitions) in expected.items():
-        found: list[Any] = connection.execute(query.encode(), (name,)).fetchall()
-        there = {each: _bare(definition) for each, definition in found}
-        wanted = {each: _bare(definition) for each, definition in definitions.items()}
+    for query, (kind, wanted) in expected.items():
+        found: list[Any] = connection.execute(query.encode(), (oid,)).fetchall()
+        bare = _bare if query is _INDEXES else str
+        there = {each: bare(definition) for each, definition in found}
         for each in sorted(there.keys() | wanted.keys()):
             if there.get(each) != wanted.get(each):
                 yield f"the {kind} {each} of {name} is defined otherwise than it was made"
 
 
+def _oid_of(connection: psycopg.Connection[Any], table: str) -> int:
+    """Return the server's number of a table in our schema; 0: there is none."""
+    found: Any = connection.execute(_FIND, (table,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+_FUNCTION = re.compile(r"\s*CREATE FUNCTION (\w+)\(.*?\$\$(.*)\$\$", re.DOTALL)
+
+
 def _bare(definition: str) -> str:
-    """Return a definition without what the server adds, or may write in several ways."""
-    text = definition.lower().replace(" using btree", "").replace("::text", "")
-    text = re.sub(r"\b(on|function) \w+\.(\w)", r"\1 \2", text)
-    # It has an order of its own for what a trigger is called before.
-    text = re.sub(
-        r"(before) (.+?) (on)", lambda found: " ".join(sorted(found[2].split(" or "))), text
-    )
-    return re.sub(r"[\s()]+", "", text)
+    """Return the words of an index, without what the server adds to them."""
+    words = (each if each[:1] in "'\"" else each.lower() for each in words_of(definition))
+    text = " ".join(word for word in words if word not in {"(", ")"})
+    return text.replace(" using btree", "").replace(" : : text", "")
 
 
 # -- indexes ---------------------------------------------------------------------------------------
 
 _LISTED = """
-    SELECT i.indexrelid::regclass::text, i.indrelid::regclass::text,
-      coalesce(pg_get_expr(i.indpred, i.indrelid), 'true'),
-      ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY k(num, place)
-        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num ORDER BY k.place)
-    FROM pg_index i WHERE i.indrelid = to_regclass(%s)
+    SELECT pg_catalog.quote_ident(c.relname),
+      coalesce(pg_catalog.pg_get_expr(i.indpred, i.indrelid), 'true'),
+      ARRAY(SELECT pg_catalog.quote_ident(a.attname)
+        FROM pg_catalog.unnest(i.indkey::pg_catalog.int2[]) WITH ORDINALITY k(num, place)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
+        ORDER BY k.place)
+    FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = %s
 """
 _FROM_TABLE = ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan")
 _FROM_INDEX = ("enable_seqscan", "enable_bitmapscan", "enable_sort")
@@ -141,8 +236,8 @@ def wrong_indexes(connection: psycopg.Connection[Any], tables: Sequence[str]) ->
     return [
         f"the index {name} does not hold what its table holds"
         for table in tables
-        for name, *index in connection.execute(_LISTED, (table,)).fetchall()
-        if not _is_whole(connection, *index)
+        for name, *index in connection.execute(_LISTED, (_oid_of(connection, table),)).fetchall()
+        if not _is_whole(connection, table, *index)
     ]
 
 
@@ -152,7 +247,9 @@ def _is_whole(
     """Return whether a table, read by its rows and by its index, is the same."""
     names = ", ".join(columns)
     query = f"""
-        SELECT count(*), sum(hashtextextended(ROW({names})::text, 0)::numeric)
+        SELECT count(*), pg_catalog.sum(
+          pg_catalog.hashtextextended(ROW({names})::pg_catalog.text, 0::pg_catalog.int8)
+          ::pg_catalog.numeric)
         FROM (SELECT {names} FROM {table} WHERE {condition} ORDER BY {names}) each
     """  # noqa: S608 - from the catalogue, as it quotes names
     by_rows = _without(connection, _FROM_TABLE, query)

@@ -24,17 +24,19 @@ from urllib.parse import quote
 from ...telemetry.files.permissions import create_private
 from ...telemetry.network.probe import try_writing
 from . import sqlite_catalogue
-from .database import Value, insert_statement
-from .errors import AuditError, DatabaseMissingError, reason_of
+from .database import Rows, Value, insert_statement
+from .errors import AuditError, DatabaseMissingError, TamperedError, reason_of
 from .schema import (
     APPLICATION_ID,
     check_version,
     newest_version,
     statements_of,
     steps_from,
+    tables,
     version_after,
 )
 
+_FETCHED = 500
 BUSY_S = 5.0
 """Seconds a writer waits for another process before it gives up a batch."""
 
@@ -121,6 +123,8 @@ class SqliteDatabase:
                 version = _version_of(connection, self.label)
                 if version == 0:
                     raise DatabaseMissingError(f"{self.label} is empty: nothing was recorded there")
+                for each in sqlite_catalogue.wrong_tables(connection, tables()):
+                    raise TamperedError(each)
                 yield _ReadConnection(connection, version)
 
     def exists(self) -> bool:
@@ -235,10 +239,14 @@ class _ReadConnection:
     def __init__(self, connection: sqlite3.Connection, version: int) -> None:
         self._connection = connection
         self.version = version
-        self.execute = connection.execute
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        return _Rows(self._connection, statement, values)
 
     def stream(self, statement: str, values: Sequence[Value] = (), /) -> Iterator[Any]:
-        return iter(self._connection.execute(statement, values))
+        rows = _Rows(self._connection, statement, values)
+        while some := rows.fetch(_FETCHED):
+            yield from some
 
     def evidence(self, name: str, /) -> str:
         verdict = "json_extract(CAST(header AS TEXT), '$.verdict.evidence')"
@@ -251,8 +259,63 @@ class _ReadConnection:
         return sqlite_catalogue.wrong_indexes(self._connection, tables)
 
 
+class _Rows:
+    """
+    The rows of a statement, whatever bytes are in them.
+
+    Text that is no UTF-8 costs the reading of the statement once more: to look at each text for
+    it, as they come, would cost more than all else that is done with a row.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, statement: str, values: Sequence[Value]
+    ) -> None:
+        self._connection = connection
+        self._asked = statement, values
+        self._cursor = connection.execute(statement, values)
+        self._given = 0
+        self.rowcount = self._cursor.rowcount
+
+    def __iter__(self) -> Iterator[Any]:
+        while some := self.fetch(_FETCHED):
+            yield from some
+
+    def fetchone(self) -> Any:
+        return next(iter(self.fetch(1)), None)
+
+    def fetchall(self) -> list[Any]:
+        return list(self)
+
+    def fetch(self, most: int) -> list[Any]:
+        """Return so many of the rows that are left."""
+        try:
+            some = self._cursor.fetchmany(most)
+        except sqlite3.OperationalError:
+            if self._connection.text_factory is not str:
+                raise
+            self._connection.text_factory = _any_text
+            self._cursor = self._connection.execute(*self._asked)
+            for _ in range(self._given):
+                self._cursor.fetchone()
+            some = self._cursor.fetchmany(most)
+        self._given += len(some)
+        return some
+
+
+def _any_text(data: bytes) -> str:
+    """Return text, with bytes in it that are none as they cannot stand in any other text."""
+    return data.decode("utf-8", "surrogateescape")
+
+
 class _WriteConnection(_ReadConnection):
     queue = ""
+
+    def __init__(self, connection: sqlite3.Connection, version: int) -> None:
+        super().__init__(connection, version)
+        connection.text_factory = _any_text
+
+    def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
+        return self._connection.execute(statement, values)
 
     def found(self) -> None:
         return  # no other transaction writes

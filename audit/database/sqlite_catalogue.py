@@ -4,46 +4,74 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import closing
+from functools import lru_cache
+from typing import Any, NamedTuple
 
-_STATISTICS = {"sqlite_stat1", "sqlite_stat4"}
+from .definitions import words_of
+
+_STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat4"})
 """What ANALYZE makes: it changes how rows are found, not which."""
 
 _MOST = 100
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
+class _Object(NamedTuple):
+    """A table, index, trigger or view, as a row of the catalogue has it."""
+
+    kind: Any
+    name: Any
+    table: Any
+    words: tuple[str, ...]
+
+
 def wrong_definitions(connection: sqlite3.Connection, statements: Sequence[str]) -> list[str]:
     """Return which tables, indexes, triggers and views are not those that *statements* make."""
+    expected, there = _made_by(tuple(statements)), Counter(_objects(connection))
+    names = {each[:2] for each in there}
+    wrong = [
+        f"the {each.kind} {each.name} is missing"
+        if each[:2] not in names
+        else f"the {each.kind} {each.name} is defined otherwise than it was made"
+        for each in sorted(expected)
+        if there[each] != 1
+    ]
+    ours = {each[:2] for each in expected}
+    more = (each for each in there if each[:2] not in ours and not _is_of_statistics(each))
+    return wrong + [
+        f"there is a {kind} {name}, which is not the trail's" for kind, name, *_rest in more
+    ]
+
+
+def _is_of_statistics(found: _Object) -> bool:
+    return found.kind == "table" and found.name in _STATISTICS and found.table == found.name
+
+
+@lru_cache(8)
+def _made_by(statements: tuple[str, ...]) -> frozenset[_Object]:
     with closing(sqlite3.connect(":memory:")) as fresh:
         for each in statements:
             fresh.execute(each)
-        expected = _objects(fresh)
-    there = _objects(connection)
-    wrong = [
-        f"the {kind} {name} is missing"
-        if (kind, name) not in there
-        else f"the {kind} {name} is defined otherwise than it was made"
-        for (kind, name), definition in sorted(expected.items())
-        if there.get((kind, name)) != definition
-    ]
-    more = [
-        f"there is a {kind} {name}, which is not the trail's"
-        for kind, name in sorted(there.keys() - expected.keys())
-        if name not in _STATISTICS
-    ]
-    return wrong + more
+        return frozenset(_objects(fresh))
 
 
-def _objects(connection: sqlite3.Connection) -> dict[tuple[str, str], tuple[str, str]]:
-    found = connection.execute(_OBJECTS).fetchall()
-    return {(kind, name): (table, _bare(sql or "")) for kind, name, table, sql in found}
+def _objects(connection: sqlite3.Connection) -> Iterable[_Object]:
+    for kind, name, table, sql in connection.execute(_OBJECTS).fetchall():
+        words = words_of(sql) if isinstance(sql, str) else () if sql is None else ("?",)
+        yield _Object(kind, name, table, words)
 
 
-def _bare(sql: str) -> str:
-    """Return a definition without comments and spaces, which tell nothing."""
-    return re.sub(r"\s+", " ", re.sub(r"--[^\n]*", "", sql)).replace("( ", "(").replace(" )", ")")
+def wrong_tables(connection: sqlite3.Connection, tables: Sequence[str]) -> list[str]:
+    """Return which of *tables* are something else: a view may give any answer, or never end."""
+    marks = ", ".join("?" * len(tables))
+    found = connection.execute(
+        f"SELECT name FROM sqlite_master WHERE type <> 'table' AND lower(name) IN ({marks})",  # noqa: S608 - marks
+        tables,
+    )
+    return [f"{name} is not a table" for (name,) in found]
 
 
 def wrong_indexes(connection: sqlite3.Connection, tables: Sequence[str] | None) -> list[str]:

@@ -14,6 +14,7 @@ customers and their identifiers has the difference that it made to a second sum 
 from __future__ import annotations
 
 import hmac
+import json
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -104,7 +105,10 @@ def identities_in(header: Mapping[str, Any]) -> int:
 def encoded(place: str, values: Mapping[str, Value]) -> bytes:
     """Return *values* as bytes that no others have. A NULL is as if it were not there."""
     known = {name: _typed(value) for name, value in values.items() if value is not None}
-    return orjson.dumps([place, known], option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps([place, known], option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # what no program wrote: text that is no UTF-8
+        return json.dumps([place, known], sort_keys=True).encode()
 
 
 def _typed(value: str | float | bytes) -> Any:

@@ -458,7 +458,11 @@ def _of_sqlite(target: SqliteTarget) -> Iterator[Attack]:
         idle = " ".join(sql.split()).partition("BEGIN")[0] + "BEGIN SELECT 1; END"
         yield _statements("trigger dropped", name, drop)
         yield _statements("trigger redefined", name, drop, idle)
-        del table
+        # What a literal holds is no comment.
+        hollow = sql.replace(" is append-only'", " --') WHERE 0; SELECT ('\n is append-only'")
+        yield _statements("trigger hollowed out", name, drop, hollow)
+        yield _statements("trigger in another case", name, drop, sql.replace("append", "APPEND"))
+        yield Attack("trigger called statistics", table, partial(_as_statistics, table=table))
     for table in target.tables:
         yield _statements("column added", table.name, f"ALTER TABLE {table.name} ADD COLUMN x TEXT")
         yield _statements(
@@ -496,6 +500,17 @@ def _forged_index(target: Target, *, name: str, partly: str, sql: str) -> None:
     target.run("PRAGMA writable_schema = RESET")
 
 
+def _as_statistics(target: Target, *, table: str) -> None:
+    """Have a trigger go by the name of what ANALYZE makes."""
+    target.run(f"CREATE TRIGGER sly AFTER INSERT ON {table} BEGIN SELECT 1; END")
+    target.run("PRAGMA writable_schema = ON")
+    target.run(
+        "UPDATE sqlite_master SET name = 'sqlite_stat1', "
+        "sql = replace(sql, 'sly', 'sqlite_stat1') WHERE name = 'sly'"
+    )
+    target.run("PRAGMA writable_schema = RESET")
+
+
 def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
     for name, table, sql, columns, is_constraint in target.rows(_PG_INDEXES):
         partly = _partly(target, table, columns, sql)
@@ -512,14 +527,35 @@ def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
     for name, table, function in target.rows(_PG_TRIGGERS):
         yield _statements("trigger dropped", name, f"DROP TRIGGER {name} ON {table}")
         yield _statements("trigger disabled", name, f"ALTER TABLE {table} DISABLE TRIGGER {name}")
+        yield from _of_pg_trigger(name, table, function)
         yield _statements(
             "trigger redefined",
             name,
             f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
             "$$ BEGIN RETURN COALESCE(NEW, OLD); END $$",
         )
+    yield from _of_pg_names()
     for table in target.tables:
         name = table.name
+        for catalog in ("pg_trigger", "pg_class"):
+            yield _statements(
+                f"trigger added, and {catalog} shadowed",
+                name,
+                _SPY,
+                f"CREATE TRIGGER sly BEFORE DELETE ON {name} FOR EACH ROW EXECUTE FUNCTION sly()",
+                "CREATE SCHEMA evil",
+                f"CREATE VIEW evil.{catalog} AS SELECT * FROM pg_catalog.{catalog} WHERE false",
+                _set_of_database("search_path = evil, pg_catalog, public"),
+            )
+        yield _statements(
+            "trigger added as one of the server's own",
+            name,
+            _SPY,
+            f"CREATE TRIGGER sly BEFORE DELETE ON {name} FOR EACH ROW EXECUTE FUNCTION sly()",
+            "UPDATE pg_trigger SET tgisinternal = true WHERE tgname = 'sly'",
+        )
+        yield _statements("policy added", name, f"CREATE POLICY sly ON {name} USING (false)")
+        yield _statements("made forgetful", name, f"ALTER TABLE {name} SET UNLOGGED")
         yield _statements("column added", name, f"ALTER TABLE {name} ADD COLUMN x text")
         yield Attack("constraints removed", name, partial(_bare, table=table))
         yield _statements(
@@ -548,6 +584,88 @@ def _of_postgres(target: PostgresTarget) -> Iterator[Attack]:
             f"{name}.{column}",
             f"ALTER TABLE {name} ALTER COLUMN {column} SET DEFAULT '1'",
         )
+
+
+_SPY = "CREATE FUNCTION sly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN OLD; END $$"
+
+
+def _set_of_database(setting: str) -> str:
+    return (
+        f"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET {setting}', current_database()); END $$"
+    )
+
+
+def _of_pg_trigger(name: str, table: str, function: str) -> Iterator[Attack]:
+    for setting in ("SET search_path = pg_temp", "SECURITY DEFINER", "LEAKPROOF", "STABLE"):
+        yield _statements(f"function: {setting}", name, f"ALTER FUNCTION {function}() {setting}")
+    yield _statements(
+        "function: of another language",
+        name,
+        "CREATE LANGUAGE sly HANDLER plpgsql_call_handler",
+        f"UPDATE pg_proc SET prolang = (SELECT oid FROM pg_language WHERE lanname = 'sly') "
+        f"WHERE proname = '{function}'",
+    )
+    yield _statements(
+        "function: of another schema",
+        name,
+        "CREATE SCHEMA evil",
+        f"ALTER FUNCTION {function}() SET SCHEMA evil",
+    )
+    yield _statements(
+        "function: a literal changed",
+        name,
+        f"UPDATE pg_proc SET prosrc = replace(prosrc, 'append-only', 'APPEND-ONLY') "
+        f"WHERE proname = '{function}'",
+    )
+    enable = f"ALTER TABLE {table} ENABLE"
+    yield _statements("trigger of replicas alone", name, f"{enable} REPLICA TRIGGER {name}")
+    how = "BEFORE UPDATE OF" if "update" in name else None
+    if how:
+        yield _statements(
+            "trigger of one column",
+            name,
+            f"DROP TRIGGER {name} ON {table}",
+            f"CREATE TRIGGER {name} {how} method ON {table} FOR EACH ROW "
+            f"EXECUTE FUNCTION {function}()",
+        )
+
+
+def _of_pg_names() -> Iterator[Attack]:
+    """Yield what has a name mean something else to whoever does not say whose it is."""
+    body = "LANGUAGE sql AS 'SELECT 0::bigint'"
+    for call in ("hashtextextended(text, integer)", "length(text)", "convert_from(text, text)"):
+        yield _statements(
+            "function shadowed", call, f"CREATE FUNCTION {call} RETURNS bigint {body}"
+        )
+    yield _statements(
+        "function shadowed",
+        "count(text)",
+        "CREATE AGGREGATE count(text) (SFUNC = textcat, STYPE = text)",
+    )
+    yield _statements(
+        "operator shadowed",
+        "json #>> text",
+        "CREATE FUNCTION sly(json, text) RETURNS text LANGUAGE sql AS 'SELECT $2'",
+        "CREATE OPERATOR #>> (FUNCTION = sly, LEFTARG = json, RIGHTARG = text)",
+    )
+    yield _statements("cast added", "text", "CREATE CAST (text AS bigint) WITH INOUT AS IMPLICIT")
+    yield _statements(
+        "triggers kept from firing", "role", _set_of_database("session_replication_role = replica")
+    )
+    yield _statements(
+        "view before it in the path",
+        "audit_log",
+        "CREATE SCHEMA evil",
+        "CREATE VIEW evil.audit_log AS SELECT * FROM public.audit_log",
+        _set_of_database("search_path = evil, public"),
+    )
+    yield _statements(
+        "index of a literal in another case",
+        "audit_event_writer",
+        "DROP INDEX audit_event_writer",
+        "CREATE UNIQUE INDEX audit_event_writer ON audit_event(writer_id, writer_seq) "
+        "WHERE kind = 'Operation'",
+    )
 
 
 def _forged_pg_index(target: Target, *, name: str, partly: str, sql: str) -> None:

@@ -23,6 +23,7 @@ def erase(
     tenant: str | None = None,
     vouched: Collection[str] = (),
     including_shared: bool = False,
+    leave: Callable[[Erasure], bool] = lambda _erasure: True,
 ) -> Erasure:
     """
     Erase a person; *tell* is called with the name of each step as it begins.
@@ -34,6 +35,8 @@ def erase(
         tenant: Of a person whom the trail does not know, if it is known otherwise.
         vouched: Stores that cannot be asked, and hold nothing of theirs, as the operator says.
         including_shared: Erase threads that another customer has written in, too, for both.
+        leave: Called when nothing is left, to leave the receipt; returns whether it is out. Until
+            then the request is found again by the person's ids: see `ErasureRun`.
 
     Raises:
         ConfigurationError: The scope has no audit trail.
@@ -66,6 +69,7 @@ def erase(
             vouched=vouched,
             including_shared=including_shared,
             tell=tell,
+            leave=leave,
         )
         return run.run()
 
@@ -85,6 +89,11 @@ class Receipt(NamedTuple):
     failed: bool = False
 
 
+def no_receipt_yet() -> Receipt:
+    """Return that there is none of an erasure that is not complete."""
+    return Receipt(None, "No receipt yet: there is one when nothing is left.")
+
+
 def leave_receipt(
     scope: Mnemoscope,
     erasure: Erasure,
@@ -102,7 +111,7 @@ def leave_receipt(
         AuditError: The trail cannot be read.
     """
     if not erasure.complete:
-        return Receipt(None, "No receipt yet: there is one when nothing is left.")
+        return no_receipt_yet()
     if not is_known:
         return Receipt(None, "No receipt: nobody of this name is known.")
     given = out or Path()

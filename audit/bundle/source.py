@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...telemetry.event.subject import Subject
-from ..database.database import marks
+from ..database.database import blob, marks
 from ..database.errors import SubjectConflictError
 from ..log import AuditLog
 from ..proof.merkle import Frontier
@@ -141,7 +141,7 @@ def _anchors(snapshot: Snapshot) -> tuple[Anchor, ...]:
         (snapshot.size, _MOST_ANCHORS),
     ).fetchall()
     return tuple(
-        Anchor(int(size), bytes(root), int(created_us), tuple(json.loads(sent_to or "[]")))
+        Anchor(int(size), blob(root), int(created_us), tuple(json.loads(sent_to or "[]")))
         for size, root, created_us, sent_to in found
     )
 

@@ -63,6 +63,10 @@ class ReadConnection(Protocol):
         """Return in what the database is defined otherwise than this version does it."""
         ...
 
+    def wrong_values(self) -> list[str]:
+        """Return where a value stands that is of another type than its column, some of them."""
+        ...
+
     def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
         """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
         ...
@@ -156,6 +160,20 @@ class Database(Protocol):
     def abandon(self) -> None:
         """Drop the connection in a forked child, without touching the parent's."""
         ...
+
+
+def blob(value: Any) -> bytes:
+    """
+    Return the bytes that stand in a column.
+
+    Raises:
+        TypeError: Something else does: of a number, ``bytes`` would make as many zeros.
+    """
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, memoryview):
+        return value.tobytes()
+    raise TypeError("what should be bytes is something else")
 
 
 def marks(count: int) -> str:

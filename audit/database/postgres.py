@@ -288,6 +288,9 @@ class _ReadConnection:
             wrong.append("audit_schema has more than the one version that it should have")
         return wrong
 
+    def wrong_values(self) -> list[str]:
+        return []  # the server takes none
+
     def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
         chosen = schema.tables(self.version) if tables is None else tables
         return postgres_catalogue.wrong_indexes(self._connection, chosen)

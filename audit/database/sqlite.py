@@ -29,10 +29,13 @@ from .errors import AuditError, DatabaseMissingError, TamperedError, reason_of
 from .schema import (
     APPLICATION_ID,
     check_version,
+    columns_of,
     newest_version,
+    required_of,
     statements_of,
     steps_from,
     tables,
+    types_of,
     version_after,
 )
 
@@ -254,6 +257,15 @@ class _ReadConnection:
 
     def wrong_definitions(self) -> list[str]:
         return sqlite_catalogue.wrong_definitions(self._connection, definitions(self.version))
+
+    def wrong_values(self) -> list[str]:
+        kinds = {
+            table: dict(zip(columns_of(table, self.version), types, strict=True))
+            for table in tables(self.version)
+            if (types := types_of(table, None, str.lower, self.version))
+        }
+        required = {table: required_of(table, self.version) for table in kinds}
+        return sqlite_catalogue.wrong_values(self, kinds, required)
 
     def wrong_indexes(self, tables: Sequence[str] | None = None, /) -> list[str]:
         return sqlite_catalogue.wrong_indexes(self._connection, tables)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from .database import ReadConnection
 from .definitions import words_of
 
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat4"})
 """What ANALYZE makes: it changes how rows are found, not which."""
 
 _MOST = 100
+_SOME = 10
 _OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
 
@@ -72,6 +74,40 @@ def wrong_tables(connection: sqlite3.Connection, tables: Sequence[str]) -> list[
         tables,
     )
     return [f"{name} is not a table" for (name,) in found]
+
+
+def wrong_values(
+    connection: ReadConnection,
+    kinds: Mapping[str, Mapping[str, str]],
+    required: Mapping[str, Collection[str]],
+) -> list[str]:
+    """
+    Return where a value stands that is of another type than its column, some of each table.
+
+    Args:
+        connection: Of the database.
+        kinds: The types of the columns, by table.
+        required: The columns that are never NULL, by table.
+    """
+    return [
+        f"a value in {table}.{column} is of another type{'' if at is None else f', at {at:,}'}"
+        for table, columns in kinds.items()
+        for column, at in _misfits(connection, table, columns, required[table])
+    ]
+
+
+def _misfits(
+    connection: ReadConnection, table: str, kinds: Mapping[str, str], required: Collection[str]
+) -> Iterator[tuple[str, int | None]]:
+    """Yield the column of each misfit, with the number that its row begins with, if it has one."""
+    first = next(iter(kinds))
+    for column, kind in kinds.items():
+        fits = f"'{kind}'" if column in required else f"'{kind}', 'null'"
+        rows = connection.execute(
+            f"SELECT {first} FROM {table} WHERE typeof({column}) NOT IN ({fits}) LIMIT {_SOME}"  # noqa: S608 - names of ours
+        )
+        for (at,) in rows.fetchall():
+            yield column, at if isinstance(at, int) else None
 
 
 def wrong_indexes(connection: sqlite3.Connection, tables: Sequence[str] | None) -> list[str]:

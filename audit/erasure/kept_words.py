@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from ..database.database import WriteConnection
+from ..database.database import WriteConnection, blob
 from ..record.keys import Keyring
 from ..record.subjects import AnyConnection
 
@@ -50,7 +50,7 @@ def kept_words(connection: AnyConnection, ring: Keyring, request: str) -> KeptWo
     if found is None:
         return None
     key_id, sealed = found
-    known = json.loads(ring.unwrap(bytes(sealed), key_id, _bound_to(request)))
+    known = json.loads(ring.unwrap(blob(sealed), key_id, _bound_to(request)))
     return KeptWords(frozenset(known["texts"]), frozenset(map(bytes.fromhex, known["rows"])))
 
 

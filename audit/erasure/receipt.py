@@ -23,6 +23,7 @@ from ..bundle.manifest import SPEC_VERSION, json_page
 from ..bundle.notice import Notice
 from ..bundle.source import evidence_of
 from ..bundle.statements import event_line, utc
+from ..database.database import blob
 from .receipt_page import receipt_page
 from .report import Erasure
 from .run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
@@ -85,8 +86,8 @@ def write_receipt(
 def _events(snapshot: Snapshot, request: str) -> Iterator[SealedEvent]:
     wanted = (REQUESTED, RESUMED, INCOMPLETE, COMPLETED)
     for seq, header in snapshot.stream(_EVENTS, wanted):
-        if json.loads(bytes(header))["data"]["request"] == request:
-            yield SealedEvent(seq, bytes(header))
+        if json.loads(blob(header))["data"]["request"] == request:
+            yield SealedEvent(seq, blob(header))
 
 
 def _document(

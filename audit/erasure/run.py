@@ -4,8 +4,9 @@ The erasure of one customer, with its proof: ``mnemoscope audit erase``.
 The order makes it safe to interrupt and resume. The stores come first, while the trail still knows
 which threads and deleted memories are theirs; a store that fails keeps the trail from being
 shredded. Every step can be made twice. A request that is under way is in the database until it is
-done: as an event, which names nobody, and as a keyed alias beside the customers' own, until the
-last step.
+done: as an event, which names nobody, and as a keyed alias of each id, beside the customers' own.
+The last step removes it, when whoever asked has the receipt: so a run that ends just before is
+found again by any of those ids, though nobody is known by them any more.
 
 Residue is looked for: every store is read again, and all files are searched for texts that were
 there. The texts are kept, encrypted, before a store is told to erase them, until the request is
@@ -51,10 +52,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..log import AuditLog
+    from ..record.keys import Keyring
     from ..store.snapshot import Snapshot
 
 REQUESTED, RESUMED = "privacy.erase.requested", "privacy.erase.resumed"
 COMPLETED, INCOMPLETE = "privacy.erase.completed", "privacy.erase.incomplete"
+CLOSED = "privacy.erase.closed"
+"""Its receipt is out, and nothing of the request is kept any more."""
 
 TRAIL = "audit"
 """The name of the trail's own files in a proof."""
@@ -63,7 +67,7 @@ _PURPOSE = "audit/erasing"
 UNDER_WAY = "erasing"
 """The type of an alias that names a request by its number, and no customer."""
 _FIND = (
-    f"SELECT subject_uid FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' "  # noqa: S608 - literals
+    f"SELECT alias, subject_uid FROM audit_subject_alias WHERE id_type = '{UNDER_WAY}' "  # noqa: S608 - literals
     "AND alias IN ({})"
 )
 _SAMPLES = 8
@@ -86,6 +90,10 @@ def _nothing(_step: str) -> None:
     return
 
 
+def _no_receipt(_erasure: Erasure) -> bool:
+    return True
+
+
 class ErasureRun:
     """
     The erasure of one customer.
@@ -100,6 +108,8 @@ class ErasureRun:
         others: Further ids of theirs, which `data` knows as well.
         including_shared: Erase what is another customer's, too, for both.
         tell: Called with the name of each step as it begins.
+        leave: Called when nothing is left, to leave the receipt. Returns whether it is out: else
+            the request stays under way, and the next run calls it again.
     """
 
     def __init__(
@@ -113,6 +123,7 @@ class ErasureRun:
         others: Sequence[Identity] = (),
         including_shared: bool = False,
         tell: Callable[[str], None] = _nothing,
+        leave: Callable[[Erasure], bool] = _no_receipt,
     ) -> None:
         self._log = log
         self._data = data
@@ -122,6 +133,7 @@ class ErasureRun:
         self._others = tuple(others)
         self._including_shared = including_shared
         self._tell = tell
+        self._leave = leave
         self._request = ""
         self._kept = KeptWords()
         self._residue = ResidueTexts()
@@ -156,7 +168,7 @@ class ErasureRun:
         details = self._shredded(results, sealed, unsettled)
         self._tell("searching files")
         self._take_kept()
-        return self._proven(
+        erasure = self._proven(
             Erasure(
                 request=self._request,
                 resumed=resumed,
@@ -169,6 +181,9 @@ class ErasureRun:
                 unsettled=tuple(dict.fromkeys(unsettled)),
             )
         )
+        if erasure.complete and self._leave(erasure):
+            self._close()
+        return erasure
 
     def _used(self, stores: Iterable[str]) -> tuple[str, ...]:
         # Names that are known alone: what else was typed may be anything, and the log is for ever.
@@ -272,54 +287,59 @@ class ErasureRun:
 
     def _requested(self) -> bool:
         """Return whether the request was under way already."""
-        aliases, ring = self._aliases(), self._log.ring
-        tables = self._log.tables
+        ring, tables = self._log.ring, self._log.tables
+        by_id = [(each, _aliases_of(each, ring)) for each in self._subjects()]
+        aliases = [alias for _subject, its in by_id for alias in its.values()]
         with tables.writing() as (connection, head):
-            found = connection.execute(_FIND.format(marks(len(aliases))), [*aliases.values()])
-            row = found.fetchone()
-            self._request = row[0] if row else secrets.token_hex(8)
-            known = kept_words(connection, ring, self._request) if row else None
-            self._lost = row is not None and known is None and _FILES not in self._vouched
+            found = connection.execute(_FIND.format(marks(len(aliases))), aliases)
+            there: dict[str, str] = dict(found.fetchall())
+            request = next((there[each] for each in aliases if each in there), None)
+            self._request = request or secrets.token_hex(8)
+            known = kept_words(connection, ring, self._request) if request else None
+            self._lost = request is not None and known is None and _FILES not in self._vouched
             if known is None and not self._lost:
                 keep_words(connection, ring, self._request, KeptWords())
-            if row is None:
-                alias = aliases[ring.current_id]
-                add_alias(
-                    connection,
-                    alias,
-                    ring.current_id,
-                    id_type=UNDER_WAY,
-                    uid=self._request,
-                    spelling=self._subject().spelling(alias),
-                )
-            tables.note(connection, head, RESUMED if row else REQUESTED, {"request": self._request})
+            for subject, its in by_id:
+                if there.keys().isdisjoint(its.values()):
+                    alias = its[ring.current_id]
+                    add_alias(
+                        connection,
+                        alias,
+                        ring.current_id,
+                        id_type=UNDER_WAY,
+                        uid=self._request,
+                        spelling=subject.spelling(alias),
+                    )
+            name = RESUMED if request else REQUESTED
+            tables.note(connection, head, name, {"request": self._request})
         self._kept = known or KeptWords()
         self._residue = ResidueTexts(self._kept.texts)
-        return row is not None
+        return request is not None
 
-    def _aliases(self) -> dict[str, str]:
-        """Return what each secret knows this request by: nobody is found by it as a customer."""
-        ring = self._log.ring
-        subject = self._subject()
-        return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
-
-    def _subject(self) -> Subject:
-        return Subject(self._customer, tenant=self._tenant, keys=self._log.ring.current)
+    def _subjects(self) -> list[Subject]:
+        keys = self._log.ring.current
+        first = Subject(self._customer, tenant=self._tenant, keys=keys)
+        others = (Subject(each.customer, tenant=each.tenant, keys=keys) for each in self._others)
+        return [first, *others]
 
     def _proven(self, erasure: Erasure) -> Erasure:
         self._tell("writing the proof")
         tables = self._log.tables
         with tables.writing() as (connection, head):
-            if erasure.complete:
-                connection.execute(
-                    "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (erasure.request,)
-                )
-                drop_words(connection, erasure.request)
             name = COMPLETED if erasure.complete else INCOMPLETE
             seq = tables.note(connection, head, name, erasure.proof()).size - 1
-        if erasure.complete:
-            self._log.scrub()
         return replace(erasure, seq=seq)
+
+    def _close(self) -> None:
+        """Keep nothing of the request any more."""
+        tables = self._log.tables
+        with tables.writing() as (connection, head):
+            connection.execute(
+                "DELETE FROM audit_subject_alias WHERE subject_uid = ?", (self._request,)
+            )
+            drop_words(connection, self._request)
+            tables.note(connection, head, CLOSED, {"request": self._request})
+        self._log.scrub()
 
     # -- the trail ---------------------------------------------------------------------------------
 
@@ -342,6 +362,11 @@ class ErasureRun:
         self._keep(rows)
         tenants = dict.fromkeys(each.tenant for each in identities)
         return sum(self._log.subjects.erase(uid, *tenants) for uid in uids)
+
+
+def _aliases_of(subject: Subject, ring: Keyring) -> dict[str, str]:
+    """Return what each secret knows a request by: nobody is found by it as a customer."""
+    return {key_id: subject.hashed(_PURPOSE, keys) for key_id, keys in ring}
 
 
 def _samples(snapshot: Snapshot, uids: Sequence[str]) -> list[bytes]:

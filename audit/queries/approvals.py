@@ -17,6 +17,7 @@ import orjson
 from ...telemetry.event.event import Event
 from ...telemetry.event.verdict_event import Choice
 from ...telemetry.process.fork_lock import ForkLock
+from ..database.database import blob
 from ..log import AuditLog
 from ..store.snapshot import Snapshot
 from ..store.tree import SealedEvents
@@ -50,7 +51,7 @@ class Standing(NamedTuple):
 
 def sealed_verdict(header: bytes) -> dict[str, Any]:
     """Return what a header says of a verdict, its evidence read."""
-    verdict: dict[str, Any] = orjson.loads(bytes(header))["verdict"]
+    verdict: dict[str, Any] = orjson.loads(blob(header))["verdict"]
     return {**verdict, "evidence": orjson.loads(verdict["evidence"])}
 
 
@@ -111,7 +112,7 @@ def held(
     found = {} if found is None else found
     sealed = SealedEvents(snapshot)
     for seq, gate, occurred_us, header in snapshot.stream(_VERDICTS, (first_seq,)):
-        sealed.check(seq, bytes(header))
+        sealed.check(seq, blob(header))
         verdict = sealed_verdict(header)
         evidence = verdict["evidence"]
         approval = evidence.get("approval")
@@ -259,7 +260,7 @@ class AuditedDecisions:
             with self._log.reading() as snapshot:
                 sealed = SealedEvents(snapshot)
                 for seq, header in snapshot.stream(_DECIDED, (self._read_to,)):
-                    sealed.check(seq, bytes(header))
+                    sealed.check(seq, blob(header))
                     self._take(sealed_verdict(header)["evidence"])
                     self._read_to = seq + 1
         self._read_at = self._clock()

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from ...telemetry.event.subject import Subject
-from ..database.database import WriteConnection, marks
+from ..database.database import WriteConnection, blob, marks
 from ..database.errors import AuditError, TamperedError, UnknownSubjectError
 from ..database.schema import columns_of
 from ..record import subjects
@@ -217,7 +217,7 @@ def _lists_its_own(snapshot: Snapshot, seq: int, plaintext: bytes) -> bool:
     memory = snapshot.references.memory
     named = (*detail["memories"], *detail.get("labels", ()))
     found = snapshot.execute("SELECT rank, memory_ref FROM audit_memory WHERE seq = ?", (seq,))
-    listed = {(rank, bytes(ref)) for rank, ref in found.fetchall()}
+    listed = {(rank, blob(ref)) for rank, ref in found.fetchall()}
     return listed == {(rank, memory(memory_id)) for rank, memory_id, _score in named}
 
 

@@ -56,6 +56,7 @@ class KeptRows:
         self.clock_us = connection.clock_us
         self.wrong_definitions = connection.wrong_definitions
         self.wrong_indexes = connection.wrong_indexes
+        self.wrong_values = connection.wrong_values
 
     def keyed(self, seals: Seals) -> None:
         """Compute sums with *seals* from here on."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from ..database.database import ReadConnection
+from ..database.database import ReadConnection, blob
 from ..record.seals import Seals, added
 
 _WITHOUT = """
@@ -24,5 +24,5 @@ def gone_between(connection: ReadConnection, seals: Seals, start: int, stop: int
 def _missing(connection: ReadConnection, start: int, stop: int) -> Iterator[int]:
     rows: Iterator[Any] = connection.stream(_WITHOUT, (start, stop))
     for seq, header in rows:
-        if orjson.loads(bytes(header)).get("detail_commit") is not None:
+        if orjson.loads(blob(header)).get("detail_commit") is not None:
             yield seq

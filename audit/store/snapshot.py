@@ -15,7 +15,7 @@ import orjson
 
 from ...telemetry.event.spelling import Identity
 from ...telemetry.event.subject import Subject
-from ..database.database import ReadConnection, Rows, Value, marks
+from ..database.database import ReadConnection, Rows, Value, blob, marks
 from ..database.errors import UNREADABLE, AuditError, TamperedError
 from ..database.schema import SPELLINGS, columns_of, version_of
 from ..proof.merkle import leaf_hash
@@ -68,16 +68,22 @@ class Moment:
         columns = columns_of("audit_log", self.version)
         found: Any = connection.execute(f"SELECT {', '.join(columns)} FROM audit_log").fetchone()  # noqa: S608 - columns of ours
         self.head: dict[str, Any] = dict(zip(columns, found, strict=True)) if found else {}
-        self.origin: str = self.head.get("origin", "")
-        self.size: int = self.head.get("size", 0)
-        self.operations: int = self.head.get("operations", 0)
-        self.first_seq: int = self.head.get("first_seq", 0)
-        self.epoch: int = self.head.get("epoch", 0)
-        sealed_from: int | None = self.head.get("sealed_from")
-        self.sealed_from = self.size if sealed_from is None else sealed_from
+        origin = self.head.get("origin", "")
+        self.origin: str = origin if isinstance(origin, str) else ""
+        self.size = self._number("size")
+        self.operations = self._number("operations")
+        self.first_seq = self._number("first_seq")
+        self.epoch = self._number("epoch")
+        sealed_from = self.head.get("sealed_from")
+        self.sealed_from = self.size if sealed_from is None else self._number("sealed_from")
         self._ciphers = Ciphers(connection, secrets)
         self._references: References | None = None
         self._are_bindings_checked = False
+
+    def _number(self, column: str) -> int:
+        """Return a number of the head; 0 for what is none, as the check of its seal finds."""
+        value = self.head.get(column, 0)
+        return value if isinstance(value, int) and value >= 0 else 0
 
     def execute(self, statement: str, values: Sequence[Value] = (), /) -> Rows:
         """Run *statement*, with ``?`` for each of *values*."""
@@ -131,6 +137,10 @@ class Moment:
         """Return in what the database is defined otherwise than this version does it."""
         return self._connection.wrong_definitions()
 
+    def wrong_values(self) -> list[str]:
+        """Return where a value stands that is of another type than its column, some of them."""
+        return self._connection.wrong_values()
+
     def wrong_indexes(self, tables: Sequence[str] | None = None) -> list[str]:
         """Return the indexes of *tables*, or of all, that do not hold what their tables hold."""
         return self._connection.wrong_indexes(tables)
@@ -148,6 +158,11 @@ class Moment:
         wrong = [] if heads == 1 else [f"the log has {heads:,} heads"]
         if not heads:
             return wrong
+        wrong += [
+            f"the head of the log has something else than a number as {name}"
+            for name in ("size", "operations", "first_seq", "epoch")
+            if self.head[name] != getattr(self, name)
+        ]
         head = dict(self.head)
         seal = head.pop("seal", None)
         version = head.pop("schema_version")
@@ -275,8 +290,8 @@ class Moment:
         """
         for seq, header, leaf, uid, salt, sealed in self.stream(statement, values):
             try:
-                plaintext = None if uid is None else self.plaintext(seq, uid, bytes(sealed))
-                found = StoredEvent(seq, bytes(header), bytes(leaf), uid, salt, plaintext)
+                plaintext = None if uid is None else self.plaintext(seq, uid, blob(sealed))
+                found = StoredEvent(seq, blob(header), blob(leaf), uid, salt, plaintext)
                 is_sound = _is_sound(found, self.origin)
             except UNREADABLE:
                 is_sound = False

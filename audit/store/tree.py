@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
+from ..database.database import blob
 from ..database.errors import UNREADABLE, TamperedError
 from ..proof.merkle import HASH_BYTES, TILE_LEAVES, Frontier, Prover, implied_root, leaf_hash
 from ..record.rows import StoredEvent
@@ -67,7 +68,7 @@ class SealedEvents:
     def _tree(self) -> tuple[Prover, bytes]:
         snapshot = self._snapshot
         snapshot.check_head()
-        root = Frontier.from_bytes(snapshot.size, bytes(snapshot.head["frontier"])).root()
+        root = Frontier.from_bytes(snapshot.size, blob(snapshot.head["frontier"])).root()
         return Prover(StoredHashes(snapshot), snapshot.size), root
 
     def check(self, seq: int, header: bytes) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...telemetry.event.spelling import Identity, folded_hash, open_sealed, usual_spellings
 from ...telemetry.event.subject import Subject
-from ..database.database import marks
+from ..database.database import blob, marks
 from ..database.errors import (
     AmbiguousSubjectError,
     KeyMissingError,
@@ -313,7 +313,7 @@ class _Lookup:
             tuple(hashes),
         )
         for folded, alias, sealed, uid in rows.fetchall():
-            identity = open_sealed(hashes[folded], name, bytes(sealed), alias)
+            identity = open_sealed(hashes[folded], name, blob(sealed), alias)
             if identity is None:
                 raise TamperedError("what the log knows of that id does not open")
             yield _Match(identity, uid)
@@ -383,7 +383,7 @@ class _Lookup:
         for seq, uid, sealed in firsts:
             plaintext = None
             with suppress(KeyMissingError):
-                plaintext = self._snapshot.plaintext(seq, uid, bytes(sealed))
+                plaintext = self._snapshot.plaintext(seq, uid, blob(sealed))
             tenant = None if plaintext is None else detail_from(plaintext).tenant or ""
             if tenant is None or _WITHHELD.search(tenant):
                 self._unreadable += 1

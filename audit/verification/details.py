@@ -10,7 +10,8 @@ from typing import Any
 import orjson
 
 from ...telemetry.event.text import json_text
-from ..database.errors import AuditError
+from ..database.database import blob
+from ..database.errors import UNREADABLE, AuditError
 from ..record.sealing import SALT_BYTES, USAGE_COLUMNS, commitment
 from ..record.subjects import CUSTOMER
 from ..store.snapshot import Moment
@@ -63,7 +64,10 @@ class Details:
         """Check the details of the events ``[start, stop)``."""
         memories = _Memories(self._moment.stream(_MEMORIES, (start, stop)))
         for row in self._moment.stream(_DETAILS, (start, stop)):
-            wrong = self._wrong_with(row, memories)
+            try:
+                wrong = self._wrong_with(row, memories)
+            except UNREADABLE:
+                wrong = "cannot be read"
             self._report.details += 1
             self._report.valid_details += wrong is None
             if wrong is not None:
@@ -78,7 +82,7 @@ class Details:
         if header is None:
             return "belongs to no event"
         try:
-            plaintext = self._moment.plaintext(seq, uid, bytes(sealed))
+            plaintext = self._moment.plaintext(seq, uid, blob(sealed))
             detail = None if plaintext is None else orjson.loads(plaintext)
         except (AuditError, ValueError):
             return "does not open: it was changed, or is another customer's"
@@ -99,14 +103,14 @@ class Details:
         )
         return (
             len(salt) == SALT_BYTES
-            and all(each in bytes(header) for each in says)
+            and all(each in blob(header) for each in says)
             and columns[3:] == self._columns(at_us, store, detail, dek_id)
         )
 
     def _wrong_outside(self, row: Any, detail: dict[str, Any], plaintext: bytes) -> str | None:
         *columns, salt, _sealed, dek_id, kind, _at_us, _store, header = row
         try:
-            known = orjson.loads(bytes(header))
+            known = orjson.loads(blob(header))
         except ValueError:
             return "has a header that cannot be read"
         if (kind == CUSTOMER) != bool(known["n_subjects"]):
@@ -143,7 +147,7 @@ class Details:
         found = 0
         for *columns, header in self._moment.stream(_USAGES, (start, stop)):
             found += 1
-            if header is None or not _is_usage(bytes(header), columns):
+            if header is None or not _is_usage(blob(header), columns):
                 self._report.tampered(f"the usage of event {columns[0]} is not what was sealed")
         return found
 
@@ -158,7 +162,7 @@ class _Memories:
 
     def _read(self) -> tuple[int, list[tuple[Any, ...]]] | None:
         for seq, group in self._groups:
-            return seq, [(rank, bytes(ref), score) for _seq, rank, ref, score in group]
+            return seq, [(rank, blob(ref), score) for _seq, rank, ref, score in group]
         return None
 
     def of(self, seq: int) -> list[tuple[Any, ...]]:
@@ -199,7 +203,7 @@ def _is_usage(header: bytes, columns: list[Any]) -> bool:
 
 
 def _usage(header: bytes, seq: int) -> list[Any] | None:
-    sealed = orjson.loads(bytes(header)).get("usage")
+    sealed = orjson.loads(blob(header)).get("usage")
     if sealed is None:
         return None
     values: dict[str, Any] = {**sealed, "seq": seq}

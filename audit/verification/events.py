@@ -13,6 +13,7 @@ import orjson
 from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
+from ..database.database import blob
 from ..database.schema import columns_of
 from ..record.lived_time import CLOCK_JUMPED, SILENCE_US, Stretch, joined
 from ..record.rows import LOG
@@ -203,7 +204,7 @@ class Pass:
 
         None: it cannot be told of all of them that they are in order; nothing is counted then.
         """
-        headers = [bytes(row[-2]) for row in rows]
+        headers = [blob(row[-2]) for row in rows]
         leaves = [sha256(b"\x00" + each).digest() for each in headers]
         try:
             known = list(map(_read, headers))
@@ -250,7 +251,7 @@ class Pass:
             self.valid -= 1
 
     def _leaf(self, row: Any) -> bytes:
-        header, seq = bytes(row[-2]), row[0]
+        header, seq = blob(row[-2]), row[0]
         leaf = sha256(b"\x00" + header).digest()
         try:
             known = orjson.loads(header)

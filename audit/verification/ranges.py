@@ -17,6 +17,7 @@ from pathlib import Path
 from pickle import PickleError
 from typing import Any, NamedTuple
 
+from ..database.database import blob
 from ..database.errors import UNREADABLE, AuditError
 from ..database.opening import open_database
 from ..proof.merkle import Subtree, leaf_hash
@@ -197,7 +198,7 @@ def _passed_before(moment: Moment, where: LogLocation, start: int) -> Pass:
     if row is None:
         return Pass(moment.origin, where.since, where.prev)
     seq, header, recorded_us = row
-    passed = Pass(moment.origin, seq + 1, leaf_hash(bytes(header)).hex())
+    passed = Pass(moment.origin, seq + 1, leaf_hash(blob(header)).hex())
     passed.last_us = recorded_us
     return passed
 

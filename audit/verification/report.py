@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ...telemetry.event.text import clean_text, one_line
 from ..record.coverage import NOT_COVERED
 
 _MOST_FINDINGS = 100
@@ -82,7 +83,8 @@ class Verification:
         """Add a finding."""
         self.counts[kind] += 1
         if len(self.findings[kind]) < _MOST_FINDINGS:
-            self.findings[kind].append(what)
+            # A name in it may be anybody's: it forges no line, and moves no terminal.
+            self.findings[kind].append(one_line(clean_text(what)))
 
     def tampered(self, what: str) -> None:
         """Add a finding of something that is not as it was recorded."""

@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 
-from ..database.errors import KeyMissingError
-from ..erasure.run import COMPLETED, REQUESTED, RESUMED, UNDER_WAY
+from ..database.database import blob
+from ..database.errors import UNREADABLE, KeyMissingError
+from ..erasure.run import CLOSED, COMPLETED, REQUESTED, RESUMED, UNDER_WAY
 from ..record.keys import Keyring, log_key
 from ..record.subjects import CUSTOMER, NOBODY
 from ..store.snapshot import Snapshot
@@ -30,7 +31,7 @@ _UNLISTED_ALIASES = """
 _KEPT_REQUESTS = "SELECT subject_uid FROM audit_subject_alias WHERE id_type = ?"
 _NOTED_REQUESTS = """
     SELECT operation, header FROM audit_event
-    WHERE kind = 'log' AND operation IN (?, ?, ?) ORDER BY seq
+    WHERE kind = 'log' AND operation IN (?, ?, ?, ?) ORDER BY seq
 """
 
 
@@ -63,12 +64,12 @@ def _check_secrets(snapshot: Snapshot, report: Verification) -> None:
 def _check_requests(snapshot: Snapshot, report: Verification) -> None:
     """Hold the erasures that are under way against the events that began and ended them."""
     kept = {uid for (uid,) in snapshot.stream(_KEPT_REQUESTS, (UNDER_WAY,))}
-    begun: set[str] = set()
-    done: set[str] = set()
-    for name, header in snapshot.stream(_NOTED_REQUESTS, (REQUESTED, RESUMED, COMPLETED)):
-        (done if name == COMPLETED else begun).add(orjson.loads(bytes(header))["data"]["request"])
+    noted: dict[str, set[str]] = {each: set() for each in (REQUESTED, RESUMED, COMPLETED, CLOSED)}
+    for name, header in snapshot.stream(_NOTED_REQUESTS, (*noted,)):
+        noted[name].add(orjson.loads(blob(header))["data"]["request"])
+    begun, done, closed = noted[REQUESTED] | noted[RESUMED], noted[COMPLETED], noted[CLOSED]
     # Retention may have removed the event that began one, never one that came after its end.
-    strays = kept & done if snapshot.first_seq else kept - (begun - done)
+    strays = kept & closed if snapshot.first_seq else kept - (begun - closed)
     if strays:
         report.tampered(f"{len(strays):,} aliases name an erasure that is not under way")
     if begun - done - kept:
@@ -94,8 +95,8 @@ def check_keys(snapshot: Snapshot, ring: Keyring, report: Verification) -> None:
         if key_id not in ring:
             continue
         try:
-            log_keys.add(log_key(ring.unwrapping(), bytes(wrapped), key_id, snapshot.origin).key)
-        except KeyMissingError:
+            log_keys.add(log_key(ring.unwrapping(), blob(wrapped), key_id, snapshot.origin).key)
+        except (KeyMissingError, *UNREADABLE):
             report.tampered(f"what is wrapped with the key {key_id} was changed")
     if len(log_keys) > 1:
         report.tampered("two secrets unwrap two different keys of the log")

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from ..database.database import blob
 from ..proof.merkle import Frontier, Subtree, Tile, subtrees
 from ..proof.note import parse_checkpoint, verified
 from ..store.heads import signed_us_of
@@ -59,7 +60,7 @@ class TreeGrowth:
         kept: Any = self._snapshot.execute(
             "SELECT hash FROM audit_tile WHERE level = ? AND idx = ?", (tile.level, tile.idx)
         ).fetchone()
-        if kept is None or bytes(kept[0]) != tile.hash:
+        if kept is None or blob(kept[0]) != tile.hash:
             self.wrong.append(f"tile {tile.level}/{tile.idx} does not match its events")
 
 
@@ -86,7 +87,7 @@ def kept_checkpoints(snapshot: Snapshot, since: int) -> list[StoredCheckpoint]:
         "SELECT size, root, note, key_id FROM audit_checkpoint WHERE size >= ? ORDER BY size",
         (since,),
     ).fetchall()
-    return [StoredCheckpoint(size, bytes(root), note, key_id) for size, root, note, key_id in found]
+    return [StoredCheckpoint(size, blob(root), note, key_id) for size, root, note, key_id in found]
 
 
 def size_of(note: str) -> int:

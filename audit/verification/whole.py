@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...telemetry.files.file_lock import lockable_files
 from ...telemetry.relay.folder import files_in, writer_of
+from ..database.database import blob
 from ..database.errors import UNREADABLE, AuditError, KeyMissingError
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
@@ -92,7 +93,7 @@ def verify(
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
         counted_once = _ProgressOnce(progress)
-        first = max(since, snapshot.first_seq)
+        first = max(since, _first_seq(snapshot))
         options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, spool)
         least = LEAST if with_details else LEAST * LESS_WORK
         if jobs > 1 and snapshot.size - options.since >= least:
@@ -103,6 +104,12 @@ def verify(
                 said(f"verified again by one process: {exc}")
                 counted_once.begin_again()
         return report_of(log, snapshot, options)
+
+
+def _first_seq(snapshot: Snapshot) -> int:
+    """Return the first event that there may be: a head may claim any, and each one takes time."""
+    tiles: int = _row(snapshot, "SELECT count(*) FROM audit_tile WHERE level = 0")[0]
+    return min(snapshot.first_seq, tiles * TILE_LEAVES, snapshot.size)
 
 
 class VerifyOptions(NamedTuple):
@@ -154,6 +161,7 @@ def report_of(
     if options.with_details:
         with whole.readable("what may be erased"):
             whole.details()
+    whole.places()
     return whole.report
 
 
@@ -184,11 +192,18 @@ class _Whole:
         self._options = options
         self._since = self._unopened = since
         self._usages = 0
-        self._is_all = since == snapshot.first_seq
+        self._has_stopped = False
+        self._is_all = since <= snapshot.first_seq
         self._hashes = StoredHashes(snapshot)
         self._tables = Tables(snapshot, self.report)
-        before = self._hashes.leaves(since - 1, since)[0] if since else bytes(HASH_BYTES)
-        self._passed = Pass(snapshot.origin, since, before.hex())
+        self._passed = Pass(snapshot.origin, since, self._before(since))
+
+    def _before(self, since: int) -> str:
+        """Return the hash of the event before *since*, in hexadecimal; empty: it is not there."""
+        if not since:
+            return bytes(HASH_BYTES).hex()
+        found = self._hashes.leaves(since - 1, since)
+        return blob(found[0]).hex() if found else ""
 
     @contextmanager
     def readable(self, what: str) -> Generator[None]:
@@ -197,6 +212,12 @@ class _Whole:
             yield
         except UNREADABLE as exc:
             self.report.tampered(f"{what} cannot be read to its end ({type(exc).__name__})")
+            self._has_stopped = True
+
+    def places(self) -> None:
+        """Say where something stands that kept a check from its end."""
+        for each in self._snapshot.wrong_values() if self._has_stopped else ():
+            self.report.tampered(each)
 
     def tables(self) -> None:
         """Check the definitions of the tables, and the seal of the head."""
@@ -247,6 +268,9 @@ class _Whole:
     def _join(self, growth: TreeGrowth, each: Each) -> None:
         """Put together what the ranges of the log are, details included."""
         snapshot, report = self._snapshot, self.report
+        (events,) = _row(snapshot, "SELECT count(*) FROM audit_event")
+        if events < snapshot.size - self._since:
+            raise UnsoundError("events are missing")
         given = ranges(self._since, snapshot.size, growth.sizes_in)
         for part in checked(self._where(), given, each):
             self._passed.absorb(part.passed)
@@ -287,7 +311,7 @@ class _Whole:
             return
         if passed.next_seq != snapshot.size:
             report.tampered(f"events {passed.next_seq} to {snapshot.size - 1} are missing")
-        end = bytes(head["prev_leaf"]).hex(), bytes(head["frontier"])
+        end = blob(head["prev_leaf"]).hex(), blob(head["frontier"])
         if end != (passed.prev, frontier.to_bytes()):
             report.tampered("the head of the log does not match its last event")
         newest_us = head.get("newest_us", head.get("recorded_us"))
@@ -309,6 +333,14 @@ class _Whole:
         )
         if beyond:
             report.tampered(f"{beyond:,} events are outside of the log: its head was rolled back")
+        for table in ("audit_memory", "audit_detail", "audit_usage"):
+            (strays,) = _row(
+                snapshot,
+                f"SELECT count(*) FROM {table} WHERE seq < 0 OR seq >= ?",  # noqa: S608 - ours
+                (snapshot.size,),
+            )
+            if strays:
+                report.tampered(f"{strays:,} rows of {table} are of events that there are not")
         levels = range(1, snapshot.size.bit_length() // TILE_BITS + 1)
         full = {each: snapshot.size >> TILE_BITS * each for each in levels}
         full[0] = snapshot.first_seq // TILE_LEAVES
@@ -420,6 +452,7 @@ class _Whole:
         report, passed = self.report, self._passed
         if not self._snapshot.size:
             return
+        check_keys(self._snapshot, self._log.ring, report)
         try:
             self._snapshot.check_keys()
         except KeyMissingError:
@@ -429,7 +462,6 @@ class _Whole:
             return
         with self.readable("the sums of the tables"):
             self._tables.sums()
-        check_keys(self._snapshot, self._log.ring, report)
         check_subjects(self._snapshot, report)
         details = Details(self._snapshot, report, self._options.progress)
         details.check(self._unopened)

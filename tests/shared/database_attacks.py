@@ -209,6 +209,47 @@ def row_attacks(target: Target, *, each: int) -> Iterator[Attack]:
         yield from _whole_rows(table, some)
 
 
+ODD = {
+    "nothing": "NULL",
+    "text that is no UTF-8": "CAST(X'41FF0041' AS TEXT)",
+    "bytes": "X'41FF0041'",
+    "no text": "''",
+    "no bytes": "X''",
+    "a letter": "'x'",
+    "half a JSON": "'{\"a\": [1'",
+    "line breaks and a command": "'x' || char(10, 27) || '[2J' || char(8238)",
+    "the largest number": "9223372036854775807",
+    "the smallest number": "-9223372036854775808",
+    "a number of years": "1000000000000000",
+    "less than nothing": "-1",
+    "infinity": "9e999",
+    "a fraction": "0.5",
+}
+"""What may stand in any column of SQLite, as its SQL writes it."""
+
+
+def odd_values(target: SqliteTarget) -> Iterator[Attack]:
+    """Yield each odd value in each column, in the first row of each table and in the last."""
+    for table in target.tables:
+        rows = read(target, table)
+        for row in (rows[:1] + rows[-1:])[: 2 if len(rows) > 1 else 1]:
+            for column in table.columns:
+                for name, sql in ODD.items():
+                    yield Attack(
+                        name,
+                        f"{table.name}.{column}",
+                        partial(_set_odd, table=table, row=row, column=column, sql=sql),
+                    )
+
+
+def _set_odd(target: Target, *, table: Table, row: Row, column: str, sql: str) -> None:
+    key = [row[name] for name in table.key]
+    with target.unguarded():
+        change = f"UPDATE {table.name} SET {column} = {sql} WHERE {_where(table)}"
+        if not target.run(f"{change} AND {column} IS NOT {sql}", *key):
+            raise RefusedError
+
+
 def _whole_rows(table: Table, some: list[Row]) -> Iterator[Attack]:
     rest = [each for each in table.columns if each not in table.key]
     for one, other in list(combinations(some, 2))[:3]:

@@ -87,7 +87,7 @@ def erase(
         raise CommandError("there is no terminal to ask: pass --yes. Nothing was changed.", USAGE)
     _check_folder(receipt)
     from ...customer_requests.erase import erase as erase_person
-    from ...customer_requests.erase import leave_receipt
+    from ...customer_requests.erase import leave_receipt, no_receipt_yet
     from ..scope import scope_with_trail
 
     status = Console(stderr=True).status("opening the scope")
@@ -97,6 +97,14 @@ def erase(
         status.stop()
         _confirm(yes=yes)
         status.start()
+        receipts: list[Receipt] = []
+
+        def leave(erased: Erasure) -> bool:
+            receipts.append(
+                leave_receipt(opened, erased, receipt, person=person, is_known=is_known)
+            )
+            return not receipts[-1].failed
+
         erasure = erase_person(
             opened,
             person,
@@ -104,8 +112,9 @@ def erase(
             tenant=tenant,
             vouched=vouch or (),
             including_shared=including_shared,
+            leave=leave,
         )
-        left = leave_receipt(opened, erasure, receipt, person=person, is_known=is_known)
+        left = receipts[-1] if receipts else no_receipt_yet()
     if json:
         _print_json(erasure, asked, person, left, is_known=is_known)
     else:

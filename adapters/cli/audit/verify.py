@@ -72,7 +72,7 @@ def verify(
         raise typer.Exit(_verify_bundle(bundle, key, json=json))
     if key is not None:
         raise CommandError("--key needs --bundle", USAGE)
-    from ....audit.database.errors import AuditError
+    from ....audit.database.errors import AuditError, TamperedError
     from ..scope import open_trail
 
     checkpoints = [_checkpoint(path) for path in checkpoint or ()]
@@ -84,6 +84,9 @@ def verify(
             with_details=not headers_only,
             jobs=jobs or _cores(),
         )
+    except TamperedError as exc:
+        found = Verification()
+        found.tampered(exc.what)
     except AuditError as exc:
         raise CommandError(" ".join(str(exc).split()), INCOMPLETE) from exc
     except ValueError as exc:
@@ -135,6 +138,12 @@ def _cores() -> int:
 
 def _show(found: Verification) -> None:
     print(f"{_WORDS[found.state]}: {found.verdict()}")  # noqa: T201 - the answer, for scripts too
+    for kind in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS):
+        for each in found.findings[kind][:_SHOWN]:
+            _tell(f"{kind.value}: {each}")
+        more = found.counts[kind] - _SHOWN
+        if more > 0:
+            _tell(f"{kind.value}: and {more:,} more; see --json")
     for removal in found.removals[-_SHOWN:]:
         say(_removed(removal))
     if len(found.removals) > _SHOWN:
@@ -143,12 +152,6 @@ def _show(found: Verification) -> None:
         say(f"covered less: {each}")
     for each in NOT_COVERED:
         say(f"not covered: {each}")
-    for kind in (FindingKind.TAMPERED, FindingKind.UNVERIFIABLE, FindingKind.LOSS):
-        for each in found.findings[kind][:_SHOWN]:
-            _tell(f"{kind.value}: {each}")
-        more = found.counts[kind] - _SHOWN
-        if more > 0:
-            _tell(f"{kind.value}: and {more:,} more; see --json")
 
 
 def _tell(line: str) -> None:

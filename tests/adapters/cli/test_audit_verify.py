@@ -197,3 +197,15 @@ def test_what_was_removed_is_told(log, capfd):
     assert len(said) == 1
     assert "removed: 4 details, " in said[0]
     assert said[0].endswith("(subject.erased, event 6)")
+
+
+def test_the_finding_comes_first(log, capfd):
+    """Before what was removed, and what nothing covers: nobody looks for it below."""
+    log.close()
+    with closing(sqlite3.connect(log.path)) as connection, connection:
+        connection.execute("UPDATE audit_subject SET created_us = 1")
+
+    assert run(["audit", "verify"]) == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("tampered: rows of audit_subject were changed")
+    assert lines[-1].startswith("not covered:")

@@ -1,0 +1,45 @@
+"""
+Whatever stands in a row, `verify` ends, and says that it is not what was written.
+
+Any bytes, any type, any number, in every column of every table: SQLite keeps them all.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import database_attacks
+import pytest
+
+from mnemoscope.audit.database.errors import TamperedError
+from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification.whole import verify
+
+
+def found_in(path, keys):
+    """Return what is found; and see that it can be told: on a screen, and as JSON."""
+    with closing(AuditLog(path, keys)) as log:
+        try:
+            found = verify(log)
+        except TamperedError as exc:
+            return [exc.what]
+    lines = [line for each in found.findings.values() for line in each]
+    assert all(line.isprintable() for line in (*lines, found.verdict()))
+    json.dumps(found.as_document()).encode()
+    return [*found.findings["tampered"], *found.findings["unverifiable"]]
+
+
+@pytest.mark.fault(80, "any value in any column", expected="found, in bounded time")
+def test_any_value_is_found(sealed, tmp_path, subject_keys):
+    """NULL, bytes that are no text, the largest number, half a JSON, a terminal's command."""
+    with closing(database_attacks.SqliteTarget(sealed)) as target:
+        attacks = [*database_attacks.odd_values(target)]
+    some = attacks[:: max(1, len(attacks) // 150)]
+    some += [each for each in attacks if each.target.startswith("audit_log")]
+    some += [each for each in attacks if each.name == "text that is no UTF-8"][::2]
+    made = database_attacks.attacked_files(sealed, some, tmp_path / "copy.db")
+    found = {attack[:2]: found_in(path, subject_keys) for attack, path in made}
+
+    assert len(found) > 200
+    assert [attack for attack, findings in found.items() if not findings] == []

@@ -192,6 +192,17 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 "kept for six months or longer"
             )
 
+    def __repr__(self) -> str:
+        """Return the settings that were chosen, without a password that one of them holds."""
+        told = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"Settings({told})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Return the settings that were chosen, as they may be shown."""
+        unset = Settings()
+        values = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, _shown(value)) for name, value in values if value != getattr(unset, name)]
+
     @property
     def policy(self) -> Policy:
         """Policy of the guards by these settings."""
@@ -221,6 +232,15 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def has_key(self) -> bool:
         """Whether the settings name the pseudonym key, which is made on this machine otherwise."""
         return (self.audit_pseudonym_key or self.audit_pseudonym_key_file) is not None
+
+
+def _shown(value: Any) -> Any:
+    """Return a setting as it may be shown: of an address that is no file's, its scheme alone."""
+    is_text = isinstance(value, str) and not value.startswith("sqlite:///")
+    if not is_text or not ("://" in value or "password" in value):
+        return value
+    scheme, separator, _rest = value.rpartition("://")
+    return f"{scheme.partition('://')[0]}{separator}**********"
 
 
 def load_settings(**given: Unpack[SettingValues]) -> Settings:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ...telemetry.event.text import recorded_name
 from ..queries.text_extraction import part_of
 from ..record.rows import deletes_of
 from .temporary_database import temporary_database
@@ -79,7 +80,8 @@ class LoggedMemories:
     def told(self, store: str, record: dict[str, Any]) -> None:
         """Leave out what *store* itself has told, unless it is an earlier version."""
         if record["is_current"]:
-            self._database.execute(_TOLD, (store, record["collection"] or "", record["id"]))
+            place = recorded_name(record["collection"] or ""), recorded_name(record["id"])
+            self._database.execute(_TOLD, (store, *place))
 
     def remembered(self, store: str) -> Iterator[dict[str, Any]]:
         """Yield the memories in *store*, as memories.jsonl has them."""
@@ -97,7 +99,11 @@ class LoggedMemories:
 
 
 def _key(document: dict[str, Any], memory_id: str) -> tuple[str, str, str]:
-    return document["store"], document["collection"] or "", memory_id
+    return (
+        document["store"],
+        recorded_name(document["collection"] or ""),
+        recorded_name(memory_id),
+    )
 
 
 def _ids(document: dict[str, Any]) -> list[str]:

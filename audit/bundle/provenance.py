@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...telemetry.event.text import recorded_name
 from ..queries.text_extraction import part_of
 from .reading import readable
 from .statements import RECALLS
@@ -72,7 +73,7 @@ class ProvenanceIndex:
 
     def add(self, document: dict[str, Any]) -> None:
         """Take one event into account, as events.jsonl has it."""
-        ids = [each["memory_id"] for each in document["memories"]]
+        ids = [recorded_name(each["memory_id"]) for each in document["memories"]]
         if not ids:
             return
         store, moment = document["store"], document["occurred_at"]
@@ -85,14 +86,16 @@ class ProvenanceIndex:
         """Return whence *record* came, a line of memories.jsonl of *store*."""
         if record["kind"] == THREAD:  # the conversation itself, which the agents saved
             return Provenance("observed", None, {"times": 0, "first": None, "last": None})
+        memory_id = recorded_name(record["id"])
         found = self._database.execute(
-            "SELECT * FROM written WHERE store = ? AND memory_id = ?", (store, record["id"])
+            "SELECT * FROM written WHERE store = ? AND memory_id = ?", (store, memory_id)
         ).fetchall()
         if len(found) > 1:  # one name in several places: it is one of them, or cannot be told
-            found = [each for each in found if each[2] == (record["collection"] or "")]
+            collection = recorded_name(record["collection"] or "")
+            found = [each for each in found if each[2] == collection]
         used = self._database.execute(
             "SELECT times, first, last FROM used WHERE store = ? AND memory_id = ?",
-            (store, record["id"]),
+            (store, memory_id),
         ).fetchone()
         times, first, last = used or (0, None, None)
         usage = {"times": times, "first": first, "last": last}
@@ -113,7 +116,7 @@ def _rows(document: dict[str, Any], ids: list[str]) -> list[tuple[Any, ...]]:
     content = document["content"]
     source: dict[str, Any] = document["source"] or {}
     known = (
-        *(document["collection"] or "", document["seq"], document["occurred_at"]),
+        *(recorded_name(document["collection"] or ""), document["seq"], document["occurred_at"]),
         *(document["agent"], document["purpose"], document["origin"], source.get("kind")),
     )
     parts = [part_of(content, each, place, len(ids)) for place, each in enumerate(ids)]

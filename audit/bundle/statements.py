@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -25,7 +26,12 @@ _SEEN = ("rank", "memory_id", "score")
 ACCESS_COLUMNS = (*_BEFORE, *_SEEN, "seq")
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - UTC, no zones
-_FORMULA = frozenset("=+-@\t\r")
+_is_formula = re.compile(
+    # A sign that begins one, as it is or in a form that a spreadsheet takes for it, behind what it
+    # leaves out; or what moves on to another cell.
+    "[\\s\\x00-\\x20\ufeff\u00ad\u200b-\u200f\u2028-\u202f\u2060]*"
+    "[=+\\-@|%\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u2212\\t\\r\\n]"
+).match
 
 
 @lru_cache(4_096)  # a batch of events was recorded at one moment
@@ -141,7 +147,7 @@ def csv_lines(rows: list[list[Any]]) -> bytes:
     text = io.StringIO()
     csv.writer(text).writerows(
         # One comprehension: a call for each cell takes longer than all else that is done for it.
-        [f"'{cell}" if cell.__class__ is str and cell[:1] in _FORMULA else cell for cell in row]
+        [f"'{cell}" if cell.__class__ is str and _is_formula(cell) else cell for cell in row]
         for row in rows
     )
     return text.getvalue().encode("utf-8", "replace")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from ...memory.subject_data.records import DataSubject
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.spelling import Identity
+from ...telemetry.event.text import recorded_name
 from ..queries import reading
 from ..queries.provenance import verbatim
 from ..record.subjects import NOBODY
@@ -98,11 +99,11 @@ def _is_shared(
     own = own_uids()
     with log.reading() as snapshot:
         references = snapshot.references
-        if not _saved_by(snapshot, "d.run_ref = ?", references.run(run)) <= own:
+        if not _saved_by(snapshot, "d.run_ref = ?", references.run(recorded_name(run))) <= own:
             return True
         names = {each.customer for each in identities}
         for memory_id, owner in owners.items():
-            known = _saved_by(snapshot, _OF_MEMORY, references.memory(memory_id))
+            known = _saved_by(snapshot, _OF_MEMORY, references.memory(recorded_name(memory_id)))
             is_told = owner is not None and not _REDACTED.fullmatch(owner)
             if not known <= own or (not known and is_told and owner not in names):
                 return True

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 REQUESTED = "memory.withdraw.requested"
 COMPLETED, INCOMPLETE = "memory.withdraw.completed", "memory.withdraw.incomplete"
 
+_UNTOLD = "?"
+"""What the trail has in place of a character that cannot be in a line."""
+
+_OTHER_ID = (
+    "the store has none of this id, but its own may have a control character where this one has a "
+    "question mark: look there"
+)
 _HELD = 1_000
 """Customers whose subjects are looked up once."""
 
@@ -100,7 +107,7 @@ def withdraw(
     uids_of = lru_cache(_HELD)(partial(_uids_of, log))
     for number, each in enumerate(memories, 1):
         tell(f"taking out memory {number:,} of {len(memories):,}")
-        outcomes.append(Withdrawn(each, *stores.take_out(_logged(uids_of, each))))
+        outcomes.append(Withdrawn(each, *_taken_out(stores, _logged(uids_of, each))))
     unsettled += stores.settle()
     found = Withdrawal(
         request=request,
@@ -114,6 +121,13 @@ def withdraw(
     }
     seq = log.append_log_event(COMPLETED if found.complete else INCOMPLETE, data)
     return Withdrawal(request=request, memories=found.memories, unsettled=found.unsettled, seq=seq)
+
+
+def _taken_out(stores: MemoryStores, memory: LoggedMemory) -> tuple[Removal, str]:
+    outcome, why = stores.take_out(memory)
+    if outcome is Removal.GONE and _UNTOLD in memory.memory_id:
+        return Removal.FAILED, _OTHER_ID
+    return outcome, why
 
 
 _UidsOf: TypeAlias = Callable[[str, str | None], frozenset[str]]

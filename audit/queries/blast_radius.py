@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import orjson
 
 from ...telemetry.event.event import Journalled, OperationClass, Status
+from ...telemetry.event.text import recorded_name
 from ..database.database import Value, marks
 from ..database.errors import AmbiguousMemoryError, UnknownMemoryError
 from ..record.rows import AuditRow, row_from
@@ -184,7 +185,7 @@ def blast_radius(
         snapshot.check_keys()
         snapshot.check_bindings()
         search = _Search(snapshot, most)
-        search.begin(memory_id, store, collection)
+        search.begin(recorded_name(memory_id), store, collection)
         search.follow()
         return search.result()
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...telemetry.event.event import OperationClass
+from ...telemetry.event.text import recorded_name
 from ..record.rows import AuditRow, MemoryRef
 from ..store.snapshot import SnapshotSource
 from ..store.whose import Person, person_of
@@ -84,8 +85,10 @@ def rows_of(
             return
         person = person_of(snapshot, customer, tenant)
         names = [each.customer for each in person.identities]
+        wanted = {run, recorded_name(run)}
         for row in reading.history_of(snapshot, person.uids, person.tenants):
-            if row.run and run in {row.run, *(verbatim(row.run, name) for name in names)}:
+            known = {row.run, *(verbatim(row.run, name) for name in names)} if row.run else set()
+            if not wanted.isdisjoint(known):
                 yield row
 
 

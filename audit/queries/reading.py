@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ...telemetry.event.event import OperationClass
+from ...telemetry.event.text import recorded_name
 from ..database.database import Value, marks
 from ..record.lived_time import SKEW_US
 from ..record.rows import AuditRow, StoredEvent, row_from
@@ -149,12 +150,14 @@ def _until(_snapshot: Snapshot, moment_us: int) -> tuple[str, list[Value]]:
 
 
 def _run(snapshot: Snapshot, run: str) -> tuple[str, list[Value]]:
-    return "d.run_ref = ?", [snapshot.references.run(run)]
+    hashed = snapshot.references.run
+    return "d.run_ref IN (?, ?)", [hashed(run), hashed(recorded_name(run))]
 
 
 def _memory(snapshot: Snapshot, memory_id: str) -> tuple[str, list[Value]]:
-    found = "e.seq IN (SELECT seq FROM audit_memory WHERE memory_ref = ?)"
-    return found, [snapshot.references.memory(memory_id)]
+    found = "e.seq IN (SELECT seq FROM audit_memory WHERE memory_ref IN (?, ?))"
+    hashed = snapshot.references.memory
+    return found, [hashed(memory_id), hashed(recorded_name(memory_id))]
 
 
 def _subject(snapshot: Snapshot, uid: str) -> tuple[str, list[Value]]:

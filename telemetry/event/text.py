@@ -41,6 +41,11 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else _CONTROLS.sub("?", text)
 
 
+def recorded_name(text: str) -> str:
+    """Return a name or id as events have it: what a store has may hold more than a line."""
+    return one_line(clean_text(text))
+
+
 def utc_text(micros: int) -> str:
     """Return microseconds since 1970 as ISO 8601 in UTC, always with six decimals."""
     seconds, fraction = divmod(micros, 1_000_000)

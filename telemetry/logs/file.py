@@ -22,7 +22,8 @@ from ..delivery.sink import DeliveryError
 from ..network.probe import try_writing
 from ..process.fork import reset_after_fork
 
-_MODE = 0o640
+_MODE = 0o600
+"""Of a first file. One that follows has the mode of the one that was moved aside."""
 
 
 def _now() -> datetime:
@@ -68,6 +69,7 @@ class LogFile:
         self, path: Path, *, most_bytes: int, kept: int, now: Callable[[], datetime] = _now
     ) -> None:
         self._path = path
+        self._mode = _MODE
         self._most_bytes = most_bytes
         self._kept = kept
         self._now = now
@@ -99,6 +101,7 @@ class LogFile:
             if not (is_file and status.st_size and status.st_size + len(data) > self._most_bytes):
                 self._write(fd, status, data)
                 return
+            self._mode = stat.S_IMODE(status.st_mode)
             self._move_aside()
         self.close()
         with self._locked() as fd:
@@ -177,7 +180,7 @@ class LogFile:
     def _open(self) -> int:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        return os.open(self._path, flags, _MODE)
+        return os.open(self._path, flags, self._mode)
 
     def _is_there(self, fd: int) -> bool:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
+import traceback
+from pathlib import Path
 
 import pytest
 
@@ -209,3 +211,32 @@ def test_a_feature_without_its_name_is_an_error_where_it_stands():
         @feature
         def draft():
             """Return a draft."""
+
+
+SECRETS = {
+    "audit_url": "postgresql://app:hunter2@db.internal/audit?password=hunter2",
+    "audit_pseudonym_key": "hunter2hunter2hunter2hunter2hunter2h",
+    "audit_previous_keys": "hunter2hunter2hunter2hunter2hunter2h",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_secret_in_any_setting_is_shown(name):
+    """In repr, str, a traceback's locals or a pretty printer, an error: of every setting."""
+    text = SECRETS.get(name, "https://app:hunter2@db.internal")
+    told: list[str] = []
+    try:
+        settings = load_settings(**{name: text})
+        if not isinstance(getattr(settings, name), Path):
+            told = [repr(settings), f"{settings}", str(settings.__rich_repr__())]
+    except ConfigurationError as exc:
+        told = traceback.format_exception(exc)
+
+    assert not any("hunter2" in each for each in told)
+
+
+def test_what_was_chosen_is_shown():
+    """As anybody needs who looks for a mistake."""
+    settings = load_settings(audit_url="sqlite:///a.db", tenancy="enforce")
+
+    assert repr(settings) == "Settings(audit_url='sqlite:///a.db', tenancy='enforce')"

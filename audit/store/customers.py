@@ -94,7 +94,8 @@ class Customers:
             nobodies = sorted({uid for tenant in tenants for uid in snapshot.nobodies(tenant)})
             seqs = _seqs_of(snapshot, family, nobodies) if tenants else set[int]()
             _check_details(snapshot, sorted(seqs))
-            return _Bindings(family, nobodies, _rows_of(snapshot, [*family, *nobodies]), seqs)
+            rows = _rows_of(snapshot, [*family, *nobodies], snapshot.version)
+            return _Bindings(family, nobodies, rows, seqs, snapshot.version)
 
     def link(self, uid: str, identifier: str, *, id_type: str, tenant: str | None = None) -> None:
         """
@@ -159,12 +160,14 @@ class _Bindings:
         nobodies: Those of their tenants' operations without a customer.
         rows: What the tables have of all of these.
         seqs: Their events, and those on memories of theirs alone: each detail was checked.
+        version: Of the tables then: a writer may bring them to a later one.
     """
 
     uids: list[str]
     nobodies: list[str]
     rows: list[Any]
     seqs: set[int]
+    version: int
 
     def check(self, snapshot: Snapshot, uids: Sequence[str]) -> None:
         """
@@ -174,16 +177,19 @@ class _Bindings:
             AuditError: Something was.
         """
         is_same = subjects.family(snapshot, uids) == self.uids
-        if not is_same or _rows_of(snapshot, [*self.uids, *self.nobodies]) != self.rows:
+        if not is_same or self._rows(snapshot) != self.rows:
             raise AuditError(
                 "the customer became known otherwise meanwhile, so nothing was done: run it again"
             )
 
+    def _rows(self, snapshot: Snapshot) -> list[Any]:
+        return _rows_of(snapshot, [*self.uids, *self.nobodies], self.version)
 
-def _rows_of(snapshot: Snapshot, uids: Sequence[str]) -> list[Any]:
+
+def _rows_of(snapshot: Snapshot, uids: Sequence[str], version: int) -> list[Any]:
     """Return all that the tables have of subjects and of what names them."""
     statements = (
-        f"SELECT {', '.join(columns_of(each, snapshot.version))} FROM {each} "  # noqa: S608 - names of ours
+        f"SELECT {', '.join(columns_of(each, version))} FROM {each} "  # noqa: S608 - names of ours
         f"WHERE subject_uid IN ({marks(len(uids))})"
         for each in IDENTITIES
     )

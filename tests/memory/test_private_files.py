@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from langgraph.store.memory import InMemoryStore
+from patience import GIVE_UP_S
 
 from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
@@ -52,7 +53,7 @@ def test_every_file_is_its_owners(tmp_path, relay):
         with context(tenant="acme", customer="c-42"):
             for number in range(5):
                 store.put(("notes", "c-42"), f"k-{number}", {"text": "write to ada@example.com"})
-        scope.flush(5)
+        scope.flush(GIVE_UP_S)
         if not relay:
             person = person_in_scope(scope, Asked(customer="c-42"))
             export_from_scope(scope, person, request=new_request(), path=tmp_path / "export.zip")

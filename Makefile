@@ -127,7 +127,7 @@ dashboards: $(STAMP)  ## Build the dashboards and alert rules anew from grafana/
 	@$(PY) grafana/build.py
 
 dashboard-pictures: $(STAMP)  ## Rehearse the stack and plot what its dashboards show (needs Prometheus)
-	@$(PY) docs/dashboard_pictures.py
+	@$(PY) docs/dashboard_pictures.py $(ARGS)
 
 journal-kills: $(STAMP)  ## Kill four processes on one write journal a hundred times: ARGS="--rounds N"
 	@PYTHONPATH=tests/shared $(PY) tests/shared/journal_kills.py $(ARGS)

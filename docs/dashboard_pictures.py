@@ -1,8 +1,9 @@
 """
-Plot the dashboards from a real Prometheus over real traffic: make dashboard-pictures.
+Plot the dashboards from a real Prometheus over real traffic: make dashboard-pictures ARGS="NAME …".
 
 Grafana is not needed: each picture has a dashboard's main panels, with their queries, titles and
-units. Qdrant turns slow half-way, and every kind of failure is injected.
+units. For the overview Qdrant turns slow, and nothing else happens; for the others every kind of
+failure is injected besides.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SECONDS = 150
 SLOW_AFTER_S = SECONDS // 3
 VARIABLES = {
     "$__rate_interval": "10s",
-    "$__range": f"{SECONDS}s",
+    "$__range": "60s",
     "$environment": ".*",
     "$service": ".*",
     "$job": ".*",
@@ -45,10 +46,6 @@ PANELS: Mapping[str, Sequence[str]] = {
     "overview": (
         "The culprit of this window",
         "Seconds waited, by store",
-        "p95 by store and operation",
-        "Durations, $store",
-        "Degraded answers",
-        "Circuit breakers",
     ),
     "spend": (
         "Cost by feature",
@@ -75,6 +72,8 @@ PANELS: Mapping[str, Sequence[str]] = {
         "Queued events",
     ),
 }
+ONE_STORY = ("overview",)
+"""Pictures of one thing that happens, which is marked where it begins."""
 COLUMNS, STATES = 3, 6
 LEGEND, LONG_NAME = 4, 24
 """Series in a legend, and the length from which a name takes a line of its own."""
@@ -92,15 +91,21 @@ class Series:
 def main() -> int:
     """Run the stack, plot, and return the exit code."""
     try:
-        with TemporaryDirectory(prefix="mnemoscope-pictures-") as name:
-            _draw(Path(name))
+        wanted = sys.argv[1:] or PANELS
+        for names, incidents in (
+            ([name for name in wanted if name in ONE_STORY], []),
+            ([name for name in wanted if name not in ONE_STORY], ["--incidents"]),
+        ):
+            if names:
+                with TemporaryDirectory(prefix="mnemoscope-pictures-") as folder:
+                    _draw(Path(folder), names, incidents)
     except RehearsalError as exc:
         print(f"dashboard-pictures: {exc}", file=sys.stderr)  # noqa: T201 - a script
         return 2
     return 0
 
 
-def _draw(folder: Path) -> None:
+def _draw(folder: Path, names: Sequence[str], incidents: Sequence[str]) -> None:
     port = free_port()
     environment = os.environ | {
         "MNEMOSCOPE_SINKS": "otlp,prometheus,logs,audit",
@@ -109,16 +114,16 @@ def _draw(folder: Path) -> None:
         "HOME": str(folder),
     }
     script = [sys.executable, "-W", "ignore", str(GRAFANA / "traffic.py"), "--port", str(port)]
-    incidents = ["--incidents", "--pause", "0.1", "--slow", "qdrant", "--after", str(SLOW_AFTER_S)]
+    slow = ["--pause", "0.1", "--slow", "qdrant", "--after", str(SLOW_AFTER_S)]
     traffic = Program(
-        "traffic", [*script, *incidents], port=port, folder=folder, environment=environment
+        "traffic", [*script, *slow, *incidents], port=port, folder=folder, environment=environment
     )
     history = spend_history(time.time())
     print(f"rehearsing for {SECONDS} s")  # noqa: T201 - a script
     with traffic, Rehearsal(folder, {"demo": port}, history=history) as running:
         time.sleep(SECONDS)
-        for name, titles in PANELS.items():
-            _picture(running, name, titles)
+        for name in names:
+            _picture(running, name, PANELS[name])
 
 
 def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
@@ -126,14 +131,18 @@ def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
     panels = {panel["title"]: panel for panel in board["panels"]}
     wanted = [panels[title] for title in titles]
     drawn = [(panel, found) for panel in wanted if (found := _found(panel, running))]
-    rows = -(-len(drawn) // COLUMNS)
+    columns = min(COLUMNS, len(drawn))
+    rows = -(-len(drawn) // columns)
     figure, axes = plt.subplots(
-        rows, COLUMNS, figsize=(15, 3.6 * rows), layout="constrained", squeeze=False
+        rows, columns, figsize=(5 * columns, 3.6 * rows), layout="constrained", squeeze=False
     )
     for place, (panel, found) in zip(axes.flat, drawn, strict=False):
         _panel(place, panel, found)
+        if name in ONE_STORY and panel["type"] == "timeseries":
+            place.axvline(SLOW_AFTER_S, color="grey", linestyle=":")
+            place.text(SLOW_AFTER_S + 2, place.get_ylim()[1], "Qdrant turns slow", va="top")
     figure.suptitle(
-        board["title"].removeprefix("mnemoscope / "),
+        f"{board['title'].removeprefix('mnemoscope / ')}, plotted from its own queries",
         x=0.008,
         ha="left",
         fontweight="bold",
@@ -214,7 +223,9 @@ def _heat(place: Axes, series: Sequence[Series], panel: Any) -> None:
 def _stat(place: Axes, series: Sequence[Series], panel: Any) -> None:
     unit = panel["fieldConfig"]["defaults"]["unit"]
     place.set_axis_off()
-    place.set_title(panel["title"], loc="left", fontsize=11)
+    place.set_title(
+        panel["title"].replace("this window", "the last minute"), loc="left", fontsize=11
+    )
     for each in series:
         place.text(0.5, 0.62, each.name, ha="center", va="center", fontsize=26, color="#c4162a")
         place.text(0.5, 0.32, _said(each.values[-1], unit), ha="center", va="center", fontsize=22)

@@ -12,6 +12,7 @@ feature of each step and the customer of each run, and has tokens counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.language_models import BaseChatModel
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 OUTLINER = "You outline answers for a hotel's concierge. List the points to make, one a line."
 WRITER = "You are the concierge of a small hotel by a lake. Be warm, brief and exact."
+ALL_OF_IT = "remember about me"
+"""Who asks this way is not looking for something like it: they are told all."""
+NEAR = 0.36
+"""The score from which a memory has to do with what is asked."""
 
 
 class State(MessagesState):
@@ -67,7 +72,12 @@ class AgentContext:
 def recall(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Recall what the customer wrote before."""
     agent, store = runtime.context, runtime.store
-    found = agent.memory.search(question(state), filters={"user_id": agent.customer}, top_k=3)
+    text, theirs = question(state), {"user_id": agent.customer}
+    if ALL_OF_IT in text:
+        found = agent.memory.get_all(filters=theirs, top_k=100)
+        found["results"].sort(key=itemgetter("created_at"))
+    else:
+        found = agent.memory.search(text, filters=theirs, top_k=3, threshold=NEAR)
     last = store.get(("customers", agent.customer), "last-message") if store else None
     return {
         "memories": [each["memory"] for each in found["results"]],
@@ -78,6 +88,8 @@ def recall(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
 @feature("retrieve")
 def retrieve(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Search the hotel's documents."""
+    if ALL_OF_IT in question(state):
+        return {"documents": []}  # they ask about themselves
     found = runtime.context.documents.search(question(state), limit=2)
     return {"documents": [each.text for each in found]}
 
@@ -124,7 +136,7 @@ def notes(state: State) -> str:
             f"Their last message: {state['last_asked'] or 'none'}",
             "",
             "What they told us before:",
-            *(f"- You told us: {memory}" for memory in state["memories"]),
+            *(f"- They said: {memory}" for memory in state["memories"]),
             "",
             "What the hotel says:",
             *(f"- {document}" for document in state["documents"]),

@@ -213,9 +213,11 @@ def _await_replay(journal: Path) -> None:
 
 
 def _three_of(turns: Sequence[AnsweredTurn], speaker: str) -> tuple[AnsweredTurn, ...]:
-    """Return the speaker's first turn, the one half-way and the last."""
+    """Return the speaker's first turn, one for which something was recalled, and the last."""
     theirs = [each for each in turns if each.speaker == speaker]
-    places = sorted({0, len(theirs) // 2, len(theirs) - 1}) if theirs else []
+    between = range(1, len(theirs) - 1)
+    recalled = next((place for place in between if theirs[place].recalled), len(theirs) // 2)
+    places = sorted({0, recalled, len(theirs) - 1}) if theirs else []
     return tuple(theirs[place] for place in places)
 
 

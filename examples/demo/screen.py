@@ -121,7 +121,9 @@ def _listed(counts: dict[str, int]) -> str:
 
 
 def _turn(turn: AnsweredTurn) -> RenderableType:
-    recalled = turn.recalled or ("nothing",)
+    recalled = [*turn.recalled[:SHOWN]] or ["nothing"]
+    if (more := len(turn.recalled) - SHOWN) > 0:
+        recalled.append(f"({more} more)")
     lines = [
         _said("asked", turn.asked, "bold"),
         *(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -26,13 +26,34 @@ PROVIDER = "scripted"
 MODEL = "scripted-concierge"
 OUTLINES = "points to make"
 """Words that mark a prompt for an outline."""
-
+SAID = "They said: "
+"""What a point begins with that is a memory."""
+NOTED = "Thank you, that is noted."
+ALL_OF_IT = "Of course. This is what I have noted. "
 
 _NEW_MESSAGES = re.compile(r"^## New Messages\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 """The part of mem0's prompt that holds what was said now."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Dr\.)\s+")
 _FEWEST_WORDS = 3
+_OF_THEM = re.compile(r"\b(I|me|my|we|us|our)\b|<[A-Z_]+>", re.IGNORECASE)
+_SMALL_TALK = re.compile(
+    r"^(hello|good morning|lovely|nothing)\b|\b(angel|as ever|ask twice|thank you|wonderful)\b"
+    r"|\bname is\b|<PERSON> here\b|\b(I'm|it is) <PERSON>",
+    re.IGNORECASE,
+)
+_ASKED_US = re.compile(r"^(?:and |please )*(?=(?:call|charge|send|use|write)\b)", re.IGNORECASE)
+_TO_YOU = {
+    "i am": "you are",
+    "i'm": "you are",
+    "i": "you",
+    "me": "you",
+    "my": "your",
+    "we": "you",
+    "us": "you",
+    "our": "your",
+}
+_OURS = re.compile(rf"\b(?:{'|'.join(_TO_YOU)})\b", re.IGNORECASE)
 
 
 def _as_counted(counted: Tokens) -> Tokens:
@@ -43,8 +64,9 @@ class ScriptedModel(BaseChatModel):
     """
     Answers with the lines of its prompt that begin with a dash.
 
-    For an outline it takes the first line of each list, else all of them. Asked by mem0 for facts,
-    it takes what a message states: its sentences but for questions and greetings.
+    For an outline it takes what was said before and the first document; where nothing is asked, it
+    is a thank-you. In its answer what a customer said of themselves is said to them. Asked by mem0
+    for facts, it takes what a message states of them: neither questions nor small talk.
 
     Attributes:
         tokens: Returns what is reported in place of the tokens that were counted: the demo's surge.
@@ -89,29 +111,34 @@ class ScriptedModel(BaseChatModel):
 def _answer(messages: Sequence[BaseMessage]) -> str:
     if found := _NEW_MESSAGES.search(messages[-1].text):
         return json.dumps({"memory": [{"text": each} for each in _stated(found[1])]})
-    lists = [
-        [line[2:] for line in lines if line.startswith("- ")]
-        for _listed, lines in groupby(messages[-1].text.splitlines(), _is_item)
-    ]
+    asked = messages[-1].text.partition("\n")[0]
+    points = [line[2:] for line in messages[-1].text.splitlines() if line.startswith("- ")]
+    said = [point.removeprefix(SAID) for point in points if point.startswith(SAID)]
+    others = [point for point in points if not point.startswith(SAID)]
     if OUTLINES in messages[0].text:
-        firsts = [_first_sentence(points[0]) for points in lists if points]
-        return "\n".join(f"- {point}" for point in firsts) or "- Say thank you."
-    points = " ".join(point for points in lists for point in points)
-    return f"Thank you for writing! {points} Is there anything else?"
+        made = [*(SAID + each for each in said), *others[:1]] if "?" in asked else []
+        return "\n".join(f"- {point}" for point in made or [NOTED])
+    if not said:
+        return " ".join(others)
+    told = " ".join(map(_to_you, said))
+    if not others:
+        return ALL_OF_IT + told
+    return f"I remember. {told} {' '.join(others)}"
+
+
+def _to_you(said: str) -> str:
+    """Return what somebody said of themselves as it is said to them."""
+    turned = _OURS.sub(lambda found: _TO_YOU[found[0].lower()], said)
+    turned = _ASKED_US.sub("you asked us to ", turned)
+    return turned[:1].upper() + turned[1:]
 
 
 def _stated(message: str) -> Iterator[str]:
     for sentence in _SENTENCE_END.split(message.strip().removeprefix("user: ")):
-        if not sentence.endswith("?") and len(sentence.split()) >= _FEWEST_WORDS:
+        if sentence.endswith("?") or len(sentence.split()) < _FEWEST_WORDS:
+            continue
+        if _OF_THEM.search(sentence) and not _SMALL_TALK.search(sentence):
             yield sentence
-
-
-def _is_item(line: str) -> bool:
-    return line.startswith("- ")
-
-
-def _first_sentence(point: str) -> str:
-    return point.partition(". ")[0].removesuffix(".") + "."
 
 
 def _words(answer: str) -> Iterator[AIMessageChunk]:

@@ -11,7 +11,10 @@ from mnemoscope.demo.agent import OUTLINER, WRITER
 from mnemoscope.demo.scripted_model import MODEL, PROVIDER, ScriptedModel
 from mnemoscope.demo.surge import Tokens
 
-LISTS = "Question?\n\nThey said:\n- I like tea. Green.\n- And cake.\n\nWe say:\n- Tea is at four."
+LISTS = (
+    "The customer writes: Is there any?\n\n- They said: I like tea.\n"
+    "- They said: Call me on <PHONE>.\n- Tea is at four. In the hall.\n- Dinner is at six."
+)
 
 
 @pytest.fixture
@@ -20,23 +23,62 @@ def model():
     return ScriptedModel()
 
 
-def test_an_outline_takes_the_first_point_of_each_list(model):
-    """Asked for an outline, it names one point from each list in the prompt."""
-    reply = model.invoke([SystemMessage(OUTLINER), HumanMessage(LISTS)])
+def outlined(model, notes):
+    return model.invoke([SystemMessage(OUTLINER), HumanMessage(notes)]).text
 
-    assert reply.text == "- I like tea.\n- Tea is at four."
+
+def answered(model, points):
+    return model.invoke([SystemMessage(WRITER), HumanMessage(f"Hm?\n\n{points}")]).text
+
+
+def test_an_outline_takes_what_was_said_and_the_first_document(model):
+    """The next documents have less to do with the question."""
+    assert outlined(model, LISTS) == (
+        "- They said: I like tea.\n- They said: Call me on <PHONE>.\n- Tea is at four. In the hall."
+    )
+
+
+def test_where_nothing_is_asked_it_thanks(model):
+    """A statement is no reason to quote the house rules."""
+    notes = LISTS.replace("Is there any?", "I like tea.")
+
+    assert outlined(model, notes) == "- Thank you, that is noted."
 
 
 def test_an_answer_says_every_point(model):
     """Asked to answer, it says all points that the prompt lists."""
-    reply = model.invoke([SystemMessage(WRITER), HumanMessage("Hm?\n- One.\n- Two.")])
+    assert answered(model, "- One.\n- Two.") == "One. Two."
 
-    assert "One. Two." in reply.text
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "I'm vegetarian, and I live for espresso.",
+            "You are vegetarian, and you live for espresso.",
+        ),
+        ("It is our tenth anniversary.", "It is your tenth anniversary."),
+        ("And write to <EMAIL_ADDRESS>.", "You asked us to write to <EMAIL_ADDRESS>."),
+        ("Please use my other number.", "You asked us to use your other number."),
+    ],
+)
+def test_what_a_customer_said_of_themselves_is_said_to_them(model, said, told):
+    """In sentences, as somebody who remembers would say them, beside what else there is to say."""
+    assert answered(model, f"- They said: {said}\n- Tea.") == f"I remember. {told} Tea."
+
+
+def test_who_asks_for_all_of_it_is_told_all_of_it(model):
+    """What is remembered alone, without a word of the house."""
+    points = "- They said: I like tea.\n- They said: I like cake."
+
+    assert answered(model, points) == (
+        "Of course. This is what I have noted. You like tea. You like cake."
+    )
 
 
 def test_mem0_is_given_what_a_message_states(model):
-    """Facts, word for word; neither questions nor greetings, nor what was said earlier."""
-    earlier, now = "I like cake.", "user: Hello! I like tea. Is there any?"
+    """Facts, word for word; neither questions nor small talk, nor what was said earlier."""
+    earlier, now = "I like cake.", "user: Hello again, it is <PERSON>! I like tea. Is there any?"
     asked = f"## Last k Messages\n- {earlier}\n\n## New Messages\n{now}\n\n## Current Date"
 
     said = model.invoke([SystemMessage("Extract."), HumanMessage(asked)]).text

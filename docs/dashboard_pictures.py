@@ -72,8 +72,8 @@ PANELS: Mapping[str, Sequence[str]] = {
         "Queued events",
     ),
 }
-ONE_STORY = ("overview",)
-"""Pictures of one thing that happens, which is marked where it begins."""
+ONE_STORY = {"overview": "Qdrant turns slow"}
+"""Pictures of one thing that happens, and what that is."""
 COLUMNS, STATES = 3, 6
 LEGEND, LONG_NAME = 4, 24
 """Series in a legend, and the length from which a name takes a line of its own."""
@@ -138,11 +138,10 @@ def _picture(running: Rehearsal, name: str, titles: Sequence[str]) -> None:
     )
     for place, (panel, found) in zip(axes.flat, drawn, strict=False):
         _panel(place, panel, found)
-        if name in ONE_STORY and panel["type"] == "timeseries":
-            place.axvline(SLOW_AFTER_S, color="grey", linestyle=":")
-            place.text(SLOW_AFTER_S + 2, place.get_ylim()[1], "Qdrant turns slow", va="top")
     figure.suptitle(
-        f"{board['title'].removeprefix('mnemoscope / ')}, plotted from its own queries",
+        ": ".join(
+            filter(None, (board["title"].removeprefix("mnemoscope / "), ONE_STORY.get(name)))
+        ),
         x=0.008,
         ha="left",
         fontweight="bold",

@@ -24,7 +24,7 @@ def test_the_readme_counts_right():
     faults = len(set(found("docs", "faults.md", r"^\| (\d+) \| ✓ \|")))
     rows = re.findall(r"^\| `MNEMOSCOPE_", README, re.MULTILINE)
 
-    assert (dashboards, len(rows)) == (4, 10)
+    assert (dashboards, len(rows)) == (4, 5)
     assert f"four dashboards, {alerts} alerts" in README
     assert f"injects {faults} faults" in README
 

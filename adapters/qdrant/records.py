@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 from qdrant_client.http import models
 
 from ...memory.guard.operation import Arguments, Keep, Record
+from ..toolkit.type_guards import is_dict
 from .redaction import as_rest
 
 KeepPoint: TypeAlias = Callable[[Any], bool]
@@ -106,13 +107,11 @@ def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
         nested = arguments.get(name)
         for each in cast("list[Any]", nested) if isinstance(nested, (list, tuple)) else (nested,):
             if each is not None:
-                fields = each if isinstance(each, Mapping) else vars(each)
-                yield from joined(cast("Mapping[str, Any]", fields), depth - 1)
+                yield from joined(each if is_dict(each) else vars(each), depth - 1)
 
 
 def _field(value: Any, name: str) -> Any:
-    value = as_rest(value)
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value.get(name) if is_dict(value) else getattr(value, name, None)
 
 
 # -- writes ----------------------------------------------------------------------------------------

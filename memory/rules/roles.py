@@ -240,8 +240,9 @@ class Roles:
                 for each in method.joins(call.arguments)
             ):
                 return 0
-        if operations and method.asks is not None:  # of each class that it is of, the same call
-            return max(1, method.asks(call.arguments))
+        # Of several that share their arguments, each is the same call, of another class.
+        if operations and method.asks is not None:  # pyright: ignore[reportPossiblyUnboundVariable]
+            return max(1, method.asks(call.arguments))  # pyright: ignore[reportPossiblyUnboundVariable]
         return len(operations)
 
     def _role_may(self, role: str, op_class: str, store: str, collection: str | None) -> bool:

@@ -86,23 +86,16 @@ _FAILED = {
 
 class Turn(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """
-    One run of a node, as far as progress can be told from it.
+    One run of a node, as far as it can be judged.
 
     Attributes:
         node: Keyed hash of its name.
-        found: Keyed hash of the ids that it recalled and of what its tools answered; of a tool
-            whose answer says nothing, of the call. Empty: nothing.
-        tools: Keyed hash of its tool calls and their arguments. Empty: none.
-        written: Keyed hash of what was written. Empty: nothing.
         likeness: How like its text is to the likest of the node's earlier texts, -1 to 1. None:
             unknown.
         quality: The caller's own score of it, where one was noted.
     """
 
     node: str
-    found: str = ""
-    tools: str = ""
-    written: str = ""
     likeness: float | None = None
     quality: float | None = None
 
@@ -130,6 +123,9 @@ class Facts(msgspec.Struct, frozen=True):
         errors: Model calls, tools and nodes that failed one after the other, up to now.
         iteration: Most runs of one and the same node.
         turns: The latest ends of nodes, oldest first.
+        stale: What was done since anything new was: calls with their answers, texts, recalls and
+            writes that the run has seen before.
+        repeats: How often one and the same of these was done since then.
         known: What rules have seen for themselves, and what the caller has noted, by name.
         silent_s: Since the latest chunk of that stream of a model which is silent the longest.
     """
@@ -150,6 +146,8 @@ class Facts(msgspec.Struct, frozen=True):
     errors: int = 0
     iteration: int = 0
     turns: tuple[Turn, ...] = ()
+    stale: int = 0
+    repeats: int = 0
     known: Mapping[str, Fact] = msgspec.field(default_factory=dict[str, Fact])
     silent_s: float = 0.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
@@ -27,7 +28,7 @@ from .rule import (
     verdict_event,
     with_known,
 )
-from .run_facts import GraphRun, Hashes, RunFacts, RunsUnderWay
+from .run_facts import SAME_TEXT, GraphRun, Hashes, RunFacts, RunsUnderWay
 
 if TYPE_CHECKING:
     from ..guard.call import Call
@@ -36,8 +37,16 @@ if TYPE_CHECKING:
 MOST_RULES: Final = 64
 """Maximum number of rules of a scope: each has metric series of its own."""
 
-LEAST_ANSWER: Final = 40
-"""Characters of a tool's answer that tells whether something new was found: not so of "done"."""
+MOST_MASKED: Final = 16_384
+"""Characters of an answer up to which the times and ids in it are no news."""
+
+_PASSING: Final = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[t ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:z|[+-]\d\d:?\d\d)?"
+    r"|\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"
+    r"|\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds)\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+)
+"""What differs from one answer to the next though it says the same: when, how long, an id."""
 
 SEAL_DIGITS: Final = 16
 
@@ -154,11 +163,6 @@ class Rulebook:
         self._keepers_seats = tuple(each for each in seats if each.rule in self.keepers)
         for each in self.keepers:
             each.keep_in(self)
-
-    @property
-    def reads_texts(self) -> bool:
-        """Whether a rule compares what models say."""
-        return bool(self._embeds)
 
     def seats_at(self, method: Method) -> tuple[Seat, ...]:
         """Return the seats of the rules that are asked about calls of *method*."""
@@ -520,27 +524,47 @@ class Rulebook:
             run = self.run_facts(scope, graph)
             run.model_ended(usage, self.clock(), failed=failed, call=call)
 
-    def saw_text(self, node: str, scope: Scope, graph: GraphRun | None, text: str) -> None:
-        """Compare what a model said in a node with what it said there before."""
-        vectors = [each(text) for each in self._embeds]
+    def saw_text(
+        self, node: str, scope: Scope, graph: GraphRun | None, text: str, calls: str = ""
+    ) -> None:
+        """
+        Note what a model said in a node: the tool calls that it asks for, or else the text.
+
+        Where tools are seen, their answers say more than that they were asked for.
+        """
+        plain = " ".join(text.lower().split())
+        done = self.hashes.of_json([node, calls or plain])
+        vectors = [each(text) for each in self._embeds] if text else []
         with self.runs.guard:
-            for vector in vectors:
-                self.run_facts(scope, graph).said(self.hashes.of_name(node), vector)
+            run, name = self.run_facts(scope, graph), self.hashes.of_name(node)
+            likeness = [run.said(name, each) for each in vectors]
+            is_alike = any(each is not None and each >= SAME_TEXT for each in likeness)
+            if not (calls and run.counts.tool_calls):
+                run.did(done, is_alike=is_alike and not calls)
 
     def saw_tool(
-        self, scope: Scope, graph: GraphRun | None, answer: str | None, *, failed: bool
+        self,
+        scope: Scope,
+        graph: GraphRun | None,
+        answer: str | None,
+        *,
+        failed: bool,
+        call: object = None,
     ) -> None:
         """Note a tool call that ended, by its answer."""
-        said = answer is not None and len(answer) >= LEAST_ANSWER
-        answer_hash = self.hashes.of_text(answer) if said and answer else ""
+        said = "" if answer is None else answer
+        if len(said) <= MOST_MASKED:
+            said = _PASSING.sub("", said.lower())
+        answer_hash = self.hashes.of_json([said, failed])
         with self.runs.guard:
-            self.run_facts(scope, graph).tool_ended(answer_hash, self.clock(), failed=failed)
+            run = self.run_facts(scope, graph)
+            run.tool_ended(call, answer_hash, self.clock(), failed=failed)
 
-    def begin_tool(self, asked: Asked, graph: GraphRun | None) -> None:
+    def begin_tool(self, asked: Asked, graph: GraphRun | None, call: object = None) -> None:
         """Note a tool call that begins, by its arguments."""
         with self.runs.guard:
             called = self.hashes.of_json([asked.name, asked.about])
-            self.run_facts(asked.scope, graph).tool_begun(called)
+            self.run_facts(asked.scope, graph).tool_begun(call, called)
 
     def reads(
         self, sources: Iterable[str | None], scope: Scope, graph: GraphRun | None = None

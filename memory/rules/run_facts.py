@@ -35,6 +35,12 @@ MOST_GONE: Final = 65_536
 RunKey: TypeAlias = tuple[str | None, str]
 """A tenant, and the name of a run, thread or graph of theirs."""
 
+MOST_DONE: Final = 4_096
+"""Things done that a run knows again: the one that was done longest ago is forgotten first."""
+
+SAME_TEXT: Final = 0.8
+"""Likeness from which a text says what the node has said before."""
+
 _MOST_NODES = 256
 _MOST_TEXTS = 6
 _MOST_STREAMS = 64
@@ -211,11 +217,13 @@ class RunFacts:
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
         self.told: set[tuple[str, str]] = set()
+        self._done: OrderedDict[str, None] = OrderedDict()
+        self._again = Counter[str]()
+        self._calls: dict[object, str] = {}
         self._clear_turn()
 
     def _clear_turn(self) -> None:
         self._found: deque[str] = deque(maxlen=MOST_KNOWN)
-        self._tools: deque[str] = deque(maxlen=MOST_KNOWN)
         self._written: deque[str] = deque(maxlen=MOST_KNOWN)
         self._likeness: float | None = None
         self._quality: float | None = None
@@ -262,6 +270,8 @@ class RunFacts:
             is_whole=self.is_whole and not self.lacks_earlier,
             elapsed_s=self.elapsed_s(now),
             turns=self.turns,
+            stale=self._again.total(),
+            repeats=max(self._again.values(), default=0),
             known=self.known,
             silent_s=self.silent_s(now),
             **asdict(self.counts),
@@ -305,15 +315,29 @@ class RunFacts:
         self.counts.errors = self.counts.errors + 1 if failed else 0
         self.seen, self._latest = self.seen + 1, now
 
-    def tool_begun(self, call_hash: str) -> None:
+    def tool_begun(self, call: object, call_hash: str) -> None:
         """Note a tool call by the hash of its name and arguments."""
-        self._tools.append(call_hash)
+        self._calls[call] = call_hash
+        if len(self._calls) > _MOST_STREAMS:
+            del self._calls[next(iter(self._calls))]
 
-    def tool_ended(self, answer_hash: str, now: float, *, failed: bool) -> None:
-        """Count a tool call. Empty: its answer says nothing, so that its call stands for it."""
-        self._found.extend([answer_hash] if answer_hash else list(self._tools)[-1:])
+    def tool_ended(self, call: object, answer_hash: str, now: float, *, failed: bool) -> None:
+        """Count a tool call, by the hash of its answer."""
+        self.did(f"{self._calls.pop(call, '')}:{answer_hash}")
         self.counts.tool_calls += 1
         self._ended(now, failed=failed)
+
+    def did(self, done: str, *, is_alike: bool = False) -> None:
+        """Note something done, by its hash; *is_alike*: it is like what was done before."""
+        if done in self._done or is_alike:
+            self._again[done] += 1
+        else:
+            self._again.clear()
+        self._done[done] = None
+        self._done.move_to_end(done)
+        if len(self._done) > MOST_DONE:
+            gone, _none = self._done.popitem(last=False)
+            self._again.pop(gone, None)
 
     def recalled(self, ids: Sequence[str], now: float) -> None:
         """Count a recall by the ids that it found, if any: they are hashed as the turn ends."""
@@ -329,25 +353,27 @@ class RunFacts:
         self.counts.writes += 1
         self.seen, self._latest = self.seen + 1, now
 
-    def said(self, node: str, vector: Iterable[float]) -> None:
-        """Compare a text of a node with its earlier ones. Of several texts the newest counts."""
+    def said(self, node: str, vector: Iterable[float]) -> float | None:
+        """Return how like a text of a node is to its earlier ones. Of several the newest counts."""
         text, texts = normalised(vector), self._texts.setdefault(node, deque(maxlen=_MOST_TEXTS))
-        if texts:
-            likeness = max(sum(map(mul, text, each)) for each in texts)
+        likeness = max((sum(map(mul, text, each)) for each in texts), default=None)
+        if likeness is not None:
             before = self._likeness
             self._likeness = likeness if before is None else min(likeness, before)
         texts.append(text)
         if len(self._texts) > _MOST_NODES:
             del self._texts[next(iter(self._texts))]
+        return likeness
 
     def node_ended(self, node: str, hashes: Hashes, now: float, *, failed: bool) -> None:
         """Count the end of a node: a turn."""
         runs = self._iterations[node] + 1
         if runs > 1 or len(self._iterations) < _MOST_NODES:
             self._iterations[node] = runs
-        done = (self._found, self._tools, self._written)
-        found, tools, written = (hashes.of_text("\n".join(each)) if each else "" for each in done)
-        turn = Turn(node, found, tools, written, self._likeness, self._quality)
+        for kind, each in (("found", self._found), ("written", self._written)):
+            if each:
+                self.did(hashes.of_json([kind, *each]))
+        turn = Turn(node, self._likeness, self._quality)
         self._clear_turn()
         self.turns = (*self.turns[1 - MOST_TURNS :], turn)
         counts = self.counts

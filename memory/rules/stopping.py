@@ -5,30 +5,25 @@ Ten conditions, in this order. Hard ones: cost, time, output, errors, and the ca
 Smart ones: the run goes in circles, it says the same again and finds nothing new, it improves no
 more, or it is good enough. And a net: too many runs of one node.
 
-Circles are told by what a turn has done, as well as by what it said: the same node, recalling the
-same ids, calling the same tools with the same arguments, writing nothing new. Text alone takes an
-agent for stuck that works through a list, and one for working that says the same in other words.
+Circles are told by what was done: the same call with the same answer, the same recall, the same
+write, and, where a model asks for no tool, the same text. Whatever is new ends a circle, so that
+polling and work on a list are none. Nodes do not count, nor does what is said beside a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any, Final
 
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..errors import ConfigurationError
-from .rule import ALLOW, Fact, Facts, Fails, Turn, Verdict
+from .rule import ALLOW, Fact, Facts, Fails, Verdict
 
-SAME_WORK: Final = 0.2
-"""Likeness from which a turn only repeats, that made calls and found nothing new by them."""
-
-SAME_TEXT: Final = 0.8
-"""The same, of one that did nothing but talk."""
-
-SAME_TALK: Final = 0.6
-"""Mean likeness of turns that only talk, twice as many, from which they only repeat."""
+LONG_CIRCLE: Final = 4
+"""Of a long circle two rounds suffice: that is when so many times `patience` was seen before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +36,7 @@ class Stopping:
         timeout_s: Seconds that the run is at work.
         max_output_tokens: Of the run's model calls.
         max_errors: Model calls, tools and nodes that fail one after the other.
-        patience: Turns one after the other that only repeat earlier ones.
+        patience: How often something is done again while nothing new is; of long circles, twice.
         similarity: Likeness of two texts above which nothing new is said. It ends the run only
             where the caller has noted ``novel_issues=0``.
         min_improvement: Least by which ``quality``, as the caller notes it, has to grow.
@@ -54,7 +49,7 @@ class Stopping:
         name: Its name in events and metrics.
 
     Raises:
-        ConfigurationError: A limit is not more than 0.
+        ConfigurationError: A limit is no number more than 0, or another argument of a wrong type.
     """
 
     max_cost_usd: float | None = 2.0
@@ -67,15 +62,16 @@ class Stopping:
     improvement_window: int = 3
     quality_bar: float | None = 0.8
     not_before: int = 2
-    max_iterations: int | None = 10
+    max_iterations: int | None = None
     embed: Callable[[str], Iterable[float]] | None = field(default=None, repr=False)
     shadow: bool = False
     name: str = "stopping"
 
     def __post_init__(self) -> None:
-        for name, value in self.settings().items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and not value > 0:
-                raise ConfigurationError(f"{name} must be more than 0, or None, not {value:g}")
+        for each in fields(self):
+            problem = _problem(str(each.type), getattr(self, each.name))
+            if problem is not None:
+                raise ConfigurationError(f"{each.name} of Stopping must be {problem}")
 
     @property
     def points(self) -> frozenset[Point]:
@@ -111,10 +107,10 @@ class Stopping:
         return None
 
     def _smart(self, f: Facts) -> Verdict | None:
-        if self.patience is not None:
-            stale = stale_turns(f.turns, self.patience)
-            if stale >= self.patience:
-                return _stop("cycle", stale_turns=stale)
+        if self.patience is not None and (
+            f.repeats >= self.patience or (f.repeats > 1 and f.stale >= LONG_CIRCLE * self.patience)
+        ):
+            return _stop("cycle", repeats=f.repeats, stale=f.stale)
         if f.iteration >= self.not_before:
             if self._says_the_same(f):
                 return _stop("similar", likeness=f.turns[-1].likeness)
@@ -150,31 +146,20 @@ class Stopping:
         return isinstance(quality, int | float) and bar is not None and quality >= bar
 
 
+def _problem(declared: str, value: Any) -> str | None:
+    """Return what a value should have been. None: it is."""
+    if "Callable" in declared:
+        return None if value is None or callable(value) else "a function, or None"
+    if declared in {"bool", "str"}:
+        return None if type(value).__name__ == declared else f"a {declared}"
+    if value is None and "None" in declared:
+        return None
+    kinds = (int, float) if "float" in declared else (int,)
+    if isinstance(value, kinds) and not isinstance(value, bool) and 0 < value < math.inf:
+        return None
+    kind = "a number" if "float" in declared else "a whole number"
+    return f"{kind} more than 0{', or None' if 'None' in declared else ''}"
+
+
 def _stop(reason: str, **evidence: Fact) -> Verdict:
     return Verdict(Outcome.STOP, reason, evidence)
-
-
-def stale_turns(turns: Sequence[Turn], patience: int) -> int:
-    """Return how many of the latest turns, one after the other, only repeat earlier ones."""
-    stale, talked, talk = 0, 0, 0.0
-    nodes = [each.node for each in turns]
-    found = [(each.node, each.found) for each in turns]
-    written = [(each.node, each.written) for each in turns]
-    for place in range(len(turns) - 1, -1, -1):
-        turn, likeness = turns[place], turns[place].likeness
-        if (
-            nodes.index(turn.node) == place  # the first of its node
-            or (turn.found and found.index(found[place]) == place)
-            or (turn.written and written.index(written[place]) == place)
-            or (likeness is None and not turn.tools)
-        ):
-            break  # it did or found what was not there before, or it cannot be told
-        if likeness is not None:
-            talked, talk = talked + 1, talk + likeness
-        if talked == 2 * patience and talk >= SAME_TALK * talked:
-            return talked
-        if stale == len(turns) - 1 - place:
-            stale += likeness is None or likeness >= (SAME_WORK if turn.tools else SAME_TEXT)
-        if stale >= patience or talked >= 2 * patience:
-            break
-    return stale

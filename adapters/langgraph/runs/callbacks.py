@@ -28,7 +28,7 @@ from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
 from .content import answers_in, copied
 from .meter import Meter
-from .model_calls import text_of, text_said
+from .model_calls import text_answered, text_of, text_said
 from .run_tree import spot_tracers
 from .runs import Runs, nodes_in, thread_in
 from .spans import Kind, Run, usage_of_run
@@ -61,11 +61,10 @@ class GraphCallbacks(BaseCallbackHandler):
         is_cache_used: Whether calls that LangChain's cache can answer cost nothing, as far as is
             known: streams do not look into it.
         has_rules: Whether there are rules, which want to know more of runs.
-        is_text_asked: Whether rules compare what models answer.
         tells_content: Whether events have what went into runs and came out.
     """
 
-    has_rules = is_text_asked = tells_content = _notes_more = False
+    has_rules = tells_content = _notes_more = False
 
     run_inline = True  # in the caller's own thread and context, sync and async
 
@@ -218,7 +217,7 @@ class GraphCallbacks(BaseCallbackHandler):
         if run := self.runs.open(run_id):
             said = getattr(output, "content", output)
             if self.has_rules:
-                run.text = str(said)
+                run.text = text_answered(output)
             run.sizes = run.sizes[0], len(said) if isinstance(said, str) else None
             if self.tells_content:
                 self._note_outputs(run, said)
@@ -301,7 +300,7 @@ class GraphCallbacks(BaseCallbackHandler):
         """Record that a model call ended, and its tokens."""
         if run := self.runs.open(run_id):
             run.usage = usage_of_run(run, response)
-            if self.is_text_asked:
+            if self.has_rules:
                 run.text = text_said(response)
             if self.tells_content:
                 run.content = run.content[0], copied(answers_in(response))

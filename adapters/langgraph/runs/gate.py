@@ -87,7 +87,6 @@ class Gate:
             each.listen()
         callbacks = graph_callbacks()
         callbacks.has_rules = bool(self.rulebooks)
-        callbacks.is_text_asked = any(each.reads_texts for each in self.rulebooks)
 
     def pass_or_raise(self, call: Asked) -> None:
         """
@@ -186,7 +185,7 @@ def _asked(  # noqa: PLR0917 - all that is known of what is asked
     if point is Point.NODE:
         return rulebook.stopped(scope, root)
     if point is Point.TOOL:
-        rulebook.begin_tool(asked, root)
+        rulebook.begin_tool(asked, root, run.run_id)
     return rulebook.decide(asked, root)
 
 

@@ -175,11 +175,12 @@ class Meter:
             text, run.text = run.text, None
             if run.kind is Kind.MODEL:
                 rulebook.saw_model(scope, root, usage, failed=failed, call=run.run_id)
-                if text is not None and rulebook.reads_texts:
-                    rulebook.saw_text("/".join(run.nodes), scope, root, text)
+                if isinstance(text, tuple):
+                    rulebook.saw_text("/".join(run.nodes), scope, root, *text)
             elif run.kind is Kind.TOOL:
                 rulebook.reads([run.name], scope, root)  # a stream may have found it since it began
-                rulebook.saw_tool(scope, root, text, failed=failed)
+                answer = text if isinstance(text, str) else None
+                rulebook.saw_tool(scope, root, answer, failed=failed, call=run.run_id)
             elif run.kind is Kind.NODE:
                 rulebook.saw_node(run.name, scope, root, failed=failed)
             elif root is not None and root.ended is not None:

@@ -9,9 +9,11 @@ from uuid import UUID
 
 import msgspec
 from langchain_core.utils.utils import LC_ID_PREFIX
+from langgraph.types import Command
 
+from ....telemetry.event.text import json_text
 from ....telemetry.event.usage import Usage
-from ...toolkit.type_guards import is_dict
+from ...toolkit.type_guards import is_dict, is_list
 from .provider_usage import usage_reported
 
 # OpenAI's integration puts a service tier before a name, Anthropic's how long it keeps what was
@@ -133,13 +135,27 @@ def is_from_cache(response: Any, message: Any, run_id: UUID) -> bool:
     return not is_own and not getattr(response, "llm_output", None)
 
 
-def text_said(response: Any) -> str | None:
-    """Return the text of an ``LLMResult``, or None."""
+def text_said(response: Any) -> tuple[str, str] | None:
+    """Return the text of an ``LLMResult``, and the tool calls in it, without their ids; or None."""
     for row in getattr(response, "generations", None) or ():
         for generation in row:
             text = getattr(generation, "text", None)
-            return text if isinstance(text, str) and text else None
+            asked = getattr(getattr(generation, "message", None), "tool_calls", None) or ()
+            calls = json_text([[each.get("name"), each.get("args")] for each in asked])
+            said = text if isinstance(text, str) else ""
+            return (said, calls if asked else "") if said or asked else None
     return None
+
+
+def text_answered(output: Any) -> str:
+    """Return the text of what a tool answered: of the messages of a `Command`, not of their ids."""
+    if isinstance(output, Command):
+        update: Any = output.update
+        found = update.get("messages") if is_dict(update) else ()
+        return text_answered(found if is_list(found) else [])
+    if is_list(output):
+        return "\n".join(map(text_answered, output))
+    return str(getattr(output, "content", output))
 
 
 def usage_of(

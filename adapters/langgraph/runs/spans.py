@@ -137,7 +137,8 @@ class Run:
         resumes: Of a graph: whether it goes on with what was interrupted.
         reads_unseen: Of a graph: whether it has read from what no guard stands in front of, or is
             part of what nobody watches.
-        text: Of a model or tool: what it answered, where rules compare it, until they have.
+        text: Of a tool: what it answered, where rules compare it, until they have. Of a model: the
+            text, and the tool calls that it asks for, without their ids.
         content: A bounded copy of what went in, raw, and of what came out, where a sink shows it.
             Of a chain what went in is itself, until it is known to be a graph's.
         sizes: Of a tool: characters that went in, and came out.
@@ -160,7 +161,7 @@ class Run:
     is_free: bool = False
     resumes: bool = False
     reads_unseen: bool = False
-    text: str | None = None
+    text: str | tuple[str, str] | None = None
     content: tuple[Any, Any] = NO_CONTENT
     sizes: tuple[int | None, int | None] = (None, None)
     tracer_maps: TracerMaps = NO_TRACER

@@ -21,8 +21,7 @@ def any_facts(rng):
     """Return facts of a run that may be stopped for anything."""
     pick = rng.choice
     turns = tuple(
-        Turn(pick("ab"), pick(["", "f", "g"]), pick(["", "t"]), likeness=pick([None, rng.random()]))
-        for _ in range(rng.randrange(12))
+        Turn(pick("ab"), likeness=pick([None, rng.random()])) for _ in range(rng.randrange(12))
     )
     return Facts(
         pick([Point.NODE, Point.MODEL]),

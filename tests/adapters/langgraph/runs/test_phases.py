@@ -122,7 +122,7 @@ def agent():
     """Return an agent whose phase has 100 s."""
     gate().clear()
     phases = Phases([Phase("read", 100)])
-    rules = [phases, Stopping(timeout_s=None, max_errors=None)]
+    rules = [phases, Stopping(timeout_s=None, max_errors=None, max_iterations=10)]
     with scope_for_tests(rules=rules) as (scope, sink):
         yield Agent(scope, sink, phases)
     gate().clear()

@@ -2,6 +2,12 @@
 A budget for a feature: a warning at half of it, and a stop before it is overspent.
 
 Runs offline: the model is a script that reports its usage as a provider would.
+
+Prints:
+    budget reply-draft per hour is past its alert level: $0.540 of $1.00, …
+    budget reply-draft per hour is spent: $1.08 of $1.00, …
+    reply 5 was not written: the budget 'reply-draft per hour' is spent ($1.08 of $1.00), …
+    spent $1.08, $0.00 left, 1 call refused
 """
 
 from collections.abc import Iterator, Sequence
@@ -82,10 +88,10 @@ for number in range(1, 7):
         run = graph.stream_events({}, version="v3", transformers=[scope.usage()])
         assert run.output["draft"]
     except BudgetExceeded as exc:
+        scope.flush()  # what the sink prints comes first
         print(f"reply {number} was not written: {exc}")
         break
 
-scope.flush()
 (status,) = scope.budgets
 print(f"spent ${status.spent:.2f}, ${status.left:.2f} left, {status.refused_calls} call refused")
 scope.close()

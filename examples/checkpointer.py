@@ -4,6 +4,12 @@ A graph that waits for a human, on a guarded checkpointer.
 Runs offline. The run goes on with the state in memory; the stored state, from which a later run
 resumes, is redacted. A checkpointer that fails raises: with an empty state the graph would start
 again and overwrite its thread.
+
+Prints:
+    asked: send it? | in memory: Dear customer, this goes to ada@example.com.
+    stored: Dear customer, this goes to <EMAIL_ADDRESS>.
+    sent: True
+    while the checkpointer is down: ConnectionError
 """
 
 from typing import TypedDict

@@ -2,6 +2,12 @@
 Guard any function that touches a store, and attribute its operations to a feature.
 
 Runs offline: the "CRM" is a dictionary that goes down half-way.
+
+Prints:
+    Dear customer, we noted: Prefers e-mail in the morning; Renews in May.
+    crm: ok, 2 hits, feature reply-draft
+    Dear customer, we noted: nothing yet.
+    crm: degraded, neutral answer: True
 """
 
 from mnemoscope.memory import configure, context, feature, observe

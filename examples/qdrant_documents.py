@@ -7,7 +7,7 @@ Prints:
     stored: {'email': '<EMAIL_ADDRESS_…>', 'text': 'Call <EMAIL_ADDRESS> about the tea'}
     found by address: [1]
     found for c-42: [1, 2]
-    denied: the call names another under 'customer_id' than its context
+    denied: qdrant.delete names another customer than its context, and tenancy is enforced
     while the store is down: 0 points, degraded
     delete raises: RuntimeError
 """

@@ -87,8 +87,7 @@ def rows_of(
         names = [each.customer for each in person.identities]
         wanted = {run, recorded_name(run)}
         for row in reading.history_of(snapshot, person.uids, person.tenants):
-            known = {row.run, *(verbatim(row.run, name) for name in names)} if row.run else set()
-            if not wanted.isdisjoint(known):
+            if row.run and wanted & {row.run, *(verbatim(row.run, name) for name in names)}:
                 yield row
 
 

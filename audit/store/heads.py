@@ -88,8 +88,7 @@ class HeadSigner:
 
 def stored_heads(connection: ReadConnection) -> list[str] | None:
     """Return the notes that are kept as the end: one. None: of a log that keeps none."""
-    version: Any = connection.execute("SELECT schema_version FROM audit_log").fetchone()
-    if version is None or version[0] < version_of(HEADS):
+    if connection.version < version_of(HEADS):
         return None
     found: list[Any] = connection.execute("SELECT place, note FROM audit_head").fetchall()
     return [note if place == 0 else "" for place, note in found]

@@ -170,7 +170,7 @@ class Moment:
             wrong.append("the log claims another schema version than it has")
         if not self.is_sealed and not self.log_key.is_sealed:
             return wrong  # of an older version
-        if not isinstance(seal, (bytes, memoryview)) or bytes(seal) != self.seals.head(head):
+        if not _is_blob(seal, self.seals.head(head)):
             wrong.append("the head of the log is not as it was written: its seal does not fit")
         return wrong
 
@@ -294,8 +294,8 @@ class Moment:
                 found = StoredEvent(seq, blob(header), blob(leaf), uid, salt, plaintext)
                 is_sound = _is_sound(found, self.origin)
             except UNREADABLE:
-                is_sound = False
-            if not is_sound:
+                found, is_sound = None, False
+            if found is None or not is_sound:
                 raise TamperedError(f"event {seq} or its detail is not what was sealed")
             yield found
 
@@ -320,8 +320,7 @@ class Snapshot(Moment):
     @property
     def notes_spellings(self) -> bool:
         """Whether its tables say in what tenant and spelling customers are known."""
-        found: Any = self.execute("SELECT schema_version FROM audit_log").fetchone()
-        return found is not None and found[0] >= version_of(SPELLINGS)
+        return self.version >= version_of(SPELLINGS)
 
     def signed_us(self) -> int | None:
         """Return when the log was last signed, microseconds since 1970 UTC; None: never."""
@@ -375,6 +374,13 @@ class Snapshot(Moment):
             aliases = aliases_of(nobody(each, self.ring), self.ring, NOBODY)
             found.update(uids_by_alias(self, aliases).values())
         return sorted(found)
+
+
+def _is_blob(value: Any, expected: bytes) -> bool:
+    try:
+        return blob(value) == expected
+    except TypeError:
+        return False
 
 
 def _is_sound(found: StoredEvent, origin: str) -> bool:
@@ -459,7 +465,7 @@ def _recorded_us(snapshot: Snapshot, seq: int) -> int | None:
     found: Any = snapshot.execute(
         "SELECT recorded_us FROM audit_event WHERE seq = ?", (seq,)
     ).fetchone()
-    return None if found is None else int(found[0])
+    return found[0] if found is not None and isinstance(found[0], int) else None
 
 
 def found_by_seqs(snapshot: Snapshot, seqs: Sequence[int]) -> Iterator[StoredEvent]:

@@ -20,7 +20,8 @@ from hashlib import sha256
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from ..database.database import Database, Value, WriteConnection
+from ..database.database import Database, Value, WriteConnection, blob
+from ..database.errors import UNREADABLE, TamperedError
 from ..database.schema import columns_of, newest_version
 from ..proof.merkle import HASH_BYTES, Frontier
 from ..proof.note import Signer
@@ -53,6 +54,9 @@ _LOG_KEY_BYTES = 32
 SEALED = "log.sealed"
 """The event from which on rows are sealed."""
 
+_TOO_LARGE = 2**62
+"""No number of a head is: behind one that was, a database has no room for the next."""
+
 logger = logging.getLogger("mnemoscope.audit")
 
 
@@ -83,6 +87,21 @@ _HEAD = f"SELECT {', '.join(Head._fields)} FROM audit_log"  # noqa: S608 - colum
 
 
 _WRITE = f"UPDATE audit_log SET {', '.join(f'{each} = ?' for each in Head._fields[1:])}"  # noqa: S608 - columns of ours
+
+
+def _is_readable(head: Head) -> bool:
+    """Return whether events can be numbered behind *head*; that it is as it was, its seal says."""
+    numbers = (head.size, head.operations, head.newest_us, head.epoch, head.first_seq)
+    numbers = (*numbers, head.created_us, head.sealed_from or 0)
+    try:
+        return (
+            all(isinstance(each, int) and 0 <= each < _TOO_LARGE for each in numbers)
+            and head.origin.isprintable()
+            and len(blob(head.prev_leaf)) == HASH_BYTES
+            and len(blob(head.frontier)) == HASH_BYTES * head.size.bit_count()
+        )
+    except UNREADABLE:
+        return False
 
 
 class Appended(NamedTuple):
@@ -223,6 +242,9 @@ class Writer:
             connection.found()
             found = connection.execute(_HEAD + connection.queue).fetchone()
         head = self._created(connection) if found is None else Head._make(found)
+        if head != self._trusted and not _is_readable(head):
+            # What waits for it is kept: nothing can be numbered behind it.
+            raise TamperedError("the head of the log has something else than was written there")
         if head.origin != self._origin:
             head = self._opened(connection, head)
         connection.keyed(self._seals)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import time
 from contextlib import closing
 
@@ -263,3 +264,26 @@ def test_a_lost_key_is_no_empty_answer(show, monkeypatch):
 
     assert (code, out) == (2, "")
     assert "key" in err
+
+
+ABOUT_SOMEBODY = [
+    ["show", "--customer", ADA],
+    ["export", "--customer", ADA],
+    ["blast-radius", "--memory", "m1"],
+]
+
+
+@pytest.mark.parametrize("command", ABOUT_SOMEBODY, ids=lambda each: each[0])
+def test_an_answer_about_somebody_else_is_refused(trail, command, capfd, tmp_path, monkeypatch):
+    """Identifiers that were swapped: exit code 1, and what does not fit."""
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "audit.db")) as connection, connection:
+        rows = connection.execute("SELECT alias, subject_uid FROM audit_subject_alias").fetchall()
+        (one, ones), (other, others) = rows[:2]
+        change = "UPDATE audit_subject_alias SET subject_uid = ? WHERE alias = ?"
+        connection.executemany(change, [(others, one), (ones, other)])
+
+    assert run(["audit", *command]) == 1
+    printed = capfd.readouterr()
+    assert "rows of audit_subject_alias were changed" in printed.err
+    assert (printed.out, [*tmp_path.glob("*.zip")]) == ("", [])

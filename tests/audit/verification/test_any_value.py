@@ -12,7 +12,7 @@ from contextlib import closing
 import database_attacks
 import pytest
 
-from mnemoscope.audit.database.errors import TamperedError
+from mnemoscope.audit.database.errors import AuditError, TamperedError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.verification.whole import verify
 
@@ -43,3 +43,19 @@ def test_any_value_is_found(sealed, tmp_path, subject_keys):
 
     assert len(found) > 200
     assert [attack for attack, findings in found.items() if not findings] == []
+
+
+def test_a_head_of_any_value_loses_no_event(sealed, tmp_path, subject_keys, event_factory):
+    """The writer goes on behind it, or says that the trail cannot be used: then they wait."""
+    with closing(database_attacks.SqliteTarget(sealed)) as target:
+        attacks = [*database_attacks.odd_values(target)]
+    chosen = [each for each in attacks if each.target.startswith("audit_log")]
+    refused = 0
+    for _attack, path in database_attacks.attacked_files(sealed, chosen, tmp_path / "copy.db"):
+        with closing(AuditLog(path, subject_keys)) as log:
+            try:
+                assert log.append([event_factory(writer_seq=9_999)]) == 1
+            except AuditError:
+                refused += 1
+
+    assert 20 < refused < len(chosen)

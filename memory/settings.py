@@ -70,7 +70,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             of a second one with what a queue has no room for, where further ones are.
         audit_retention_days: Days to keep events, at least 183; they are removed by whole months,
             and the proofs of the others stay valid. 0: keep all.
-        log_file: File for JSON lines, rotated. None: the host's logging library.
+        log_file: File for JSON lines, rotated, made for its owner alone: one that follows has the
+            mode of the one before. None: the host's logging library.
         log_file_bytes: Beyond which the log file is moved aside, and another one begun.
         log_files_kept: Log files kept that were moved aside.
         log_to: The host's logging library: ``loguru``, or the standard ``logging``, which structlog

@@ -91,8 +91,8 @@ _WRITE = f"UPDATE audit_log SET {', '.join(f'{each} = ?' for each in Head._field
 
 def _is_readable(head: Head) -> bool:
     """Return whether events can be numbered behind *head*; that it is as it was, its seal says."""
-    numbers = (head.size, head.operations, head.newest_us, head.epoch, head.first_seq)
-    numbers = (*numbers, head.created_us, head.sealed_from or 0)
+    others: tuple[Any, ...] = head.created_us, head.sealed_from or 0
+    numbers = (head.size, head.operations, head.newest_us, head.epoch, head.first_seq, *others)
     try:
         return (
             all(isinstance(each, int) and 0 <= each < _TOO_LARGE for each in numbers)

@@ -38,7 +38,8 @@ from .guard.steps.report import no_parent
 from .health.live_metrics import LiveMetrics
 from .journal.replayer import Replayer
 from .limits.audit_mode import parse_audit_mode
-from .limits.policy import Policy
+from .limits.bulkhead import Bulkhead
+from .limits.policy import LONGEST_S, Policy
 from .privacy.detectors.term_lists import read_term_lists
 from .privacy.engine.content import content_again
 from .privacy.engine.redaction import CallBound
@@ -65,6 +66,12 @@ NO_LABELS = (
     "there is no audit trail to keep the origin of memories in: what was written before this "
     "process began, or by another, is of unknown origin; add audit to MNEMOSCOPE_SINKS"
 )
+
+REDACTIONS = 4
+"""
+Redactions of long content at once. Each has the interpreter's lock most of the time: with more, an
+event loop stands still for longer and nothing is done sooner.
+"""
 
 logger = logging.getLogger("mnemoscope")
 
@@ -177,6 +184,7 @@ def compose(
         faults=faults,
         journal=journal,
         replayer=Replayer(faults),
+        redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
         require_audit=audit_gate[0],
         await_audit=audit_gate[1],
         clock=clock,

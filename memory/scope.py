@@ -615,10 +615,26 @@ class Mnemoscope:
             self._parts.accounting.tell(current(), verdict_event(rule, verdict, facts))
         return verdict
 
-    def prepare(self) -> None:
-        """Load now what the first guarded call would wait for: the model that finds names."""
-        if self._parts is not None:
-            self._parts.guards.redactor.redactor.prepare()
+    def prepare(self, timeout_s: float | None = None) -> bool:
+        """
+        Wait until everything is loaded that redaction needs: detectors, word lists, language model.
+
+        Without this the first call has it loaded in the background, and waits within its deadline
+        as all calls do that come meanwhile: then they end as timeouts do. Call it when your
+        application starts, behind the fork where a server forks workers. After it no call imports
+        or loads anything of ours.
+
+        Args:
+            timeout_s: Seconds to wait. None: as long as it takes.
+
+        Returns:
+            Whether all is loaded. A model that is not installed is no reason to wait: see `health`.
+
+        Example:
+            >>> scope.prepare(timeout_s=30)
+            True
+        """
+        return self._parts is None or self._parts.guards.redactor.redactor.prepare(timeout_s)
 
     def last_outcome(self) -> Event | None:
         """

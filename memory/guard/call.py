@@ -77,7 +77,6 @@ class Call:
         inside: The store is at work on it: what is called now, from there, is nested.
         redacted: This call redacted its `arguments`, so its event may hold them.
         reached_store_at: Monotonic seconds, or None while it has not.
-        loading_s: Seconds for which a language model was loaded: they count against no deadline.
         left_s: Seconds that its deadline leaves to the store. 0: all of them.
         admission: The breaker's answer. None: the store was not to be asked.
         result: What the store returned, or the neutral value in place of it.
@@ -126,7 +125,6 @@ class Call:
     inside: bool = False
     redacted: bool = False
     reached_store_at: float | None = None
-    loading_s: float = 0.0
     left_s: float = 0.0
     admission: Admission | None = None
     result: Any = field(default=None, repr=False)

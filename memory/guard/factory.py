@@ -25,6 +25,7 @@ from ...telemetry.event.trace import Tracing
 from ...telemetry.process.faults import Faults
 from ..journal.replayer import Replayer
 from ..journal.writes import untold
+from ..limits.bulkhead import Bulkhead
 from ..limits.class_limits import ClassLimits, limits_by_class
 from ..limits.policy import Policy
 from ..limits.workers import Workers
@@ -95,6 +96,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         tracing: Captures trace ids.
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
         workers: Threads for calls with a deadline.
+        redactions: Places for long content that is redacted on them.
         faults: Where errors of our own are noted.
         journal: Keeps writes that a store did not take, if there is one.
         replayer: The thread that makes them again.
@@ -117,6 +119,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     tracing: Tracing = msgspec.field(default_factory=Tracing)
     parent_run: Callable[[], ParentRun | None] = no_parent
     workers: Workers = msgspec.field(default_factory=Workers)
+    redactions: Bulkhead
     faults: Faults
     journal: Journal | None = None
     replayer: Replayer
@@ -191,7 +194,12 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             around=(Retry(classify.is_failure), *around) if retries else around,
         )
         redact = Redact(
-            store, self.redactor, workers=self.workers, faults=self.faults, clock=self.clock
+            store,
+            self.redactor,
+            workers=self.workers,
+            places=self.redactions,
+            faults=self.faults,
+            clock=self.clock,
         )
         sift = None if self.sift is None else self.sift(store)
         report = Report(

@@ -16,7 +16,7 @@ from types import TracebackType
 from .fork import reset_after_fork
 
 PATIENCE_S = 0.25
-"""Longest time that one guard may delay a fork, in seconds."""
+"""Longest time that a lock delays a fork, in seconds, unless it is given another."""
 
 
 class ForkLock:
@@ -25,9 +25,13 @@ class ForkLock:
 
     It is re-entrant: the garbage collector may end a forgotten stream on the very thread that is
     inside, and with it a model call that has to come in as well.
+
+    Args:
+        patience_s: Longest time that it delays a fork, in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = PATIENCE_S) -> None:
+        self.patience_s = patience_s
         self._lock = threading.RLock()
         self._held_for_fork = False
         _guards.add(self)
@@ -46,7 +50,7 @@ class ForkLock:
 
     def before_fork(self) -> None:
         """Wait until nobody is inside."""
-        self._held_for_fork = self._lock.acquire(timeout=PATIENCE_S)
+        self._held_for_fork = self._lock.acquire(timeout=self.patience_s)
 
     def after_fork_in_parent(self) -> None:
         """Let the others go on."""
@@ -64,7 +68,8 @@ _guards: weakref.WeakSet[ForkLock] = weakref.WeakSet()
 
 
 def _before() -> None:
-    for guard in list(_guards):
+    # The longest first: nobody else's lock is held meanwhile.
+    for guard in sorted(_guards, key=lambda each: -each.patience_s):
         guard.before_fork()
 
 

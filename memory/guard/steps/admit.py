@@ -80,7 +80,7 @@ class Admit:
 
     def _until(self, call: Call) -> float:
         """Return the monotonic seconds until which *call* may wait."""
-        return call.started + call.loading_s + (call.limits.deadline_s or LONGEST_S)
+        return call.started + (call.limits.deadline_s or LONGEST_S)
 
     def _admit_waited(self, call: Call, given: Places | None) -> None:
         limits = call.limits
@@ -96,7 +96,7 @@ class Admit:
     def _begin_deadline(self, call: Call) -> None:
         """Note how much of its time the call has left for the store."""
         deadline_s = call.limits.deadline_s
-        left_s = deadline_s - (self._clock() - call.started - call.loading_s)
+        left_s = deadline_s - (self._clock() - call.started)
         if call.method.inline or not left_s <= 0:
             # The clock may have gone back, or be no number, which is not less than any.
             call.left_s = min(deadline_s, left_s)

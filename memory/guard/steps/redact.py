@@ -1,8 +1,9 @@
 """
 The step that redacts a call's arguments, or refuses the call.
 
-Short content is redacted where the call is made. Long content is redacted on a worker thread, so
-that no event loop stands still for it, and within the call's deadline.
+Short content is redacted where the call is made. Long content, and what comes before the redactor
+is loaded, is redacted on a worker thread, so that no event loop stands still for it, within the
+call's deadline, and a few at a time: more of them would only take the processor from each other.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from functools import partial
 
 from ....telemetry.process.faults import Faults
 from ...errors import ContentTooLargeError, RedactionError
+from ...limits.bulkhead import Bulkhead
+from ...limits.policy import LONGEST_S
 from ...limits.workers import Expired, Workers
-from ...privacy.engine.pace import LongRedaction, LoopPace, SlowRedaction, ThreadPace
+from ...privacy.engine.pace import CallerPace, LongRedaction, LoopPace, ThreadPace
 from ...privacy.engine.redaction import Redaction, short, within
 from ...privacy.scoped_redactor import ScopedRedactor
 from ..call import Call, error_name
 from ..operation import Arguments, Method
 from ..step import Faces
 
-_SHORT, _SHORT_ON_LOOP = short(None), short(LoopPace())
+_SHORT, _SHORT_ON_LOOP = short(CallerPace()), short(LoopPace())
+
+_LONGER_S = 1.0
 
 
 class Redact:
@@ -31,6 +36,7 @@ class Redact:
         store: The guard's store.
         redactor: Begins the redaction of each call.
         workers: Threads for long content.
+        places: Redactions that may be under way on them at once.
         faults: Where failing redactions are noted.
         clock: Monotonic seconds.
     """
@@ -41,6 +47,7 @@ class Redact:
         redactor: ScopedRedactor,
         *,
         workers: Workers,
+        places: Bulkhead,
         faults: Faults,
         clock: Callable[[], float],
     ) -> None:
@@ -48,6 +55,7 @@ class Redact:
         self._redactor = redactor
         self._whole = within(redactor.bound)
         self._workers = workers
+        self._places = places
         self._faults = faults
         self._clock = clock
 
@@ -69,16 +77,19 @@ class Redact:
 
     def _redact(self, call: Call) -> None:
         try:
+            redactor = self._redactor.redactor
             if call.limits.deadline_s:
-                extent = _SHORT if self._redactor.redactor.is_prepared else _SHORT_ON_LOOP
+                extent = _SHORT if redactor.is_prepared else _SHORT_ON_LOOP
             else:
+                if not redactor.is_prepared:
+                    redactor.wait_until_loaded()
                 extent = self._whole
             redaction = call.redaction = self._redactor.begin(call.scope, extent)
             if call.ids is not None:
                 redaction.ids = call.ids
             self._take(call, redaction, call.method.redact(call.arguments, redaction))
-        except LongRedaction as left:
-            self._redact_on_worker(call, left)
+        except LongRedaction:
+            self._redact_on_worker(call)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
         except BaseException:
@@ -91,8 +102,8 @@ class Redact:
             if call.ids is not None:
                 redaction.ids = call.ids
             self._take(call, redaction, call.method.redact(call.arguments, redaction))
-        except LongRedaction as left:
-            return self._aredact_on_worker(call, left)
+        except LongRedaction:
+            return self._aredact_on_worker(call)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._refusal(call, exc) from None
         except BaseException:
@@ -100,29 +111,25 @@ class Redact:
             raise
         return None
 
-    def _redact_on_worker(self, call: Call, left: LongRedaction) -> None:
+    def _redact_on_worker(self, call: Call) -> None:
         redaction, pace = self._begin_anew(call)
+        if not self._places.enter() and self._places.wait(self._until(call)) is None:
+            raise Expired
         try:
-            if self._must_load(left):
-                began = self._clock()
-                self._redactor.redactor.prepare()
-                call.loading_s = self._clock() - began
-            work = partial(call.method.redact, call.arguments, redaction)
-            redacted = self._workers.run(work, self._left_s(call) or 0.0, _nothing)
+            work = partial(self._work, call, redaction)
+            redacted = self._workers.run(work, self._left_s(call), _nothing)
             self._take(call, redaction, redacted)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
             raise self._failure(call, exc) from None
         finally:
             pace.is_abandoned = True
 
-    async def _aredact_on_worker(self, call: Call, left: LongRedaction) -> None:
+    async def _aredact_on_worker(self, call: Call) -> None:
         redaction, pace = self._begin_anew(call)
+        if not self._places.enter() and await self._places.await_place(self._until(call)) is None:
+            raise Expired
         try:
-            if self._must_load(left):
-                began = self._clock()
-                await self._workers.acall(self._redactor.redactor.prepare, None, _nothing)
-                call.loading_s = self._clock() - began
-            work = partial(call.method.redact, call.arguments, redaction)
+            work = partial(self._work, call, redaction)
             redacted = await self._workers.acall(work, self._left_s(call), _nothing)
             self._take(call, redaction, redacted)
         except Exception as exc:  # noqa: BLE001 - whatever it was, the content is not redacted
@@ -138,11 +145,14 @@ class Redact:
         redaction.ids = call.ids
         return redaction, pace
 
-    def _must_load(self, left: LongRedaction) -> bool:
-        """Tell whether something is to be loaded first: once in a process, for seconds."""
-        redactor = self._redactor.redactor
-        slow = isinstance(left, SlowRedaction) and not redactor.is_prepared
-        return slow or redactor.waits_for_model
+    def _work(self, call: Call, redaction: Redaction) -> Arguments:
+        """Redact on a worker, once all is loaded, and give the place back."""
+        try:
+            # Longer than the caller waits for this thread, so that it ends as a timeout does.
+            self._redactor.redactor.wait_until_loaded(self._left_s(call) + _LONGER_S)
+            return call.method.redact(call.arguments, redaction)
+        finally:
+            self._places.leave()
 
     def _take(self, call: Call, redaction: Redaction, redacted: Arguments) -> None:
         redaction.end_call()
@@ -150,13 +160,13 @@ class Redact:
         if call.covered and call.sheltered:
             call.is_repeated = redaction.has_kept_ids or not redaction.counts
 
-    def _left_s(self, call: Call) -> float | None:
-        """Return the seconds that *call* has left. None: all there are."""
-        deadline_s = call.limits.deadline_s
-        return max(0.0, deadline_s - self._taken_s(call)) if deadline_s else None
+    def _left_s(self, call: Call) -> float:
+        """Return the seconds that *call* has left."""
+        return max(0.0, self._until(call) - self._clock())
 
-    def _taken_s(self, call: Call) -> float:
-        return self._clock() - call.started - call.loading_s
+    def _until(self, call: Call) -> float:
+        """Return the monotonic seconds until which *call* may take."""
+        return call.started + (call.limits.deadline_s or LONGEST_S)
 
     def _failure(self, call: Call, exc: Exception) -> Exception:
         """Return what the call ends with: a passed deadline is no fault of the redactor."""

@@ -37,7 +37,7 @@ from ..detectors.finding import (
 from ..detectors.identifiers import machine_readable_zones, seed_phrases, vehicle_numbers, wallets
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
-from ..detectors.lazy_pattern import compile_later
+from ..detectors.lazy_pattern import compile_later, compile_now
 from ..detectors.normalized_text import (
     NormalizedText,
     decode_base64_parts,
@@ -46,6 +46,7 @@ from ..detectors.normalized_text import (
 )
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
+from ..detectors.word_lists import read_words
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
@@ -140,6 +141,7 @@ _IDS = compile_later(
 )
 """UUIDs and numbers too short to identify anybody, one a line."""
 _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)
+_NOBODY = KnownIdentifiers(())
 _ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
 """The `why` of findings that no operator and no allowed term keeps."""
 
@@ -183,6 +185,12 @@ class Engine:
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not custom and not lists.denied
+
+    def warm_up(self) -> None:
+        """Compile every pattern, and search texts that need the lists of words of all languages."""
+        compile_now()
+        for text in read_words("warm_up_texts"):
+            self.find(text, _NOBODY)
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
         """

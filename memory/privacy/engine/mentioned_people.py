@@ -155,6 +155,11 @@ def _is_full_name(words: tuple[str, ...]) -> bool:
     return last in FAMILY_NAMES or not (last in ORDINARY or last in GIVEN_NAMES)
 
 
+def load() -> None:
+    """Read the short forms of names now, so that no call waits for them."""
+    _short_forms()
+
+
 @cache
 def _short_forms() -> dict[str, _ShortForm]:
     forms: dict[str, _ShortForm] = {}

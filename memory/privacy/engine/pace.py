@@ -17,16 +17,23 @@ class LongRedaction(BaseException):
     """The rest takes long: begin anew on another thread. No adapter takes it for a failure."""
 
 
-class SlowRedaction(LongRedaction):
-    """A language model is needed, which may have to be loaded first."""
-
-
 class AbandonedError(RedactionError):
     """Nobody waits for this redaction any more."""
 
 
 class Pace(Protocol):
-    """What a redaction calls while it works."""
+    """
+    What a redaction calls while it works.
+
+    Attributes:
+        waits_for_model_s: Seconds that it may wait while other threads use the language model.
+    """
+
+    waits_for_model_s: float
+
+    def model_is_busy(self) -> None:
+        """Note that it has waited so long."""
+        ...
 
     def before_slow_work(self) -> None:
         """Note that a language model, or code of the user's, is about to be called."""
@@ -40,9 +47,31 @@ class Pace(Protocol):
 class LoopPace:
     """The pace on the thread of an event loop, or of a caller for whom nothing is loaded yet."""
 
+    waits_for_model_s = 0.0
+
+    def model_is_busy(self) -> None:
+        """Leave the thread."""
+        raise LongRedaction
+
     def before_slow_work(self) -> None:
         """Leave the thread."""
-        raise SlowRedaction
+        raise LongRedaction
+
+    def between_pieces(self) -> None:
+        """Go on: the text is short."""
+
+
+class CallerPace:
+    """The pace on the thread of a caller that has a deadline, for short texts."""
+
+    waits_for_model_s = 0.05
+
+    def model_is_busy(self) -> None:
+        """Leave the thread: the deadline holds for what is done on a worker."""
+        raise LongRedaction
+
+    def before_slow_work(self) -> None:
+        """Go on: all is loaded."""
 
     def between_pieces(self) -> None:
         """Go on: the text is short."""
@@ -56,8 +85,13 @@ class ThreadPace:
         is_abandoned: The caller has gone: the work ends at the next piece.
     """
 
+    waits_for_model_s = 30.0
+
     def __init__(self) -> None:
         self.is_abandoned = False
+
+    def model_is_busy(self) -> None:
+        """Fail: the caller will have gone."""
 
     def before_slow_work(self) -> None:
         """Let other threads work."""

@@ -7,28 +7,32 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
 from ....telemetry.event.subject import SubjectKeys
-from ...errors import ConfigurationError
+from ...errors import ConfigurationError, RedactionError
 from ..detectors.finding import Finding, merge_findings
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
-from ..models.custom_recognizers import CustomRecognizers, Recognizer
 from ..models.model_setting import parse_models
 from ..models.name_model import ModelState, NameModel
 from .cache import RedactedText, RedactionCache
+from .loading import Loading
 from .operators import OVERSIZE, Operators, cut_text
 from .pace import Pace
 from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild
 
 if TYPE_CHECKING:
+    from ..models.custom_recognizers import Recognizer
     from .engine import Engine
     from .mentioned_people import MentionedPeople
+
+_LOADING_S = 10.0
+"""Longest that a text without a deadline waits for the detectors."""
 
 NO_OPERATORS: Mapping[str, str] = {}
 
@@ -88,7 +92,7 @@ class Redactor:
     Redactor of text for all calls of a process. Thread-safe.
 
     Args:
-        make_engine: Returns what finds personal data; asked once it is needed, since its detectors
+        make_engine: Returns what finds personal data; asked in the background, since its detectors
             take a tenth of a second to import.
         models: The language models that it asks.
         operators: Replace what it finds.
@@ -97,7 +101,7 @@ class Redactor:
         rebuild: Functions by type, for values of types that are not known here.
 
     Attributes:
-        is_prepared: Everything is loaded, by `prepare`.
+        is_prepared: All is loaded that a call may need: see `prepare`.
     """
 
     def __init__(
@@ -120,11 +124,19 @@ class Redactor:
         self._known = lru_cache(maxsize=256)(_identifiers)
         self._nobody = KnownIdentifiers(())
         self._people = lru_cache(maxsize=_CUSTOMERS)(_nobody_mentioned)
+        self._made: Engine | None = None
+        self._detectors = Loading(self._load_detectors)
+        self._everything = Loading(self._load_everything)
+        self._is_warm = False
         self.is_prepared = False
 
-    @cached_property
+    @property
     def _engine(self) -> Engine:
-        return self._make_engine()  # two threads at once make two alike, with the same models
+        if self._made is None:
+            self._detectors.wait(_LOADING_S)
+            if self._made is None:
+                raise _not_loaded(self._detectors)
+        return self._made
 
     def begin(
         self,
@@ -154,22 +166,44 @@ class Redactor:
         )
         return dataclasses.replace(first, others=tuple(others))
 
-    def prepare(self) -> None:
-        """Load models, names and the table of identifiers: no call waits for them."""
-        from ..detectors import person_evidence, person_written_small  # noqa: PLC0415 - see above
-        from ..detectors.identifiers import search as identifiers  # noqa: PLC0415 - see above
+    def wait_until_loaded(self, timeout_s: float = _LOADING_S) -> None:
+        """
+        Wait for detectors, lists and models, which are loaded in the background.
+
+        Raises:
+            RedactionError: It took longer, or could not be loaded.
+        """
+        if not self._everything.wait(timeout_s):
+            raise _not_loaded(self._everything)
+
+    def prepare(self, timeout_s: float | None = None) -> bool:
+        """
+        Load everything, and read what only some texts need as well: no call loads anything then.
+
+        Returns:
+            Whether that was done within *timeout_s* seconds; a model that is missing is no failure.
+        """
+        if not self._everything.wait(timeout_s):
+            return False
+        if not self._is_warm:
+            self._engine.warm_up()
+            self._is_warm = True
+        return True
+
+    def _load_detectors(self) -> None:
+        from ..detectors import person_evidence, person_written_small  # noqa: PLC0415 - on a thread
+        from ..detectors.identifiers import search as identifiers  # noqa: PLC0415 - as above
+        from . import mentioned_people  # noqa: PLC0415 - as above
 
         identifiers.load()
         person_evidence.load()
         person_written_small.load()
+        mentioned_people.load()
+        self._made = self._make_engine()
+
+    def _load_everything(self) -> None:
         self._engine.models.prepare()
         self.is_prepared = True
-
-    @property
-    def waits_for_model(self) -> bool:
-        """Whether a language model is still to be loaded."""
-        waiting = (each.state is ModelState.IDLE for each in self._models.values())
-        return not self.is_prepared and any(waiting)
 
     def redact(
         self,
@@ -189,8 +223,8 @@ class Redactor:
         """
         if text in ORDINARY and self._knows_ordinary:
             return RedactedText(text, ())
-        if pace is not None and "_engine" not in self.__dict__:
-            pace.before_slow_work()  # its detectors are to be imported
+        if self._made is None and pace is not None:
+            pace.before_slow_work()  # it is being loaded
         if self._engine.is_safe_id(text, known):
             return RedactedText(text, ())
         if len(text) <= LABEL_CHARS and self._is_clean(text, known):
@@ -314,6 +348,11 @@ class Redactor:
             self._cache.put(key, RedactedText(redacted, ()))
 
 
+def _not_loaded(loading: Loading) -> RedactionError:
+    cause = "it is being loaded" if loading.error is None else type(loading.error).__qualname__
+    return RedactionError(f"there is nothing to redact with: {cause}")
+
+
 _CUSTOMERS = 1_024
 """Customers of whom it is remembered who was mentioned."""
 
@@ -362,9 +401,12 @@ def build_redactor(
         rebuild: Functions by type, for values of types that are not known here.
     """
     limits = limits or Limits()
-    custom = CustomRecognizers(tuple(recognizers), timeout_s=limits.recognizers_s)
-    chosen = Operators(operators, keys=keys, entities=custom.entities)
+    custom = tuple(recognizers)
+    declared = frozenset(entity for each in custom for entity in each.supported_entities)
+    chosen = Operators(operators, keys=keys, entities=declared)
     models = {language: NameModel(name) for language, name in parse_models(model).items()}
+    for each in models.values():
+        each.look()
     make_engine = partial(_engine, models, custom, chosen, lists, limits)
     return Redactor(
         make_engine,
@@ -378,17 +420,18 @@ def build_redactor(
 
 def _engine(
     models: Mapping[str | None, NameModel],
-    custom: CustomRecognizers,
+    custom: Sequence[Recognizer],
     operators: Operators,
     lists: TermLists,
     limits: Limits,
 ) -> Engine:
+    from ..models.custom_recognizers import CustomRecognizers  # noqa: PLC0415 - see `Redactor`
     from ..models.language_models import LanguageModels  # noqa: PLC0415 - see `Redactor`
     from .engine import Engine  # noqa: PLC0415 - see `Redactor`
 
     return Engine(
         LanguageModels(models, model_chars=limits.model_chars),
-        custom,
+        CustomRecognizers(custom, timeout_s=limits.recognizers_s),
         is_replaced=operators.is_replaced,
         find_placeholders=operators.find_placeholders,
         lists=lists,

@@ -46,11 +46,6 @@ class CustomRecognizers:
         """Return whether there are any."""
         return bool(self._recognizers)
 
-    @property
-    def entities(self) -> frozenset[str]:
-        """The entities that they declare."""
-        return frozenset(entity for each in self._recognizers for entity in each.supported_entities)
-
     def find(self, text: str) -> list[Finding]:
         """
         Return the findings of all of them.

@@ -8,7 +8,9 @@ is not passed: every possible name in it counts as a person.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from ..detectors.chunks import split_into_chunks
 from ..detectors.english_words import english_words, is_english_word
@@ -21,7 +23,7 @@ from ..detectors.word_lists import ORDINARY
 from ..engine.pace import Pace
 from .entity_filter import filter_entities, truecase
 from .model_setting import ANY_LANGUAGE
-from .name_model import NameModel
+from .name_model import ModelBusyError, NameModel
 from .windows import Window, find_possible_names, widen
 
 MODEL_ENTITIES = frozenset({"PERSON", "LOCATION", "ORGANIZATION", "NRP", "DATE_TIME"})
@@ -77,7 +79,7 @@ class LanguageModels:
         identify_language("the")
         for model in self._models.values():
             with model.pipeline():
-                pass
+                _ = model.language  # a file tells it
 
     def find(
         self,
@@ -148,7 +150,7 @@ class LanguageModels:
         widened: bool,
     ) -> Iterator[Finding]:
         text = repeated.text
-        with model.pipeline() as pipeline:
+        with _lent(model, pace) as pipeline:
             context_words = 0 if pipeline is None else pipeline.context_words
         if pipeline is None:
             return
@@ -162,7 +164,7 @@ class LanguageModels:
                 pace.between_pieces()
             shown = [each for each in batch if budget.allows(text[each[0].start : each[0].end])]
             if shown:
-                yield from _found_in_batch(model, repeated, shown, language)
+                yield from _found_in_batch(model, repeated, shown, language, pace)
             for _, missed in batch[len(shown) :]:
                 yield from _possible_names(repeated, missed)
 
@@ -260,10 +262,11 @@ def _found_in_batch(
     repeated: RepeatedWords,
     batch: Sequence[tuple[Window, list[Window]]],
     language: str,
+    pace: Pace | None,
 ) -> Iterator[Finding]:
     """Yield what *model* finds in a batch of windows, if one of their places is in it."""
     text = repeated.text
-    with model.pipeline() as pipeline:
+    with _lent(model, pace) as pipeline:
         answers = list(pipeline.find([text[window.start : window.end] for window, _ in batch]))
     for (window, places), found in zip(batch, answers, strict=True):
         moved = (
@@ -273,6 +276,19 @@ def _found_in_batch(
         for each in filter_entities(repeated, moved, language=language):
             if any(place.start < each.end and each.start < place.end for place in places):
                 yield each
+
+
+@contextmanager
+def _lent(model: NameModel, pace: Pace | None) -> Generator[Any]:
+    """Lend the pipeline of *model* to this thread, as long as its *pace* allows to wait for it."""
+    patience = {} if pace is None else {"timeout_s": pace.waits_for_model_s}
+    try:
+        with model.pipeline(**patience) as pipeline:
+            yield pipeline
+    except ModelBusyError:
+        if pace is not None:
+            pace.model_is_busy()
+        raise
 
 
 def _possible_names(repeated: RepeatedWords, places: Iterable[Window]) -> Iterator[Finding]:

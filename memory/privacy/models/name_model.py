@@ -55,6 +55,10 @@ class ModelState(StrEnum):
     FAILED = "failed"
 
 
+class ModelBusyError(TimeoutError):
+    """Other threads used the language model all the time."""
+
+
 class NameModel:
     """
     A `SpacyModel` or a `SpanModel`, loaded on first use.
@@ -92,15 +96,18 @@ class NameModel:
         return _EVERY_LANGUAGE.get(told, told)
 
     @contextmanager
-    def pipeline(self) -> Generator[Any]:
+    def pipeline(self, timeout_s: float = _LOCK_TIMEOUT_S) -> Generator[Any]:
         """
         Lend the pipeline to one thread, and load it first. None: there is none.
 
         One thread at a time, since the model holds the interpreter's lock anyhow. The words that
         it has learned from the text are freed at the end, so that memory stays flat.
+
+        Raises:
+            ModelBusyError: Other threads used it for *timeout_s* seconds.
         """
-        if not self._lock.acquire(timeout=_LOCK_TIMEOUT_S):
-            raise TimeoutError(f"another thread used the language model for {_LOCK_TIMEOUT_S:g} s")
+        if not self._lock.acquire(timeout=timeout_s):
+            raise ModelBusyError(f"other threads used the language model for {timeout_s:g} s")
         try:
             if self.state is ModelState.IDLE:
                 self._load_pipeline()
@@ -108,6 +115,11 @@ class NameModel:
                 yield self._pipeline
         finally:
             self._lock.release()
+
+    def look(self) -> None:
+        """Warn now of a model that is named and not installed: the first text may come late."""
+        if self.is_wanted and self.name is not None and not is_installed(self.name):
+            self._run_without(ModelState.MISSING, "not installed")
 
     def renew_lock(self) -> None:
         """Replace the lock, in a forked child."""

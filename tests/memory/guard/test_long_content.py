@@ -9,11 +9,11 @@ from collections import Counter
 import pytest
 from patience import GIVE_UP_S
 
+from mnemoscope.memory.build import REDACTIONS
 from mnemoscope.memory.errors import ContentTooLargeError, DeadlineExceededError
 from mnemoscope.memory.privacy.engine import engine as engines
 from mnemoscope.memory.privacy.engine.redaction import SHORT_CHARS, CallBound
 from mnemoscope.memory.privacy.engine.redactor import Limits, build_redactor
-from mnemoscope.memory.privacy.models.name_model import ModelState
 from mnemoscope.telemetry.event.event import OperationClass, Status
 
 RECALL, REMEMBER, FORGET = OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET
@@ -81,11 +81,11 @@ def fresh(subject_keys):
 
 
 @pytest.fixture
-def with_model(fresh, searches):
+def with_model(fresh, searches, tmp_path):
     """Return a redactor whose language model notes what it is shown."""
-    redactor = fresh(model="en=made_up")
-    model = redactor._engine.models.by_language["en"]
-    model._pipeline, model.state = FakePipeline(searches), ModelState.READY
+    redactor = fresh(model=f"en={tmp_path}")
+    (model,) = redactor._models.values()
+    model._load = lambda _source: FakePipeline(searches)
     return redactor
 
 
@@ -175,25 +175,63 @@ async def test_the_model_is_never_asked_on_the_loops_thread(
     assert threading.current_thread() not in asked
 
 
-async def test_loading_a_model_counts_against_no_deadline(
-    make_guard, search, reach, fresh, clock, events_of
+@pytest.fixture
+def loading(fresh, tmp_path):
+    """Return a redactor whose model is loaded when the test says so."""
+    redactor, go = fresh(model=f"en={tmp_path}"), threading.Event()
+    (model,) = redactor._models.values()
+
+    def load(_source):
+        assert go.wait(GIVE_UP_S)
+        return FakePipeline(Searches())
+
+    model._load, redactor.go = load, go
+    yield redactor
+    go.set()
+
+
+@pytest.mark.parametrize("op_class", [RECALL, REMEMBER, FORGET])
+async def test_loading_a_model_counts_against_the_deadline(
+    make_guard, make_operation, reach, loading, events_of, op_class
 ):
-    """It takes seconds, once in a process: the call that comes first is answered."""
-    redactor = fresh(model="no_such_model_anywhere")
-    prepare = redactor.prepare
+    """A call that comes too early ends as its class does: nothing passes without the model."""
+    guard = make_guard(redactor=loading, deadlines_s={op_class: 0.05})
+    neutral = None if op_class is FORGET else lambda _arguments: None
+    operation = writing(
+        make_operation, ["Homero moved to Ruritania"], op_class=op_class, neutral=neutral
+    )
+    asked = []
+    if op_class is FORGET:
+        with pytest.raises(DeadlineExceededError):
+            await reach(guard, operation, asked.append)
+    else:
+        assert await reach(guard, operation, asked.append) is None
 
-    def load():
-        clock.now += 60
-        prepare()
+    (event,) = events_of(guard)
+    assert (asked, event.status) == ([], Status.TIMEOUT)
 
-    redactor.prepare = load
-    guard = make_guard(redactor=redactor, clock=clock)
-    search.arguments["query"] = "Homero Portillo moved to Ruritania"
 
-    assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
-    assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
-    assert clock.now == 60
-    assert [event.status for event in events_of(guard)] == [Status.OK] * 2
+async def test_a_call_waits_for_a_model_that_is_loaded_in_time(
+    make_guard, make_operation, reach, loading, eventually
+):
+    """Within its deadline, on a thread that is not its own."""
+    guard = make_guard(redactor=loading)
+    threading.Timer(0.05, loading.go.set).start()
+
+    stored = await put(guard, writing(make_operation, ["mail ada@example.com"]), reach)
+
+    assert stored == ["mail <EMAIL_ADDRESS>"]
+    assert eventually(lambda: loading.is_prepared)
+
+
+async def test_a_call_without_a_deadline_waits_for_a_model(make_guard, make_operation, loading):
+    """It has all the time that loading takes."""
+    guard = make_guard(redactor=loading, deadlines_s=NO_DEADLINES)
+    threading.Timer(0.05, loading.go.set).start()
+
+    stored = guard.call(writing(make_operation, ["mail ada@example.com"]), lambda given: given)
+
+    assert stored == {"texts": ["mail <EMAIL_ADDRESS>"]}
 
 
 async def test_short_content_stays_where_it_is(make_guard, search, fresh, searches):
@@ -275,6 +313,52 @@ async def test_a_redaction_that_takes_too_long_ends_at_the_deadline(
     assert guard.limits[op_class].bulkhead.in_flight == 0
     assert eventually(lambda: len(guard.deadline._workers._idle) == 1)
     assert len(stuck.texts) <= 1  # of fifty: nobody waits for the others
+
+
+async def test_a_few_long_contents_are_redacted_at_once(
+    make_bench, make_operation, stuck, eventually
+):
+    """The others wait for a place: threads would only take the processor from each other."""
+    bench = make_bench(redactor=stuck)
+    guards = [bench.guard(name) for name in ("crm", "notes")]
+    places = bench.parts.guards.redactions
+
+    async def store(arguments):
+        return arguments["texts"]
+
+    before = threading.active_count()
+    tasks = [
+        asyncio.create_task(guard.acall(writing(make_operation, documents(3)), store))
+        for guard in guards
+        for _ in range(20)
+    ]
+    await asyncio.to_thread(eventually, lambda: len(stuck.texts) == REDACTIONS)
+    assert await asyncio.to_thread(eventually, lambda: places.waiting == 40 - REDACTIONS)
+    threads = threading.active_count() - before
+    stuck.go.set()
+    stored = await asyncio.gather(*tasks)
+
+    assert all(text.endswith("<EMAIL_ADDRESS>") for texts in stored for text in texts)
+    assert threads <= REDACTIONS + 2  # and those that this test waits on
+    assert places.in_flight == 0
+
+
+async def test_who_waits_for_a_place_too_long_ends_at_the_deadline(
+    make_guard, make_operation, stuck, events_of
+):
+    """As who is redacted too long: the store is not asked."""
+    guard = make_guard(redactor=stuck, deadlines_s={REMEMBER: 0.2})
+    operation = writing(make_operation, documents(3), neutral=lambda _arguments: None)
+    asked = []
+
+    async def store(arguments):
+        asked.append(arguments)
+
+    await asyncio.gather(*(guard.acall(operation, store) for _ in range(REDACTIONS + 3)))
+    stuck.go.set()
+
+    assert asked == []
+    assert [event.status for event in events_of(guard)] == [Status.TIMEOUT] * (REDACTIONS + 3)
 
 
 async def test_a_cancelled_call_leaves_its_redaction(make_guard, make_operation, stuck, eventually):

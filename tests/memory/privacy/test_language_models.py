@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 
 import pytest
 
@@ -52,17 +53,20 @@ class Shown:
         return "\n".join(self.texts)
 
 
+def _found(model, _source):
+    return model
+
+
 @pytest.fixture
-def with_models(keys):
+def with_models(keys, tmp_path):
     """Return a function that makes a redactor with a made-up model for each language."""
 
     def make(*languages, **given):
-        setting = ",".join(f"{language}=made_up" for language in languages)
+        setting = ",".join(f"{language}={tmp_path}" for language in languages)
         redactor = build_redactor(model=setting, keys=keys, **given)
-        shown = {}
-        for language, model in redactor._engine.models.by_language.items():
-            shown[language] = model._pipeline = Shown()
-            model.state = ModelState.READY
+        shown = {language: Shown() for language in languages}
+        for language, model in redactor._models.items():
+            model._load = partial(_found, shown[language])
         return redactor, shown
 
     return make

@@ -136,13 +136,13 @@ def test_a_name_that_stands_once_is_found_as_one_that_is_repeated(redactor, end)
     )
 
 
-def test_preparing_reads_the_words_around_names(redactor):
-    """No text with a name waits for them."""
+def test_preparing_reads_the_words_around_names(make):
+    """Of all scripts: no text with a name waits for them."""
     read_lexicon.cache_clear()
 
-    redactor.prepare()
+    make().prepare()
 
-    assert read_lexicon.cache_info().currsize == 1
+    assert read_lexicon.cache_info().currsize == 6
 
 
 PIECES = (

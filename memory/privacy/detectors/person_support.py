@@ -8,6 +8,7 @@ that a person is meant, or if other personal data stands in the text: a `WEAK` f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
@@ -124,6 +125,43 @@ def weakened(reading: Reading, found: Iterable[Finding]) -> Iterator[Finding]:
         yield each._replace(score=WEAK) if is_weak else each
 
 
+_BETWEEN_NAMES = compile_later(
+    r"[ \t]*(?:[,;/&|\n]|[ ](?:and|or|und|oder|y|et|e|i|och|og)[ ])[\s,;*\u2022>\d.)-]{0,8}"
+    r"(?:(?:and|or|und|oder|y|et|e|i|och|og)[ ])?"
+)
+_FEWEST_NAMES = 3
+
+
+def in_enumerations(text: str, found: Iterable[Finding]) -> Iterator[Finding]:
+    """
+    Yield *found*, those in a list or on lines of nothing but names without their weakness.
+
+    Three names side by side are people together, unless many of them are words, places or products
+    as well.
+    """
+    run: list[Finding] = []
+    for each in sorted(found):
+        if run and each.start < run[-1].end:
+            run.append(each)  # the same name, found for another reason
+            continue
+        if run and not _BETWEEN_NAMES.fullmatch(text, run[-1].end, each.start):
+            yield from _supported_together(text, run)
+            run = []
+        run.append(each)
+    yield from _supported_together(text, run)
+
+
+def _supported_together(text: str, run: list[Finding]) -> Iterator[Finding]:
+    names = {text[each.start : each.end] for each in run}
+    sure = sum(map(is_sure_name, names))
+    are_people = len(names) >= _FEWEST_NAMES and 3 * sure >= 2 * len(names)
+    for each in run:
+        yield each._replace(score=_TOGETHER) if are_people and each.score <= WEAK else each
+
+
+_TOGETHER = 0.6
+
+
 def _has_cue(reading: Reading, found: Finding, first: int) -> bool:
     """Return whether the words beside a name say that it is one, in whatever language."""
     if cue_before(reading, first)[0] > 0:
@@ -153,10 +191,31 @@ def _is_said_to_be_person(text: str, start: int, end: int) -> bool:
         return _acts(text, end, may_be=False)
     return (
         _acts(text, end, may_be=True)
+        or _is_asked_about(text, start, end)
         or _word_before(text, start) in _BEFORE_PERSON
         or _is_spoken_to(text, start, end)
         or _PRONOUN.search(text, end, end + _NEAR_CHARS) is not None
     )
+
+
+_ASKS = compile_later(
+    r"(?:(?:\A|[.!?:>\n\"\u201c(*-])\s*(?:and|but|so|or|also|ok|okay|hey)?,?\s*"
+    r"|\b(?:what|when|where|why|how|which|whom?|whose)(?:['\u2019]s)?\b[^.!?\n]{0,60}[ ])"
+    r"(?:did|does|do|has|have|had|is|are|was|were|will|would|can|could|should|might|about|(?:who|what)['\u2019]s)"
+    r"(?:n['\u2019]t)?[ ]\Z",
+    re.IGNORECASE,
+)
+_IS_ASKED = compile_later(r"(?:['\u2019]s?)?(?:[ ][a-z]|[ ]?[?])")
+_ASKS_CHARS = 90
+
+
+def _is_asked_about(text: str, start: int, end: int) -> bool:
+    """Return whether a question is about what stands there: *When did Ada call?*, *Who is Ada?*."""
+    if _IS_ASKED.match(text, end) is None:
+        return False
+    first = max(0, start - _ASKS_CHARS)
+    # Cut in the midst of a text, its first character begins no sentence.
+    return _ASKS.search(f"{'x' * (first > 0)}{text[first:start]}") is not None
 
 
 def _word_before(text: str, start: int) -> str:
@@ -200,7 +259,7 @@ def is_doubted_reading(
     words = WORD.findall(text[start:end])
     if stands_as_no_person(text, start, end):
         return True
-    if any(map(_is_sure_name if is_english else is_known_name, words)):
+    if any(map(is_sure_name if is_english else is_known_name, words)):
         return False
     before = _word_before(text, start)
     if (
@@ -218,7 +277,7 @@ def is_doubted_reading(
     return not (is_foreign or _is_said_to_be_person(text, start, end))
 
 
-def _is_sure_name(word: str) -> bool:
+def is_sure_name(word: str) -> bool:
     """Return whether *word* is a known name, and no word or place as well."""
     is_place = fold(word) in names_of_places() or fold(word) in known_things()
     return is_known_name(word) and not (is_place or is_word_too(word))

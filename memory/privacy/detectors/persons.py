@@ -30,7 +30,7 @@ from .person_names import (
     read_name,
     stands_alone,
 )
-from .person_support import weakened
+from .person_support import in_enumerations, weakened
 from .person_uncased import find_uncased
 from .person_unspaced import find_chinese, find_japanese, find_korean, find_thai
 from .person_vietnamese import find_vietnamese, is_vietnamese
@@ -165,7 +165,7 @@ def find_persons(text: str, features: TextFeatures) -> Iterator[Finding]:
         found = list(doubted(text, read, is_english="en" in reading.languages))
         found += find_listed(reading)
         found += _written_small(reading) if may_be_small else ()
-        found = list(with_suffixes(reading, weakened(reading, found)))
+        found = list(in_enumerations(text, with_suffixes(reading, weakened(reading, found))))
     if not text.isascii() and is_vietnamese(text):
         found += find_vietnamese(text)
     if features.has_other_script:

@@ -15,7 +15,7 @@ from ..detectors.person_names import (
     is_camel_case,
     stands_alone,
 )
-from ..detectors.person_support import RepeatedWords, is_doubted_reading, says_person
+from ..detectors.person_support import RepeatedWords, is_doubted_reading, is_sure_name, says_person
 from ..detectors.word_lists import (
     ALL_NAMES,
     AMBIGUOUS_NAMES,
@@ -90,8 +90,17 @@ def _as_person(
     if len(words) == 1 and _is_no_lone_name(text, words[0].group()):
         return None
     name = found._replace(start=start, end=end)
-    is_sure = not (is_read and is_english) or says_person(text, start, end, repeated)
+    # What the list of names that count on their own says as well needs no third evidence.
+    is_sure = (
+        not (is_read and is_english)
+        or any(_counts_alone(word.group()) for word in words)
+        or says_person(text, start, end, repeated)
+    )
     return name if is_sure else name._replace(score=WEAK)
+
+
+def _counts_alone(word: str) -> bool:
+    return fold_case(word) in GIVEN_NAMES and is_sure_name(word)
 
 
 def _is_no_lone_name(text: str, word: str) -> bool:

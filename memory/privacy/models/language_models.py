@@ -14,7 +14,7 @@ from typing import Any
 
 from ..detectors.chunks import split_into_chunks
 from ..detectors.english_words import english_words, is_english_word
-from ..detectors.finding import Finding
+from ..detectors.finding import WEAK, Finding
 from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
 from ..detectors.person_support import RepeatedWords
@@ -101,7 +101,9 @@ class LanguageModels:
         # A lone surrogate cannot be encoded for a model; "?" is as long.
         readable = truecase(text.encode("utf-8", "replace").decode())
         places = (
-            list(find_possible_names(readable, found)) if only_persons else list(_pieces(readable))
+            list(find_possible_names(readable, (each for each in found if each.score > WEAK)))
+            if only_persons
+            else list(_pieces(readable))
         )
         if not places:
             return

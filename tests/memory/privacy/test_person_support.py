@@ -29,6 +29,43 @@ PEOPLE = (
 )
 
 
+ASKED = (
+    *("What", "When", "Where", "Why", "How", "Which town", "How long", "What kind of tea"),
+    *("And what", "ok so why", "Tell me where", "I forgot when", "Do you know how"),
+)
+"""How a question begins."""
+
+AUXILIARIES = ("did", "does", "has", "is", "was", "will", "would", "can", "didn't")
+QUESTIONS = (
+    "Who is {}?",
+    "Does {} like tea?",
+    "Is {} allergic to nuts?",
+    "What are {}'s hobbies?",
+    "Did I tell you? Was {} late?",
+)
+PEOPLES_NAMES = ("Sarah", "Caroline", "Melanie", "Oscar", "Priya", "Zuzanna")
+LISTS = (
+    "They had 6: {}, {}, {}, Chloe, Andrea and Brandi.",
+    "Guests: {}, {}, {}",
+    "{}\n{}\n{}\n",
+    "| {} | {} | {} |",
+    "- {}\n- {}\n- {}",
+    "the answer was {}, {} and {}",
+)
+THINGS_ASKED = (
+    "Does Ruby support threads?",
+    "How does Hugo build pages?",
+    "What does Julia 1.8 change?",
+    "Is Paris nice in May?",
+    "Is Charlotte warm in winter?",
+    "What would Victoria cost?",
+    "Cities: Paris, Florence, Sydney and Milan.",
+    "Months: April, May and June.",
+    "We use Ruby, Julia, Python and Hugo.",
+    "Fonts: Helvetica, Georgia, Lato and Verdana.",
+)
+
+
 PARTS = (
     "Plugins: Zorbal, Frimp, {}, Quontle and Drax.",
     "A contract with Vondrel & {}.",
@@ -99,3 +136,39 @@ def test_a_part_of_a_list_a_firm_or_code_is_kept_beside_personal_data(redactor, 
     text = frame.replace("{}", name)
 
     assert _redacted(redactor, f"Mail ada@quimbymail.example.\n{text}").endswith(text)
+
+
+@pytest.mark.parametrize("auxiliary", AUXILIARIES)
+@pytest.mark.parametrize("begins", ASKED)
+def test_who_a_question_is_about_is_replaced(redactor, begins, auxiliary):
+    """A recall is a question: its names must meet those that stand in memory."""
+    for name in PEOPLES_NAMES:
+        assert name not in _redacted(redactor, f"{begins} {auxiliary} {name} say so?")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_who_is_asked_about_in_few_words_is_replaced(redactor, question):
+    """With nothing else in the sentence that says so."""
+    for name in PEOPLES_NAMES:
+        assert name not in _redacted(redactor, question.format(name))
+
+
+@pytest.mark.parametrize("frame", LISTS)
+def test_names_side_by_side_are_people(redactor, frame):
+    """What one name alone does not say, three say together."""
+    redacted = _redacted(redactor, frame.format("Rogelio", "Sharon", "Jessica"))
+
+    assert redacted.count("<PERSON>") == frame.count("{}") + 3 * ("Brandi" in frame)
+
+
+@pytest.mark.parametrize("text", THINGS_ASKED)
+def test_a_thing_that_is_asked_about_or_listed_stays(redactor, text):
+    """Tools, towns and months have names of people."""
+    assert _redacted(redactor, text) == text
+
+
+def test_a_list_of_names_and_a_model_are_two_evidences(with_model):
+    """Neither alone says that a person is meant, where the sentence does not."""
+    text = "Everyone at the shelter adores Caroline because of it."
+
+    assert "Caroline" not in _redacted(with_model, text)

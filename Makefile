@@ -8,6 +8,13 @@ UV = .venv-uv/bin/uv
 # Long conversations in LoCoMo's form, which are not part of this project.
 CONVERSATIONS ?= ../shared/data/locomo
 
+# The oldest one, for the lowest versions: newer ones have no wheels of them.
+OLDEST_PYTHON ?= $(shell for p in python3.11 "$$HOME"/.pyenv/versions/3.11*/bin/python; do \
+	command -v "$$p" && exit; done; echo $(PYTHON))
+
+# What stands on other people's libraries.
+ON_LIBRARIES = tests/adapters tests/telemetry
+
 # The newest Python >= 3.11 on this machine: on PATH, or one of pyenv's.
 PYTHON ?= $(shell for v in 3.14 3.13 3.12 3.11; do \
 	for p in "python$$v" "$$HOME"/.pyenv/versions/$$v*/bin/python; do \
@@ -41,7 +48,19 @@ test: $(STAMP)  ## Run the tests, without the injected faults
 	@echo "==> tests"
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ARGS)
 
-test-faults: $(STAMP)  ## Inject every fault at a small size
+test-test-lowest: $(UV)  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows
+	@echo "==> tests with the lowest versions"
+	@$(UV) venv --quiet --clear --python "$(OLDEST_PYTHON)" .venv-lowest
+	@$(UV) pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --group test --editable '.[all,postgres]'
+	@.venv-lowest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+
+test-newest: $(UV)  ## Run them with the newest versions that there are, whatever constraints.txt says
+	@echo "==> tests with the newest versions"
+	@$(UV) venv --quiet --clear --python "$(PYTHON)" .venv-newest
+	@$(UV) pip install --quiet --python .venv-newest/bin/python --resolution highest --group test --editable '.[all,postgres]'
+	@.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
+
+faults: $(STAMP)  ## Inject every fault at a small size
 	@echo "==> injected faults"
 	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
 

@@ -29,6 +29,29 @@ def test_the_readme_counts_right():
     assert f"injects {faults} faults" in README
 
 
+BOUNDS = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("row", "package"),
+    [
+        ("mem0 | ", "mem0ai"),
+        ("qdrant-client ", "qdrant-client"),
+        ("LangGraph | ", "langgraph"),
+        ("langchain-core ", "langchain-core"),
+        ("`create_agent` of LangChain ", "langchain"),
+        ("OpenTelemetry | ", "opentelemetry-sdk"),
+        ("PostgreSQL by psycopg ", "psycopg[binary,pool]"),
+    ],
+)
+def test_the_lowest_versions_of_the_page_are_the_bounds(row, package):
+    """The bounds are what `make test-lowest` installs."""
+    page = (ROOT / "docs/faq.md").read_text(encoding="utf-8")
+    (said,) = re.findall(rf"{re.escape(row)}(\d[\d.]*\d)", page)
+
+    assert set(re.findall(rf'"{re.escape(package)}>=([\d.]+)', BOUNDS)) == {said}
+
+
 @pytest.mark.parametrize("page", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"])
 def test_what_a_page_links_to_is_there(page):
     """Files of the repository, and headings of pages."""

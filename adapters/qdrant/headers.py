@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from opentelemetry import trace as otel_trace
+from qdrant_client import context_headers
 
 from ...memory.guard.call import Call
 from ...memory.guard.guard import UNTRACED
@@ -26,17 +25,13 @@ from ...telemetry.process.faults import Faults
 
 REQUEST_ID = "x-request-id"
 
-_MODULE = "qdrant_client.context_headers"
-context_headers: Any = import_module(_MODULE) if find_spec(_MODULE) else None
-"""None: older clients have none."""
-
 _REMOTE = {"QdrantRemote", "AsyncQdrantRemote"}
 
 
 def headers_for(client: object, faults: Faults) -> tuple[Around, ...]:
     """Return the wrapper that sets headers around calls, if *client* talks to a Qdrant server."""
     remote = type(getattr(client, "_client", None)).__name__ in _REMOTE
-    return (RequestHeaders(faults),) if remote and context_headers is not None else ()
+    return (RequestHeaders(faults),) if remote else ()
 
 
 class RequestHeaders:

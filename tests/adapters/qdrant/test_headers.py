@@ -281,13 +281,3 @@ async def test_a_local_client_has_no_part_in_it(make_local: Any, monkeypatch: py
     asked = make_local()
 
     assert guard_of(asked.client).deadline._around == ()
-
-
-async def test_older_clients_are_guarded_without(client_type: type, bench: Bench, monkeypatch: Any):
-    """A qdrant-client that has no headers of a context is guarded as any other."""
-    monkeypatch.setattr(qdrant_headers, "context_headers", None)
-    inner = client_type(url="http://qdrant.test", check_compatibility=False)
-    guard = guard_of(wrapping(qdrant.ADAPTER)(inner, bench))
-    await Asked.of(inner, "close")
-
-    assert guard.deadline._around == ()

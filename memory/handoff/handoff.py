@@ -71,7 +71,12 @@ class Handoff:
         self._fields = Fields(schema, strip, preserve, buckets or {})
         self._guard_for = guard_for or default_guard
         self._method = remember(
-            "translate", "handoff", redact=_redact, content=_everything, inline=True
+            "translate",
+            "handoff",
+            redact=_redact,
+            content=_everything,
+            unconfined="it hands on what one agent wrote, and asks no store",
+            inline=True,
         )
 
     def translate(self, output: Any) -> dict[str, Any]:

@@ -46,6 +46,8 @@ def _reveal_nothing(_arguments: Arguments) -> dict[str, str]:
     return {}
 
 
+_OF_ONE = "the vault is asked for the pseudonyms of its context's customer alone"
+
 _REVEAL = Method(
     name="reveal",
     operation="search_memory",
@@ -55,6 +57,7 @@ _REVEAL = Method(
     summary=_summarize_reveal,
     content=_content_of,
     needs_owner=True,
+    unconfined=_OF_ONE,
 )
 _FORGET = Method(
     name="forget",
@@ -63,6 +66,7 @@ _FORGET = Method(
     deletes=Deletes.SCOPE,
     summary=_summarize_forget,
     needs_owner=True,
+    unconfined=_OF_ONE,
 )
 
 

@@ -14,7 +14,7 @@ from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
-from mnemoscope.memory import ConfigurationError, Handoff, HandoffError, Mnemoscope
+from mnemoscope.memory import ConfigurationError, Handoff, HandoffError, Mnemoscope, context
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import scope_for_tests
 
@@ -331,6 +331,12 @@ class TestSealing:
                 with pytest.raises(HandoffError):
                     handoff.translate(said(verdict=WORD))
             assert handoff.translate(said()) == PACKET
+
+
+    def test_it_is_made_in_a_customers_context_where_tenancy_is_enforced(self, handoff_of):
+        """It asks no store, so there is nothing to confine."""
+        with scope_for_tests(tenancy="enforce") as (scope, _sink), context(customer="c-42"):
+            assert handoff_of(guard_for=scope.guard_for).translate(said()) == PACKET
 
 
 class TestNode:

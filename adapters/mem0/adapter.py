@@ -3,10 +3,10 @@ mem0 behind the chokepoint: ``Memory``, ``AsyncMemory`` and the clients of the h
 
 Its embedder is given texts without what stands for personal data: see `embedder`.
 
-Three things are done to the library itself as a client is wrapped. It is kept from calling home,
-unless the environment says otherwise: it sends unsalted hashes of user ids. It is kept from
+Two things are done to the library itself as a client is wrapped. It is kept from calling home,
+unless the environment says otherwise: it sends unsalted hashes of user ids. And it is kept from
 downloading a spaCy model in the middle of a call: where the download is refused, spaCy ends the
-process. And ``AsyncMemory`` is given threads that a hung store may keep.
+process. ``AsyncMemory`` has threads that a hung store may keep: see `threads`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .model_usage import ModelCallRecorder
 from .phases import watch_phases
 from .subject_data import HostedSubjectData, MemorySubjectData
 from .tenancy import CheckOwner
-from .threads import GuardedAsyncio
+from .threads import AwaitApart
 
 if TYPE_CHECKING:
     from .local_store import LocalTurns
@@ -87,6 +87,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         shared=_below(client) != "QdrantLocal",
         on_guarded=None if hosted else partial(texts.prepare, client),
         around=(
+            *((AwaitApart(client),) if isinstance(client, _mem0.AsyncMemory) else ()),
             *(_headers_for(client, services.faults) if turns is None else (turns,)),
             complete,
             *check,
@@ -144,9 +145,6 @@ def configure_library() -> None:
         models: Any = import_module("mem0.utils.spacy_models")
         models._load_failed_full |= models._nlp_full is None  # noqa: SLF001 - there is no other way
         models._load_failed_lemma |= models._nlp_lemma is None  # noqa: SLF001 - see above
-    main: Any = import_module("mem0.memory.main")
-    if not isinstance(main.asyncio, GuardedAsyncio):
-        main.asyncio = GuardedAsyncio()
 
 
 def _installed(package: str) -> bool:

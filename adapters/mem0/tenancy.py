@@ -20,6 +20,7 @@ from ...memory.guard.operation import Arguments
 from ...telemetry.event.spelling import id_text
 from ..toolkit.type_guards import is_dict, is_list
 from .scoping import users_of, with_options
+from .threads import apart
 
 BY_ID = frozenset({"update", "delete", "history", "feedback", "batch_update", "batch_delete"})
 """Methods that name memories by their ids alone and hand out or change them."""
@@ -129,7 +130,7 @@ class CheckOwner:
 
         async def awaited(given: Arguments) -> Any:
             for memory_id in _ids(given):
-                asked = self._client.get(memory_id)
+                asked = apart(self._client, partial(self._client.get, memory_id))
                 _refuse_others(await achecked("get", self._is_known, asked), name, customer)
             return await invoke(given)
 

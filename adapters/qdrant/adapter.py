@@ -19,6 +19,7 @@ from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
 from ...memory.guard.guard import Guard
+from ..toolkit.own_methods import has_own_methods
 from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
 from .database import database_of, server_of
 from .failures import MISTAKES
@@ -106,16 +107,7 @@ def _is_synchronous(client: AsyncQdrantClient) -> bool:
     What a subclass or the object has in their place may wait for whatever it likes, in the loop
     that it is called in.
     """
-    return _own_methods(cast("Any", type(client))) and not any(
-        hasattr(AsyncQdrantClient, name) for name in vars(client)
-    )
-
-
-@lru_cache(maxsize=64)
-def _own_methods(kind: type[AsyncQdrantClient]) -> bool:
-    below = kind.__mro__[: kind.__mro__.index(AsyncQdrantClient)]
-    own = {name for each in below for name in vars(each) if not name.startswith("__")}
-    return not any(hasattr(AsyncQdrantClient, name) for name in own)
+    return not has_own_methods(client, AsyncQdrantClient)
 
 
 ADAPTER = StoreAdapter(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from contextvars import copy_context
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 from ...telemetry.event.event import OperationClass
 from ..api import Arguments, Method
@@ -235,7 +235,7 @@ class _Owned:
 
     def at_once(self, name: str) -> tuple[list[Any], list[Any]]:
         """Return the answers of calls of two customers that are made at once."""
-        calls = [
+        calls: list[tuple[str, Arguments]] = [
             (who, _renamed(self.case.calls[name](THEIRS), self.customer, who))
             for _ in range(_AT_ONCE // 2)
             for who in (self.customer, self.other)
@@ -244,7 +244,8 @@ class _Owned:
             answers = self.tried.runner.run(self._gathered(name, calls), context=copy_context())
         else:
             with ThreadPoolExecutor(_AT_ONCE) as threads:
-                answers = list(threads.map(lambda call: self.ask(name, call[1], call[0]), calls))
+                asked = [threads.submit(self.ask, name, given, who) for who, given in calls]
+                answers = [each.result() for each in asked]
         return answers[::2], answers[1::2]
 
     async def _gathered(self, name: str, calls: list[tuple[str, Arguments]]) -> list[Any]:
@@ -332,10 +333,10 @@ def _naming_nobody(owned: _Owned, name: str, text: str) -> Arguments | None:
 
 def _naming_both(owned: _Owned, name: str, text: str) -> Arguments | None:
     theirs, given = owned.case.calls[name](text), _naming_itself(owned, name, text)
-    batches = {
-        each: [*value, *theirs[each]]
+    batches: Arguments = {
+        each: value + theirs[each]
         for each, value in (given or {}).items()
-        if isinstance(value, list)
+        if value.__class__ is list
     }
     return {**(given or {}), **batches} if batches else None
 
@@ -372,12 +373,13 @@ def _renamed(value: Any, old: str, new: str) -> Any:
     """Return a copy of *value* with the id *new* in the place of *old*, at any depth."""
     if isinstance(value, str):
         return value.replace(old, new)
+    given: Any = value
     if isinstance(value, Mapping):
-        pairs = value.items()
+        pairs: list[tuple[Any, Any]] = list(given.items())
         return {_renamed(key, old, new): _renamed(each, old, new) for key, each in pairs}
     if isinstance(value, (list, set, frozenset, tuple)):
-        items: Any = [_renamed(each, old, new) for each in cast("Any", value)]
-        kind: Any = type(cast("Any", value))
+        items: Any = [_renamed(each, old, new) for each in given]
+        kind: Any = given.__class__
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
     if hasattr(value, "__dict__") and not callable(value):
         again = copy.copy(value)

@@ -332,7 +332,6 @@ class TestSealing:
                     handoff.translate(said(verdict=WORD))
             assert handoff.translate(said()) == PACKET
 
-
     def test_it_is_made_in_a_customers_context_where_tenancy_is_enforced(self, handoff_of):
         """It asks no store, so there is nothing to confine."""
         with scope_for_tests(tenancy="enforce") as (scope, _sink), context(customer="c-42"):

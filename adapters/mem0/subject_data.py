@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,11 @@ _UNATTRIBUTED_REMAIN = (
     "those that the audit trail knows to be this customer's are gone"
 )
 
+SHOWN = {"show_expired": True, "latest_only": False}
+"""Options of the hosted service's listings, with the values that hide nothing."""
+
+_EXPIRING = "{n:,} of them had a date on which the service hides a memory, and keeps it"
+_BACKUPS = "the hosted mem0 says nothing of its own backups"
 _IN_MEMORY = ":memory:"
 _STAGES = ("memory", "history", "message", "entity")
 
@@ -190,8 +197,7 @@ class HostedSubjectData:
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """Return memories of *subject*."""
         number = after or 1
-        answer = await self._call("get_all", filters={"user_id": _user(subject)}, page=number)
-        rows, following = (answer, None) if is_list(answer) else _of_page(answer)
+        rows, following = await self._rows(subject, number)
         records_found = tuple(
             SubjectRecord(
                 kind="memory",
@@ -205,19 +211,27 @@ class HostedSubjectData:
         return Page(records_found, number + 1 if following else None)
 
     async def erase(self, subject: DataSubject) -> Erased:
-        """Have the service delete them, and the user with them."""
-        removed = 0
-        after: Any | None = None
-        while True:
-            page = await self.page(subject, after)
-            removed += len(page.records)
-            after = page.after
-            if after is None:
-                break
-        if removed:
+        """Have the service delete them, those that it no longer shows, and the user with them."""
+        found: list[Any] = []
+        number, following = 1, True
+        while following:
+            rows, following = await self._rows(subject, number)
+            found += rows
+            number += 1
+        expiring = [each["id"] for each in found if each.get("expiration_date")]
+        if expiring:  # by their ids: nothing says that `delete_all` reaches what is not shown
+            memories = [{"memory_id": each} for each in expiring]
+            await self._call("batch_delete", memories=memories)
+        if found:
             await self._call("delete_all", user_id=_user(subject))
             await self._call("delete_users", user_id=_user(subject))
-        return Erased(removed, messages=("the hosted mem0 says nothing of its own backups",))
+        return Erased(len(found), messages=(*_told_expired(len(expiring)), _BACKUPS))
+
+    async def _rows(self, subject: DataSubject, number: int) -> tuple[list[Any], Any]:
+        """Return one page of all that the service has, shown or not, and whether there are more."""
+        wanted = {"filters": {"user_id": _user(subject)}, "page": number, **_everything()}
+        answer = await self._call("get_all", **wanted)
+        return (answer, None) if is_list(answer) else _of_page(answer)
 
     async def find(self, memory: LoggedMemory) -> StoredMemory | None:
         """See `MemoryRemover.find`."""
@@ -241,6 +255,17 @@ class HostedSubjectData:
 
 async def _asked(method: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
     return await resolve(method(**kwargs))
+
+
+@cache
+def _everything() -> dict[str, bool]:
+    """Return the options of a listing that show what the service hides, as this client has them."""
+    options: Any = import_module("mem0.client.types").GetAllMemoryOptions
+    return {name: shown for name, shown in SHOWN.items() if name in options.model_fields}
+
+
+def _told_expired(count: int) -> tuple[str, ...]:
+    return (_EXPIRING.format(n=count),) if count else ()
 
 
 def _of_page(answer: dict[str, Any]) -> tuple[list[Any], Any]:

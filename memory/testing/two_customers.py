@@ -305,7 +305,10 @@ def _text_of(method: Method) -> str:
 
 
 def _differs(answer: Any, other: Any) -> bool:
-    return not isinstance(answer, Exception) and _words(answer) != _words(other)
+    # Nothing is the same as a refusal: that there is no such memory is told by neither.
+    if answer is None or isinstance(answer, Exception):
+        return False
+    return _words(answer) != _words(other)
 
 
 def _words(answer: Any) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
-from hosted_service import documented
+from hosted_memories import HostedMemories
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.store.base import PutOp
@@ -29,8 +29,6 @@ CUSTOMER = "c-42"
 DIMS = 16
 COLLECTION = "notes"
 _NOBODYS_ID = "00000000-0000-0000-0000-000000000000"
-_FOUND = {"id": _NOBODYS_ID, "memory": "tea", "user_id": CUSTOMER, "score": 0.5}
-_ENTITY = {"id": "e-1", "name": CUSTOMER, "type": "user"}
 _ACCOUNT = {"user_email": None, "org_id": "o-1", "project_id": "p-1"}
 
 
@@ -107,34 +105,13 @@ def memory_case(kind: type) -> AdapterCase:
     )
 
 
-class Service:
-    """The hosted service: it finds one memory, as soon as one was added."""
-
-    def __init__(self) -> None:
-        self.is_filled = False
-
-    def __call__(self, request: httpx.Request) -> httpx.Response:
-        path = request.url.path
-        if path == "/v1/ping/":
-            return httpx.Response(200, json=_ACCOUNT)
-        self.is_filled |= path == "/v3/memories/add/"
-        if not self.is_filled and path.endswith(f"/{_NOBODYS_ID}/"):
-            return httpx.Response(404, json={"detail": "no such memory"})
-        if not self.is_filled and path.endswith("/history/"):
-            return httpx.Response(200, json=[])
-        entities = [_ENTITY] if self.is_filled else []
-        if path == "/v1/entities/":
-            return httpx.Response(200, json={"count": len(entities), "results": entities})
-        return httpx.Response(200, json=documented(request, [_FOUND] if self.is_filled else []))
-
-
 def hosted_account(client: Any) -> None:
     """Stand in for what the asynchronous client's constructor asks past its transport."""
     vars(client).update(_ACCOUNT)
 
 
 def _hosted(kind: type) -> Any:
-    transport = httpx.MockTransport(Service())
+    transport = httpx.MockTransport(HostedMemories(_ACCOUNT, first_id=_NOBODYS_ID))
     http = (httpx.AsyncClient if issubclass(kind, AsyncMemoryClient) else httpx.Client)(
         transport=transport
     )
@@ -182,10 +159,15 @@ def hosted_case(kind: type) -> AdapterCase:
         "delete": lambda text: {**memory},
         "batch_delete": lambda text: {"memories": [{**memory, "note": text}]},
         "delete_all": lambda text: {"user_id": CUSTOMER},
-        "delete_users": lambda text: {"user_id": CUSTOMER},
         "reset": lambda text: {},
+        "delete_users": lambda text: {"user_id": CUSTOMER},
     }
-    return AdapterCase(adapter=mem0.ADAPTER, make_client=lambda: _hosted(kind), calls=calls)
+    return AdapterCase(
+        adapter=mem0.ADAPTER,
+        make_client=lambda: _hosted(kind),
+        calls=calls,
+        customer=CUSTOMER,
+    )
 
 
 # -- Qdrant ----------------------------------------------------------------------------------------

@@ -135,14 +135,17 @@ def service() -> Service:
 
 @pytest.fixture
 def make_client(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[type], Any]:
-    """Return a factory of bare clients of `service`, sync or async."""
+    """Return a factory of bare clients of `service`, or of another, sync or async."""
     # The asynchronous client's constructor asks with `requests`, past the transport it is given.
     monkeypatch.setattr(
         AsyncMemoryClient, "_validate_api_key", lambda self: vars(self).update(ACCOUNT)
     )
 
-    def make(kind: type = MemoryClient) -> Any:
-        transport = httpx.MockTransport(service.handle)
+    def make(
+        kind: type = MemoryClient,
+        handle: Callable[[httpx.Request], httpx.Response] = service.handle,
+    ) -> Any:
+        transport = httpx.MockTransport(handle)
         asynchronous = issubclass(kind, AsyncMemoryClient)
         http = (httpx.AsyncClient if asynchronous else httpx.Client)(transport=transport)
         return kind(api_key="key", host="http://mem0.test", client=http)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 from bench import wrapping
+from hosted_memories import HostedMemories
 from mem0 import AsyncMemoryClient, MemoryClient
 from qdrant_client import models
 from remains import found_in
@@ -13,6 +15,8 @@ from mnemoscope.adapters.mem0.subject_data import HostedSubjectData, MemorySubje
 from mnemoscope.memory.errors import UnexpectedAnswerError
 from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.memory.subject_data.runner import SubjectDataRunner
+
+from .conftest import ACCOUNT
 
 guarded = wrapping(ADAPTER)
 
@@ -200,3 +204,19 @@ class TestHosted:
 
         assert [each.id for each in page.records] == ["1"]
         assert page.after is None
+
+    def test_what_has_expired_is_listed_and_erased(self, runner, client_type, make_client):
+        """The service hides it and keeps it; how many there were is said."""
+        service = HostedMemories(ACCOUNT, first_id="1")
+        for number, date in enumerate(("2020-01-01", None)):
+            said = [{"role": "user", "content": f"likes tea {number}"}]
+            body = {"messages": said, "user_id": ADA, "expiration_date": date}
+            service(httpx.Request("POST", "http://mem0.test/v3/memories/add/", json=body))
+        provider = HostedSubjectData(make_client(client_type, service))
+        listed = runner.run(provider.page(DataSubject(customer=ADA))).records
+        erased = runner.run(provider.erase(DataSubject(customer=ADA)))
+
+        assert [each.content for each in listed] == ["likes tea 0", "likes tea 1"]
+        assert erased.removed == 2
+        assert erased.messages[0].startswith("1 of them had a date on which the service hides")
+        assert service.rows == {}

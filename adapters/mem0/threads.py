@@ -170,9 +170,10 @@ async def _outcome(ask: Callable[[], Awaitable[R]]) -> Callable[[], R]:
     """Return what gives the result of *ask*, or raises: a task would end the loop by some."""
     try:
         result = await ask()
-    except asyncio.CancelledError:
-        raise
-    except BaseException as exc:  # noqa: BLE001 - raised where it is awaited
+    except BaseException as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise  # nobody waits for it any more
         return partial(_raise, exc)
     return lambda: result
 

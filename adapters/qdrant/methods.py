@@ -32,7 +32,7 @@ from ...telemetry.event.event import Deletes, OperationClass
 from .content import content
 from .owner import Owner
 from .records import joined, origin_of
-from .redaction import Path, Rule, Walker
+from .redaction import BY_FIELD, Path, Rule, Walker
 from .tenancy import confine
 
 
@@ -107,6 +107,8 @@ METHODS: Mapping[str, Method] = method_table(
     forget("delete_shard_key", deletes=Deletes.IDS),
     forget("delete_collection", "delete_memory_store", deletes=Deletes.EVERYTHING),
     forget("recreate_collection", "delete_memory_store", deletes=Deletes.EVERYTHING),
+    remember("create_payload_index", "update_memory_store", unconfined=_SETTING),
+    remember("delete_payload_index", "update_memory_store", unconfined=_SETTING),
     remember("create_collection", "create_memory_store", unconfined=_SETTING),
     remember("update_collection", "update_memory_store", unconfined=_SETTING),
 )
@@ -118,8 +120,7 @@ NOT_GUARDED: Mapping[str, str] = {
         "answers about the schema: a neutral one would make an application create it anew",
     ),
     **dict.fromkeys(
-        ("create_payload_index", "create_vector_name", "delete_payload_index",
-         "update_collection_aliases"),
+        ("create_vector_name", "update_collection_aliases"),
         "changes the schema: holds names, no content",
     ),
     **dict.fromkeys(
@@ -141,11 +142,17 @@ NOT_GUARDED: Mapping[str, str] = {
 }  # fmt: skip
 """Public methods that go straight to the client, and why."""
 
-RAISES: Mapping[str, str] = dict.fromkeys(
-    ("create_collection", "update_collection"),
-    "an application that finds out with its first write that there is no collection is worse off "
-    "than one that does not start",
-)
+RAISES: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("create_collection", "update_collection"),
+        "an application that finds out with its first write that there is no collection is worse "
+        "off than one that does not start",
+    ),
+    **dict.fromkeys(
+        ("create_payload_index", "delete_payload_index"),
+        "without its index a server refuses filters, or is slow for as long as nobody notices",
+    ),
+}
 """Methods without a neutral value, and why."""
 
 _WRITES = (
@@ -185,6 +192,9 @@ _PARAMETERS: Mapping[str, Rule] = {
     "with_payload": Walker.path,
     "group_by": Walker.path,
     "order_by": Walker.path,
+    "field_name": Walker.path,
+    "field_schema": Walker.setting,
+    "field_type": Walker.setting,
     "key": Walker.path,
     "keys": Walker.path,
     "with_lookup": _lookup,
@@ -221,6 +231,8 @@ def _redact(
             redacted[name] = value
         else:
             redacted[name] = rules.get(name, Walker.walk)(walker, value)
+    if isinstance(given.get("query"), BY_FIELD):
+        redacted["using"] = walker.path(given.get("using"))
     return redacted
 
 

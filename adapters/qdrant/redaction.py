@@ -115,11 +115,26 @@ class Walker:
     def path(self, value: Any) -> Any:
         """Redact a payload key, or a path of keys, as the payload's own keys are redacted."""
         if isinstance(value, str):
+            if value == self._owner_key:
+                return value
             quoted = _QUOTED.sub(lambda found: f'"{self._redaction.label(found[1])}"', value)
             return self._redaction.label(quoted)
         if isinstance(value, (list, tuple)):
             return _alike(value, map(self.path, cast("list[Any]", value)))
         return self.walk(value)
+
+    def expression(self, value: Any) -> Any:
+        """Redact a formula: each text in it is a payload key, or a score's name."""
+        if isinstance(value, BaseModel) and not isinstance(value, models.FieldCondition):
+            return self._model(value)
+        return self.path(value)
+
+    def defaults(self, value: Any) -> Any:
+        """Redact what a formula takes for payload keys that a point has not."""
+        if value.__class__ is not dict:
+            return self.walk(value)
+        given: dict[Any, Any] = value
+        return {self.path(key): self._redaction.value(each) for key, each in given.items()}
 
     def identity(self, value: Any) -> Any:
         """Pass a point's id on; redact a string that cannot be one."""
@@ -219,6 +234,9 @@ class Walker:
 
     def _fields(self, value: Any) -> Any:
         update: dict[str, Any] = {}
+        using = getattr(value, "using", None)
+        if isinstance(using, str) and isinstance(getattr(value, "query", None), BY_FIELD):
+            update["using"] = self.path(using)
         for name, how in _plan(cast("type[BaseModel]", type(value))):
             given = getattr(value, name, None)
             redacted = None if given is None else how(self, given)
@@ -248,7 +266,28 @@ _ID_FIELDS: Mapping[type[Any], str] = {
 
 Rule: TypeAlias = Callable[[Walker, Any], Any]
 
+BY_FIELD: tuple[type[BaseModel], ...] = tuple(
+    each for name in ("TextQuery",) if (each := getattr(models, name, None)) is not None
+)
+"""Queries whose ``using`` is a payload key, not a vector's name, as far as this client has them."""
+
+
+def _formulas() -> Iterator[tuple[type[BaseModel], Mapping[str, Rule]]]:
+    """Yield the models that formulas are made of, with the fields that are formulas again."""
+    for name, kind in vars(models).items():
+        if name.endswith(("Expression", "Params")) and isinstance(kind, type(BaseModel)):
+            parts = [
+                n for n, each in kind.model_fields.items() if "SumExpr" in str(each.annotation)
+            ]
+            if parts:
+                yield kind, dict.fromkeys(parts, Walker.expression)
+
+
 FIELDS: Mapping[type[BaseModel], Mapping[str, Rule]] = {
+    **dict(_formulas()),
+    models.FormulaQuery: {"formula": Walker.expression, "defaults": Walker.defaults},
+    models.DatetimeKeyExpression: {"datetime_key": Walker.path},
+    models.GeoDistanceParams: {"to": Walker.path},
     models.PointStruct: {
         "id": Walker.identity,
         "vector": Walker.vector,

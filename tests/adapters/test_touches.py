@@ -37,6 +37,8 @@ CHANGES = {OperationClass.REMEMBER, OperationClass.FORGET}
 NOT_TOLD = {
     ("qdrant", "create_collection"): "changes no record, and is not kept",
     ("qdrant", "update_collection"): "changes no record, and is not kept",
+    ("qdrant", "create_payload_index"): "changes no record, and is not kept",
+    ("qdrant", "delete_payload_index"): "changes no record, and is not kept",
     ("mem0-hosted", "generate_profile"): "starts a job of the service's; is not kept",
     ("mem0-hosted", "update_profile_settings"): "settings, no memories; is not kept",
     ("mem0-hosted", "update_project"): "settings, no memories; is not kept",
@@ -50,6 +52,8 @@ NOT_TOLD = {
 HERE = {"collection_name": "notes"}
 MORE = {
     ("qdrant", "delete_shard_key"): {**HERE, "shard_key": "a"},
+    ("qdrant", "create_payload_index"): {**HERE, "field_name": "topic"},
+    ("qdrant", "delete_payload_index"): {**HERE, "field_name": "topic"},
     ("qdrant", "delete_vector_name"): {**HERE, "vector_name": "a"},
     ("langgraph.store", "batch"): {"ops": [PutOp(("a",), "k", None), GetOp(("a",), "j")]},
     ("mem0", "reset"): {},

@@ -216,6 +216,9 @@ CASES = [
     Case("create_collection", lambda: {"collection_name": key("new"), "vectors_config": SIZE,
                                        "metadata": value("metadata")}),
     Case("update_collection", lambda: {**HERE, "metadata": value("metadata")}, works=None),
+    Case("create_payload_index", lambda: {**HERE, "field_name": key("field"),
+                                          "field_schema": "keyword", "field_type": None}),
+    Case("delete_payload_index", lambda: {**HERE, "field_name": key("field")}),
 ]  # fmt: skip
 
 HARMLESS = {
@@ -281,6 +284,7 @@ def test_every_method_and_parameter_has_a_case(colour):
 
 
 @pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
 @pytest.mark.parametrize("case", CASES, ids=str)
 async def test_nothing_comes_out(case, colour, exits, make_clients):
     """Of any argument, whether the store answers, fails or is not asked."""

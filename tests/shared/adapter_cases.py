@@ -249,7 +249,15 @@ def qdrant_case(kind: type) -> AdapterCase:
         },
         "delete_collection": lambda text: {**here},
     }  # fmt: skip
-    servers = dict.fromkeys(("delete_shard_key", "delete_vector_name"), "needs a server")
+    servers = dict.fromkeys(
+        (
+            "delete_shard_key",
+            "delete_vector_name",
+            "create_payload_index",
+            "delete_payload_index",
+        ),
+        "needs a server",
+    )
     return AdapterCase(
         adapter=qdrant.ADAPTER,
         make_client=make,

@@ -45,6 +45,8 @@ class Kind(NamedTuple):
 _HERE = {"collection_name": adapter_cases.COLLECTION}
 _SERVERS = {
     "delete_shard_key": {**_HERE, "shard_key": "a"},
+    "create_payload_index": {**_HERE, "field_name": PERSONAL},
+    "delete_payload_index": {**_HERE, "field_name": PERSONAL},
     "delete_vector_name": {**_HERE, "vector_name": "a"},
 }
 _SAVERS = {

@@ -56,6 +56,8 @@ CLOSED = [
     ("recreate_collection", {"vectors_config": {}}),
     ("create_collection", {"vectors_config": {}}),
     ("update_collection", {"metadata": {"a": 1}}),
+    ("create_payload_index", {"field_name": "topic", "field_schema": "keyword"}),
+    ("delete_payload_index", {"field_name": "topic"}),
     ("batch_update_points", {"update_operations": [SET, DELETE]}),
 ]
 

@@ -490,8 +490,16 @@ def _chosen(
         return only_sinks, ()
     if settings.relay is None:
         return _build_sinks(settings, keys, key_made=key_made), ()
-    from ..telemetry.relay.sink import RelaySink  # noqa: PLC0415 - only where it is wanted
+    from ..telemetry.relay.folder import refusal  # noqa: PLC0415 - only where it is wanted
+    from ..telemetry.relay.sink import RelaySink  # noqa: PLC0415 - as above
 
+    if (problem := refusal(settings.relay)) is not None:
+        logger.warning(
+            "MNEMOSCOPE_RELAY: %s. Until this process is started anew it delivers its events "
+            "itself, without the relay",
+            problem,
+        )
+        return _build_sinks(settings, keys, key_made=key_made), ()
     names = _sink_names(settings)
     relayed = RelaySink(
         settings.relay,

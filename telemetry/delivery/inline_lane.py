@@ -13,6 +13,8 @@ from .acknowledged import Acknowledged
 from .lane_stats import FlushRequest, LaneStats, Weighed
 from .sink import InlineSink, RestingSink
 
+_RETRY_S = 0.05
+
 
 class InlineLane:
     """
@@ -89,13 +91,17 @@ class InlineLane:
             return "error"
 
     def settle(self, deadline: float) -> FlushRequest:
-        """Have everything so far on a disk."""
-        try:
-            self._sink.sync()
-        except Exception as exc:  # noqa: BLE001 - as above
-            self._note(exc)
-            return FlushRequest(self._offered, deadline, threading.Event())
-        return self.flush(deadline)
+        """Have everything so far on a disk: wait for one that has no room until *deadline*."""
+        while True:
+            try:
+                self._sink.sync()
+            except Exception as exc:  # noqa: BLE001 - as above
+                self._note(exc)
+                if self._clock() >= deadline:
+                    return FlushRequest(self._offered, deadline, threading.Event())
+                time.sleep(_RETRY_S)
+            else:
+                return self.flush(deadline)
 
     def flush(self, deadline: float, *, rests: bool = False) -> FlushRequest:
         """Return whether everything so far was taken; *rests*: have the sink note an end."""

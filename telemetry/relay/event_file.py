@@ -113,6 +113,19 @@ class EventFile:
         self._map[start:end] = framed
         self._end = end
 
+    def has_room(self, size_bytes: int) -> bool:
+        """
+        Return whether the disk has so much room for it, and have it taken.
+
+        Raises:
+            OSError: The disk has none.
+        """
+        if self._end + size_bytes > self._size_bytes:
+            return False
+        if self._end + size_bytes > self._taken:
+            self._take(self._end + size_bytes)
+        return True
+
     def say(self, counter: int, dropped: int, *, is_ended: bool = False) -> None:
         """Say how far the writer is."""
         STATE.pack_into(self._map, STATE_AT, self._end, counter, dropped, is_ended)

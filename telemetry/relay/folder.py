@@ -76,6 +76,24 @@ def folder_problem(path: Path) -> str | None:
     return None
 
 
+def refusal(path: Path) -> str | None:
+    """Return in a line why no process can leave events in *path*; None: nothing speaks against."""
+    try:
+        problem = folder_problem(path)
+    except FileNotFoundError:
+        if path.is_symlink():
+            return f"{path} is a link to what is not there"
+        parent = next(each for each in path.absolute().parents if each.exists())
+        usable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        problem = None if usable else f"cannot be made in {parent}"
+    except OSError as exc:
+        problem = f"cannot be looked at: {exc.strerror}"
+    else:
+        if problem is None and not os.access(path, os.W_OK | os.X_OK):
+            problem = "cannot be written"
+    return None if problem is None else f"{path} {problem}"
+
+
 class FolderTakenError(Exception):
     """Another relay reads the folder. One line: which."""
 

@@ -105,6 +105,10 @@ class RelaySink:
     def check(self, _timeout_s: float, /) -> str:
         """Find out whether a relay reads the folder, and is not behind."""
         found = standing(self._folder, self._clock)
+        if waiting := self._writer.unwritten:
+            raise DeliveryError(
+                f"{waiting:,} events wait in memory: {self._folder} takes none; {found.detail}"
+            )
         if found.problem is not None:
             raise DeliveryError(found.detail)
         return found.detail

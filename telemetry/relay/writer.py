@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+import os
 import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +31,14 @@ if TYPE_CHECKING:
 
 RETRY_S = 1.0
 """Seconds until a file is tried again that could not be made."""
+
+MOST_UNWRITTEN, MOST_UNWRITTEN_BYTES = 1_024, 4 * 1024 * 1024
+"""Events, and their size, that wait in memory while the disk has no room for them."""
+
+ROOM_BYTES = 256 * 1024
+"""Room on the disk ahead of the next event, where calls are refused without it."""
+
+logger = logging.getLogger("mnemoscope.relay")
 
 FORMAT = 1
 NONCE_BYTES = 12
@@ -102,11 +114,21 @@ class RelayWriter:
         self._coming: deque[_Coming] = deque()
         self._is_writing = False
         self._before: Path | None = None
+        self._writer_id = ""
         self._number = self._counter = self._dropped = 0
         self._salt = secrets.token_hex(16)
         self._nonces = count(1)
         self._cipher: AESGCM | None = None
         self._retry_at = float("-inf")
+        self._unwritten: deque[_Coming] = deque()
+        self._unwritten_bytes = 0
+        self._failure: str | None = None
+        self._failure_told: str | None = None
+
+    @property
+    def unwritten(self) -> int:
+        """Events that wait in memory until the disk has room for them."""
+        return len(self._unwritten)
 
     @property
     def dropped(self) -> int:
@@ -114,7 +136,11 @@ class RelayWriter:
         return self._dropped
 
     def append(self, event: Event) -> str | None:
-        """Append *event*; return None, or the reason why it is lost: ``full`` or ``disk``."""
+        """
+        Append *event*; return None, or the reason why it is lost: ``full`` or ``disk``.
+
+        A few wait in memory while it cannot be written, and go first when it can.
+        """
         nonce = next(self._nonces).to_bytes(NONCE_BYTES, "big")
         cipher = self._cipher or self._opened_cipher()
         own = _Coming(event.writer_seq, nonce + cipher.encrypt(nonce, encode(event), None))
@@ -126,68 +152,140 @@ class RelayWriter:
                 self._is_writing = True
                 try:
                     each = self._coming.popleft()
-                    each.reason = self._write(event.writer_id, each.number, each.payload)
+                    each.reason = self._write(event.writer_id, each)
                 finally:
                     self._is_writing = False
+        if self._failure is not self._failure_told:
+            self._tell()
         return own.reason
 
     def has_room(self) -> bool:
-        """Return whether a file can be written now, and the next event will find room in it."""
+        """Return whether the next event will find room in a file, and that on the disk."""
         with self._lock:
-            file = self._file
-            if file is None:
-                return self._clock() >= self._retry_at and self._has_folder()
-            return file.size_bytes < self._size_bytes * 0.99 or not self._is_before_needed()
+            try:
+                found = self._has_room()
+            except OSError as exc:
+                self._failed(exc)
+                found = False
+        if self._failure is not self._failure_told:
+            self._tell()
+        return found
 
     def sync(self) -> None:
-        """Have all events on the disk."""
+        """
+        Have all events on the disk.
+
+        Raises:
+            OSError: There is no room for some, which wait in memory.
+        """
         with self._lock:
+            self._retry_at = float("-inf")
+            self._write_again()
+            if self._unwritten:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if self._file is not None:
                 self._file.sync()
 
     def rest(self) -> None:
         """Say that this process has ended in order; the next event says otherwise."""
         with self._lock:
+            self._write_again()
             if self._file is not None:
                 self._file.say(self._counter, self._dropped, is_ended=True)
 
     def close(self) -> None:
         """End in order."""
         with self._lock:
+            self._write_again()
+            self._dropped += len(self._unwritten)
+            self._unwritten.clear()
             file, self._file = self._file, None
             if file is not None:
                 file.end(self._counter, self._dropped)
 
     # -- inside the lock ---------------------------------------------------------------------------
 
-    def _write(self, writer_id: str, number: int, payload: bytes) -> str | None:
-        self._counter = max(self._counter, number)
-        reason = self._put(writer_id, payload)
+    def _write(self, writer_id: str, each: _Coming) -> str | None:
+        self._counter = max(self._counter, each.number)
+        reason, file = None, self._file
+        if file is None or self._unwritten:
+            reason = self._written_behind(writer_id, each)
+        else:
+            try:
+                file.append(each.payload)
+            except (OSError, FileFullError):
+                reason = self._put(writer_id, each.payload)
         if reason is not None:
-            self._dropped += 1
-        if self._file is not None:
-            self._file.say(self._counter, self._dropped)
+            reason = self._held(each, reason)
+        file = self._file
+        if file is not None:
+            file.say(self._counter, self._dropped)
         return reason
+
+    def _written_behind(self, writer_id: str, each: _Coming) -> str | None:
+        """Write what waits in memory, and an event behind it; return why that is not written."""
+        self._writer_id = writer_id
+        if self._unwritten and self._clock() >= self._retry_at:
+            self._write_again()
+        return "disk" if self._unwritten else self._put(writer_id, each.payload)
+
+    def _held(self, each: _Coming, reason: str) -> str | None:
+        """Have an event wait in memory; return why it is lost, if there are too many."""
+        size_bytes = self._unwritten_bytes + len(each.payload)
+        is_for_relay = reason == "full"  # whoever waits for it may wait for long
+        is_too_large = len(each.payload) + ROOM_BYTES > self._size_bytes
+        is_full = len(self._unwritten) >= MOST_UNWRITTEN or size_bytes > MOST_UNWRITTEN_BYTES
+        if is_for_relay or is_too_large or is_full:
+            self._dropped += 1
+            return reason
+        self._unwritten.append(each)
+        self._unwritten_bytes = size_bytes
+        return None
+
+    def _write_again(self) -> None:
+        """Write what waits in memory, in order, as far as there is room."""
+        while self._unwritten:
+            if self._put(self._writer_id, self._unwritten[0].payload) is not None:
+                return
+            self._unwritten_bytes -= len(self._unwritten.popleft().payload)
+            self._failure = None
+
+    def _tell(self) -> None:
+        """Say once that the disk takes nothing, and once that it does again. No lock is held."""
+        self._failure_told = self._failure
+        # The host's logging handlers are foreign code on the caller's thread.
+        with suppress(Exception):
+            if self._failure is None:
+                logger.warning("the relay's folder %s takes events again", self._folder)
+            else:
+                logger.warning(
+                    "the relay's folder %s takes no events (%s): a few wait in memory, then they "
+                    "are lost. `mnemoscope doctor` says more",
+                    self._folder,
+                    self._failure,
+                )
 
     def _put(self, writer_id: str, payload: bytes) -> str | None:
         try:
-            if self._file is None:
-                self._begin(writer_id)
-            assert self._file is not None  # noqa: S101 - begun just now
+            file = self._file
+            if file is None:
+                file = self._begun(writer_id)
             try:
-                self._file.append(payload)
+                file.append(payload)
             except FileFullError:
                 if self._is_before_needed():
+                    self._failure = "its files are full, and no relay has read them"
                     return "full"
-                self._begin(writer_id)
-                self._file.append(payload)
-        except (OSError, FileFullError):
-            self._retry_at = self._clock() + RETRY_S
+                self._begun(writer_id).append(payload)
+        except FileFullError:
+            return "disk"  # it is larger than a file
+        except OSError as exc:
+            self._failed(exc)
             return "disk"
         return None
 
-    def _begin(self, writer_id: str) -> None:
-        """Begin the next file; the one before is the relay's from now on."""
+    def _begun(self, writer_id: str) -> EventFile:
+        """Begin the next file and return it; the one before is the relay's from now on."""
         if self._clock() < self._retry_at:
             raise OSError("a file of events could not be made just now")
         open_folder(self._folder)
@@ -202,18 +300,31 @@ class RelayWriter:
         )
         path = self._folder / file_name(writer_id, self._number + 1)
         begun = EventFile(path, msgspec.msgpack.encode(head), self._size_bytes)
+        self._failure = None
         self._number += 1
         before, self._file = self._file, begun
         if before is not None:
             self._before = before.path
             before.leave()
+        return begun
 
-    def _has_folder(self) -> bool:
-        try:
-            open_folder(self._folder)
-        except OSError:
+    def _has_room(self) -> bool:
+        if self._clock() < self._retry_at:
             return False
-        return True
+        self._write_again()
+        if self._file is None:
+            open_folder(self._folder)
+            disk = os.statvfs(self._folder)
+            return not self._unwritten and disk.f_bavail * disk.f_frsize >= ROOM_BYTES
+        if not self._file.has_room(ROOM_BYTES) and not self._is_before_needed():
+            return self._begun(self._writer_id).has_room(ROOM_BYTES)
+        return not self._unwritten and self._file.has_room(ROOM_BYTES)
+
+    def _failed(self, exc: OSError) -> None:
+        if self._clock() >= self._retry_at:  # an event that comes meanwhile puts off nothing
+            self._retry_at = self._clock() + RETRY_S
+        if self._failure is None:
+            self._failure = os.strerror(exc.errno) if exc.errno else str(exc)
 
     def _is_before_needed(self) -> bool:
         return self._before is not None and self._before.exists()

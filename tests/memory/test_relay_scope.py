@@ -214,6 +214,23 @@ def test_a_process_shows_its_way_to_the_relay_alone(chosen, started):
     assert REGISTRY.get_sample_value("mnemoscope_operations_in_flight", labels) is None
 
 
+def _open_to_others(folder):
+    folder.mkdir(mode=0o755)
+
+
+def _file(folder):
+    folder.write_text("")
+
+
+def _file_above(folder):
+    folder.parent.rmdir()
+    folder.parent.write_text("")
+
+
+def _link_to_nowhere(folder):
+    folder.symlink_to(folder.parent / "nothing" / "there")
+
+
 def test_sinks_that_the_application_passes_are_its_own(chosen, started):
     """The relay knows nothing of them."""
     capture = CapturingSink()
@@ -242,13 +259,31 @@ def test_a_strict_call_is_refused_where_its_event_cannot_be_kept(
     """As where the audit database and its spool take nothing."""
     monkeypatch.setattr(writer, "RETRY_S", 0.0)
     folder = tmp_path / "relay"
-    folder.mkdir(mode=0o755)
+    folder.mkdir(mode=0o700)
     recall = recaller(started(chosen(audit_mode="strict")))
+    folder.chmod(0o755)
 
     with pytest.raises(AuditUnavailableError):
         recall()
     folder.chmod(0o700)
     assert recall() == [1]
+
+
+@pytest.mark.parametrize("spoil", [_open_to_others, _file, _file_above, _link_to_nowhere])
+def test_a_process_whose_folder_is_refused_delivers_itself(
+    chosen, started, tmp_path, caplog, spoil
+):
+    """Nothing is lost, and it says so once: as soon as it is known."""
+    folder = tmp_path / "above" / "relay"
+    folder.parent.mkdir()
+    spoil(folder)
+    scope = started(chosen(relay=folder))
+    recaller(scope)()
+    assert scope.flush(GIVE_UP_S)
+
+    assert scope.audit.count() == 1
+    (message,) = [each for each in caplog.messages if "MNEMOSCOPE_RELAY" in each]
+    assert "delivers its events itself" in message
 
 
 def test_a_relay_says_why_it_cannot_read_a_folder(chosen, tmp_path):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.relay import event_file
+from mnemoscope.telemetry.relay import writer as relay_writer
 from mnemoscope.telemetry.relay.event_file import PAGE_BYTES
 from mnemoscope.telemetry.relay.folder import files_in
 from mnemoscope.telemetry.relay.source import EventSource, UnreadableError
@@ -143,23 +144,86 @@ def test_there_is_room_again_once_the_older_file_is_gone(writer, folder, event_f
 
 
 def test_a_full_disk_is_no_signal(writer, folder, event_factory, monkeypatch):
-    """Room is taken before it is written to: the event is lost and counted, and nobody dies."""
+    """Room is taken before it is written to: events wait, then are lost and counted."""
+    monkeypatch.setattr(relay_writer, "MOST_UNWRITTEN", 2)
 
     def full(*_args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(event_file.os, "posix_fallocate", full, raising=False)
 
-    assert writer.append(event_factory()) == "disk"
+    told = [writer.append(event_factory(writer_seq=number)) for number in range(1, 4)]
+    assert told == [None, None, "disk"]
+    assert (writer.unwritten, writer.dropped) == (2, 1)
     assert files_in(folder) == []
     assert [each for each in folder.iterdir() if each.suffix == ".new"] == []
+
+
+class Disk:
+    """A disk that has room for so many bytes."""
+
+    def __init__(self, monkeypatch, left_bytes):
+        self.left_bytes = left_bytes
+        monkeypatch.setattr(event_file.os, "posix_fallocate", self.allocate, raising=False)
+
+    def allocate(self, fd, start, size_bytes):
+        if size_bytes > self.left_bytes:
+            raise OSError(28, "No space left on device")
+        self.left_bytes -= size_bytes
+        os.truncate(fd, max(os.fstat(fd).st_size, start + size_bytes))
+
+
+@pytest.mark.parametrize("pieces", range(4))
+@pytest.mark.parametrize("size", [10, 1_000, 20_000])
+def test_nothing_is_lost_while_the_disk_fills_and_comes_back(
+    folder, event_factory, monkeypatch, caplog, pieces, size
+):
+    """Wherever it is full: events wait, in order; who asks first is refused; it is said once."""
+    writer = RelayWriter(folder, KEYS, 8 * MIB, clock=lambda: 0.0)
+    monkeypatch.setattr(relay_writer, "RETRY_S", 0.0)
+    disk = Disk(monkeypatch, PAGE_BYTES + pieces * MIB)
+    content, number = content_again("x" * size), 0
+    while writer.has_room():
+        number += 1
+        assert writer.append(event_factory(writer_seq=number, content=content)) is None
+        assert writer.unwritten <= (pieces == 0)  # a file is made with the first event
+    for _ in range(3):
+        number += 1
+        assert writer.append(event_factory(writer_seq=number, content=content)) is None
+    disk.left_bytes = 64 * MIB
+    number += 1
+    assert writer.append(event_factory(writer_seq=number, content=content)) is None
+    writer.sync()
+    writer.close()
+
+    kept = [each for path in files_in(folder) for each in numbers(path, sealed=True)]
+    assert kept == list(range(1, number + 1))
+    assert len([each for each in caplog.messages if "takes no events" in each]) == 1
+
+
+def test_what_waits_for_the_disk_at_the_end_is_counted(folder, event_factory, monkeypatch):
+    """The file says how many events are in none."""
+    writer = RelayWriter(folder, KEYS, 2 * MIB)
+    writer.append(event_factory(writer_seq=1))
+    Disk(monkeypatch, 0)
+    big = content_again("x" * 300_000)
+    for number in range(2, 9):
+        writer.append(event_factory(writer_seq=number, content=big))
+    waiting = writer.unwritten
+    writer.close()
+    (path,) = files_in(folder)
+
+    assert waiting > 0
+    assert opened(path).state() == (path.stat().st_size, 8, 8 - len(numbers(path, sealed=True)), 1)
 
 
 def test_a_folder_that_others_may_read_is_not_used(folder, writer, event_factory):
     """Nor made theirs."""
     folder.mkdir(mode=0o755)
+    writer.append(event_factory())
 
-    assert writer.append(event_factory()) == "disk"
+    assert files_in(folder) == []
+    assert writer.unwritten == 1
 
 
 def test_a_forked_child_has_files_of_its_own(writer, folder, event_factory):

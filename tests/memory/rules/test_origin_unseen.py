@@ -105,6 +105,10 @@ def _in_a_thread(act: Any) -> None:
         pool.submit(act).result()
 
 
+def _say() -> None:
+    FakeListChatModel(responses=["tea"]).invoke("?")
+
+
 async def _in_a_task() -> None:
     await asyncio.gather(asyncio.create_task(browse.ainvoke({"query": "tea"})))
 
@@ -136,6 +140,8 @@ READS: dict[str, Any] = {
     "tool of a named run inside": _as_another_run,
     "echo": lambda _agent: (call(), crm_read.invoke({"query": "tea"})),
     "summary": lambda _agent: (call(), FakeListChatModel(responses=["tea"]).invoke("?")),
+    "model": lambda _agent: _say(),
+    "model on a plain thread": lambda _agent: _in_a_thread(_say),
     "sub-agent": lambda agent: agent.watched(call).invoke(EMPTY),
     "plain sub-agent": lambda agent: agent.plain(call).invoke(EMPTY),
     "sub-agent on a plain thread": lambda agent: _in_a_thread(
@@ -261,7 +267,7 @@ BEFORE = {
     "in the same run, before the graph": _before_the_graph_of_a_named_run,
 }
 
-HERE = ("tool", "echo", "get", "search", "batch")
+HERE = ("tool", "model", "echo", "get", "search", "batch")
 """Reads by the very task or thread that begins the graph: of others it is not known whose."""
 
 IN_THE_RUN = (

@@ -218,6 +218,10 @@ class Prover:
         """Return the tree's right edge, to go on from there."""
         return Frontier(self.size, self._roots)
 
+    def leaf(self, index: int) -> bytes:
+        """Return a leaf, as `inclusion` takes it for its neighbours' paths."""
+        return self._node(0, index)
+
     def inclusion(self, index: int) -> list[bytes]:
         """
         Return the audit path of a leaf: RFC 9162 section 2.1.3.1.

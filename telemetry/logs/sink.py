@@ -4,7 +4,8 @@ Events as log records, through loguru.
 There are three ways. To a file of ours: one JSON line an event, through a logger of our own, apart
 from the host's handlers. To the host's loguru: one readable sentence an event, its fields bound as
 ``extra``; ordinary operations at DEBUG, abnormal ones at WARNING. ``logger.disable("mnemoscope")``
-silences that, as for any library.
+silences that, as for any library. Where the host never set loguru up, its own first handler would
+print every DEBUG record on stderr: such a host is told the abnormal alone.
 Or likewise to the standard library's ``logging``: see `records`.
 
 No record holds content, unless the sink is opted in, or a person, other than as a keyed hash.
@@ -12,6 +13,7 @@ No record holds content, unless the sink is opted in, or a person, other than as
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -74,7 +76,8 @@ class LogSink:
         Raises:
             UnavailableError: The file cannot be written now.
         """
-        wanted = [event for event in batch if self._level == "DEBUG" or not is_ordinary(event)]
+        all_of_them = self._wants_ordinary()
+        wanted = [event for event in batch if all_of_them or not is_ordinary(event)]
         if self._file is None:
             self._write_to_host(wanted)
         elif wanted:
@@ -98,13 +101,18 @@ class LogSink:
     def output(self) -> SinkOutput:
         """Return what leaves through this sink."""
         kind = f"the application's {self._host}" if self._file is None else "file"
-        part = "all" if self._level == "DEBUG" else "abnormal"
+        part = "all" if self._wants_ordinary() else "abnormal"
         return SinkOutput(kind, self._content, part=part)
 
     def close(self, _timeout_s: float, /) -> None:
         """Close the file, if it is ours."""
         if self._file is not None:
             self._file.close()
+
+    def _wants_ordinary(self) -> bool:
+        if self._level != "DEBUG":
+            return False
+        return self._file is not None or self._host != "loguru" or is_loguru_set_up()
 
     def _line(self, event: Event) -> dict[str, Any]:
         return {
@@ -120,6 +128,24 @@ class LogSink:
             occurred = utc_text(event.started_ns // 1_000)
             known = fields(event, content=self._content)
             log(level_of(event), sentence(event), occurred, known)
+
+
+def is_loguru_set_up() -> bool:
+    """
+    Return whether the host has said what loguru does: by a handler of its own, or ``LOGURU_LEVEL``.
+
+    loguru shows its handlers nowhere in public. Where they cannot be read, it counts as not set up.
+    """
+    from loguru import logger  # noqa: PLC0415 - a disabled library imports nothing
+
+    handlers = getattr(getattr(logger, "_core", None), "handlers", None)
+    if handlers is None:
+        return False
+    return set(handlers) != {_FIRST_HANDLER} or "LOGURU_LEVEL" in os.environ
+
+
+_FIRST_HANDLER: Final = 0
+"""The id of the handler that loguru adds by itself, to stderr."""
 
 
 def _loguru(level: str, sentence: str, occurred: str, known: dict[str, Any]) -> None:

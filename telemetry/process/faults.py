@@ -18,7 +18,6 @@ from collections.abc import Callable
 from .fork import reset_after_fork
 
 logger = logging.getLogger("mnemoscope")
-logger.addHandler(logging.NullHandler())
 
 LOG_EVERY_S = 60.0
 

@@ -8,6 +8,7 @@ them. All lanes together end within one deadline.
 from __future__ import annotations
 
 import atexit
+import logging
 import threading
 import time
 import weakref
@@ -33,6 +34,8 @@ from .sink import EXIT_S, DescribedSink, InlineSink, Sink, StoreLinkedSink
 
 Offer: TypeAlias = Callable[[Weighed], None]
 """Offers an event to a lane, or to several."""
+
+logger = logging.getLogger("mnemoscope")
 
 _EVENT_BYTES = 1_152
 """Weight of an event without content in a queue, measured with `tracemalloc`, rounded up."""
@@ -169,6 +172,13 @@ class Drain:
         self.begin_close(timeout_s)
         for lane in self._lanes:
             lane.join(deadline)
+        for each in self.stats():
+            if each.dropped.get("exit"):
+                logger.warning(
+                    "the time to end was up: %d events did not reach sink %s",
+                    each.dropped["exit"],
+                    each.sink,
+                )
 
     def begin_close(self, timeout_s: float) -> None:
         """Take no more events, and let go within *timeout_s*. Does not wait; `close` may follow."""

@@ -551,9 +551,9 @@ class TestClose:
         assert_balanced(drain)
 
     def test_a_hung_sink_holds_it_no_longer_than_said(
-        self, make_drain, sink, event_factory, eventually
+        self, make_drain, sink, event_factory, eventually, caplog
     ):
-        """What it still had waiting is counted as lost, and the others have everything."""
+        """What it still had waiting is counted as lost, and said; the others have everything."""
         hung = ListSink("hung")
         hung.gate.clear()
         drain = make_drain(hung, sink, limits=LaneLimits(batch=1, linger_s=0))
@@ -567,6 +567,7 @@ class TestClose:
 
         assert took < GIVE_UP_S / 2
         assert drain.stats()[0].dropped == {"exit": 9}
+        assert caplog.messages[-1] == ("the time to end was up: 9 events did not reach sink hung")
         assert_balanced(drain)
 
     def test_a_failing_sink_is_not_tried_for_ever(self, make_drain, event_factory):

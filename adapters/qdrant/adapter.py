@@ -22,7 +22,7 @@ from ...memory.guard.guard import Guard
 from ..toolkit.own_methods import has_own_methods
 from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
 from .database import database_of, server_of
-from .failures import MISTAKES
+from .failures import INPUTS, MISTAKES
 from .headers import headers_for
 from .journal import writes
 from .methods import NOT_GUARDED, RAISES, table
@@ -56,7 +56,7 @@ def bind(
         points.owner_keys.add(owner_key)
     return StoreBinding(
         methods=rows,
-        caller_mistakes=MISTAKES,
+        caller_mistakes=(*MISTAKES, *INPUTS),
         client_class=lambda base: _class_of(cast("Any", base), owner_key, inline=inline),
         subject_data=points,
         # A write can be made again on another thread only.

@@ -1,8 +1,9 @@
 """
 The caller's mistakes that Qdrant's client raises exceptions for.
 
-All others are failures of the store: refused credentials (401, 403), and a collection that is not
-there (404, and in local mode a ``ValueError``), which is the deployment's mistake, not the call's.
+All others are failures of the store, refused credentials (401, 403) among them. So is a collection
+that is not there: the deployment's mistake, not the call's. But the others are, and so no breaker
+counts it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _CLIENTS = ("qdrant_client.qdrant_client", "qdrant_client.async_qdrant_client")
 _REMOTES = ("qdrant_client.qdrant_remote", "qdrant_client.async_qdrant_remote")
 _LOCALS = ("qdrant_client.local.qdrant_local", "qdrant_client.local.async_qdrant_local")
 _INVALID = frozenset({400, 409, 413, 422})
+_NOT_FOUND = 404
 _INVALID_GRPC = frozenset({"INVALID_ARGUMENT", "ALREADY_EXISTS", "OUT_OF_RANGE"})
 
 
@@ -34,6 +36,14 @@ def _is_by_qdrant(content: bytes) -> bool:
         return bool(loads(content)["status"]["error"])
     except (ValueError, LookupError, TypeError):
         return False
+
+
+def _is_missing(error: Any) -> bool:
+    return error.status_code == _NOT_FOUND and _is_by_qdrant(error.content)
+
+
+def _is_missing_grpc(error: Any) -> bool:
+    return getattr(error.code(), "name", None) == "NOT_FOUND"
 
 
 def _is_invalid_grpc(error: Any) -> bool:
@@ -113,3 +123,27 @@ MISTAKES = (
         how="beneath",
     ),
 )
+
+INPUTS = (
+    CallerMistake(
+        what="a collection that is not there, in local mode",
+        error=ValueError,
+        where=tuple(f"{each}:_get_collection" for each in _LOCALS),
+        fails_open=True,
+    ),
+    CallerMistake(
+        what="a collection that is not there (404)",
+        error=UnexpectedResponse,
+        where=("qdrant_client.http.api_client:send",),
+        when=_is_missing,
+        fails_open=True,
+    ),
+    CallerMistake(
+        what="a collection that is not there, by gRPC",
+        error=grpc.RpcError,
+        where=("grpc",),
+        when=_is_missing_grpc,
+        fails_open=True,
+    ),
+)
+"""Failures that come from what was asked: answered as any failure, and nothing to others."""

@@ -16,7 +16,7 @@ from ...telemetry.event.text import one_line
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
 from ..context import Scope
-from ..limits.breaker import Admission
+from ..limits.breaker import Admission, Blame
 from ..limits.bulkhead import Places
 from ..limits.class_limits import ClassLimits
 from .operation import NO_SUMMARY, Arguments, Method, Summary
@@ -82,6 +82,7 @@ class Call:
         result: What the store returned, or the neutral value in place of it.
         error: What a step or the store raised. None: nothing.
         failed: `error` is a failure of the store, not a mistake of the caller.
+        blame: What a failure comes from.
         outage: And one that stores are known to have while they are down.
         neutral: The caller gets `result`, a neutral value, in place of `error`.
         status: How it ended, once it has.
@@ -130,6 +131,7 @@ class Call:
     result: Any = field(default=None, repr=False)
     error: BaseException | None = field(default=None, repr=False)
     failed: bool = False
+    blame: Blame = Blame.STORE
     outage: bool = False
     neutral: bool = False
     status: Status = Status.OK

@@ -191,7 +191,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             serialise=serialise,
             blocks=blocks,
             stay=stay,
-            around=(Retry(classify.is_failure), *around) if retries else around,
+            around=(Retry(classify.may_pass), *around) if retries else around,
         )
         redact = Redact(
             store,

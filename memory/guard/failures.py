@@ -52,6 +52,8 @@ class CallerMistake:
             no Python code, or whose arguments do not bind. ``beneath``: anything below it.
         but: Places in those that are not meant.
         when: Tells more by the exception, where the place is not enough.
+        fails_open: The caller is answered as where the store fails; but no breaker counts it, and
+            in a journal it holds nobody up.
     """
 
     what: str
@@ -60,6 +62,7 @@ class CallerMistake:
     how: Literal["raised", "called", "beneath"] = "raised"
     but: tuple[str, ...] = ()
     when: Callable[[BaseException], bool] = _any
+    fails_open: bool = False
 
     def is_it(self, error: BaseException) -> bool:
         """Tell whether *error* is this mistake."""
@@ -91,7 +94,8 @@ class Failures:
     def __init__(
         self, mistakes: Sequence[CallerMistake], faults: Faults, *, exits: bool = False
     ) -> None:
-        self._mistakes = tuple(mistakes)
+        self._mistakes = tuple(each for each in mistakes if not each.fails_open)
+        self._inputs = tuple(each for each in mistakes if each.fails_open)
         self._kinds = (Exception, SystemExit) if exits else (Exception,)
         self._faults = faults
 
@@ -104,11 +108,15 @@ class Failures:
         if isinstance(error, ExceptionGroup):
             group = cast("ExceptionGroup[Exception]", error)
             return all(map(self.is_failure, group.exceptions))
-        return not (_does_not_bind(error) or self._is_mistake(error))
+        return not (_does_not_bind(error) or self._is_mistake(error, self._mistakes))
 
-    def _is_mistake(self, error: BaseException) -> bool:
+    def is_of_the_input(self, error: BaseException) -> bool:
+        """Tell whether a row of the mistakes says that the input decides *error*, a failure."""
+        return self._is_mistake(error, self._inputs)
+
+    def _is_mistake(self, error: BaseException, rows: Sequence[CallerMistake]) -> bool:
         try:
-            return any(each.is_it(error) for each in self._mistakes)
+            return any(each.is_it(error) for each in rows)
         except Exception as ours:  # noqa: BLE001 - what cannot be told is the store's failure
             self._faults.note("guard.classify", ours)
             return False

@@ -8,6 +8,7 @@ names of their types.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from json import JSONDecodeError
 from typing import Any, cast
@@ -45,6 +46,16 @@ _NAMES = frozenset(
 _GRPC = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL", "ABORTED"})
 _TRANSIENT, _SERVER_ERROR = frozenset({408, 429}), 500
 _OF_ONE_REQUEST = frozenset({400, 409, 413, 422})
+_REFUSED = frozenset({401, 403, 407})
+_OF_INPUT = (TypeError, UnicodeError, OverflowError, RecursionError)
+_NAMES_OF_INPUT = frozenset({"DataError", "PicklingError", "PydanticSerializationError"})
+_SQLSTATES_OF_INPUT = frozenset({"22", "54"})  # classes: data exceptions, limits of a statement
+_ERRNOS_OF_INPUT = frozenset(
+    {errno.E2BIG, errno.EILSEQ, errno.EINVAL, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOTDIR}
+)
+_ERRNOS_OF_A_PATH = frozenset(
+    {errno.EACCES, errno.EEXIST, errno.ELOOP, errno.ENOENT, errno.ENOTEMPTY, errno.EPERM}
+)
 _LEAST, _MOST = 100, 599
 _SPELLED = "HTTP_"
 _REFUSED_LOGIN = "28"  # SQLSTATE class
@@ -77,6 +88,40 @@ def is_of_the_deployment(exc: BaseException) -> bool:
     return bool(statuses) and statuses[0] not in _OF_ONE_REQUEST
 
 
+def is_of_the_input(exc: BaseException) -> bool:
+    """Tell whether *exc* is known to come from what was asked: it is too much, or of no form."""
+    if isinstance(exc, BaseExceptionGroup):
+        return all(map(is_of_the_input, cast("BaseExceptionGroup[BaseException]", exc).exceptions))
+    for each in _causes(exc):
+        if _is_of_its_input(each):
+            return True
+        if _status(each) is not None or _is_known(each):
+            return False
+    return False
+
+
+def is_of_the_store(exc: BaseException) -> bool:
+    """Tell whether *exc* is one that every call would meet: an outage, or a refused login."""
+    if isinstance(exc, OSError) and exc.errno in _ERRNOS_OF_A_PATH:
+        return False  # a file of one call's may be missing or somebody else's
+    return is_outage(exc) or any(
+        _status(each) in _REFUSED or _sqlstate(each).startswith(_REFUSED_LOGIN)
+        for each in _causes(exc)
+    )
+
+
+def _is_of_its_input(exc: BaseException) -> bool:
+    if isinstance(exc, OSError):
+        return exc.errno in _ERRNOS_OF_INPUT
+    if isinstance(exc, _OF_INPUT) or _sqlstate(exc)[:2] in _SQLSTATES_OF_INPUT:
+        return True
+    return any(kind.__name__ in _NAMES_OF_INPUT for kind in type(exc).__mro__)
+
+
+def _sqlstate(exc: BaseException) -> str:
+    return str(getattr(exc, "sqlstate", None) or "")
+
+
 def _causes(exc: BaseException) -> Iterator[BaseException]:
     """Yield *exc* and what it was made from: clients wrap what the layers below them raise."""
     found: BaseException | None = exc
@@ -96,7 +141,7 @@ def _is_known(exc: BaseException) -> bool:
     # Operational by name only: a table that does not exist, a password that is wrong.
     if getattr(exc, "sqlite_errorname", None) == "SQLITE_ERROR":
         return False
-    if str(getattr(exc, "sqlstate", None) or "").startswith(_REFUSED_LOGIN):
+    if _sqlstate(exc).startswith(_REFUSED_LOGIN):
         return False
     return any(kind.__name__ in _NAMES for kind in type(exc).__mro__)
 

@@ -33,7 +33,7 @@ _REASONS = {
     "SQLITE_CORRUPT": "is damaged: move it away, and a new one is made",
     "SQLITE_BUSY": "is being written by another process all the time: try again",
     "SQLITE_FULL": _FULL,
-    BLANK: "has nothing in it: the application that made it could not write to it; start it again",
+    BLANK: "is empty: see that its disk has room, and start the application again",
 }
 
 _COLUMNS = (

@@ -5,6 +5,10 @@ Closed, it looks back on a sliding window of outcomes. It opens when too many fa
 and refuses for a while; then exactly one probe is let through, on a lease, so that a probe that
 hangs cannot keep the breaker half-open for ever. The libraries on PyPI let a whole crowd through
 at that moment, or serialise every call.
+
+What the input of one call decides says nothing of the store, and must not close it to others. So a
+failure that is no known outage, and came at once, is a doubt: all doubts of one customer count as
+one, and any success takes them all back.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
+from math import inf
 from typing import TypeAlias
 
 import msgspec
@@ -28,6 +33,14 @@ class BreakerState(StrEnum):
     CLOSED = "closed"
     HALF_OPEN = "half_open"
     OPEN = "open"
+
+
+class Blame(StrEnum):
+    """What a failure comes from, as far as can be told."""
+
+    STORE = "store"
+    UNKNOWN = "unknown"
+    INPUT = "input"
 
 
 class Admission(msgspec.Struct, frozen=True, eq=False):
@@ -78,6 +91,7 @@ class Breaker:
         self.window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
         self.opened_at: float | None = None
         self._probe: Admission | None = None
+        self._doubts: dict[object, float] = {}
 
     @property
     def state(self) -> BreakerState:
@@ -118,12 +132,35 @@ class Breaker:
                 now = self._clock()
             if admission is self._probe:
                 self._probe = None
-                self.window.clear()
+                self._forget()
                 self.opened_at = now if failed or slow else None
             elif admission is NORMAL and self.opened_at is None:
                 self._record((now, failed, slow))
             # Else: a probe that was given up, or a call from before the breaker opened. The breaker
             # waits for one that is newer.
+
+    def doubt(self, admission: Admission, customer: object, *, now: float | None = None) -> None:
+        """
+        Report a failure of an admitted call that may be the store's or come from its input.
+
+        Args:
+            admission: As it was granted.
+            customer: Whose call it was. None, which is a customer too: that is not known.
+            now: Monotonic seconds, if they have been read.
+        """
+        with self._lock:
+            if admission is not NORMAL or self.opened_at is not None:
+                self.release(admission)  # the next call may tell
+                return
+            if now is None:
+                now = self._clock()
+            self._doubts.pop(customer, None)  # the latest are last
+            self._doubts[customer] = now
+            if len(self._doubts) > self._policy.window_calls:
+                del self._doubts[next(iter(self._doubts))]
+            if self._is_bad(now - self._policy.window_s):
+                # The next call is a probe at once: nobody waits for what is not known.
+                self._open(now - self._policy.open_s)
 
     def release(self, admission: Admission) -> None:
         """Give back an admission that says nothing of the store: the caller was at fault."""
@@ -140,14 +177,21 @@ class Breaker:
     def _is_bad(self, horizon: float) -> bool:
         """Return whether the outcomes since *horizon*, in monotonic seconds, open the breaker."""
         recent = [each for each in self.window.copy() if each[0] >= horizon]
-        calls, policy = len(recent), self._policy
+        answered = (at for at, failed, _slow in recent if not failed)
+        since = max(horizon, max(answered, default=-inf))
+        doubts = sum(at > since for at in self._doubts.values())
+        calls, policy = len(recent) + doubts, self._policy
         if calls < policy.minimum_calls:
             return False
-        failures = sum(failed for _at, failed, _slow in recent)
+        failures = doubts + sum(failed for _at, failed, _slow in recent)
         slow = sum(slow for _at, _failed, slow in recent)
         return failures / calls >= policy.failure_rate or slow / calls >= policy.slow_rate
 
-    def _open(self, now: float) -> None:
-        self.opened_at = now
+    def _open(self, at: float) -> None:
+        self.opened_at = at
         self._probe = None
+        self._forget()
+
+    def _forget(self) -> None:
         self.window.clear()
+        self._doubts.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from ...errors import StoreUnavailableError
-from ...limits.breaker import NORMAL
+from ...limits.breaker import NORMAL, Blame
 from ...limits.bulkhead import Places
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Expired
@@ -122,10 +122,16 @@ class Admit:
                 breaker.settle(admission, failed=failed, slow=slow, now=now)
             elif breaker.opened_at is None:
                 breaker.window.append((now, False, False))  # as `settle`, for most calls
-        elif failed and not _was_hurried(call):
+        elif not failed or call.blame is Blame.INPUT or _was_hurried(call):
+            limits.breaker.release(admission)
+        elif call.blame is Blame.STORE or self._was_slow(call, now):
             limits.breaker.settle(admission, failed=True, slow=False, now=now)
         else:
-            limits.breaker.release(admission)
+            limits.breaker.doubt(admission, (call.scope.tenant, call.scope.customer), now=now)
+
+    def _was_slow(self, call: Call, now: float) -> bool:
+        slow_s = call.limits.slow_s
+        return bool(slow_s) and now - (call.reached_store_at or call.started) >= slow_s
 
 
 def _beside(call: Call) -> Places | None:

@@ -7,12 +7,13 @@ from asyncio import CancelledError
 from ....telemetry.event.event import Status
 from ....telemetry.process.faults import Faults
 from ...errors import REFUSALS, RedactionError
+from ...limits.breaker import Blame
 from ...limits.policy import FAILS_OPEN
 from ...limits.workers import Expired
 from ..call import Call, outer_call
 from ..failures import Failures
 from ..operation import Method, Summary
-from ..outages import is_outage
+from ..outages import is_of_the_input, is_of_the_store, is_outage
 from ..step import Faces
 
 
@@ -30,6 +31,7 @@ class Classify:
         self, failures: Failures, faults: Faults, *, raise_unexpected: bool = False
     ) -> None:
         self.is_failure = failures.is_failure
+        self._is_of_the_input = failures.is_of_the_input
         self._faults = faults
         self._raise_unexpected = raise_unexpected
 
@@ -63,6 +65,8 @@ class Classify:
     def _classify_error(self, call: Call, error: BaseException) -> None:
         call.late = call.is_at_work or isinstance(error, Expired)
         call.failed = self.is_failure(error)
+        if call.failed:
+            call.blame = self.blame(error)
         call.outage = call.failed and (is_outage(error) or isinstance(error, call.outages_below))
         if call.outage and call.sheltered and (outer := outer_call()) is not None:
             outer.outages_below = (*outer.outages_below, type(error))
@@ -70,6 +74,16 @@ class Classify:
         opens = call.outage if self._raise_unexpected else call.failed
         call.neutral = (opens or isinstance(error, RedactionError)) and self.make_neutral(call)
         call.status = status_of(error, neutral=call.neutral)
+
+    def blame(self, error: BaseException) -> Blame:
+        """Tell what *error*, a failure, comes from: the store, the input, or that it is unknown."""
+        if self._is_of_the_input(error) or is_of_the_input(error):
+            return Blame.INPUT
+        return Blame.STORE if is_of_the_store(error) else Blame.UNKNOWN
+
+    def may_pass(self, error: BaseException) -> bool:
+        """Tell whether what failed with *error* may succeed if it is tried again as it is."""
+        return self.is_failure(error) and self.blame(error) is not Blame.INPUT
 
     def make_neutral(self, call: Call) -> bool:
         """Make the neutral value the result of *call*. False: it has none."""

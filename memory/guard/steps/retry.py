@@ -19,11 +19,11 @@ class Retry:
     How often, and after which pauses, is in the limits of the call's class.
 
     Args:
-        is_failure: Tells a store's failure from a caller's mistake.
+        may_pass: Tells a failure that may pass from a mistake of the caller, or of the input.
     """
 
-    def __init__(self, is_failure: Callable[[BaseException], bool]) -> None:
-        self._is_failure = is_failure
+    def __init__(self, may_pass: Callable[[BaseException], bool]) -> None:
+        self._may_pass = may_pass
 
     def wrap(self, call: Call, invoke: Invoke) -> Invoke:
         """Return what calls the store as often as its class allows."""
@@ -33,7 +33,7 @@ class Retry:
                 try:
                     return invoke(given)
                 except Exception as exc:
-                    if not self._is_failure(exc):
+                    if not self._may_pass(exc):
                         raise
                     time.sleep(pause_s)
                     # Not again behind the back of a caller that has been told it failed.
@@ -51,7 +51,7 @@ class Retry:
                 try:
                     return await invoke(given)
                 except Exception as exc:
-                    if not self._is_failure(exc):
+                    if not self._may_pass(exc):
                         raise
                 await asyncio.sleep(pause_s)
             return await invoke(given)

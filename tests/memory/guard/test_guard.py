@@ -25,7 +25,7 @@ from mnemoscope.memory.errors import (
 from mnemoscope.memory.guard.call import last_event, outer_call
 from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.operation import Record, Summary
-from mnemoscope.memory.limits.breaker import NORMAL
+from mnemoscope.memory.limits.breaker import NORMAL, BreakerState
 from mnemoscope.memory.limits.policy import CLASSES, BreakerPolicy
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.telemetry.delivery.drain import Drain
@@ -197,19 +197,73 @@ class TestAnswers:
 
         assert guard.call(search, store) == []
 
-    async def test_an_unexpected_failure_counts_like_any_other(
+    async def test_an_unexpected_failure_of_one_customer_closes_the_store_to_nobody(
         self, make_guard, search, reach, events_of
     ):
-        """Half of the calls must fail for the breaker to open: one odd record does not do it."""
+        """Not if that is all that happens: what one caller's input decides is not the store's."""
         guard = make_guard()
-        for number in range(20):
-            odd = number % 3 == 0
-            await reach(guard, search, raising(KeyError()) if odd else lambda _arguments: ["tea"])
-        assert Status.REJECTED not in {event.status for event in events_of(guard)}
+        for _ in range(40):
+            with context(customer="ada"):
+                await reach(guard, search, raising(KeyError()))
 
-        for _ in range(20):
-            await reach(guard, search, raising(KeyError()))
-        assert events_of(guard)[-1].status is Status.REJECTED
+        assert Status.REJECTED not in {event.status for event in events_of(guard)}
+        assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
+
+    async def test_an_unexpected_failure_of_everybody_lets_one_call_at_a_time_through(
+        self, make_guard, search, reach
+    ):
+        """It opens the breaker as fast as an outage; but whoever comes next is a probe at once."""
+        guard = make_guard()
+        breaker = guard.limits[RECALL].breaker
+        states = []
+        for number in range(8):
+            states.append(breaker.state)
+            with context(customer=f"c-{number}"):
+                await reach(guard, search, raising(KeyError()))
+        admitted = [breaker.admit().granted for _ in range(2)]
+
+        assert set(states) == {BreakerState.CLOSED}
+        assert (breaker.state, admitted) == (BreakerState.HALF_OPEN, [True, False])
+
+    async def test_an_answer_takes_back_what_was_not_known(self, make_guard, search, reach, clock):
+        """Others are served: whatever fails, it is not the store."""
+        guard = make_guard(clock=clock)
+        for number in range(40):
+            clock.now += 0.1
+            with context(customer=f"c-{number}"):
+                await reach(guard, search, raising(KeyError()))
+            if number % 7 == 0:
+                clock.now += 0.1
+                await reach(guard, search, lambda _arguments: ["tea"])
+
+        assert guard.limits[RECALL].breaker.state is BreakerState.CLOSED
+
+    async def test_an_unexpected_failure_that_took_long_counts_like_an_outage(
+        self, make_guard, search, reach, clock
+    ):
+        """Whoever is to blame, others wait for places meanwhile."""
+        guard = make_guard(clock=clock)
+
+        def slow(_arguments):
+            clock.now += 1.0
+            raise KeyError
+
+        for _ in range(8):
+            await reach(guard, search, slow)
+
+        assert guard.limits[RECALL].breaker.state is BreakerState.OPEN
+
+    @pytest.mark.parametrize("exc", [TypeError(), KeyError()], ids=repr)
+    async def test_a_bad_input_does_not_prolong_an_outage(
+        self, make_guard, search, reach, clock, exc
+    ):
+        """As a probe it tells nothing: the next caller's finds the store back."""
+        guard = make_guard(breaker=SHAKY, clock=clock)
+        await reach(guard, search, raising(ConnectionError()))
+        clock.now += 6
+        await reach(guard, search, raising(exc))
+
+        assert await reach(guard, search, lambda _arguments: ["tea"]) == ["tea"]
 
     async def test_a_broken_row_of_mistakes_is_no_reason_to_raise(self, make_guard, search, reach):
         """In doubt it is the store's failure, and the doubt is counted."""

@@ -311,11 +311,11 @@ class TestJournal:
         ("harm", "said"),
         [
             (lambda path: path.write_bytes(b"rubble" * 1_000), "is no journal of this version"),
-            (lambda path: path.write_bytes(b""), "is no journal of this version"),
+            (lambda path: path.write_bytes(b""), "is empty: see that its disk has room"),
             (lambda path: path.chmod(0o640), "is open to other users (mode 0640)"),
             (lambda path: path.unlink(), "no such file"),
         ],
-        ids=["no database", "another's", "open to others", "gone"],
+        ids=["no database", "empty", "open to others", "gone"],
     )
     def test_one_that_cannot_be_used_has_failed_with_the_reason(self, make_bench, path, harm, said):
         """Whatever was done to it while the application runs."""

@@ -285,7 +285,7 @@ class TestProblem:
         ("harm", "said"),
         [
             (lambda path: path.write_bytes(b"rubble" * 500), "is no journal of this version"),
-            (lambda path: path.write_bytes(b""), "has nothing in it: the application"),
+            (lambda path: path.write_bytes(b""), "is empty: see that its disk has room"),
             (lambda path: path.chmod(0o644), "is open to other users"),
             (lambda path: path.unlink(), "cannot be used: no such file"),
         ],

@@ -35,6 +35,7 @@ class BreakerMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.breaker = Breaker(POLICY, lambda: self.now)
         self.history = []
+        self.doubts = {}
         self.opened_at = None
         self.probe = None
 
@@ -66,9 +67,22 @@ class BreakerMachine(RuleBasedStateMachine):
         if admission is self.probe:
             self.probe = None
             self.opened_at = self.now if failed or slow else None
+            self.history, self.doubts = [], {}
         elif admission is NORMAL and self.opened_at is None:
             self.history.append((self.now, failed, slow))
             self._open_if_bad(trigger=failed or slow)
+
+    @rule(admission=consumes(granted), customer=st.sampled_from([None, "ada", "bob", "eve"]))
+    def doubt(self, admission, customer):
+        """End a call that failed for a reason that nobody knows."""
+        if not admission.granted:
+            return
+        self.breaker.doubt(admission, customer)
+        if admission is self.probe:
+            self.probe = None
+        elif admission is NORMAL and self.opened_at is None:
+            self.doubts[customer] = self.now
+            self._open_if_bad(trigger=True, at=self.now - POLICY.open_s)
 
     @rule(admission=consumes(granted))
     def release(self, admission):
@@ -92,14 +106,22 @@ class BreakerMachine(RuleBasedStateMachine):
     def _probe_is_out(self):
         return self.probe is not None and self.now < self.probe.lease_until
 
-    def _open_if_bad(self, *, trigger):
+    def _open_if_bad(self, *, trigger, at=None):
         recent = [each for each in self.history if each[0] >= self.now - POLICY.window_s]
         window = recent[-POLICY.window_calls :]
-        failures = sum(failed for _at, failed, _slow in window) / len(window)
-        slow = sum(slow for _at, _failed, slow in window) / len(window)
-        bad = failures >= POLICY.failure_rate or slow >= POLICY.slow_rate
-        if trigger and bad and len(window) >= POLICY.minimum_calls:
-            self.opened_at, self.history = self.now, []
+        answered = [each[0] for each in window if not each[1]]
+        # All doubts of a customer are one; an answer takes back those before it.
+        doubts = sum(
+            each > max([self.now - POLICY.window_s, *answered]) for each in self.doubts.values()
+        )
+        calls = len(window) + doubts
+        if not trigger or calls < POLICY.minimum_calls:
+            return
+        failures = (doubts + sum(failed for _at, failed, _slow in window)) / calls
+        slow = sum(slow for _at, _failed, slow in window) / calls
+        if failures >= POLICY.failure_rate or slow >= POLICY.slow_rate:
+            self.opened_at = self.now if at is None else at
+            self.history, self.doubts = [], {}
             self.probe = None
 
 

@@ -94,6 +94,7 @@ class Call:
         run: The facts of the run that it is part of, once rules were asked about it.
         least: How far the least trusted of what its run has read is to be trusted, where a rule
             asks for that.
+        asked_ns: Its place among all calls of the machine, where a journal orders them.
         kept: Where it waits in the journal, if it does.
         turn: The right to make the queue's writes, while it goes before those that wait.
         undone_by: Late writes that may bring back what it deletes.
@@ -142,6 +143,7 @@ class Call:
     write_id: str | None = None
     run: Any = field(default=None, repr=False)
     least: int | None = None
+    asked_ns: int | None = None
     kept: Kept | None = field(default=None, repr=False)
     turn: Lease | None = field(default=None, repr=False)
     undone_by: Iterable[Call] = ()

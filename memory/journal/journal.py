@@ -12,7 +12,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -59,11 +59,13 @@ class Entry(NamedTuple):
         seq: Its place in the order of all.
         write: What waits. None: it cannot be read.
         in_doubt: The store may have taken it already.
+        asked_ns: The place of the call that asked for it, as `Journal.order` gives it.
     """
 
     seq: int
     write: Write | None
     in_doubt: bool
+    asked_ns: int = 0
 
 
 class Parked(NamedTuple):
@@ -82,12 +84,16 @@ class Asked(NamedTuple):
         touches: What it writes.
         in_doubt: The store may have taken it.
         lands: The store is still at work on it.
+        parked: Why it is set aside at once. None: it waits.
+        asked_ns: The place of its call, as `Journal.order` gives it. None: when it was created.
     """
 
     write: Write
     touches: Touches
     in_doubt: bool = False
     lands: bool = False
+    parked: str | None = None
+    asked_ns: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,22 @@ class JournalStats:
     oldest_ns: int | None = None
 
 
+@dataclass(slots=True)
+class Doubt:
+    """
+    A write that failed for a reason that nobody knows: the store's, or its own.
+
+    Attributes:
+        touches: What it writes.
+        tries: How often it failed by itself, as the first of those that wait.
+        is_contradicted: The store has taken another one since.
+    """
+
+    touches: Touches
+    tries: int = 0
+    is_contradicted: bool = False
+
+
 class Queue:
     """
     The writes that wait for one database.
@@ -141,6 +163,7 @@ class Queue:
         not_before: Monotonic seconds before which it is not worth trying.
         failures: Attempts in a row that failed.
         settled: What the store has, and the file does not say yet.
+        doubts: Writes that may hold up the others for nothing, by their places.
     """
 
     def __init__(self, database: Database, store: str, journal: Path) -> None:
@@ -173,6 +196,14 @@ class Queue:
         self.not_before = 0.0
         self.failures = 0
         self.settled: set[int] = set()
+        self.doubts: dict[int, Doubt] = {}
+
+    def answered(self) -> None:
+        """Note that the store has taken a write: what fails now fails by itself."""
+        for doubt in self.doubts.values():
+            doubt.is_contradicted = True
+        if self.doubts:
+            self.not_before = 0.0
 
 
 class Journal:
@@ -185,6 +216,7 @@ class Journal:
         faults: Where errors of its own are noted.
         max_bytes: How much it may hold.
         clock: Monotonic seconds, the same for all processes of the machine.
+        monotonic_ns: The same in nanoseconds, which calls are ordered by.
         wall_ns: Nanoseconds since 1970 UTC.
     """
 
@@ -196,6 +228,7 @@ class Journal:
         faults: Faults,
         max_bytes: int = MAX_BYTES,
         clock: Callable[[], float] = time.monotonic,
+        monotonic_ns: Callable[[], int] = time.monotonic_ns,
         wall_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._path = path
@@ -206,6 +239,7 @@ class Journal:
         self._faults = faults
         self._max_bytes = max_bytes
         self._clock = clock
+        self._monotonic_ns = monotonic_ns
         self._wall_ns = wall_ns
         self._queues: dict[Database, Queue] = {}
         self.forked()
@@ -234,9 +268,17 @@ class Journal:
                 # First: where the journal cannot be opened, what is written meanwhile is noted.
                 if self._latest is None:
                     latest = self._path.with_name(f"{self._path.name}.latest")
-                    begin = partial(LatestWrites, latest, self._key)
+                    begin = partial(
+                        LatestWrites,
+                        latest,
+                        self._key,
+                        monotonic_ns=self._monotonic_ns,
+                        wall_ns=self._wall_ns,
+                    )
                     self._latest = self._file.with_room(begin)
                 self._file.with_room(self._file.open)
+                with self._file.reading() as connection:
+                    self._latest.begin_after(_latest_known(connection))
                 self._take_over()
                 self._is_open = True
 
@@ -297,8 +339,12 @@ class Journal:
 
     # -- order ----------------------------------------------------------------------------------
 
+    def order(self) -> int | None:
+        """Return the place of a call that is made now among all of the machine. None: not known."""
+        return None if self._latest is None else self._latest.order()
+
     def note_written(self, queue: Queue, touches: Touches, at_ns: int) -> None:
-        """Note that the store has taken a write that was asked for *at_ns*."""
+        """Note that the store has taken a write of a call of the place *at_ns*."""
         if touches.records and self._latest is not None:
             self._latest.note(queue.address, touches.places(partly=touches.partly), at_ns)
 
@@ -326,6 +372,37 @@ class Journal:
 
     # -- one write --------------------------------------------------------------------------------
 
+    def waits_but(self, queue: Queue, seqs: Collection[int]) -> bool:
+        """
+        Tell whether another write waits for *queue* than those at the places *seqs*.
+
+        Raises:
+            OSError: That cannot be told.
+        """
+        with self._file.reading() as connection:
+            rows = connection.execute(
+                "SELECT seq FROM waiting WHERE parked IS NULL AND queue = "
+                "(SELECT id FROM queue WHERE address = ?) LIMIT ?",
+                (queue.address, len(seqs) + 1),
+            ).fetchall()
+        return any(seq not in seqs for (seq,) in rows)
+
+    def has_in_flight(self, queue: Queue) -> bool:
+        """
+        Tell whether the store may be at work on a write that waits for *queue*.
+
+        Raises:
+            OSError: That cannot be told.
+        """
+        now = self._clock()
+        with self._file.reading() if self.is_open() else looking(self._path) as connection:
+            rows = connection.execute(
+                "SELECT lands_until_s FROM waiting WHERE parked IS NULL AND queue = "
+                "(SELECT id FROM queue WHERE address = ?) AND lands_until_s > ?",
+                (queue.address, now),
+            ).fetchall()
+        return any(is_at_work(lands_until_s, now) for (lands_until_s,) in rows)
+
     def append(self, queue: Queue, asked: Asked) -> int:
         """
         Keep a write. It is on the disk when this returns.
@@ -345,7 +422,9 @@ class Journal:
 
     def _append(self, queue: Queue, row: _Row) -> int:
         with self._file.writing() as connection:
-            if _used_bytes(connection) + len(row.sealed) > self._max_bytes:
+            # What is set aside at once may take half: whoever sends it may send more.
+            max_bytes = self._max_bytes // (1 if row.parked is None else 2)
+            if _used_bytes(connection) + len(row.sealed) > max_bytes:
                 raise JournalFullError
             queue_id = _queue_id(connection, queue)
             if _is_forgotten(connection, queue_id, row):
@@ -357,8 +436,10 @@ class Journal:
         return _Row(
             write.id,
             write.created_ns,
+            write.created_ns if asked.asked_ns is None else asked.asked_ns,
             asked.in_doubt,
             self._clock() + HUNG_S if asked.lands else 0.0,
+            asked.parked,
             self._sealer.touched(asked.touches),
             self._sealer.sealed(write),
         )
@@ -400,18 +481,19 @@ class Journal:
         with self._file.writing() as connection:
             now = self._clock()
             rows = connection.execute(
-                "SELECT seq, id, in_doubt, lands_until_s, sealed FROM waiting WHERE parked IS NULL "
-                "AND queue = ? ORDER BY seq LIMIT ?",
+                "SELECT seq, id, in_doubt, lands_until_s, sealed, coalesce(asked_ns, created_ns) "
+                "FROM waiting WHERE parked IS NULL AND queue = ? ORDER BY seq LIMIT ?",
                 (_queue_id(connection, queue), at_most),
             )
             found: list[Entry] = []
             size = 0
-            for seq, write_id, in_doubt, lands_until_s, sealed in rows:
+            for seq, write_id, in_doubt, lands_until_s, sealed, asked_ns in rows:
                 size += len(sealed)
                 if is_at_work(lands_until_s, now) or (found and size > _BATCH_BYTES):
                     break
                 if seq not in queue.settled:
-                    found.append(Entry(seq, self._read(sealed, write_id), bool(in_doubt)))
+                    write = self._read(sealed, write_id)
+                    found.append(Entry(seq, write, bool(in_doubt), asked_ns))
             asked = [(each.seq,) for each in found if not each.in_doubt]
             connection.executemany("UPDATE waiting SET in_doubt = 1 WHERE seq = ?", asked)
             return found
@@ -507,6 +589,7 @@ class Journal:
             OSError: It could not be noted, or what was removed could not be overwritten, so it
                 must not be made.
         """
+        self.open()
         touches = self._sealer.touched(deleted)
         work = partial(self._forget, queue, touches, leased=leased)
         dropped, has_remains = self._file.with_room(work)
@@ -516,7 +599,7 @@ class Journal:
         return dropped
 
     def _forget(self, queue: Queue, touches: str, *, leased: bool) -> tuple[Dropped, bool]:
-        now_ns = self._wall_ns()
+        now_ns = self.order() or 0
         with self._file.writing() as connection:
             queue_id = _queue_id(connection, queue)
             connection.execute("DELETE FROM forgotten WHERE at_ns < ?", (now_ns - _REMEMBERED_NS,))
@@ -640,6 +723,15 @@ def _waiting_addresses(connection: sqlite3.Connection) -> Iterable[str]:
     return (address for (address,) in rows)
 
 
+def _latest_known(connection: sqlite3.Connection) -> int:
+    """Return the highest place of a call that *connection* knows of."""
+    queries = (
+        "SELECT max(coalesce(asked_ns, created_ns)) FROM waiting",
+        "SELECT max(at_ns) FROM forgotten",
+    )
+    return max(connection.execute(each).fetchone()[0] or 0 for each in queries)
+
+
 def _has_remains(connection: sqlite3.Connection) -> bool:
     return connection.execute("SELECT 1 FROM remains").fetchone() is not None
 
@@ -667,8 +759,10 @@ class _Row(NamedTuple):
 
     id: str
     created_ns: int
+    asked_ns: int
     in_doubt: bool
     lands_until_s: float
+    parked: str | None
     touches: str
     sealed: bytes
 
@@ -684,8 +778,9 @@ class _Covered:
 
 def _insert(connection: sqlite3.Connection, queue_id: int, row: _Row) -> int:
     inserted = connection.execute(
-        "INSERT INTO waiting (queue, id, created_ns, in_doubt, lands_until_s, touches, sealed) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO waiting "
+        "(queue, id, created_ns, asked_ns, in_doubt, lands_until_s, parked, touches, sealed) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (queue_id, *row),
     )
     assert inserted.lastrowid is not None  # noqa: S101 - one row was inserted
@@ -695,7 +790,7 @@ def _insert(connection: sqlite3.Connection, queue_id: int, row: _Row) -> int:
 def _is_forgotten(connection: sqlite3.Connection, queue_id: int, write: _Row) -> bool:
     """Tell whether a deletion since *write* was asked for covers it, or may."""
     rows = connection.execute(
-        "SELECT touches FROM forgotten WHERE queue = ? AND at_ns >= ?", (queue_id, write.created_ns)
+        "SELECT touches FROM forgotten WHERE queue = ? AND at_ns >= ?", (queue_id, write.asked_ns)
     )
     touched = read_touches(write.touches)
     return any(read_touches(each).covers(touched) is not Covered.NO for (each,) in rows)

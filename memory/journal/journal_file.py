@@ -72,7 +72,7 @@ _SCHEMA = (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queue INTEGER NOT NULL,
         created_ns INTEGER NOT NULL, in_doubt INTEGER NOT NULL, lands_until_s REAL NOT NULL,
         parked TEXT, shadowed INTEGER NOT NULL DEFAULT 0,
-        touches TEXT NOT NULL, sealed BLOB NOT NULL
+        touches TEXT NOT NULL, sealed BLOB NOT NULL, asked_ns INTEGER
     )""",
     "CREATE INDEX waiting_in_order ON waiting (queue, parked, seq)",
     """CREATE TABLE forgotten (
@@ -234,6 +234,9 @@ class JournalFile:
             connection.execute(_SCHEMA[0])  # not possible in a transaction, nor later
         for pragma in _PRAGMAS:
             connection.execute(pragma)
+        columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(waiting)")}
+        if columns and "asked_ns" not in columns:  # the version before ordered calls by wall clock
+            connection.execute("ALTER TABLE waiting ADD COLUMN asked_ns INTEGER")
         if is_empty:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA[1:]:

@@ -25,18 +25,19 @@ from ...telemetry.process.faults import Faults
 from ..context import context
 from ..errors import StoreUnavailableError, UnexpectedAnswerError
 from ..guard.call import Call, error_name
-from ..guard.outages import is_of_the_deployment, is_outage
+from ..guard.outages import is_of_the_deployment
 from ..guard.retry_after import retry_after_s
 from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
 from ..guard.steps.deadline import Deadline
 from ..guard.steps.report import Report
+from ..limits.breaker import Blame
 from ..limits.loop_task import LoopTask
 from ..limits.workers import Expired, Workers
-from .journal import Entry, Journal, Parked, Queue
+from .journal import Doubt, Entry, Journal, Parked, Queue
 from .records import Kept, Lease, Write
 from .replayed_call import ReplayedCalls
-from .touches import Covered
+from .touches import UNTOLD, Covered, Touches
 from .writes import JournalledWrites
 
 KEEP_S = 5.0
@@ -50,6 +51,9 @@ UNREADABLE = "unreadable"
 
 SUPERSEDED_IN_PART = "superseded in part"
 """Why a write is set aside of which only some records were written later by another."""
+
+PASSED = "a later write came before it"
+"""Why a write is set aside that failed by itself, and of which it is not known what it touches."""
 
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _POLL_S = 0.02
@@ -73,6 +77,10 @@ class _NotNowError(Exception):
     """The store does not take it yet."""
 
 
+class _DoubtError(_NotNowError):
+    """The store did not take it, for a reason that nobody knows."""
+
+
 @dataclass(slots=True)
 class _Batch:
     """What became of the writes that were taken, and the calls to be told of."""
@@ -82,7 +90,15 @@ class _Batch:
     untried: list[int] = field(default_factory=list[int])
     flying: list[int] = field(default_factory=list[int])
     told: list[Call] = field(default_factory=list[Call])
+    passed: list[tuple[Entry, Touches]] = field(default_factory=list[tuple[Entry, Touches]])
+    answered: bool = False
     stopped: bool = False
+
+    def set_aside_before(self, later: Touches) -> None:
+        """Set aside what was passed by and must not be made after a *later* write."""
+        behind = [each for each in self.passed if each[1].needs_order_with(later)]
+        self.parked += [Parked(entry, PASSED) for entry, _touches in behind]
+        self.passed = [each for each in self.passed if each not in behind]
 
 
 class Replay:
@@ -132,8 +148,6 @@ class Replay:
         self._workers = workers
         self._faults = faults
         self._clock = clock
-        self._odd = 0
-        self._tries = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task = LoopTask()
 
@@ -229,21 +243,22 @@ class Replay:
     def lease(self, until: float | None) -> Lease | None:
         """Return the right to make the queue's writes; None: somebody else has it all the time."""
         if until is None:
-            return self._try_lease() if self.is_time else None
-        while (lease := self._try_lease()) is None and self._has_time(until):
+            return self.try_lease() if self.is_time else None
+        while (lease := self.try_lease()) is None and self._has_time(until):
             time.sleep(_POLL_S)
         return lease
 
     async def alease(self, until: float | None) -> Lease | None:
         """Return the right to make the queue's writes, as `lease`."""
         if until is None:
-            return self._try_lease() if self.is_time else None
+            return self.try_lease() if self.is_time else None
         # Who holds a lock of the kernel's does not say when it lets go.
-        while (lease := self._try_lease()) is None and self._has_time(until):  # noqa: ASYNC110
+        while (lease := self.try_lease()) is None and self._has_time(until):  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
         return lease
 
-    def _try_lease(self) -> Lease | None:
+    def try_lease(self) -> Lease | None:
+        """Return the right to make the queue's writes; None: somebody has it now."""
         busy = self.queue.busy
         if not busy.acquire(blocking=False):
             return None
@@ -286,6 +301,9 @@ class Replay:
                     batch.untried.append(entry.seq)
             else:
                 yield from self._make(entry, batch)
+        if batch.passed and not batch.answered:
+            self._pause(None)
+            batch.stopped = True
         # A write that another process still waits for is at the head: there was nothing to take.
         batch.stopped = batch.stopped or not entries
         if entries or self.queue.settled:
@@ -298,39 +316,49 @@ class Replay:
             yield _Disk(partial(self.journal.settle, self.queue, **outcome))
         except _NotNowError:
             batch.stopped = True
+        for seq in (*batch.done, *(each.entry.seq for each in batch.parked)):
+            self.queue.doubts.pop(seq, None)  # should it be tried again one day, it has all tries
         for call in batch.told:
             self._report.report_unawaited(call)
             call.error = None
 
     def _make(self, entry: Entry, batch: _Batch) -> Generator[_Step, Any, None]:
         """Make *entry* again, and note in *batch* what became of it."""
-        call = self.calls.unread()
+        call, touches = self.calls.unread(), UNTOLD
         try:
             if entry.write is None:
                 batch.parked.append(Parked(entry, UNREADABLE))
                 return
             call = self.calls.call(self.writes, entry.write)
+            call.asked_ns = entry.asked_ns
             touches = self.writes.touches(entry.write.method, call.arguments)
-            created_ns = entry.write.created_ns
-            later = self.journal.superseded(self.queue, touches, created_ns)
+            if any(each.holds_back(touches) for _entry, each in batch.passed):
+                if not entry.in_doubt:
+                    batch.untried.append(entry.seq)
+                return
+            later = self.journal.superseded(self.queue, touches, entry.asked_ns)
             if later is not Covered.NO:
                 self._give_way(entry, call, batch, whole=later is Covered.YES)
                 return
             if (yield from self._is_wanted(entry, entry.write, call)):
                 call.result = yield from self._ask(entry, entry.write, call)
                 self._classify.summarise(call)
+        except _DoubtError as exc:
+            self._pass_by(entry, touches, batch, exc.__cause__)
         except _NotNowError as exc:
             self._stop(entry, call, batch, exc.__cause__)
         except Exception as exc:  # noqa: BLE001 - it would be no other the next time
             batch.parked.append(Parked(entry, error_name(exc)))
-            self._odd = 0  # should it be tried again one day, it has all its tries
             self._faults.note("journal.parked", exc)
         else:
-            self.journal.note_written(self.queue, touches, created_ns)
+            self.journal.note_written(self.queue, touches, entry.asked_ns)
             batch.done.append(entry.seq)
             batch.told.append(call)
             call.journal, call.status = Journalled.REPLAYED, Status.OK
             self.queue.failures = 0
+            self.queue.answered()
+            batch.answered = True
+            batch.set_aside_before(touches)
 
     def _give_way(self, entry: Entry, call: Call, batch: _Batch, *, whole: bool) -> None:
         """Leave out a write that a later one of the same record came before."""
@@ -344,6 +372,8 @@ class Replay:
     def _stop(self, entry: Entry, call: Call, batch: _Batch, cause: BaseException | None) -> None:
         """Note that the store takes nothing now."""
         batch.stopped = True
+        if call.failed:
+            self.queue.doubts.clear()
         self._pause(cause)
         if call.late and not call.ended:
             batch.flying.append(entry.seq)
@@ -371,6 +401,17 @@ class Replay:
             call.arguments = left
         return left is not None
 
+    def _pass_by(
+        self, entry: Entry, touches: Touches, batch: _Batch, cause: BaseException | None
+    ) -> None:
+        """Note that *entry* failed, and perhaps by itself: the next one may tell."""
+        doubt = self.queue.doubts.setdefault(entry.seq, Doubt(touches))
+        doubt.is_contradicted = False
+        is_odd = isinstance(cause, UnexpectedAnswerError)
+        if not batch.passed and cause is not None and (is_odd or not is_of_the_deployment(cause)):
+            doubt.tries += 1
+        batch.passed.append((entry, touches))
+
     def _ask(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, Any]:
         call.kept = Kept(entry.seq, write)
         return (yield from self._answer(entry, _Store(call, write.method, write.customer)))
@@ -388,21 +429,22 @@ class Replay:
         except BaseException as exc:
             call.error, call.failed = exc, self._classify.is_failure(exc)
             call.late = call.is_at_work or isinstance(exc, Expired)
+            if call.failed:
+                call.blame = self._classify.blame(exc)
             self._admit.settle(call)
-            if call.failed and not self._is_hopeless(entry, exc):
-                raise _NotNowError from exc
-            raise
+            if not call.failed or self._is_hopeless(entry, call):
+                raise
+            is_unknown = call.blame is Blame.UNKNOWN and not call.late
+            raise (_DoubtError if is_unknown else _NotNowError) from exc
         self._admit.settle(call)
         return answer
 
-    def _is_hopeless(self, entry: Entry, exc: BaseException) -> bool:
-        """Tell whether *entry* alone fails, with what no outage is, and has failed often enough."""
-        odd = isinstance(exc, UnexpectedAnswerError) or not is_of_the_deployment(exc)
-        if is_outage(exc) or not odd or not isinstance(exc, Exception):
-            return False
-        self._tries = self._tries + 1 if self._odd == entry.seq else 1
-        self._odd = entry.seq
-        return self._tries >= MOST_TRIES
+    def _is_hopeless(self, entry: Entry, call: Call) -> bool:
+        """Tell whether *entry* fails by itself: by its input, beside others, or too often."""
+        doubt = self.queue.doubts.get(entry.seq)
+        if call.blame is not Blame.UNKNOWN or doubt is None:
+            return call.blame is Blame.INPUT
+        return doubt.is_contradicted or doubt.tries >= MOST_TRIES - 1
 
     def _pause(self, cause: BaseException | None) -> None:
         queue = self.queue

@@ -47,6 +47,25 @@ class Touches:
         of = f"{int(partly)}{len(self.within)}:{self.within}"
         return [f"{of}{each}" for each in self.records]
 
+    def needs_order_with(self, other: Touches) -> bool:
+        """
+        Tell whether this write and *other* must be made in the order in which they were asked for.
+
+        Not if both name their records: there the older gives way to what was made before it.
+        """
+        if self.records and other.records and not (self.unknown or other.unknown):
+            return False
+        return not (self.owners and other.owners and self._is_of_others(other))
+
+    def holds_back(self, later: Touches) -> bool:
+        """
+        Tell whether a *later* write is to wait while this one fails for a reason nobody knows.
+
+        Not where nothing can be told of this one: then it would hold back everybody's. If the
+        store takes a later one, this one is set aside.
+        """
+        return self.needs_order_with(later) and not self.unknown
+
     def covers(self, write: Touches) -> Covered:
         """Tell whether this deletion covers *write*, which was asked for before it."""
         if self.key != write.key:

@@ -25,20 +25,23 @@ from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
 from ....telemetry.process.fork import reset_after_fork
 from ...errors import StoreUnavailableError
-from ...journal.journal import Asked, Dropped, is_full
+from ...journal.journal import Asked, Doubt, Dropped, Entry, Parked, is_full
 from ...journal.records import Kept, Lease, Write
-from ...journal.replay import KEEP_S, Replay
+from ...journal.replay import KEEP_S, PASSED, Replay
 from ...journal.replayer import Replayer
-from ...limits.breaker import BreakerState
+from ...limits.breaker import Blame, BreakerState
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Workers
-from ..call import Call
+from ..call import Call, error_name
 from ..operation import Method
 from ..step import Faces
 from .count_lost import count_lost
 from .report import Report
 
 _BEHIND = "earlier writes wait in the journal"
+_PASS_S = 0.25
+"""Seconds that a write waits to go before those that failed by themselves, perhaps."""
+
 _UNREAD = "the journal cannot be read, and what waits in it may bring back what is deleted"
 
 
@@ -141,38 +144,70 @@ class JournalWrites:
     def _before_write(self, call: Call) -> None:
         self._watch()
         self._mark(call)
-        if not self._waits():
+        is_to_wait = self._waits()  # opens the journal, if it is not open
+        call.asked_ns = self.replay.journal.order()
+        if not is_to_wait:
             return
         if not self._can_be_kept(call.method):
             if not self.replay.drain(self._until(call)):
                 raise self._behind()
             return
+        if self._may_pass(call):
+            self._begin_turn(call, self.replay.lease(self._clock() + _PASS_S))
+            if call.turn is not None:
+                return
         try:
             if self._is_to_wait(call):
                 self._workers.run(partial(self._append, call), KEEP_S, _nothing)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             if self._may_overtake(call, exc):
-                call.turn = self.replay.lease(self._until_turn(call))
+                self._begin_turn(call, self.replay.lease(self._until_turn(call)))
         if call.turn is None:
             raise self._behind()
 
     async def _abefore_write(self, call: Call) -> None:
         self._abefore(call)
         self._mark(call)
-        if not self._waits():
+        is_to_wait = self._waits()  # opens the journal, if it is not open
+        call.asked_ns = self.replay.journal.order()
+        if not is_to_wait:
             return
         if not self._can_be_kept(call.method):
             if not await self.replay.adrain(self._until(call)):
                 raise self._behind()
             return
+        if self._may_pass(call):
+            self._begin_turn(call, await self.replay.alease(self._clock() + _PASS_S))
+            if call.turn is not None:
+                return
         try:
             if self._is_to_wait(call):
                 await self._workers.arun(partial(self._append, call), KEEP_S)
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             if self._may_overtake(call, exc):
-                call.turn = await self.replay.alease(self._until_turn(call))
+                self._begin_turn(call, await self.replay.alease(self._until_turn(call)))
         if call.turn is None:
             raise self._behind()
+
+    def _may_pass(self, call: Call) -> bool:
+        """
+        Tell whether *call* may go before all that waits.
+
+        That is so where each of them failed for a reason of its own, perhaps. If the store takes
+        this one, they did.
+        """
+        queue, writes = self.replay.queue, self.replay.writes
+        if not queue.doubts:
+            return False
+        touches = writes.touches(call.method.name, call.arguments)
+        doubts = dict(queue.doubts)
+        if any(each.touches.holds_back(touches) for each in doubts.values()):
+            return False
+        try:
+            return not self.replay.journal.waits_but(queue, doubts.keys())
+        except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
+            self._faults.note("journal.look", exc)
+            return False
 
     def _is_to_wait(self, call: Call) -> bool:
         """Tell whether *call* may be kept: whoever has an outer call is told of its failure."""
@@ -197,10 +232,13 @@ class JournalWrites:
 
     def _waits(self) -> bool:
         try:
-            return not self.replay.waits_none
+            if not self.replay.waits_none:
+                return True
         except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
             self._faults.note("journal.look", exc)
             raise self._behind() from None
+        self.replay.queue.doubts.clear()
+        return False
 
     def _behind(self) -> StoreUnavailableError:
         return StoreUnavailableError(self._store, _BEHIND)
@@ -317,24 +355,57 @@ class JournalWrites:
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             self._not_kept(call, exc)
 
+    def _begin_turn(self, call: Call, turn: Lease | None) -> None:
+        """Have *call* go before what waits, unless the store is at work on some of that still."""
+        if turn is None:
+            return
+        try:
+            if not self.replay.journal.has_in_flight(self.replay.queue):
+                call.turn = turn
+        except Exception as exc:  # noqa: BLE001 - closed: an older write may come after it
+            self._faults.note("journal.look", exc)
+        if call.turn is None:
+            self.replay.release(turn)
+
     def _end_turn(self, call: Call) -> None:
         turn, call.turn = call.turn, None
         if turn is not None:
             if call.error is None:  # before anybody makes an older one
-                self._note_written(call, call.started_ns)
+                self._note_written(call)
+                self._note_answered(call)
             self.replay.release(turn)
+
+    def _note_answered(self, call: Call) -> None:
+        """Note that the store took *call*, and set aside what must not come after it."""
+        queue, writes = self.replay.queue, self.replay.writes
+        queue.answered()
+        touches = writes.touches(call.method.name, call.arguments)
+        passed = [
+            seq for seq, each in queue.doubts.items() if each.touches.needs_order_with(touches)
+        ]
+        if not passed:
+            return
+        try:
+            parked = [Parked(Entry(seq, None, in_doubt=True), PASSED) for seq in passed]
+            self.replay.journal.settle(queue, done=(), parked=parked)
+        except Exception as exc:  # noqa: BLE001 - it waits still, and may come after the later one
+            self._faults.note("journal.pass", exc)
+        for seq in passed:
+            queue.doubts.pop(seq, None)
 
     def _settled(self, call: Call) -> None:
         """Note a write that the store has, or that nobody has."""
         count_lost(call)
         if call.error is None:
-            self._note_written(call, call.started_ns)
+            self._note_written(call)
 
-    def _note_written(self, call: Call, at_ns: int) -> None:
+    def _note_written(self, call: Call) -> None:
         """Note a write that the store has, so that no older one is made after it."""
         try:
             touches = self.replay.writes.touches(call.method.name, call.arguments)
-            self.replay.journal.note_written(self.replay.queue, touches, at_ns)
+            asked_ns = call.asked_ns or self.replay.journal.order()
+            if asked_ns is not None:
+                self.replay.journal.note_written(self.replay.queue, touches, asked_ns)
         except Exception as exc:  # noqa: BLE001 - an older one may then come after it
             self._faults.note("journal.latest", exc)
 
@@ -355,9 +426,14 @@ class JournalWrites:
     def _append(self, call: Call) -> None:
         if call.landed:
             return
-        asked = self._asked(call)
-        call.kept = Kept(self.replay.journal.append(self.replay.queue, asked), asked.write)
+        asked, queue = self._asked(call), self.replay.queue
+        seq = self.replay.journal.append(queue, asked)
+        call.kept = Kept(seq, asked.write)
         call.journal = Journalled.APPENDED
+        if call.failed and call.blame is Blame.STORE:
+            queue.doubts.clear()
+        elif call.failed and asked.parked is None:
+            queue.doubts[seq] = Doubt(asked.touches)
         if call.landed:
             self.note_ended(call)
 
@@ -377,7 +453,15 @@ class JournalWrites:
         )
         touches = writes.touches(method.name, call.arguments)
         reached = call.admission is not None
-        return Asked(write, touches, in_doubt=reached, lands=reached and not call.ended)
+        its_own = call.error if call.failed and call.blame is Blame.INPUT else None
+        return Asked(
+            write,
+            touches,
+            in_doubt=reached,
+            lands=reached and not call.ended,
+            parked=None if its_own is None else error_name(its_own),
+            asked_ns=call.asked_ns or self.replay.journal.order(),
+        )
 
     def note_ended(self, call: Call) -> None:
         """Take a write from the journal that the store took after its caller had gone."""
@@ -385,7 +469,7 @@ class JournalWrites:
         if kept is None:
             return
         if call.landed:
-            self._note_written(call, kept.write.created_ns)
+            self._note_written(call)
         try:
             struck = self.replay.journal.ended(kept.seq, landed=call.landed)
         except Exception as exc:  # noqa: BLE001 - it waits still, and is made again

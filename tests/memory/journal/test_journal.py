@@ -509,17 +509,45 @@ def test_names_under_another_key_cannot_be_compared(journal, open_journal, path,
 
 def test_a_write_from_before_a_deletion_is_not_kept_after_it(journal, open_journal, wall):
     """Whichever process it comes from; one from after it is."""
-    other, wall.now = open_journal(wall_ns=wall), HOUR_NS
+    other = open_journal(wall_ns=wall)
+    before = journal.order()
     other.forget(queue_of(other), record("a"))
-    for name, created_ns in (("a", HOUR_NS - 1), ("a", HOUR_NS + 1), ("b", HOUR_NS - 1)):
-        asked = Asked(a_write(f"{name}{created_ns}", created_ns=created_ns), record(name))
-        if (name, created_ns) == ("a", HOUR_NS - 1):
-            with pytest.raises(ForgottenError):
-                journal.append(queue_of(journal), asked)
-        else:
-            journal.append(queue_of(journal), asked)
+    after = journal.order()
+    with pytest.raises(ForgottenError):
+        journal.append(queue_of(journal), Asked(a_write("a"), record("a"), asked_ns=before))
+    for name, asked_ns in (("a", after), ("b", before)):
+        journal.append(queue_of(journal), Asked(a_write(name), record(name), asked_ns=asked_ns))
 
-    assert waiting(journal) == [f"a{HOUR_NS + 1}", f"b{HOUR_NS - 1}"]
+    assert waiting(journal) == ["a", "b"]
+
+
+def test_the_order_of_calls_outlives_the_machines_restart(open_journal, clock):
+    """Its clock begins anew, and what is known is older than what is asked for then."""
+    lived = [7 * HOUR_NS]
+    first = open_journal(monotonic_ns=lambda: lived[0])
+    waits, written = first.order() + HOUR_NS, first.order() + 2 * HOUR_NS
+    first.append(queue_of(first), Asked(a_write("a"), record("a"), asked_ns=waits))
+    first.note_written(queue_of(first), record("b"), written)
+    first.close()
+    lived[0] = 1
+    second = open_journal(monotonic_ns=lambda: lived[0])
+
+    assert second.order() > written > waits
+
+
+def test_a_journal_of_the_version_before_is_taken_over(open_journal, path):
+    """Its writes come before all that is asked for now, whatever their wall clock said."""
+    first = open_journal()
+    far = first.order() + 10**18
+    keep(first, "a")
+    first.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("ALTER TABLE waiting DROP COLUMN asked_ns")
+        connection.execute("UPDATE waiting SET created_ns = ?", (far,))
+    second = open_journal()
+
+    assert second.order() > far
+    assert [each.asked_ns for each in second.take(queue_of(second))] == [far]
 
 
 @pytest.fixture

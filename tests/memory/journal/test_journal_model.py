@@ -337,7 +337,7 @@ class Journalling(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now, self.wall, self.count, self.kills = 0.0, 10**18, 0, 0
-        self.hangs_s, self.are_rekeyed = 1.0, False
+        self.hangs_s, self.are_rekeyed, self.calls = 1.0, False, 0
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "journal"
         self.disk = Disk()
@@ -388,7 +388,12 @@ class Journalling(RuleBasedStateMachine):
     def _process(self, place: int, key: bytes) -> Process:
         faults, sink = Faults(), CapturingSink()
         journal = Journal(
-            self.path, key=key, faults=faults, clock=self._clock, wall_ns=self._wall_ns
+            self.path,
+            key=key,
+            faults=faults,
+            clock=self._clock,
+            monotonic_ns=self._monotonic_ns,
+            wall_ns=self._wall_ns,
         )
         bench = Bench(
             redactor=redactor(),
@@ -426,6 +431,10 @@ class Journalling(RuleBasedStateMachine):
     def _wall_ns(self) -> int:
         self.wall += 1
         return self.wall
+
+    def _monotonic_ns(self) -> int:
+        self.calls += 1
+        return int(self.now * 1e9) + self.calls
 
     def _hangs(self) -> float | None:
         hanging = any(each.fails in {"hangs", "late"} for each in self.stores.values())
@@ -555,6 +564,11 @@ class Journalling(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         """Pauses and the breaker's wait come to an end, and calls that hung."""
         self._wait(seconds)
+
+    @rule(seconds=st.floats(-1_000_000, 1_000_000))
+    def wall_clock_is_set(self, seconds: float) -> None:
+        """Somebody sets the wall clock back or forward, by days; nobody can tell that they did."""
+        self.wall += int(seconds * 1e9)
 
     @rule(place=st.integers(0, PROCESSES - 1), name=st.sampled_from(NAMES))
     def replay(self, place: int, name: str) -> None:
@@ -744,6 +758,7 @@ def test_histories(block):
             partial(_meanwhile, machine): 8,
             partial(_weather, machine): 20,
             lambda each, m=machine: m.time_passes(each.uniform(0.1, 40)): 10,
+            lambda each, m=machine: m.wall_clock_is_set(each.uniform(-1e6, 1e6)): 8,
             lambda each, m=machine: m.replay(each.randrange(PROCESSES), each.choice(NAMES)): 10,
             lambda each, m=machine: m.fill(each.random() < 0.5, each.random() < 0.3): 3,
             lambda each, m=machine: m.kill_soon(each.randrange(10)): 4,

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -1087,3 +1088,97 @@ async def test_the_books_balance(make_rig, journals, outcomes):
     assert stored + count[Journalled.APPENDED] + count[Journalled.LOST] == 40
     assert count[Journalled.APPENDED] == count[Journalled.REPLAYED]
     assert len(rig.store.items) == stored + count[Journalled.REPLAYED]
+
+
+# -- what fails by itself --------------------------------------------------------------------------
+
+
+class Choosy(Store):
+    """A store that fails for the writes of some keys."""
+
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__()
+        self.failure = failure
+
+    def put(self, key: str, value: Any) -> str:
+        """Fail for keys that begin with *bad*."""
+        if key.startswith("bad"):
+            raise self.failure
+        return super().put(key, value)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        TypeError("cannot be encoded"),
+        OverflowError("too much"),
+        KeyError("nobody knows why"),
+        UnexpectedAnswerError("put", "str"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_a_write_that_fails_by_itself_holds_nobody_up(make_rig, outcomes, failure):
+    """Others go to the store at once; it is set aside, where an operator sees it."""
+    rig = make_rig(store=Choosy(failure))
+    for number in range(12):
+        await rig.do("put", key=f"bad {number}", value=number)
+    for number in range(20):
+        await rig.do("put", key=f"good {number}", value=number)
+    others = [each[1:] for each in outcomes(rig)[12:]]
+    await rig.replay()
+
+    assert others == [("ok", "")] * 20
+    assert len(rig.store.items) == 20
+    assert (rig.waits, rig.parked) == (0, 12)
+
+
+async def test_what_nobody_knows_is_made_again_where_it_was_the_store(make_rig):
+    """It is set aside only if it fails again, after the store has taken another."""
+    rig = make_rig(store=Choosy(KeyError("down")))
+    for number in range(12):
+        await rig.do("put", key=f"bad {number}", value=number)
+    rig.store.failure = ConnectionError()
+    await rig.do("put", key="bad too", value=1)
+    rig.store.put = partial(Store.put, rig.store)
+    rig.store.aput = partial(Store.aput, rig.store)
+    await rig.do("put", key="good", value=1)
+    await rig.replay()
+
+    assert len(rig.store.items) == 14
+    assert (rig.waits, rig.parked) == (0, 0)
+
+
+async def test_a_later_write_of_the_same_record_is_not_undone(make_rig, outcomes):
+    """The one that failed by itself gives way to it."""
+    rig = make_rig(store=Choosy(KeyError("odd")))
+    await rig.do("put", key="bad", value=1)
+    rig.store.failure = None
+    rig.store.put = partial(Store.put, rig.store)
+    rig.store.aput = partial(Store.aput, rig.store)
+    await rig.do("put", key="bad", value=2)
+    await rig.replay()
+
+    assert rig.store.items == {"bad": 2}
+    assert rig.waits == 0
+
+
+async def test_writes_whose_records_are_not_known_stay_in_order(make_rig):
+    """What may be of the same record waits behind one that failed by itself, perhaps."""
+    rig = make_rig(store=Choosy(KeyError("odd")))
+    await rig.do("put", key="bad", value=1)
+    await rig.do("add", text="after it")
+
+    assert rig.store.added == []
+    assert rig.waits == 2
+
+
+async def test_what_is_set_aside_at_once_leaves_room_for_what_waits(make_rig, journals, outcomes):
+    """Whoever sends it may send more."""
+    rig = make_rig(store=Choosy(TypeError("no")), journal=journals(max_bytes=200_000))
+    for number in range(20):
+        await rig.do("put", key=f"bad {number}", value="x " * 10_000)
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="good", value="x " * 10_000)
+
+    assert outcomes(rig)[-1][2] == "appended"
+    assert "lost" in {each[2] for each in outcomes(rig)}

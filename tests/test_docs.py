@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -12,11 +13,15 @@ from importlib.metadata import PackageNotFoundError, distribution, packages_dist
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from desk import Desk, Read
 from packaging.requirements import Requirement
 from patience import UNHURRIED
 from printed_pages import Block, blocks_of, hidden_in, installs_of, sections_of
+from typer.main import get_command
+
+from mnemoscope.adapters.cli.root import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -185,15 +190,43 @@ def test_a_line_that_a_page_leaves_out_is_missed(number, desk, tmp_path):
     assert "NameError" in read.said
 
 
-def test_commands_that_are_not_run_are_commands(desk, tmp_path):
-    """Those of ours whose words are looked at alone have the options that a page tells."""
-    ours = [each for each in COMMANDS if "mnemoscope" in each.split()[:2] and is_looked_at(each)]
-    lines = [re.sub(r"^.*?(?=mnemoscope )| >.*$", "", each) + " --help" for each in ours]
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_that_a_page_names_are_commands(page):
+    """In blocks and in sentences, whether they are run or not: with subcommands and options."""
+    block = r"^\$ (?:\w+=\S+ )?(mnemoscope [^#|>\n]+)"
+    told = re.findall(rf"{block}|`(mnemoscope [^`]+)`", PAGES[page], re.MULTILINE)
 
-    read = desk.read([{"command": each} for each in lines], tmp_path, variables_of(tmp_path))
+    wrong = {line: unknown_in(line) for pair in told for line in pair if line}
 
-    assert len(read.ended) == len(set(lines)) > 0
-    assert {each: code for each, code in read.ended.items() if code} == {}
+    assert {line: words for line, words in wrong.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mnemoscope rules install DIR --objectives FILE", []),
+        ("mnemoscope rules uninstall DIR", ["uninstall"]),
+        ("mnemoscope rules install DIR --objective FILE", ["--objective"]),
+    ],
+)
+def test_a_command_that_is_not_there_is_seen(line, words):
+    """Its name, or its option, is what a reader would stumble over."""
+    assert unknown_in(line) == words
+
+
+def unknown_in(line: str) -> list[str]:
+    """Return the words of a command line that are neither a command nor an option of it."""
+    command: Any = get_command(app)
+    _program, *words = shlex.split(line)
+    while words and hasattr(command, "get_command") and words[0][:1].islower():
+        name = words.pop(0)
+        found = command.get_command(click.Context(command), name)
+        if found is None:
+            return [name]
+        command = found
+    known = {each for of in command.params for each in (*of.opts, *of.secondary_opts)}
+    options = (word.partition("=")[0] for word in words if word.startswith("-"))
+    return [option for option in options if option not in {*known, "--help"}]
 
 
 def test_nothing_is_left_out_that_is_not_there():

@@ -7,6 +7,8 @@ mem0 finds its embedder and language model in tables from provider names to clas
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
@@ -48,10 +50,15 @@ class NoModel:
 
 
 def embedded_memory(folder: Path, model: BaseChatModel | None = None) -> Any:
-    """Build a mem0 ``Memory`` whose files are all in *folder*; without *model* it cannot infer."""
+    """
+    Build a mem0 ``Memory`` whose files are all in *folder*; without *model* it cannot infer.
+
+    It is offline: mem0's telemetry is off, unless ``MEM0_TELEMETRY`` says otherwise.
+    """
+    os.environ.setdefault("MEM0_TELEMETRY", "False")  # read as mem0 is imported
     mem0 = import_module("mem0")  # it ships no types
     with _registered("lmstudio", "vllm"):
-        return mem0.Memory.from_config(
+        memory = mem0.Memory.from_config(
             {
                 "embedder": {"provider": "lmstudio", "config": {"embedding_dims": ENCODER.size}},
                 "llm": {"provider": "langchain", "config": {"model": model}}
@@ -69,6 +76,9 @@ def embedded_memory(folder: Path, model: BaseChatModel | None = None) -> Any:
                 "history_db_path": str(folder / "mem0-history.db"),
             }
         )
+    # Qdrant's own clean-up comes too late if the interpreter ends first, and says so.
+    weakref.finalize(memory, memory.vector_store.client.close)
+    return memory
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from qdrant_client import QdrantClient
+from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.fastembed_common import FastEmbedMisc
+from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 from qdrant_client.local.local_collection import LocalCollection
 from qdrant_client.local.qdrant_local import QdrantLocal
 
@@ -51,11 +52,24 @@ def _is_own(kind: type, name: str) -> bool:
     return inspect.isfunction(member) and member.__code__.co_qualname == f"{kind.__name__}.{name}"
 
 
-_CLIENTS, _LOCALS = (frozenset(_functions(kind)) for kind in (QdrantClient, QdrantLocal))
-_OWN = {
-    name: (vars(QdrantClient)[name], vars(QdrantLocal)[name])
-    for name in _STAYING
-    if _is_own(QdrantClient, name) and _is_own(QdrantLocal, name)
+class _Kind:
+    """A class of clients and that of their local stores, as they were when this was read."""
+
+    def __init__(self, client: type, local: type) -> None:
+        self.local: Any = local
+        self.members: Any = vars(client)  # as they are at each moment
+        self.local_members: Any = vars(local)
+        self.names, self.local_names = frozenset(_functions(client)), frozenset(_functions(local))
+        self.own = {
+            name: (vars(client)[name], vars(local)[name])
+            for name in _STAYING
+            if _is_own(client, name) and _is_own(local, name)
+        }
+
+
+_KINDS: dict[type, _Kind] = {
+    QdrantClient: _Kind(QdrantClient, QdrantLocal),
+    AsyncQdrantClient: _Kind(AsyncQdrantClient, AsyncQdrantLocal),
 }
 
 
@@ -72,14 +86,15 @@ def _waits_for_nothing(client: Any, call: Call) -> bool:
     # Looked at before each call: a method may be replaced at any time, or another class given.
     name = call.method.name
     local: Any = getattr(client, "_client", None)
+    kind = _KINDS.get(client.__class__)
     return (
-        client.__class__ is QdrantClient
-        and local.__class__ is QdrantLocal
+        kind is not None
+        and local.__class__ is kind.local
         and not local.persistent
         and not FastEmbedMisc.IS_INSTALLED
-        and _OWN.get(name) == (QdrantClient.__dict__.get(name), QdrantLocal.__dict__.get(name))
-        and _CLIENTS.isdisjoint(client.__dict__)
-        and _LOCALS.isdisjoint(local.__dict__)
+        and kind.own.get(name) == (kind.members.get(name), kind.local_members.get(name))
+        and kind.names.isdisjoint(client.__dict__)
+        and kind.local_names.isdisjoint(local.__dict__)
         and _is_small(local, call.arguments.get("collection_name"))
     )
 

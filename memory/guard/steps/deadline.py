@@ -85,6 +85,8 @@ class Deadline:
             invoke = each.awrap(call, invoke)
         if self._blocks is not None:
             if self._blocks():
+                if self._stay is not None and (turn := self._stay(call)) is not None:
+                    return self._work_now(call, _driving(invoke), turn)
                 return await self._run_blocking(call, invoke)
             if self._serialise is not None:
                 invoke = in_turns(invoke, self._serialise)
@@ -105,10 +107,8 @@ class Deadline:
             call.let_go()
 
     async def _run_blocking(self, call: Call, invoke: AsyncInvoke) -> Any:
-        def driving(given: Arguments) -> Any:
-            return driven(invoke(given).__await__())
-
-        work, late = partial(self._work, call, driving), partial(self._note_late, call)
+        work = partial(self._work, call, _driving(invoke))
+        late = partial(self._note_late, call)
         timeout_s = call.left_s or call.limits.deadline_s or None
         return await self._workers.acall(work, timeout_s, late)
 
@@ -152,6 +152,15 @@ class Deadline:
             self.late_results += 1
         if self.on_late is not None:
             self.on_late(call)
+
+
+def _driving(invoke: AsyncInvoke) -> Invoke:
+    """Return *invoke*, whose coroutines wait for nothing, as a synchronous function."""
+
+    def driving(given: Arguments) -> Any:
+        return driven(invoke(given).__await__())
+
+    return driving
 
 
 def _end(call: Call) -> None:

@@ -22,6 +22,7 @@ from qdrant_client.local.qdrant_local import QdrantLocal
 from mnemoscope.adapters.qdrant import adapter as qdrant
 from mnemoscope.adapters.qdrant.turns import CallLock, lock_of
 from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import OperationClass, Status
 
 from .conftest import COLLECTION, filled
@@ -460,3 +461,17 @@ async def test_a_method_of_the_object_may_wait_from_then_on(bench, events, monke
     assert threads == [threading.main_thread()]
     assert [each.status for each in events()] == [Status.OK]
     await client.close()
+
+
+async def test_a_thousand_calls_at_once_need_no_place_of_each_other():
+    """In memory nothing waits: each is answered at once in its loop, as a bare client answers."""
+    client = AsyncQdrantClient(":memory:")
+    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    await client.create_collection("notes", vectors_config=size)
+    await client.upsert("notes", points=[models.PointStruct(id=1, vector=[1.0, 0.0])])
+    with scope_for_tests(concurrent_recall=1, wait_recall_s=0) as (scope, _sink):
+        guarded_client = scope.qdrant(client)
+        asked = [guarded_client.query_points("notes", query=[1.0, 0.0]) for _ in range(1_000)]
+        answers = await asyncio.gather(*asked)
+
+    assert sum(len(each.points) for each in answers) == 1_000

@@ -130,6 +130,8 @@ class StoreBinding:
         retries: Ask again inside a call, for classes whose policy says so.
         parts: Splits calls that hold several operations, each of which has an event.
         on_guarded: Called with the guard, once it is there.
+        public: It holds nobody's personal data, as the user says. Calls are not confined, and a
+            write in a customer's context is logged, or refused where tenancy is enforced.
         shared: Whether other machines can use the store, as far as is known. Then a key that was
             made on this one is told as a warning: they would not find what is stored under it.
     """
@@ -152,6 +154,7 @@ class StoreBinding:
     retries: bool = False
     parts: Parts | None = None
     on_guarded: Callable[[Guard], None] | None = None
+    public: bool = False
     shared: bool = True
 
 

@@ -165,7 +165,12 @@ class Mnemoscope:
         return self._guard(client, "mem0", name=name)
 
     def qdrant(
-        self, client: VectorClient, *, owner_key: str | None = None, name: str | None = None
+        self,
+        client: VectorClient,
+        *,
+        owner_key: str | None = None,
+        public: bool = False,
+        name: str | None = None,
     ) -> VectorClient:
         """
         Guard a ``QdrantClient`` or ``AsyncQdrantClient``.
@@ -173,16 +178,25 @@ class Mnemoscope:
         Args:
             client: The client.
             owner_key: Payload key that holds the customer's id; kept verbatim, used as scope.
+            public: Its points are nobody's personal data, as those of help pages are not. Exports
+                and erasures count nothing of it; a write in a customer's context is logged, or
+                refused where tenancy is enforced.
             name: What you call its database, where that cannot be told from the client: see
                 `guard`.
 
         Raises:
             UnsupportedClientError: It is neither.
+            ConfigurationError: It has an *owner_key*, and is *public*.
         """
-        return self._guard(client, "qdrant", owner_key=owner_key, name=name)
+        return self._guard(client, "qdrant", owner_key=owner_key, public=public, name=name)
 
     def store(
-        self, store: StoreClient, *, customer_at: int | None = None, name: str | None = None
+        self,
+        store: StoreClient,
+        *,
+        customer_at: int | None = None,
+        public: bool = False,
+        name: str | None = None,
     ) -> StoreClient:
         """
         Guard a LangGraph ``BaseStore``.
@@ -190,13 +204,17 @@ class Mnemoscope:
         Args:
             store: The store.
             customer_at: Which label of a namespace is the customer's id, counted from 0.
+            public: Its items are nobody's personal data: see `qdrant`.
             name: What you call its database, where that cannot be told from the client: see
                 `guard`.
 
         Raises:
             UnsupportedClientError: It is not a ``BaseStore``.
+            ConfigurationError: It has *customer_at*, and is *public*.
         """
-        return self._guard(store, "langgraph.store", customer_at=customer_at, name=name)
+        return self._guard(
+            store, "langgraph.store", customer_at=customer_at, public=public, name=name
+        )
 
     def checkpointer(
         self,

@@ -18,6 +18,7 @@ from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.local.async_qdrant_local import AsyncQdrantLocal
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
+from ...memory.errors import ConfigurationError
 from ...memory.guard.guard import Guard
 from ..toolkit.own_methods import has_own_methods
 from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
@@ -34,7 +35,12 @@ T = TypeVar("T")
 
 
 def bind(
-    client: Any, services: AdapterServices, /, *, owner_key: str | None = None
+    client: Any,
+    services: AdapterServices,
+    /,
+    *,
+    owner_key: str | None = None,
+    public: bool = False,
 ) -> StoreBinding:
     """
     Return the binding of a ``QdrantClient`` or ``AsyncQdrantClient``.
@@ -46,12 +52,18 @@ def bind(
             key of the store, so it is kept verbatim. Gives the customer of a call and
             the owners of its results. Without it no call can be confined, so that
             ``tenancy="enforce"`` refuses them in a customer's context.
+        public: Its points are nobody's personal data.
+
+    Raises:
+        ConfigurationError: Both are given.
     """
+    if public and owner_key is not None:
+        raise ConfigurationError("owner_key and public: points that are nobody's have no owner")
     local = local_of(client)
     inline = local is not None and is_bound(local)
     lock = None if local is None else lock_of(local)
     rows = table(owner_key, inline=inline)
-    points = QdrantSubjectData(client, lock=lock)
+    points = QdrantSubjectData(client, lock=lock, public=public)
     if owner_key is not None:
         points.owner_keys.add(owner_key)
     return StoreBinding(
@@ -64,6 +76,7 @@ def bind(
         database=database_of(client),
         server=server_of(client),
         serialise=lock,
+        public=public,
         shared=local is None,
         blocks=partial(_is_synchronous, client)
         if isinstance(local, AsyncQdrantLocal) and not inline and inner_of(client) is None
@@ -74,13 +87,27 @@ def bind(
 
 
 def rebind(
-    client: T, guard: Guard, services: AdapterServices, /, *, owner_key: str | None = None
+    client: T,
+    guard: Guard,
+    services: AdapterServices,
+    /,
+    *,
+    owner_key: str | None = None,
+    public: bool = False,
 ) -> T:
-    """Return a guarded *client* with another *owner_key*, by the same guard; None: as it is."""
+    """
+    Return a guarded *client* with another *owner_key*, by the same guard; None: as it is.
+
+    Raises:
+        ConfigurationError: It is *public* now and was not, or was and has an owner now.
+    """
+    points = services.subject_data.of(guard)
+    was = isinstance(points, QdrantSubjectData) and points.public
+    if (public and not was) or (was and owner_key is not None):
+        raise ConfigurationError("public: this client is guarded already, otherwise: wrap it once")
     inner = inner_of(client)
     if owner_key is None or inner is None:
         return client
-    points = services.subject_data.of(guard)
     if isinstance(points, QdrantSubjectData):
         points.owner_keys.add(owner_key)
     local = local_of(cast("Any", inner))

@@ -189,6 +189,8 @@ _CONFIGURED = (
 _PARAMETERS: Mapping[str, Rule] = {
     **dict.fromkeys(_NAMES, Walker.name),
     "query": Walker.vector,
+    "requests": Walker.requests,
+    "prefetch": Walker.requests,
     "with_payload": Walker.path,
     "group_by": Walker.path,
     "order_by": Walker.path,

@@ -136,6 +136,16 @@ class Walker:
         given: dict[Any, Any] = value
         return {self.path(key): self._redaction.value(each) for key, each in given.items()}
 
+    def requests(self, value: Any) -> Any:
+        """Redact queries of a batch or prefetches: ``using`` of some names a payload's field."""
+        if isinstance(value, (list, tuple)):
+            return _alike(value, map(self.requests, cast("list[Any]", value)))
+        redacted: Any = self.walk(value)
+        using = getattr(value, "using", None)
+        if isinstance(using, str) and isinstance(getattr(value, "query", None), BY_FIELD):
+            return redacted.model_copy(update={"using": self.path(using)})
+        return redacted
+
     def identity(self, value: Any) -> Any:
         """Pass a point's id on; redact a string that cannot be one."""
         if isinstance(value, (list, tuple)):
@@ -234,9 +244,6 @@ class Walker:
 
     def _fields(self, value: Any) -> Any:
         update: dict[str, Any] = {}
-        using = getattr(value, "using", None)
-        if isinstance(using, str) and isinstance(getattr(value, "query", None), BY_FIELD):
-            update["using"] = self.path(using)
         for name, how in _plan(cast("type[BaseModel]", type(value))):
             given = getattr(value, name, None)
             redacted = None if given is None else how(self, given)
@@ -323,11 +330,16 @@ FIELDS: Mapping[type[BaseModel], Mapping[str, Rule]] = {
     models.QueryRequest: {
         "query": Walker.vector,
         "using": Walker.keep,
+        "prefetch": Walker.requests,
         "with_payload": Walker.path,
         "with_vector": Walker.keep,
         "shard_key": Walker.keep,
     },
-    models.Prefetch: {"query": Walker.vector, "using": Walker.keep},
+    models.Prefetch: {
+        "query": Walker.vector,
+        "using": Walker.keep,
+        "prefetch": Walker.requests,
+    },
     models.NearestQuery: {"nearest": Walker.vector},
     models.RecommendInput: {"positive": Walker.vectors, "negative": Walker.vectors},
     models.DiscoverInput: {"target": Walker.vector},

@@ -25,6 +25,11 @@ from ..toolkit.sqlite_cleaning import clean
 from ..toolkit.sync_async import resolve
 from .owner import named, value_at
 
+UNTOLD = (
+    "wrapped without owner_key: no point says whose it is. Wrap it with "
+    'scope.qdrant(client, owner_key="customer_id"), or with public=True where it holds '
+    "nobody's personal data"
+)
 ELSEWHERE = (
     "the Qdrant server keeps deleted points in its files until its optimizer has rewritten them, "
     "and in snapshots: these were not looked at"
@@ -134,6 +139,7 @@ class QdrantSubjectData:
         client: The bare client, sync or async.
         owner_keys: Payload keys that hold an owner's id.
         lock: Held around each call, for clients that are not thread-safe.
+        public: Its points are nobody's.
     """
 
     store = "qdrant"
@@ -145,14 +151,16 @@ class QdrantSubjectData:
         owner_keys: Iterable[str] = (),
         *,
         lock: AbstractContextManager[Any] | None = None,
+        public: bool = False,
     ) -> None:
+        self.public = public
         self.owner_keys = set(owner_keys)
         self._points = Points(client, lock)
 
     @property
     def unavailable(self) -> str | None:
-        """Reason that no point can be attributed; None if an owner's key is known."""
-        return None if self.owner_keys else "wrapped without owner_key: no point says whose it is"
+        """Reason that no point can be attributed; None if an owner's key is known, or none is."""
+        return None if self.owner_keys or self.public else UNTOLD
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """Return points of *subject*, collection by collection."""

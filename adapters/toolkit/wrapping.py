@@ -85,6 +85,7 @@ def _wrapped(
         around=(*_checks(binding), *binding.around),
         retries=binding.retries,
         parts=binding.parts,
+        public=binding.public,
     )
     services.key_use.note_store(adapter.store, shared=binding.shared)
     if binding.subject_data is not None:

@@ -151,6 +151,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         around: Sequence[Around] = (),
         retries: bool = False,
         parts: Parts | None = None,
+        public: bool = False,
     ) -> Guard:
         """
         Return a new guard.
@@ -172,6 +173,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             around: What is around every call of the store, the innermost first.
             retries: Ask again inside a call, for classes whose policy says so.
             parts: Splits calls that hold several operations, each of which has an event.
+            public: The store holds nobody's personal data.
         """
         # asyncio costs a tenth of the time to configure a scope: not before a client is wrapped.
         from .failures import Failures  # noqa: PLC0415
@@ -234,7 +236,12 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         order = (
             self.await_audit,
             report,
-            Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
+            Tenancy(
+                store,
+                enforced=self.policy.enforce_tenancy,
+                faults=self.faults,
+                public=public,
+            ),
             self.require_audit,
             redact,
             ask_rules,

@@ -37,6 +37,7 @@ from ....memory.api import (
     recall,
     remember,
 )
+from ....memory.errors import ConfigurationError
 from ....memory.guard.operation import nobody
 from ....memory.guard.rows import part_of
 from ...toolkit.proxy import GuardedMethods, guarded_class
@@ -208,7 +209,12 @@ _OPERATIONS = {
 
 
 def bind(
-    client: Any, services: AdapterServices, /, *, customer_at: int | None = None
+    client: Any,
+    services: AdapterServices,
+    /,
+    *,
+    customer_at: int | None = None,
+    public: bool = False,
 ) -> StoreBinding:
     """
     Return the binding of any `BaseStore`.
@@ -220,7 +226,13 @@ def bind(
             ``("memories", "c-42")``. It names the owner of what is written, is compared with the
             owner of what is found, and reaches the store as it is. Without it nothing says whose
             an item is, so that ``tenancy="enforce"`` refuses calls in a customer's context.
+        public: Its items are nobody's personal data.
+
+    Raises:
+        ConfigurationError: Both are given.
     """
+    if public and customer_at is not None:
+        raise ConfigurationError("customer_at and public: items that are nobody's have no owner")
     addresses = _addresses(services.digest_key(STORE), services.redactor.redactor, customer_at)
     thread_bound = is_thread_bound(client)
     if (rulebook := services.accounting.rulebook) is not None and rulebook.labels is not None:
@@ -233,7 +245,8 @@ def bind(
         methods=rows,
         caller_mistakes=STORE_MISTAKES,
         client_class=lambda base: _guarded_class(cast("Any", base), addresses, thread_bound),
-        subject_data=StoreSubjectData(client, customer_at),
+        subject_data=StoreSubjectData(client, customer_at, public=public),
+        public=public,
         # A write can be made again on another thread only.
         writes=None if thread_bound else writes(client, rows_of(addresses)),
         database=database_of(client),

@@ -30,6 +30,12 @@ from ..files import clean_files, execute, files_of
 
 Namespace = tuple[str, ...]
 
+UNTOLD = (
+    "wrapped without customer_at: no namespace says whose its items are. Wrap it with "
+    "scope.store(store, customer_at=1), the place of the customer's id among its labels, or with "
+    "public=True where it holds nobody's personal data"
+)
+
 _LISTED = 10_000
 """Namespaces that are asked for at once: a store reads all of them for each page."""
 
@@ -50,21 +56,21 @@ class StoreSubjectData:
     Args:
         client: The bare store, sync or async.
         customer_at: Index of the namespace label that is the customer's id.
+        public: Its items are nobody's.
     """
 
     store = "langgraph.store"
     title = "Notes"
 
-    def __init__(self, client: Any, customer_at: int | None) -> None:
+    def __init__(self, client: Any, customer_at: int | None, *, public: bool = False) -> None:
         self._client = client
+        self._public = public
         self._customer_at = customer_at
 
     @property
     def unavailable(self) -> str | None:
-        """Reason that no item can be attributed; None if the customer's label is known."""
-        if self._customer_at is None:
-            return "wrapped without customer_at: no namespace says whose its items are"
-        return None
+        """Reason that no item can be attributed; None: it can, or all are nobody's."""
+        return UNTOLD if self._customer_at is None and not self._public else None
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """

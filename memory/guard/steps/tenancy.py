@@ -9,6 +9,8 @@ such a call is refused.
 
 from __future__ import annotations
 
+import logging
+
 from ....telemetry.event.event import OperationClass, Status
 from ....telemetry.event.spelling import id_text
 from ....telemetry.process.faults import Faults
@@ -18,7 +20,10 @@ from ..call import Call, error_name, outer_call
 from ..operation import Method, nobody
 from ..step import NOTHING, Faces
 
+logger = logging.getLogger("mnemoscope")
+
 _READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
+_WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
 
 class Tenancy:
@@ -29,16 +34,22 @@ class Tenancy:
         store: The guard's store.
         enforced: Refuse operations without the scope their store needs.
         faults: Where failing functions of the adapter are noted.
+        public: The store holds nobody's personal data: what is written for a customer is out of
+            place there.
     """
 
-    def __init__(self, store: str, *, enforced: bool, faults: Faults) -> None:
+    def __init__(self, store: str, *, enforced: bool, faults: Faults, public: bool = False) -> None:
         self._store = store
+        self._public = public
+        self._warned = False
         self._enforced = enforced
         self._faults = faults
 
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs."""
-        if not self._enforced:
+        if self._public and method.op_class in _WRITES and not method.unconfined:
+            return Faces(before=self._refuse_owner)
+        if self._public or not self._enforced:
             return NOTHING if method.scope is nobody else Faces(before=self.name_owner)
         return Faces(before=self._confine, after=self._narrow if method.only else None)
 
@@ -50,6 +61,22 @@ class Tenancy:
             ScopeError: They name everybody.
         """
         self._named(call)
+
+    def _refuse_owner(self, call: Call) -> None:
+        """Refuse what is written for a customer, or say so once where tenancy is not enforced."""
+        self._named(call)
+        if call.scope.customer is None:
+            return
+        said = (
+            f"{self._store}.{call.method.name} writes in a customer's context into a store "
+            "that was wrapped with public=True, as one that holds nobody's personal data: write "
+            "outside any customer's context, or wrap it with what names the owner"
+        )
+        if self._enforced:
+            raise ScopeError(said)
+        if not self._warned:
+            self._warned = True
+            logger.warning("%s", said)
 
     def _named(self, call: Call) -> Scope:
         """Fill the call's scope with what its arguments name, and return that."""

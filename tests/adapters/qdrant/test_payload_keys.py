@@ -121,10 +121,10 @@ def test_a_text_query_names_its_field(keyed):
     key, walker = keyed
     query = models.TextQuery(text="tea")
     inner = models.Prefetch(query=query, using=ADA)
-    request = walker.walk(models.QueryRequest(query=query, using=ADA, prefetch=[inner]))
+    request = walker.requests(models.QueryRequest(query=query, using=ADA, prefetch=[inner]))
 
     assert (request.using, request.prefetch[0].using) == (key, key)
-    assert walker.walk(models.QueryRequest(query=[1.0], using="title")).using == "title"
+    assert walker.requests(models.QueryRequest(query=[1.0], using="title")).using == "title"
 
 
 def test_a_formula_reads_the_payload_that_is_there(bench):

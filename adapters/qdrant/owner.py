@@ -18,7 +18,7 @@ from ...memory.context import EMPTY_SCOPE, Scope
 from ...memory.errors import ScopeError
 from ...memory.guard.operation import Arguments
 from ...telemetry.event.spelling import id_forms, id_text
-from .records import KEEPERS
+from .records import KEEPERS, kept_lookups
 from .redaction import Path, as_rest
 
 _CLAUSES = ("must", "should", "must_not")
@@ -120,9 +120,14 @@ class Owner:
         """
         Return the *result* of the method *name* without other customers' points.
 
-        What was retrieved by id must say whose it is; all else was found by a filter that does.
+        What was retrieved by id must say whose it is, and so must what groups were joined with; all
+        else was found by a filter that does.
         """
         keep = KEEPERS[name]
+        if name == "query_points_groups":
+            result = kept_lookups(
+                result, lambda record: self._is_theirs(record, customer, certain=True)
+            )
         certain = name == "retrieve"
         return keep(result, lambda record: self._is_theirs(record, customer, certain=certain))
 

@@ -76,9 +76,14 @@ def _sift_lookups(result: Any, arguments: Arguments, keep: Keep) -> Any:
     """Sift what groups were joined with, of another collection."""
     asked = arguments.get("with_lookup")
     place = asked if isinstance(asked, str) else getattr(asked, "collection", None)
+    return kept_lookups(result, lambda found: keep(_record(found.id, found.payload, place)))
+
+
+def kept_lookups(result: Any, keep: KeepPoint) -> Any:
+    """Return groups without what they were joined with, as far as it is not kept."""
     groups = [
         group
-        if group.lookup is None or keep(_record(group.lookup.id, group.lookup.payload, place))
+        if group.lookup is None or keep(group.lookup)
         else group.model_copy(update={"lookup": None})
         for group in result.groups
     ]

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from bench import Bench
-from qdrant_client import models
+from qdrant_client import QdrantClient, models
 
+from mnemoscope.adapters.qdrant.adapter import ADAPTER
 from mnemoscope.memory.context import context
 from mnemoscope.memory.errors import ScopeError
 from mnemoscope.telemetry.event.event import Event, Status
@@ -380,3 +381,31 @@ async def test_what_is_not_the_customers_is_dropped_from_an_answer(remote, http_
         found = await asked("query_points", COLLECTION, query=[1.0])
 
     assert [each.id for each in found.points] == [1]
+
+
+@pytest.mark.parametrize("asked", ["people", models.WithLookup(collection="people")])
+def test_a_join_hands_out_nobody_elses_record(bench, asked):
+    """What groups are joined with is found by its id alone: it must say whose it is."""
+    inner = QdrantClient(":memory:")
+    size = models.VectorParams(size=2, distance=models.Distance.COSINE)
+    for name, payload in (
+        ("notes", {"user_id": "c-42", "about": 7}),
+        ("people", {"user_id": "c-43"}),
+    ):
+        inner.create_collection(name, vectors_config=size)
+        inner.upsert(name, [models.PointStruct(id=7, vector=[1.0, 0.0], payload=payload)])
+    inner.upsert(
+        "notes",
+        [models.PointStruct(id=8, vector=[1.0, 0.0], payload={"user_id": "c-43", "about": 7})],
+    )
+    enforcing = replace(bench, policy=replace(bench.policy, enforce_tenancy=True))
+    client = enforcing.wrap(inner, ADAPTER, owner_key="user_id")
+    told = []
+    for customer in ("c-42", "c-43"):
+        with context(customer=customer):
+            (group,) = client.query_points_groups(
+                "notes", query=[1.0, 0.0], group_by="about", with_lookup=asked
+            ).groups
+        told.append(group.lookup and group.lookup.payload["user_id"])
+
+    assert told == [None, "c-43"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -58,6 +58,43 @@ class CappedValues:
         return value
 
 
+class CappedSets:
+    """
+    Caps sets of attributes: capped values still multiply, and errors with every store there is.
+
+    The first *most* sets stay, without their errors; so do the first *most_errors* sets with an
+    error. Beyond these an error becomes `OTHER` first, so that no error hides a store.
+    """
+
+    def __init__(self, most: int, most_errors: int) -> None:
+        self._most, self._most_errors = most, most_errors
+        self._sets: set[Pairs] = set()
+        self._errors: set[Pairs] = set()
+
+    def __call__(self, closed: Pairs, free: Pairs, error: str | None) -> Pairs:
+        """
+        Return the set of what is given, or the set that stands for others.
+
+        Args:
+            closed: Attributes of which there are few values.
+            free: Those that the application names, each capped.
+            error: The type of the error, capped. None: there was none.
+        """
+        pairs = (*free, *closed)
+        if pairs not in self._sets:
+            if len(self._sets) >= self._most:
+                pairs = (*((key, OTHER) for key, _value in free), *closed)
+            self._sets.add(pairs)
+        if error is None:
+            return pairs
+        failed = (*pairs, (semconv.ERROR_TYPE, error))
+        if failed not in self._errors:
+            if len(self._errors) >= self._most_errors:
+                return (*pairs, (semconv.ERROR_TYPE, OTHER))
+            self._errors.add(failed)
+        return failed
+
+
 class Recorder(Protocol[TraceT_contra]):
     """A histogram, as `Instruments` use it."""
 
@@ -95,7 +132,9 @@ class Instruments(Generic[TraceT]):
         self._where = where
         self._about = about
         self._capped = CappedValues()
-        # CappedValues values stay what they are, so what was made of them may be kept.
+        # Below 2,000 together, where the SDK and the histograms of ours end.
+        self._memory_sets, self._model_sets = CappedSets(450, 150), CappedSets(250, 100)
+        # What is capped stays what it is, so what was made of it may be kept.
         self._memory = lru_cache(_SETS_HELD)(self._of_memory)
         self._model = lru_cache(_SETS_HELD)(self._of_model)
         self._duration = histogram(
@@ -147,31 +186,30 @@ class Instruments(Generic[TraceT]):
         nested: bool,  # noqa: FBT001 - part of a cache's key
         error: str | None,
     ) -> Pairs:
-        return (
-            (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),
-            (semconv.STORE, self._capped(semconv.STORE, store)),
-            (semconv.STATUS, status),
-            (semconv.NESTED, nested),
-            *self._error(error),
-            *self._about,
-        )
+        free = self._free({semconv.OPERATION_NAME: operation, semconv.STORE: store})
+        closed = ((semconv.STATUS, status), (semconv.NESTED, nested))
+        return (*self._memory_sets(closed, free, self._error(error)), *self._about)
 
     def _of_model(
         self, operation: str, provider: str | None, models: tuple[str, str], error: str | None
     ) -> Pairs:
         provider = semconv.PROVIDERS.get(provider or "", provider) or UNKNOWN_PROVIDER
         asked, answered = models
-        return (
-            (semconv.OPERATION_NAME, self._capped(semconv.OPERATION_NAME, operation)),
-            (semconv.PROVIDER_NAME, self._capped(semconv.PROVIDER_NAME, provider)),
-            (semconv.REQUEST_MODEL, self._capped(semconv.REQUEST_MODEL, asked)),
-            (semconv.RESPONSE_MODEL, self._capped(semconv.RESPONSE_MODEL, answered)),
-            *self._error(error),
-            *self._about,
+        free = self._free(
+            {
+                semconv.OPERATION_NAME: operation,
+                semconv.PROVIDER_NAME: provider,
+                semconv.REQUEST_MODEL: asked,
+                semconv.RESPONSE_MODEL: answered,
+            }
         )
+        return (*self._model_sets((), free, self._error(error)), *self._about)
 
-    def _error(self, error: str | None) -> Pairs:
-        return ((semconv.ERROR_TYPE, self._capped(semconv.ERROR_TYPE, error)),) if error else ()
+    def _free(self, named: Mapping[str, str]) -> Pairs:
+        return tuple((key, self._capped(key, value)) for key, value in named.items())
+
+    def _error(self, error: str | None) -> str | None:
+        return self._capped(semconv.ERROR_TYPE, error) if error else None
 
 
 def _models(usage: Usage) -> tuple[str, str]:

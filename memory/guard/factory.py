@@ -38,6 +38,7 @@ from .steps.late_writes import LateWrites, WaitForLateWrites
 from .steps.redact import Redact
 from .steps.report import Parts, Report, no_parent
 from .steps.tenancy import Tenancy
+from .unattributed import UnattributedCalls
 
 if TYPE_CHECKING:
     from ..database import Database
@@ -109,6 +110,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
         shared: What guards share whose clients write to one database.
+        unattributed: Counts the calls of which nobody is known.
         unnamed: Those of them whose writes would be kept if their database were known.
     """
 
@@ -132,6 +134,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])
     shared: SharedState = msgspec.field(default_factory=SharedState)
+    unattributed: UnattributedCalls = msgspec.field(default_factory=UnattributedCalls)
     unnamed: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])
 
     def guard(
@@ -214,6 +217,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             clock=self.clock,
             tracing=self.tracing,
             parent_run=self.parent_run,
+            unattributed=self.unattributed,
             open_redaction=redact.open,
             parts=parts,
             tells=redacted_answer if self.policy.tells_answers else None,

@@ -77,6 +77,8 @@ def examine(
         "budgets": lambda: budgets(limits),
         "self-defence": lambda: own_errors(guards.faults),
     }
+    if unattributed := guards.unattributed.count:
+        questions["context"] = lambda: context(unattributed)
     if spans is not None and spans.exporters:
         questions["spans"] = lambda: redacted_spans(spans)
     return ask(questions, timeout_s)
@@ -195,6 +197,15 @@ def _traffic(guards: list[Guard]) -> str:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(set(names)))
+
+
+def context(unattributed: int) -> Check:
+    """Check how many calls named nobody."""
+    said = (
+        f"{unattributed:,} calls named no tenant, customer or agent: what they remember cannot be "
+        "found, exported or erased as anybody's; set context(customer=...) around them"
+    )
+    return Check(name="context", state=State.WARNING, detail=said)
 
 
 # -- the rest ------------------------------------------------------------------------------------

@@ -315,7 +315,8 @@ class TestConfigure:
         answers = [facts(), await later_facts(), facts()]
         (said,) = [each.getMessage() for each in caplog.records if "billing" in each.getMessage()]
         configured(sinks=[])
-        facts()
+        with context(customer="c-42"):
+            facts()
 
         assert answers == [["tea"]] * 3
         assert "before configure()" in said

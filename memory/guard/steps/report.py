@@ -28,6 +28,7 @@ from ...privacy.engine.content import FAILED, to_content
 from ..call import Call, error_name, last_event
 from ..operation import Method, nothing
 from ..step import Faces
+from ..unattributed import UnattributedCalls
 
 Parts = Callable[[Call], Iterable[Call]]
 """Returns the operations in a call that holds several, each as a call with its status."""
@@ -52,6 +53,7 @@ class Report:
         clock: Monotonic seconds.
         tracing: Knows the thread of the graph around a call.
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
+        unattributed: Counts the calls of which nobody is known.
         open_redaction: Opens the redaction of a call that was refused before it had one.
         parts: Splits calls that hold several operations: each has an event. None: none does.
         tells: Returns what a store answered, redacted, for the event. None: nobody asks for it.
@@ -71,6 +73,7 @@ class Report:
         clock: Callable[[], float],
         tracing: Tracing,
         parent_run: Callable[[], ParentRun | None] = no_parent,
+        unattributed: UnattributedCalls,
         open_redaction: Callable[[Call], None],
         parts: Parts | None = None,
         tells: Callable[[Call], Redacted | None] | None = None,
@@ -86,6 +89,7 @@ class Report:
         self._clock = clock
         self._tracing = tracing
         self._read_parent = parent_run
+        self._unattributed, self._is_told = unattributed, unattributed.tells
         self._open_redaction = open_redaction
         self._parts = parts
         self._make = self._event if tells is None else partial(self._event_with, tells)
@@ -152,6 +156,8 @@ class Report:
         scope = call.scope
         if scope is EMPTY_SCOPE:
             subject = tenant = agent = feature = run = purpose = None
+            if not call.nested and next(self._is_told):
+                self._unattributed.tell(self._store)
         else:
             subject = self._subject(call)
             tenant = scope.tenant and self._label(call, scope.tenant)

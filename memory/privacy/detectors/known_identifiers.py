@@ -28,7 +28,7 @@ _PHONE = compile_later(r"[+(]?\d[\d\s().\-/]{5,20}\d")
 _BETWEEN_DIGITS = r"[\s().\-/]{0,3}"
 _SHORTEST, _SHORTEST_NUMBER, _SIGNIFICANT_DIGITS = 2, 4, 9
 _MAX_TERMS = 64
-_MAX_CLEAN = 256
+_MAX_CLEAN = 64
 LABEL_CHARS = 64
 """Characters of the longest text that counts as a label."""
 

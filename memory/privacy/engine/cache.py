@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from ....telemetry.process.fork import reset_after_fork
 
@@ -31,9 +31,21 @@ class RedactedText(NamedTuple):
         return f"RedactedText({len(self.text)} characters)"
 
 
-class RedactionCache:
+class Held(Protocol):
+    """What is cached of a text."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        ...
+
+
+T = TypeVar("T", bound=Held)
+
+
+class RedactionCache(Generic[T]):
     """
-    An LRU cache of redactions, bounded in entries and in characters. Thread-safe.
+    An LRU cache of what is known of texts, bounded in entries and in characters. Thread-safe.
 
     Args:
         entries: Maximum number of redactions.
@@ -50,7 +62,7 @@ class RedactionCache:
         """Start empty in a forked child: a thread of the parent may have held the lock."""
         # Re-entrant: a finalizer or signal handler may call a store from within the lock.
         self._lock = threading.RLock()
-        self._held: OrderedDict[bytes, RedactedText] = OrderedDict()
+        self._held: OrderedDict[bytes, T] = OrderedDict()
         self._size = 0
 
     def key_of(self, *parts: str) -> bytes:
@@ -59,14 +71,14 @@ class RedactionCache:
         hashed.update(parts[-1].encode("utf-8", "surrogatepass"))
         return hashed.digest()
 
-    def get(self, key: bytes) -> RedactedText | None:
-        """Return the redaction under *key*, or None."""
+    def get(self, key: bytes) -> T | None:
+        """Return what is known under *key*, or None."""
         with self._lock:
             if (found := self._held.get(key)) is not None:
                 self._held.move_to_end(key)
             return found
 
-    def put(self, key: bytes, result: RedactedText) -> None:
+    def put(self, key: bytes, result: T) -> None:
         """Add *result*, and evict the least recently used."""
         with self._lock:
             if key in self._held or len(result.text) > self._chars:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from ...errors import RedactionError
 from ..detectors import (
@@ -51,6 +52,24 @@ from ..models.custom_recognizers import CustomRecognizers
 from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
 from .pace import Pace
+
+
+class TextView(NamedTuple):
+    """
+    A text as it is searched for identifiers: made once for all customers whose text it may be.
+
+    Attributes:
+        parts: It, without its disguises, and what it holds in base64.
+        is_denied: The user's list has something that is in it.
+    """
+
+    parts: tuple[tuple[str, TextFeatures], ...]
+    is_denied: bool
+
+    def __repr__(self) -> str:
+        """Hide the text."""
+        return "TextView(...)"
+
 
 Detector = Callable[[str, TextFeatures], Iterator[Finding]]
 Precondition = Callable[[str, TextFeatures], bool]
@@ -226,14 +245,21 @@ class Engine:
         """
         if not known.key and not self._lists.denied:
             return False
+        return self.are_mentioned(self.view(text), known)
+
+    def view(self, text: str) -> TextView:
+        """Return *text* as it is searched for identifiers, plain and in base64."""
         text = normalize_text(text).text
-        if any(self._lists.denied.find(text)):
-            return True
         features = extract_features(text)
         decoded = decode_base64_parts(text) if features.has_long_word else ()
-        return any(known.find(text, features)) or any(
-            any(known.find(part, extract_features(part))) for _start, _end, part in decoded
-        )
+        parts = [(part, extract_features(part)) for _start, _end, part in decoded]
+        return TextView(((text, features), *parts), any(self._lists.denied.find(text)))
+
+    def are_mentioned(self, view: TextView, known: KnownIdentifiers) -> bool:
+        """Return whether what is always replaced is in a text of which there is a *view*."""
+        if view.is_denied:
+            return True
+        return any(any(known.find(text, features)) for text, features in view.parts)
 
     def find(
         self,

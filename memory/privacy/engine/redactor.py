@@ -28,7 +28,7 @@ from .value_redaction import Rebuild
 
 if TYPE_CHECKING:
     from ..models.custom_recognizers import Recognizer
-    from .engine import Engine
+    from .engine import Engine, TextView
     from .mentioned_people import MentionedPeople
 
 _LOADING_S = 10.0
@@ -120,8 +120,9 @@ class Redactor:
         self._operators = operators
         self._limits = limits or Limits()
         self._rebuild = dict(rebuild or {})
-        self._cache = RedactionCache(entries=self._limits.cached)
-        self._known = lru_cache(maxsize=256)(_identifiers)
+        self._cache = RedactionCache[RedactedText](entries=self._limits.cached)
+        self._clean = RedactionCache[_CleanText](entries=self._limits.cached)
+        self._known = lru_cache(maxsize=_KNOWN)(_identifiers)
         self._nobody = KnownIdentifiers(())
         self._people = lru_cache(maxsize=_CUSTOMERS)(_nobody_mentioned)
         self._made: Engine | None = None
@@ -251,16 +252,22 @@ class Redactor:
         Names of features and collections come with every customer: to search them again for each
         is the largest cost where there are many customers.
         """
-        if self._cache.get(self._cache.key_of(_CLEAN, text)) is None:
+        clean = self._clean.get(self._clean.key_of(text))
+        if clean is None:
             return False
-        return not self._engine.mentions(text, known)
+        if not known.key:
+            return True  # what is denied to everybody is not clean
+        view = clean.view
+        if view is None:
+            view = clean.view = self._engine.view(text)
+        return not self._engine.are_mentioned(view, known)
 
     def _mark_clean(
         self, result: RedactedText, known: KnownIdentifiers, tenant: str | None, role: TextRole
     ) -> None:
         if len(result.text) <= LABEL_CHARS:
             known.mark_clean(result.text)
-            self._cache.put(self._cache.key_of(_CLEAN, result.text), result)
+            self._clean.put(self._clean.key_of(result.text), _CleanText(result.text))
         else:
             # One store's text is the value of the next: it is not searched again there.
             key = self._cache.key_of(_TWIN[role], tenant or "", known.key, result.text)
@@ -363,8 +370,18 @@ _TWIN = {
 }
 """The other role in which a long text is likely to be met again."""
 
-_CLEAN = "clean"
-"""First part of the keys of texts that are clean for everybody; no `TextRole` has this value."""
+_KNOWN = 2_048
+"""Customers whose identifiers are ready to be searched for: of each some kilobytes at most."""
+
+
+class _CleanText:
+    """A short text, clean for whoever is not named in it, and how it is searched for names."""
+
+    __slots__ = ("text", "view")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.view: TextView | None = None
 
 
 def _identifiers(known: tuple[str, ...]) -> KnownIdentifiers:

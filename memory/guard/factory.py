@@ -36,9 +36,8 @@ from .steps.admit import Admit
 from .steps.answer import redacted_answer
 from .steps.late_writes import LateWrites, WaitForLateWrites
 from .steps.redact import Redact
-from .steps.report import Parts, Report, no_parent
+from .steps.report import Parts, Report, UnattributedCalls, no_parent
 from .steps.tenancy import Tenancy
-from .unattributed import UnattributedCalls
 
 if TYPE_CHECKING:
     from ..database import Database

@@ -7,9 +7,12 @@ one event for each call, even when the redactor is broken.
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from operator import length_hint
 
 from msgspec.structs import replace
 
@@ -28,7 +31,6 @@ from ...privacy.engine.content import FAILED, to_content
 from ..call import Call, error_name, last_event
 from ..operation import Method, nothing
 from ..step import Faces
-from ..unattributed import UnattributedCalls
 
 Parts = Callable[[Call], Iterable[Call]]
 """Returns the operations in a call that holds several, each as a call with its status."""
@@ -37,6 +39,41 @@ Parts = Callable[[Call], Iterable[Call]]
 def no_parent() -> ParentRun | None:
     """Return no parent run, for scopes without the LangSmith sink."""
     return None
+
+
+_TOLD = frozenset({1, 1_000, 1_000_000})
+"""Which of them are logged, so that a log has three lines of it at most."""
+
+_MESSAGE = (
+    "%s calls name no tenant, customer or agent, the latest to %s: what they remember cannot be "
+    "found, exported or erased as anybody's; set mnemoscope.memory.context(customer=...) around "
+    "them"
+)
+
+logger = logging.getLogger("mnemoscope")
+
+
+class UnattributedCalls:
+    """
+    Counts the calls of a scope of which nobody is known, and says so, once and at long intervals.
+
+    Attributes:
+        tells: One for each call, taken as its event is made: whether to `tell`. It runs no
+            instruction of ours and needs no lock.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = iter(range(1, sys.maxsize))
+        self.tells = map(_TOLD.__contains__, self._numbers)
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return sys.maxsize - 1 - length_hint(self._numbers)
+
+    def tell(self, store: str) -> None:
+        """Log how many there were, the latest of *store*."""
+        logger.warning(_MESSAGE, f"{self.count:,}", store)
 
 
 class Report:

@@ -47,11 +47,11 @@ from ..detectors.normalized_text import (
 )
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
-from ..detectors.word_lists import read_words
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
 from .pace import Pace
+from .warm_up import TEXTS
 
 
 class TextView(NamedTuple):
@@ -208,7 +208,7 @@ class Engine:
     def warm_up(self) -> None:
         """Compile every pattern, and search texts that need the lists of words of all languages."""
         compile_now()
-        for text in read_words("warm_up_texts"):
+        for text in TEXTS:
             self.find(text, _NOBODY)
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:

@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 from ....telemetry.event.sink_pseudonyms import PSEUDONYM
@@ -131,12 +131,11 @@ class Redactor:
         self._is_warm = False
         self.is_prepared = False
 
-    @property
+    @cached_property
     def _engine(self) -> Engine:
+        self._detectors.wait(_LOADING_S)
         if self._made is None:
-            self._detectors.wait(_LOADING_S)
-            if self._made is None:
-                raise _not_loaded(self._detectors)
+            raise _not_loaded(self._detectors)
         return self._made
 
     def begin(

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
 from ..event.parent_run import ParentRun
-from ..network.probe import status_of
+from ..network.probe import is_this_machine, status_of
 from ..network.timeouts import failure, quiet, time_limit
 from ..process.fork import reset_after_fork
 from ..process.late_imports import LATE_IMPORTS
@@ -128,7 +128,11 @@ class LangSmithSink:
 
     def output(self) -> SinkOutput:
         """Return what leaves through this sink."""
-        return SinkOutput("hosted service", self._content)
+        host = urlsplit(self._template.api_url if self._template else api_url()).hostname or ""
+        if host == _HOSTED or host.endswith(f".{_HOSTED}"):
+            return SinkOutput("hosted service", self._content)
+        kind = "server on this machine" if is_this_machine(host) else "server of its operator's own"
+        return SinkOutput(kind, self._content)
 
     def close(self, timeout_s: float, /) -> None:
         """Close the connection."""

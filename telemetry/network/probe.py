@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
@@ -29,6 +30,14 @@ def connect(host: str, port: int, timeout_s: float) -> None:
     except (OSError, UnicodeError) as exc:
         reason = getattr(exc, "strerror", None) or "no answer in time"
         raise DeliveryError(f"nobody listens at {host}:{port} ({reason.lower()})") from exc
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether *host* is a name or an address of the loopback interface."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def status_of(url: str, timeout_s: float) -> int | None:

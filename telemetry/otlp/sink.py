@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..delivery.sink import SinkOutput
+from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
 from ..event.trace import Tracing
+from ..network.probe import is_this_machine
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from ..process.late_imports import LATE_IMPORTS
@@ -227,8 +228,17 @@ class OtlpSink:
     def output(self) -> SinkOutput:
         """Return what leaves through this sink."""
         hosted = self._provider or host_tracer_provider()
-        kind = "the application's OpenTelemetry" if hosted else "collector"
+        kind = "the application's OpenTelemetry" if hosted else self._collector()
         return SinkOutput(kind, self._content, part="sampled")
+
+    def _collector(self) -> str:
+        try:
+            with self._variables.applied():
+                addresses = collectors(["TRACES"])
+        except DeliveryError:
+            return "collector"
+        local = all(is_this_machine(host) for host, _port in addresses)
+        return "collector on this machine, which may pass it on" if local else "collector"
 
     def close(self, timeout_s: float, /) -> None:
         """Export the metrics once more and close the connections. The host's are left alone."""

@@ -18,6 +18,7 @@ from ...memory.errors import ConfigurationError
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.registry import keep_clients
 from .exit_codes import say
+from .import_work import work_on_import
 
 if TYPE_CHECKING:
     from ...audit.log import AuditLog
@@ -121,6 +122,12 @@ def _module(name: str) -> Any:
     folder = os.getcwd()  # noqa: PTH109 - sys.path holds strings
     if folder not in sys.path:
         sys.path.insert(0, folder)
+    if name not in sys.modules and (work := work_on_import(name)) is not None:
+        line, words = work
+        say(
+            f"importing {name} runs {words} of its line {line} again: put it behind "
+            'if __name__ == "__main__", or name a function that only makes the scope'
+        )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as exc:

@@ -112,7 +112,8 @@ def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
         nested = arguments.get(name)
         for each in cast("list[Any]", nested) if isinstance(nested, (list, tuple)) else (nested,):
             if each is not None:
-                yield from joined(each if is_dict(each) else vars(each), depth - 1)
+                inner: Mapping[str, Any] = each if is_dict(each) else vars(each)
+                yield from joined(inner, depth - 1)
 
 
 def _field(value: Any, name: str) -> Any:

@@ -110,9 +110,10 @@ def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
             yield place if isinstance(place, str) else ""
     for name in _NESTED:
         nested = arguments.get(name)
-        for each in cast("list[Any]", nested) if isinstance(nested, (list, tuple)) else (nested,):
+        several = cast("list[Any]", nested) if isinstance(nested, (list, tuple)) else [nested]
+        for each in several:
             if each is not None:
-                inner: Mapping[str, Any] = each if is_dict(each) else vars(each)
+                inner: Any = each if is_dict(each) else vars(each)
                 yield from joined(inner, depth - 1)
 
 

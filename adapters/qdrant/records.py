@@ -109,12 +109,18 @@ def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
             place = asked if isinstance(asked, str) else _field(asked, "collection")
             yield place if isinstance(place, str) else ""
     for name in _NESTED:
-        nested = arguments.get(name)
-        several = cast("list[Any]", nested) if isinstance(nested, (list, tuple)) else [nested]
-        for each in several:
+        for each in _listed(arguments.get(name)):
             if each is not None:
-                inner: Any = each if is_dict(each) else vars(each)
-                yield from joined(inner, depth - 1)
+                yield from joined(_fields(each), depth - 1)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [*cast("Iterable[Any]", value)] if isinstance(value, (list, tuple)) else [value]
+
+
+def _fields(value: Any) -> Mapping[str, Any]:
+    fields: dict[str, Any] | None = getattr(value, "__dict__", None)
+    return value if fields is None else fields
 
 
 def _field(value: Any, name: str) -> Any:

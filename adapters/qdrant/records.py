@@ -119,8 +119,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _fields(value: Any) -> Mapping[str, Any]:
-    fields: dict[str, Any] | None = getattr(value, "__dict__", None)
-    return value if fields is None else fields
+    return cast("dict[str, Any]", value if isinstance(value, dict) else vars(value))
 
 
 def _field(value: Any, name: str) -> Any:

@@ -15,9 +15,19 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
+from ..event.text import recorded_name
 from .fork import reset_after_fork
 
 logger = logging.getLogger("mnemoscope")
+
+
+def _one_line(record: logging.LogRecord) -> bool:
+    """Make one line of valid text of a record: names and paths in it may hold anything."""
+    record.msg, record.args = recorded_name(record.getMessage()), None
+    return True
+
+
+logger.addFilter(_one_line)
 
 LOG_EVERY_S = 60.0
 

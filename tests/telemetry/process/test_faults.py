@@ -82,6 +82,16 @@ def test_a_host_without_logging_reads_warnings():
     assert "guard.scope (ValueError" in line
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "\udcff", "\x1b[2J", "fine %s"])
+def test_a_line_of_the_log_is_one_line_of_valid_text(caplog, name):
+    """A name or a path in it may hold what no file and no screen takes."""
+    logging.getLogger("mnemoscope").warning("%s cannot be used", name)
+
+    (record,) = caplog.records
+    assert record.message.encode().decode().isprintable()
+    assert record.message.endswith(" cannot be used")
+
+
 def test_a_logging_handler_may_fail(faults):
     """It is foreign code on the caller's thread."""
 

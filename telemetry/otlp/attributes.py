@@ -34,6 +34,11 @@ _UNNAMED = "LangGraph"
 _NAMED = {"execute_node": semconv.NODE, "execute_tool": semconv.TOOL_NAME}
 
 
+def graph_name(method: str) -> str | None:
+    """Return the name of a graph, by the method of its event. None: nobody has named it."""
+    return None if method == _UNNAMED else method
+
+
 def error_type(event: Event) -> str | None:
     """Return the class of the failure: the exception's type, or else the status."""
     if event.error is not None or event.status.is_normal:
@@ -123,7 +128,9 @@ class SpanTemplate(NamedTuple):
             semconv.LATE: self.late,
             semconv.JOURNAL: self.journal or None,
             semconv.NESTED: self.nested,
-            semconv.AGENT_NAME: self.agent,
+            # The context's. The conventions' name is that of the agent that a span invokes, which
+            # may be another: a graph's, and below it a sub-agent's.
+            semconv.AGENT: self.agent,
             semconv.FEATURE: self.feature,
         }
 
@@ -139,10 +146,10 @@ class SpanTemplate(NamedTuple):
 
     def _frame(self) -> dict[str, Any]:
         if self.operation == "invoke_agent":
-            graph = self.method
-            return {semconv.AGENT_NAME: graph if graph != _UNNAMED else self.agent or graph}
-        named = _NAMED.get(self.operation)
-        return {named: self.method} if named else {}
+            named = graph_name(self.method) or self.agent or self.method
+            return {semconv.AGENT_NAME: named}
+        key = _NAMED.get(self.operation)
+        return {key: self.method} if key else {}
 
 
 def _model(call: _ModelCall) -> dict[str, Any]:

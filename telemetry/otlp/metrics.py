@@ -1,11 +1,11 @@
-"""The three histograms that the GenAI conventions ask for, with attribute sets that cannot grow."""
+"""The histograms that the GenAI conventions ask for, with attribute sets that cannot grow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from opentelemetry.context import Context
 from opentelemetry.metrics import Histogram, MeterProvider
@@ -16,7 +16,7 @@ from ..event.text import clean_text
 from ..event.trace_ref import TraceRef
 from ..event.usage import Usage
 from . import semconv
-from .attributes import error_type
+from .attributes import error_type, graph_name
 from .spans import SCOPE, own_context
 
 TraceT = TypeVar("TraceT")
@@ -113,6 +113,23 @@ class RecorderFactory(Protocol[TraceT_contra]):
         ...
 
 
+class _Frames(NamedTuple, Generic[TraceT]):
+    """
+    The metric of agents, or of tools.
+
+    Attributes:
+        duration: Its histogram.
+        pairs: Returns the attributes of one run: of its name, status, place and error.
+    """
+
+    duration: Recorder[TraceT]
+    pairs: Callable[[str | None, str, bool, str | None], Pairs]
+
+
+def _frame_sets() -> CappedSets:
+    return CappedSets(450, 150)
+
+
 class Instruments(Generic[TraceT]):
     """
     The metrics of events.
@@ -137,6 +154,26 @@ class Instruments(Generic[TraceT]):
         # What is capped stays what it is, so what was made of it may be kept.
         self._memory = lru_cache(_SETS_HELD)(self._of_memory)
         self._model = lru_cache(_SETS_HELD)(self._of_model)
+        self._frames = {
+            "invoke_agent": _Frames(
+                histogram(
+                    semconv.METRIC_AGENT_DURATION,
+                    unit="s",
+                    description="Duration of an agent's run.",
+                    bounds=semconv.AGENT_SECONDS_BUCKETS,
+                ),
+                lru_cache(_SETS_HELD)(partial(self._of_frame, _frame_sets(), semconv.AGENT_NAME)),
+            ),
+            "execute_tool": _Frames(
+                histogram(
+                    semconv.METRIC_TOOL_DURATION,
+                    unit="s",
+                    description="Duration of a tool's run.",
+                    bounds=semconv.SECONDS_BUCKETS,
+                ),
+                lru_cache(_SETS_HELD)(partial(self._of_frame, _frame_sets(), semconv.TOOL_NAME)),
+            ),
+        }
         self._duration = histogram(
             semconv.METRIC_OPERATION_DURATION,
             unit="s",
@@ -161,6 +198,11 @@ class Instruments(Generic[TraceT]):
         if event.is_notice:
             return
         where = self._where(event.trace)
+        if event.is_frame and (frames := self._frames.get(event.operation)) is not None:
+            name = event.method if event.operation == "execute_tool" else graph_name(event.method)
+            pairs = frames.pairs(name, event.status.value, event.nested, error_type(event))
+            frames.duration.record(event.duration_s, pairs, where)
+            return
         if not event.journal.is_afterwards:  # no caller saw it
             self._duration.record(event.duration_s, self._timed(event), where)
         usage = event.usage
@@ -189,6 +231,19 @@ class Instruments(Generic[TraceT]):
         free = self._free({semconv.OPERATION_NAME: operation, semconv.STORE: store})
         closed = ((semconv.STATUS, status), (semconv.NESTED, nested))
         return (*self._memory_sets(closed, free, self._error(error)), *self._about)
+
+    def _of_frame(  # noqa: PLR0917 - by position: what comes behind `key` is a cache's key
+        self,
+        sets: CappedSets,
+        key: str,
+        name: str | None,
+        status: str,
+        nested: bool,  # noqa: FBT001 - part of a cache's key
+        error: str | None,
+    ) -> Pairs:
+        free = self._free({key: name} if name else {})
+        closed = ((semconv.STATUS, status), (semconv.NESTED, nested))
+        return (*sets(closed, free, self._error(error)), *self._about)
 
     def _of_model(
         self, operation: str, provider: str | None, models: tuple[str, str], error: str | None

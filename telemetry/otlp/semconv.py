@@ -67,6 +67,7 @@ EMBEDDING_MODEL: Final = "embedding.model_name"
 STREAM: Final = "mnemoscope.stream"
 STORE: Final = "mnemoscope.store"
 METHOD: Final = "mnemoscope.method"
+AGENT: Final = "mnemoscope.agent"
 CLASS: Final = "mnemoscope.class"
 STATUS: Final = "mnemoscope.status"
 NEUTRAL: Final = "mnemoscope.neutral"
@@ -123,11 +124,16 @@ PROVIDERS: Final = MappingProxyType(
 """The conventions' names of providers, by those that clients have for them where these differ."""
 
 METRIC_OPERATION_DURATION: Final = "gen_ai.client.operation.duration"
+METRIC_AGENT_DURATION: Final = "gen_ai.invoke_agent.duration"
+METRIC_TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
 METRIC_TOKEN_USAGE: Final = "gen_ai.client.token.usage"  # noqa: S105 - the name of a metric
 METRIC_TIME_TO_FIRST_CHUNK: Final = "gen_ai.client.operation.time_to_first_chunk"
 
 SECONDS_BUCKETS: Final = tuple(0.01 * 2**step for step in range(14))
-"""0.01 to 81.92 s, as the conventions recommend for both duration metrics."""
+"""0.01 to 81.92 s, as the conventions recommend for calls of models and tools."""
+
+AGENT_SECONDS_BUCKETS: Final = tuple(0.1 * 2**step for step in range(13))
+"""0.1 to 409.6 s, as they recommend for runs of agents."""
 
 TOKENS_BUCKETS: Final = tuple(4.0**step for step in range(14))
 """1 to 67,108,864 tokens, as the conventions recommend."""

@@ -10,6 +10,7 @@ import pytest
 from any_events import events
 from hypothesis import HealthCheck, given, settings
 
+from mnemoscope.telemetry.event.event import OperationClass, Status
 from mnemoscope.telemetry.otlp import semconv
 from mnemoscope.telemetry.otlp.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
@@ -68,6 +69,30 @@ def test_every_metric_and_its_attributes_are_ours_or_the_conventions(event):
     for metric in metrics:
         assert CONVENTIONS["metrics"][metric.name] == metric.unit
         assert not any(wrong(point.attributes) for point in metric.data.data_points)
+
+
+@pytest.mark.parametrize(
+    ("operation", "method", "metric", "named"),
+    [
+        ("invoke_agent", "concierge", "gen_ai.invoke_agent.duration", "gen_ai.agent.name"),
+        ("invoke_agent", "LangGraph", "gen_ai.invoke_agent.duration", None),
+        ("execute_tool", "weather", "gen_ai.execute_tool.duration", "gen_ai.tool.name"),
+    ],
+)
+def test_agents_and_tools_have_durations_of_their_own(make_event, operation, method, metric, named):
+    """And are in that of clients' calls no more: who sums that would count each model twice."""
+    own = OwnHistograms()
+    frame = {"operation": operation, "op_class": OperationClass.MODEL, "method": method}
+    own.instruments.record(make_event(**frame, status=Status.ERROR, error="ValueError"))
+    (found,) = own.collect().resource_metrics[0].scope_metrics[0].metrics
+
+    (point,) = found.data.data_points
+    known = {**point.attributes}
+    assert (found.name, found.unit) == (metric, "s")
+    assert known.pop("error.type") == "ValueError"
+    assert {name: value for name, value in known.items() if not name.startswith(OWN)} == (
+        {named: method} if named else {}
+    )
 
 
 def test_names_that_are_not_ours_stand_in_the_conventions():

@@ -136,7 +136,7 @@ class TestOnTheWire:
             "session.id": "thread-1",
             "gen_ai.memory.store.id": "facts",
             "gen_ai.memory.record.count": 3,
-            "gen_ai.agent.name": "sales",
+            "mnemoscope.agent": "sales",
             "gen_ai.conversation.id": "thread-1",
             "enduser.pseudo.id": event.subject.hashed("otlp"),
             "mnemoscope.store": "mem0",

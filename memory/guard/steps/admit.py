@@ -97,7 +97,7 @@ class Admit:
         """Note how much of its time the call has left for the store."""
         deadline_s = call.limits.deadline_s
         left_s = deadline_s - (self._clock() - call.started)
-        if call.method.inline or not left_s <= 0:
+        if not left_s <= 0 or call.method.inline:
             # The clock may have gone back, or be no number, which is not less than any.
             call.left_s = min(deadline_s, left_s)
             return

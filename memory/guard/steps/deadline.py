@@ -72,7 +72,7 @@ class Deadline:
         for each in self._around:
             invoke = each.wrap(call, invoke)
         deadline_s = call.limits.deadline_s
-        if inline or call.method.inline or not deadline_s:
+        if not deadline_s or inline or call.method.inline:
             return self._work(call, invoke)
         if self._stay is not None and (turn := self._stay(call)) is not None:
             return self._work_now(call, invoke, turn)

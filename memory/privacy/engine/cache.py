@@ -31,7 +31,7 @@ class RedactedText(NamedTuple):
         return f"RedactedText({len(self.text)} characters)"
 
 
-class Held(Protocol):
+class SizedResult(Protocol):
     """What is cached of a text."""
 
     @property
@@ -40,7 +40,7 @@ class Held(Protocol):
         ...
 
 
-T = TypeVar("T", bound=Held)
+T = TypeVar("T", bound=SizedResult)
 
 
 class RedactionCache(Generic[T]):

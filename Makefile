@@ -48,7 +48,7 @@ test: $(STAMP)  ## Run the tests, without the injected faults
 	@echo "==> tests"
 	@$(PY) -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ARGS)
 
-test-test-lowest: $(UV)  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows
+test-lowest: $(UV)  ## Run the tests of adapters and telemetry with the lowest versions that pyproject.toml allows
 	@echo "==> tests with the lowest versions"
 	@$(UV) venv --quiet --clear --python "$(OLDEST_PYTHON)" .venv-lowest
 	@$(UV) pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --group test --editable '.[all,postgres]'
@@ -60,7 +60,7 @@ test-newest: $(UV)  ## Run them with the newest versions that there are, whateve
 	@$(UV) pip install --quiet --python .venv-newest/bin/python --resolution highest --group test --editable '.[all,postgres]'
 	@.venv-newest/bin/python -m pytest -n $(WORKERS) --dist loadgroup -m "not fault" $(ON_LIBRARIES) $(ARGS)
 
-faults: $(STAMP)  ## Inject every fault at a small size
+test-faults: $(STAMP)  ## Inject every fault at a small size
 	@echo "==> injected faults"
 	@$(PY) -m pytest -n auto --dist loadgroup -m fault $(ARGS)
 

@@ -658,7 +658,8 @@ class Mnemoscope:
         """
         Return the event of the latest guarded call that ended in this task or thread.
 
-        It tells a neutral answer from an empty memory: ``scope.last_outcome().neutral``.
+        Its `neutral` tells a neutral answer from an empty memory. None: there was none, or the scope
+        is disabled.
         """
         from .guard.call import last_event  # noqa: PLC0415 - as the guard does, which is imported last
 

@@ -29,6 +29,20 @@ def test_the_readme_counts_right():
     assert f"injects {faults} faults" in README
 
 
+def test_what_is_told_to_be_made_is_a_target_once():
+    """Of pages and of continuous integration. A second recipe would silently replace the first."""
+    targets = re.findall(r"^([a-z][a-z-]*):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    pages = [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), ROOT / ".ci/run"]
+    told = {
+        name
+        for page in pages
+        for name in re.findall(r"(?:`|\$ |^)make ([a-z][a-z-]+)", page.read_text(), re.MULTILINE)
+    }
+
+    assert sorted(set(targets)) == sorted(targets)
+    assert told - set(targets) == set()
+
+
 BOUNDS = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 

@@ -658,8 +658,8 @@ class Mnemoscope:
         """
         Return the event of the latest guarded call that ended in this task or thread.
 
-        Its `neutral` tells a neutral answer from an empty memory. None: there was none, or the scope
-        is disabled.
+        Its `neutral` tells a neutral answer from an empty memory. None: no call has ended yet, or
+        the scope is disabled.
         """
         from .guard.call import last_event  # noqa: PLC0415 - as the guard does, which is imported last
 

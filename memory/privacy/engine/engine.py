@@ -47,6 +47,7 @@ from ..detectors.normalized_text import (
 )
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
+from ..detectors.word_lists import split_words
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
@@ -159,6 +160,14 @@ _IDS = compile_later(
     rf"(?:{_UUID_SHAPE}|\d{{1,7}})(?:\n(?:{_UUID_SHAPE}|\d{{1,7}}))*", re.IGNORECASE | re.ASCII
 )
 """UUIDs and numbers too short to identify anybody, one a line."""
+_NUMBERED = compile_later(r"^(?=.{1,15}$)(((?:[a-z]++[_-]?+)*+)\d{1,6})$", re.MULTILINE | re.ASCII)
+"""Small words and a number too short to identify anybody: the text, and the words before it."""
+
+_KEYS_AT_ONCE = 4_096
+_FEW_WORDINGS = 64
+_NUMBERS = split_words("0 7 12 90 123 420 999 1984 2024 12345 90210 010190 123456 311299 999999")
+"""Numbers of each length: dates, years, postcodes and none of them."""
+
 _UUID_FEATURES = TextFeatures(frozenset(), has_digit_run=True, has_digit=True, has_long_word=False)
 _NOBODY = KnownIdentifiers(())
 _ALWAYS = frozenset({CALLER_SUPPLIED, DENIED})
@@ -236,6 +245,50 @@ class Engine:
         if _IDS.fullmatch(lines) is None or lines.count("\n") >= len(texts):
             return False
         return known.is_empty or not any(known.find(lines, _UUID_FEATURES))
+
+    def find_numbered(
+        self, keys: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
+    ) -> set[str]:
+        """
+        Return those of many *keys* that are words and a short number, and need no search.
+
+        ``setting_17`` and ``setting_18`` differ in a number alone, which no detector takes for
+        anybody's unless the words before it announce one. So the words are searched, with a few
+        numbers behind them, and not each key. Nothing is returned of keys whose words differ.
+
+        Args:
+            keys: The keys of one mapping.
+            known: Identifiers of the data subject.
+            pace: Lets other threads in.
+        """
+        numbered: set[str] = set()
+        if not self._patterns_only:  # a model for names is shown no word in small letters alone
+            return numbered
+        most = len(keys) // _FEW_WORDINGS
+        wordings: dict[str, bool] = {}
+        for start in range(0, len(keys), _KEYS_AT_ONCE):
+            if pace is not None:
+                pace.between_pieces()
+            some = keys[start : start + _KEYS_AT_ONCE]
+            lines = "\n".join(some)
+            if lines.count("\n") >= len(some):  # a key with line breaks of its own is none of these
+                continue
+            if not known.is_empty and any(known.find(lines, extract_features(lines))):
+                continue
+            found = _NUMBERED.findall(lines)
+            for wording in {wording for _, wording in found}.difference(wordings):
+                if len(wordings) >= most:
+                    return set()
+                wordings[wording] = self._may_be_numbered(wording, known)
+            numbered.update(key for key, wording in found if wordings[wording])
+        return numbered
+
+    def _may_be_numbered(self, wording: str, known: KnownIdentifiers) -> bool:
+        """Return whether a short number behind *wording* is nobody's, whichever it is."""
+        text = f"{wording}0"
+        if identifiers.announces(text, extract_features(text)):
+            return False
+        return not any(self.find(wording + number, known) for number in _NUMBERS)
 
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
         """

@@ -105,6 +105,12 @@ class TextRedactor(Protocol):
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
         ...
 
+    def find_numbered(
+        self, keys: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
+    ) -> set[str]:
+        """Return those of many *keys* that are words and a short number, and need no search."""
+        ...
+
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
         """Return whether a *known* identifier is in *text*."""
         ...
@@ -309,6 +315,7 @@ class Redaction(msgspec.Struct, eq=False):
         return ValueRedactor(
             text=self._value,
             key=self._key,
+            find_numbered=self._find_numbered,
             identifier=self.identifier,
             rebuild=self._rebuild,
             formats=formats,
@@ -322,6 +329,7 @@ class Redaction(msgspec.Struct, eq=False):
             keeps=None if self.ids is None else self.keeps_id,
             text=self._value,
             key=self._key,
+            find_numbered=self._find_numbered,
             identifier=self.identifier,
             rebuild=self._rebuild,
         )
@@ -331,6 +339,12 @@ class Redaction(msgspec.Struct, eq=False):
 
     def _key(self, text: str) -> str:
         return self._redact_text(text, TextRole.KEY)
+
+    def _find_numbered(self, keys: Sequence[str]) -> set[str]:
+        """Return those of many *keys* that need no search; they do not count as text either."""
+        if self._bound is None and len(keys) * TEXT_CHARS > self._left:
+            raise LongRedaction
+        return self._redactor.find_numbered(keys, self._known, self._pace)
 
     def _redact_text(self, text: Any, role: TextRole) -> str:
         if not isinstance(text, str):

@@ -12,7 +12,7 @@ import re
 import uuid
 from base64 import b64decode
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from pathlib import PurePath
@@ -31,6 +31,9 @@ Formats: TypeAlias = "Callable[[Any], Format | None]"
 """Function of a type; returns the format of its values, or None: they are as any others."""
 
 DEPTH_LIMIT = 64
+
+MANY_KEYS = 1_024
+"""From so many on, the keys of one mapping are looked at together first."""
 
 _PASSING: frozenset[type] = frozenset(
     {
@@ -67,6 +70,7 @@ class ValueRedactor:
     Args:
         text: Redacts a string.
         key: Redacts a string that is a mapping's key.
+        find_numbered: Returns those of many keys that need no search.
         identifier: Redacts an id that stands where a format has one.
         rebuild: Functions by exact type, for values of types that are not known here.
         formats: Finds formats. None: all values are content.
@@ -76,7 +80,7 @@ class ValueRedactor:
     """
 
     __slots__ = (
-        *("_content", "_formats", "_keeps", "_objects", "_rebuild"),
+        *("_content", "_find_numbered", "_formats", "_keeps", "_objects", "_rebuild"),
         *("identifier", "key", "open", "text"),
     )
 
@@ -85,6 +89,7 @@ class ValueRedactor:
         *,
         text: Callable[[str], str],
         key: Callable[[str], str],
+        find_numbered: Callable[[Sequence[str]], set[str]],
         identifier: Callable[[str], str],
         rebuild: Mapping[type, Rebuild],
         formats: Formats | None = None,
@@ -94,6 +99,7 @@ class ValueRedactor:
     ) -> None:
         self.text = text
         self.key = key
+        self._find_numbered = find_numbered
         self.identifier = identifier
         self._rebuild = rebuild
         self._formats = formats
@@ -125,8 +131,8 @@ class ValueRedactor:
 
     def mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return a dict with *value*'s keys and values redacted."""
-        if self._keeps is not None:
-            return self._mapping_but(value, self._keeps)
+        if self._keeps is not None or len(value) >= MANY_KEYS:
+            return self._mapping_but(value, self._keeps or _keeps_none)
         result = {self.redact_key(key): self.redact(item) for key, item in value.items()}
         if len(result) != len(value):
             raise RedactionError("two keys of a mapping became one after redaction")
@@ -135,10 +141,14 @@ class ValueRedactor:
     def _mapping_but(
         self, value: Mapping[Any, Any], keeps: Callable[[Any, Any], bool]
     ) -> dict[Any, Any]:
+        numbered: set[str] = set()
+        if len(value) >= MANY_KEYS:
+            numbered = self._find_numbered([key for key in value if type(key) is str])
         result: dict[Any, Any] = {}
         for key, item in value.items():
             kept = keeps(key, item)
-            result[key if kept else self.redact_key(key)] = item if kept else self.redact(item)
+            is_same = kept or key in numbered
+            result[key if is_same else self.redact_key(key)] = item if kept else self.redact(item)
         if len(result) != len(value):
             raise RedactionError("two keys of a mapping became one after redaction")
         return result
@@ -213,6 +223,10 @@ def is_binary(text: str, redact: Callable[[str], str]) -> bool:
 
 def _type_of(value: object) -> Any:
     return type(value)
+
+
+def _keeps_none(_key: Any, _value: Any) -> bool:
+    return False
 
 
 def _name(kind: type) -> str:

@@ -91,6 +91,11 @@ def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
         yield from _find_bare(text, features)
 
 
+def announces(text: str, features: TextFeatures) -> bool:
+    """Return whether a word in *text* announces a number that is one of the tables' then."""
+    return bool(_announced_kinds(text, features))
+
+
 def load() -> None:
     """Read the table now, so that no search waits for it."""
     _index()

@@ -35,7 +35,7 @@ from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
 from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed, taken_from
-from .sink import RestingSink, Sink, SpillingSink, UnacceptableError
+from .sink import OpeningSink, RestingSink, Sink, SpillingSink, UnacceptableError
 
 _LOOK_S = 0.001
 _EVENT_OF, _BYTES_OF = itemgetter(0), itemgetter(1)
@@ -84,6 +84,7 @@ class Lane:
     ) -> None:
         self._sink = sink
         self._spills = sink if isinstance(sink, SpillingSink) and sink.spills else None
+        self._opens = sink if isinstance(sink, OpeningSink) else None
         self._pseudonyms = pseudonyms
         self.acknowledged = Acknowledged()
         self._limits = limits
@@ -372,6 +373,9 @@ class Lane:
         closing = False
         while not closing:
             self._await()
+            if self._opens is not None:
+                with contextlib.suppress(Exception):  # which the write meets, too
+                    self._opens.open_ahead()
             # Read before emptying: what was offered before the end was known is delivered.
             closing = self._closing_at is not None
             self._empty()

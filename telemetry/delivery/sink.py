@@ -90,6 +90,20 @@ class SinkOutput(NamedTuple):
 
 
 @runtime_checkable
+class OpeningSink(Protocol):
+    """
+    A sink whose client takes long to import or to open. Optional.
+
+    What comes in that time goes out together, in the first `Sink.write`: a process that ends soon
+    has no time for a second exchange with a distant back end.
+    """
+
+    def open_ahead(self) -> None:
+        """Open what `write` needs, once. What fails here fails again in `write`, which tells it."""
+        ...
+
+
+@runtime_checkable
 class InlineSink(Protocol):
     """
     A sink that takes events where they are made, instead of on a thread of its own. Optional.

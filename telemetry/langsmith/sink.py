@@ -101,12 +101,13 @@ class LangSmithSink:
         self._inherited: list[_Connection] = []
         reset_after_fork(self)
 
+    def open_ahead(self) -> None:
+        """Import LangSmith's client, and open one."""
+        self._opened()
+
     def write(self, batch: Sequence[Event], /) -> None:
         """Create the batch's runs, complete from the start, or raise `DeliveryError`."""
-        if self._out is None:
-            with LATE_IMPORTS:
-                self._out = _Connection(self._template, self._project)
-        self._out.send(batch, content=self._content)
+        self._opened().send(batch, content=self._content)
 
     def flush(self, timeout_s: float, /) -> bool:
         """Return True: nothing waits here."""
@@ -146,6 +147,12 @@ class LangSmithSink:
         if self._out is not None:
             self._inherited.append(self._out)
         self._out = None
+
+    def _opened(self) -> _Connection:
+        if self._out is None:
+            with LATE_IMPORTS:
+                self._out = _Connection(self._template, self._project)
+        return self._out
 
 
 class _Connection:

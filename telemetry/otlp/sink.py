@@ -188,6 +188,10 @@ class OtlpSink:
         with self._variables.applied():
             return host_tracing(alone=own_sampler())
 
+    def open_ahead(self) -> None:
+        """Find the host's providers, or import and open exporters of our own."""
+        self._opened()
+
     def write(self, batch: Sequence[Event], /) -> None:
         """Deliver the batch's spans, and its metrics if their interval is over."""
         out = self._opened()

@@ -179,11 +179,15 @@ def left():
 def leaving():
     print("LEAVING", time.time(), flush=True)
 
-from mnemoscope.memory import configure, observe
+from mnemoscope.memory import configure, context, observe
 
 @observe(store="crm", operation="search_memory", neutral=list)
-def recall(query):
+def looked_up(query):
     return [query]
+
+def recall(query):
+    with context(customer="c-1"):
+        return looked_up(query)
 
 """
 

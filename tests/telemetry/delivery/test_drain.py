@@ -553,7 +553,7 @@ class TestClose:
     def test_a_hung_sink_holds_it_no_longer_than_said(
         self, make_drain, sink, event_factory, eventually, caplog
     ):
-        """What it still had waiting is counted as lost, and said; the others have everything."""
+        """What waits is lost and counted; with what it is at, it is logged. Others have all."""
         hung = ListSink("hung")
         hung.gate.clear()
         drain = make_drain(hung, sink, limits=LaneLimits(batch=1, linger_s=0))
@@ -567,8 +567,43 @@ class TestClose:
 
         assert took < GIVE_UP_S / 2
         assert drain.stats()[0].dropped == {"exit": 9}
-        assert caplog.messages[-1] == ("the time to end was up: 9 events did not reach sink hung")
+        assert caplog.messages[-1] == "closing: sink hung did not acknowledge 10 events"
         assert_balanced(drain)
+
+    def test_what_a_dead_sink_is_left_with_is_logged(self, make_drain, event_factory, caplog):
+        """A back end that refuses at once loses as much as one that hangs, and so it is said."""
+        sink = ListSink("dead", idempotent=True)
+        sink.errors = [ValueError()] * 3
+        drain = make_drain(sink, limits=LaneLimits(batch=4, linger_s=0, backoff_s=0))
+        drain.emit(event_factory())
+        drain.flush(GIVE_UP_S)
+        sink.errors = [UnavailableError("away") for _ in range(99)]
+        for _ in range(7):
+            drain.emit(event_factory())
+        drain.close(GIVE_UP_S)
+
+        assert drain.stats()[0].dropped == {"error": 8}
+        assert caplog.messages[-1] == "closing: sink dead did not acknowledge 7 events"
+
+    def test_what_comes_while_a_sink_opens_goes_out_together(self, make_drain, event_factory):
+        """In one batch: a process that ends soon has no time for a second exchange."""
+        opening, opened = threading.Event(), threading.Event()
+
+        class SlowToOpen(ListSink):
+            def open_ahead(self):
+                opening.set()
+                assert opened.wait(GIVE_UP_S)
+
+        sink = SlowToOpen()
+        drain = make_drain(sink, limits=LaneLimits(linger_s=0))
+        drain.emit(event_factory())
+        assert opening.wait(GIVE_UP_S)
+        for _ in range(299):
+            drain.emit(event_factory())
+        opened.set()
+        drain.close(GIVE_UP_S)
+
+        assert (sink.batches, len(sink.events)) == (1, 300)
 
     def test_a_failing_sink_is_not_tried_for_ever(self, make_drain, event_factory):
         """Once for each batch, without pauses."""
@@ -805,7 +840,9 @@ class TestExit:
 
         assert float(done.stdout) < 2.3
         assert time.monotonic() - started < 10
-        assert done.stderr == ""
+        assert done.stderr.splitlines() == [
+            f"closing: sink {name} did not acknowledge 1 events" for name in "abcde"
+        ]
 
     def test_a_forgotten_drain_does_not_hold_the_exit(self):
         """Its threads are daemons."""

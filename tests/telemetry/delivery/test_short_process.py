@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCRIPT = """
-from mnemoscope.memory import configure, observe
+from mnemoscope.memory import configure, context, observe
 from mnemoscope.telemetry.process import exit_deadline
 
 exit_deadline.EXIT_DEADLINE_S = {limit_s}  # it is not how long that takes that is looked at
@@ -24,8 +24,9 @@ scope = configure(sinks="{sink}", audit_pseudonym_key="ab" * 32, pii_model="none
 def recall():
     return []
 
-for _ in range(20):
-    recall()
+with context(customer="c-1"):
+    for _ in range(20):
+        recall()
 """
 
 

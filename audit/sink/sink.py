@@ -122,6 +122,7 @@ class AuditSink:
     def attach(self, drain: Drain, /) -> None:
         """Count what *drain* numbers, sign to its other sinks, and note what they take."""
         self.announce = Announcer(drain)
+        self._look_at_disk()
         spool, mode = self.spool, self._mode
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
         if roll is not None:
@@ -133,6 +134,17 @@ class AuditSink:
         if spool is not None and roll is not None and (spool.has_left() or roll.standing().gone):
             # They take in what processes that are gone have left, although no event comes.
             self._heartbeat.start(at_once=True)
+
+    def _look_at_disk(self) -> None:
+        """Log at once what cannot be written here. A server is asked with the first event."""
+        if self.log.path is not None:
+            try:
+                self.log.tables.check_writable()
+            except AuditError as exc:
+                return self._failed(exc)
+        if self.spool is not None and (why := self.spool.refusal()):
+            logger.warning("%s: events that cannot be recorded at once are lost", why)
+        return None
 
     def leave(self) -> None:
         """Note in the roll that this process has ended: all that it did not record is kept."""
@@ -557,7 +569,11 @@ class AuditSink:
         backoff = self._backoff
         self._backoff = backoff_after(exc, backoff, asked_at=self._asked_at, now=self._clock())
         if backoff is None and self.spool is not None:
-            logger.error("%s. Until then events wait in %s", exc, self.spool.path)
+            why = self.spool.refusal()
+            then = (
+                f"Events are lost: {why}" if why else f"Until then events wait in {self.spool.path}"
+            )
+            logger.error("%s. %s", exc, then)
 
     def _recovered(self) -> None:
         self._backoff = None

@@ -31,6 +31,7 @@ from ...telemetry.event.spelling import Spelling
 from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
 from ...telemetry.files.framed_file import FileFullError, FramedFile
 from ...telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
+from ...telemetry.network.probe import try_writing
 from ...telemetry.process.fork import reset_after_fork
 from ..database.errors import AuditError, KeyMissingError, reason_of
 from ..record.header import Columns, Header, of_usage
@@ -125,6 +126,14 @@ class Spool:
     def another(self) -> Spool:
         """Return one more spool of this process, with a file of its own."""
         return Spool(self.path, self._ring, self._max_bytes, content=self._content)
+
+    def refusal(self) -> str | None:
+        """Return why no file can be written in the spool's folder, in a few words; None: it can."""
+        try:
+            try_writing(self.path)
+        except OSError as exc:
+            return f"the audit spool {self.path} cannot be written ({reason_of(exc)})"
+        return None
 
     @property
     def pending(self) -> int:

@@ -7,6 +7,8 @@ import pytest
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
+from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import Checkable
 from mnemoscope.telemetry.event.subject import SubjectKeys
 
@@ -77,3 +79,40 @@ def test_it_says_when_the_log_was_signed(sink, path, event_factory):
         path, SubjectKeys(b"another sixteen bytes"), previous=[sink.log.ring.current]
     )
     assert "1 customers are known by a previous key alone: keep it" in rotated.check()
+
+
+def unwritable(tmp_path, subject_keys, *, trail=True, spool=True):
+    """Return a sink of which one place, or both, are below a file."""
+    (tmp_path / "file").touch()
+    log = AuditLog(tmp_path / ("file" if trail else "good") / "audit.db", subject_keys)
+    return AuditSink(log, Spool(tmp_path / ("file" if spool else "good") / "spool", log.ring))
+
+
+@pytest.mark.parametrize(
+    ("trail", "spool", "ends"),
+    [
+        (True, False, "Until then events wait in {}/good/spool"),
+        (True, True, "Events are lost: the audit spool {}/file/spool cannot be written ({why})"),
+        (False, True, "cannot be written ({why}): events that cannot be recorded at once are lost"),
+    ],
+)
+def test_what_cannot_be_written_is_logged_before_any_event(
+    tmp_path, subject_keys, caplog, trail, spool, ends
+):
+    """In one line, which does not promise a spool that takes nothing either."""
+    sink = unwritable(tmp_path, subject_keys, trail=trail, spool=spool)
+    sink.attach(Drain([sink]))
+    sink.close(1.0)
+
+    (line,) = caplog.messages
+    assert line.endswith(ends.format(tmp_path, why="a part of its path is a file, not a folder"))
+
+
+def test_places_that_can_be_written_are_left_as_they_are(tmp_path, subject_keys, caplog):
+    """Nothing is logged, and nothing made."""
+    sink = unwritable(tmp_path, subject_keys, trail=False, spool=False)
+    sink.attach(Drain([sink]))
+
+    assert caplog.messages == []
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+    sink.close(1.0)

@@ -75,9 +75,8 @@ class FanOut:
 
     def share_out(self) -> None:
         """Give every lane what was offered, in order. No lane's lock is held."""
-        if self._offers:
-            with self._lock:
-                self._share()
+        with self._lock:  # also where nothing waits: another thread may be at the last event
+            self._share()
 
     def share_out_now(self) -> None:
         """

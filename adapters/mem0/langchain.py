@@ -8,6 +8,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 
+from ..langgraph.runs.details import answered, requested
 from ..langgraph.runs.model_calls import is_from_cache, message_of, text_of, usage_in
 from ..langgraph.runs.provider_usage import usage_reported
 from .provider_answer import ProviderAnswer
@@ -26,6 +27,12 @@ class UsageCallback(BaseCallbackHandler):
     def __init__(self, answer: ContextVar[ProviderAnswer | None]) -> None:
         self._answer = answer
 
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:  # noqa: ARG002 - as below
+        """Note the request."""
+        answer = self._answer.get()
+        if answer is not None:
+            answer.details |= requested(serialized, kwargs.get("invocation_params"))
+
     def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002 - LangChain's signature
         """Note the usage, unless a graph's run records the call."""
         answer = self._answer.get()
@@ -40,6 +47,7 @@ class UsageCallback(BaseCallbackHandler):
             is_free = is_from_cache(response, message, run_id)
             answer.usage = usage_in({} if is_free else reported)
         answer.model = text_of(about, "model_name", "model")
+        answer.details |= answered(message, about, reported, response)
 
 
 def _is_recorded(run_id: UUID) -> bool:

@@ -11,6 +11,7 @@ is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -20,6 +21,14 @@ from ...memory.guard.call import Call, error_name, outer_call
 from ...memory.guard.labels import with_names
 from ...telemetry.event.event import Event, OperationClass, Status
 from ...telemetry.event.usage import Usage
+from ..toolkit.call_details import (
+    answer_details,
+    call_details,
+    media_details,
+    request_details,
+    server_details,
+)
+from ..toolkit.databases import told
 from ..toolkit.stand_in import StandIn, is_marked
 from ..toolkit.type_guards import is_list
 from .provider_answer import CURRENT, ProviderAnswer
@@ -84,15 +93,21 @@ class ModelCallRecorder:
             call = outer_call()
             if call is None or CURRENT.get() is not None:  # one embedding of a batch, say
                 return made(*args, **kwargs)
-            return self._observed(call, lambda: made(*args, **kwargs), operation, about)
+            make = partial(made, *args, **kwargs)
+            return self._observed(call, make, operation, about, _server_of(target))
 
         setattr(target, name, StandIn(made, observed, _MARK))
         return True
 
     def _observed(
-        self, call: Call, make: Callable[[], Any], operation: str, about: Mapping[str, str | None]
+        self,
+        call: Call,
+        make: Callable[[], Any],
+        operation: str,
+        about: Mapping[str, str | None],
+        known: dict[str, Any],
     ) -> Any:
-        accounting, answer = self._accounting, ProviderAnswer()
+        accounting, answer = self._accounting, ProviderAnswer(details=known)
         began = (accounting.wall_ns(), accounting.clock())
         token, error = CURRENT.set(answer), None
         try:
@@ -121,9 +136,12 @@ class ModelCallRecorder:
             self._accounting.faults.note("mem0.spend", exc)
 
     def _usage(self, answer: ProviderAnswer, about: Mapping[str, str | None]) -> Usage:
+        answered, asked = answer.model, about["model"]
         usage = msgspec.structs.replace(
             answer.usage or Usage(model="unknown", reported=False),
-            model=answer.model or about["model"] or "unknown",
+            model=answered or asked or "unknown",
+            requested_model=asked if answered and answered != asked else None,
+            details=call_details(answer.details),
             provider=about["provider"],
             node=nodes[-1] if (nodes := self._nodes()) else None,
             namespace=nodes[:-1],
@@ -174,6 +192,12 @@ def provider_of(target: Any) -> str | None:
     return type(target).__module__.rpartition(".")[2] if target is not None else None
 
 
+def _server_of(target: Any) -> dict[str, Any]:
+    """Return the server that the client below *target* asks, as far as it tells."""
+    address = told(lambda: str(target.client.base_url))
+    return server_details(address)
+
+
 def _model(target: Any) -> str | None:
     found = getattr(getattr(target, "config", None), "model", None)
     return found if isinstance(found, str) else None
@@ -187,6 +211,7 @@ def _chained(given: Callable[..., Any] | None) -> Callable[..., Any]:
         if answer is not None:
             answer.model = getattr(response, "model", None)
             answer.usage = _of_openai(getattr(response, "usage", None))
+            answer.details |= request_details(params) | _of_answer(response)
         if given is not None:
             given(model, response, params)
 
@@ -207,6 +232,7 @@ def _hear_embeddings(client: Any) -> None:
             # A batch is asked in parts.
             answer.usage = used.with_tokens_of(answer.usage) if answer.usage else used
             answer.model = getattr(response, "model", None)
+            answer.details |= request_details(kwargs)
         return response
 
     setattr(resource, "create", StandIn(made, heard, _MARK))  # noqa: B010 - of any client
@@ -223,6 +249,19 @@ def _of_openai(used: Any) -> Usage | None:
         output_tokens=_count(getattr(used, "completion_tokens", 0)),
         cached_tokens=_count(getattr(into, "cached_tokens", 0)),
         reasoning_tokens=_count(getattr(out, "reasoning_tokens", 0)),
+    )
+
+
+def _of_answer(response: Any) -> dict[str, Any]:
+    """Return what a response of OpenAI's says of itself: its id, and why each answer ends."""
+    used = getattr(response, "usage", None)
+    into = getattr(used, "prompt_tokens_details", None)
+    out = getattr(used, "completion_tokens_details", None)
+    choices = getattr(response, "choices", None)
+    ends = [{"finish_reason": getattr(each, "finish_reason", None)} for each in choices or ()]
+    return answer_details([{"id": getattr(response, "id", None)}, *ends]) | media_details(
+        {"audio": getattr(into, "audio_tokens", None)},
+        {"audio": getattr(out, "audio_tokens", None)},
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from ...telemetry.event.usage import Usage
 
@@ -16,11 +17,13 @@ class ProviderAnswer:
     Attributes:
         model: The model's name, as the provider gives it.
         usage: Tokens. None: not reported.
+        details: What else is known of the call, by the fields of `CallDetails`.
         is_recorded: The call is part of an observed graph run, and recorded there.
     """
 
     model: str | None = None
     usage: Usage | None = None
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
     is_recorded: bool = False
 
 

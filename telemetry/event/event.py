@@ -129,7 +129,8 @@ class Event(msgspec.Struct, frozen=True):
         mode: Of the run's phase, where it had a search find less. Not sealed.
         label: How far what was written is to be trusted, where a rule says so.
         given: What went into a graph, node, tool or model, as `answer` is what came out of it.
-        sizes: Of a tool's run: the characters that went in, and that came out.
+        tool_call: Of a tool's run: the id that its model has given the call, the characters that
+            went in, and those that came out. Only in traces.
     """
 
     writer_id: str
@@ -177,7 +178,7 @@ class Event(msgspec.Struct, frozen=True):
     mode: str | None = None
     label: MemoryLabel | None = None
     given: Redacted | None = None
-    sizes: tuple[int | None, int | None] = (None, None)
+    tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
 
     @property
     def event_id(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from .event import Event, OperationClass, Status
 from .trace_ref import TraceRef
-from .usage import Usage
+from .usage import CallDetails, Usage
 
 
 def _example(trace: TraceRef, **known: Any) -> Event:
@@ -29,7 +29,12 @@ EXAMPLES: Final = (
         TraceRef(1, 2),
         writer_seq=1,
         status=Status.OK,
-        usage=Usage(model="m", namespace=("a", "b"), time_to_first_token_s=0.1),
+        usage=Usage(
+            model="m",
+            namespace=("a", "b"),
+            time_to_first_token_s=0.1,
+            details=CallDetails(response_id="r-1", finish_reasons=("stop",), server=("host", 1)),
+        ),
     ),
     _example(TraceRef(1, 2, 3), writer_seq=2, status=Status.TIMEOUT, iteration=-1),
     _example(

@@ -1,4 +1,4 @@
-"""Tokens and cost of one model call."""
+"""Tokens and cost of one model call, and what else is known of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,48 @@ TOKENS: Final = (
     "reasoning_tokens",
 )
 """The fields of `Usage` that count tokens: what is added wherever usage is."""
+
+
+class CallDetails(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """
+    The request and the answer of one model call, in the terms of the OTel GenAI conventions.
+
+    Numbers, ids and words of the provider's, and nothing of the content. Only in traces, and not
+    sealed. None, or empty: not known.
+
+    Attributes:
+        response_id: The provider's id of the answer.
+        finish_reasons: Why the model stopped, for each answer, in the provider's words.
+        server: Host and port that the client asks.
+        max_tokens: The most tokens that the answer may have.
+        temperature: Of sampling, as the next two.
+        top_p: The mass of the likeliest tokens that are sampled from.
+        top_k: The number of the likeliest tokens that are sampled from.
+        frequency_penalty: Of tokens by how often they were said.
+        presence_penalty: Of tokens that were said.
+        seed: Of sampling.
+        choice_count: Answers that are wanted, where that is not one.
+        dimension_count: Numbers that an embedding is to have.
+        audio_input_tokens: Of the input tokens, those of sound.
+        image_input_tokens: Of the input tokens, those of pictures.
+        audio_output_tokens: Of the output tokens, those of sound.
+    """
+
+    response_id: str | None = None
+    finish_reasons: tuple[str, ...] = ()
+    server: tuple[str, int] | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    seed: int | None = None
+    choice_count: int | None = None
+    dimension_count: int | None = None
+    audio_input_tokens: int | None = None
+    image_input_tokens: int | None = None
+    audio_output_tokens: int | None = None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -34,6 +76,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         cost_usd: By the price table, or None for a model it does not know. Never zero instead.
         reported: Whether the provider said what was used. If not, the tokens are unknown, not 0.
         requested_model: The name it was asked for by, or None where that is the same or unknown.
+        details: What else is known of the call, if anything.
     """
 
     model: str
@@ -49,6 +92,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost_usd: float | None = None
     reported: bool = True
     requested_model: str | None = None
+    details: CallDetails | None = None
 
     def with_tokens_of(self, before: Usage) -> Usage:
         """Return this usage with the tokens of *before* added: a call that is asked in parts."""

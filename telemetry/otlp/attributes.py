@@ -17,7 +17,7 @@ from opentelemetry.util.types import AttributeValue
 from ..event.budget_event import BudgetEvent
 from ..event.event import Event, OperationClass, Status
 from ..event.text import clean_text
-from ..event.usage import Usage
+from ..event.usage import CallDetails, Usage
 from ..event.verdict_event import VerdictEvent
 from . import openinference, semconv
 
@@ -267,6 +267,7 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         semconv.ITERATION: event.iteration,
         semconv.INNER_COST_USD: event.inner_cost_usd,
         semconv.MODE: event.mode,
+        semconv.TOOL_CALL_ID: event.tool_call[0],
         # A phase is part of its operation's event: no other sink knows an id of its own.
         semconv.EVENT_ID: event.event_id if event.writer_seq or event.is_notice else None,
     }
@@ -276,6 +277,9 @@ def own_attributes(event: Event, *, content: bool) -> dict[str, Any]:
         found |= _verdict(event.verdict)
     elif event.usage is not None:
         found |= _consumed(event.usage) | openinference.consumed(event.usage)
+        if (details := event.usage.details) is not None:
+            # Where the event names a server, that is in its template already.
+            found |= _details(details, None if event.server else details.server)
     elif not event.is_frame:
         found |= _memory(event) | openinference.documents(event)
     if event.db_system is not None:
@@ -302,6 +306,28 @@ def _consumed(usage: Usage) -> dict[str, Any]:
         semconv.USAGE_CACHE_CREATION_TOKENS: usage.cache_write_tokens or None,
         semconv.USAGE_REASONING_TOKENS: usage.reasoning_tokens or None,
         semconv.COST_USD: usage.cost_usd,
+    }
+
+
+def _details(details: CallDetails, server: tuple[str, int] | None) -> dict[str, Any]:
+    address, port = server or (None, None)
+    return {
+        semconv.REQUEST_MAX_TOKENS: details.max_tokens,
+        semconv.REQUEST_TEMPERATURE: details.temperature,
+        semconv.REQUEST_TOP_P: details.top_p,
+        semconv.REQUEST_TOP_K: details.top_k,
+        semconv.REQUEST_FREQUENCY_PENALTY: details.frequency_penalty,
+        semconv.REQUEST_PRESENCE_PENALTY: details.presence_penalty,
+        semconv.REQUEST_SEED: details.seed,
+        semconv.REQUEST_CHOICE_COUNT: details.choice_count,
+        semconv.RESPONSE_ID: details.response_id,
+        semconv.RESPONSE_FINISH_REASONS: details.finish_reasons or None,
+        semconv.USAGE_AUDIO_INPUT_TOKENS: details.audio_input_tokens,
+        semconv.USAGE_IMAGE_INPUT_TOKENS: details.image_input_tokens,
+        semconv.USAGE_AUDIO_OUTPUT_TOKENS: details.audio_output_tokens,
+        semconv.EMBEDDINGS_DIMENSION_COUNT: details.dimension_count,
+        semconv.SERVER_ADDRESS: address,
+        semconv.SERVER_PORT: port,
     }
 
 

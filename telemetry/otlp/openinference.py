@@ -79,7 +79,7 @@ def what_went_through(event: Event, *, content: bool) -> dict[str, Any]:
 
 def _how_much(event: Event) -> tuple[str | None, str | None]:
     """Return how much went in and came out."""
-    usage, (into, out_of) = event.usage, event.sizes
+    usage, (_id, into, out_of) = event.usage, event.tool_call
     if usage is not None and usage.reported:
         return f"{usage.input_tokens} tokens", f"{usage.output_tokens} tokens"
     given = None if into is None else f"{into} characters"

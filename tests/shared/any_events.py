@@ -17,7 +17,7 @@ from mnemoscope.telemetry.event.memory_label import MemoryLabel
 from mnemoscope.telemetry.event.parent_run import ParentRun
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
-from mnemoscope.telemetry.event.usage import Usage
+from mnemoscope.telemetry.event.usage import CallDetails, Usage
 
 _KEYS = SubjectKeys(b"sixteen bytes or more")
 
@@ -38,6 +38,27 @@ traces = st.builds(
     st.booleans(),
 )
 
+_whole = st.none() | st.integers(-(2**63), 2**63 - 1)
+
+details = st.builds(
+    CallDetails,
+    response_id=st.none() | text,
+    finish_reasons=st.lists(text, max_size=2).map(tuple),
+    server=st.none() | st.tuples(text, st.integers(0, 65_535)),
+    max_tokens=_whole,
+    temperature=st.none() | _any_float,
+    top_p=st.none() | _any_float,
+    top_k=_whole,
+    frequency_penalty=st.none() | _any_float,
+    presence_penalty=st.none() | _any_float,
+    seed=_whole,
+    choice_count=_whole,
+    dimension_count=_whole,
+    audio_input_tokens=st.none() | _counts,
+    image_input_tokens=st.none() | _counts,
+    audio_output_tokens=st.none() | _counts,
+)
+
 usages = st.builds(
     Usage,
     model=text,
@@ -53,6 +74,7 @@ usages = st.builds(
     cost_usd=st.none() | _seconds,
     reported=st.booleans(),
     requested_model=st.none() | text,
+    details=st.none() | details,
 )
 
 crossings = st.builds(
@@ -139,5 +161,5 @@ events = st.builds(
     mode=_maybe,
     label=st.none() | labels,
     given=st.none() | st.builds(Redacted, _json | _messages),
-    sizes=st.tuples(st.none() | _counts, st.none() | _counts),
+    tool_call=st.tuples(_maybe, st.none() | _counts, st.none() | _counts),
 )

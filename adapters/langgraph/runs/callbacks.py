@@ -26,6 +26,7 @@ from ....memory.context import EMPTY_SCOPE, current, watch_contexts
 from ....memory.guard.call import error_name, outer_call
 from ....memory.guard.steps.report import no_parent
 from ....telemetry.event.event import Status
+from ...toolkit.call_details import call_id
 from .content import answers_in, copied
 from .meter import Meter
 from .model_calls import text_answered, text_of, text_said
@@ -207,7 +208,7 @@ class GraphCallbacks(BaseCallbackHandler):
         if parent is not None:
             named = name or text_of(serialized, "name") or "tool"
             run = self.runs.begin_tool(run_id, parent, named)
-            run.sizes = len(input_str), None
+            run.tool_call = call_id(kwargs.get("tool_call_id")), len(input_str), None
             if self._notes_more:
                 self._note(run, copied, input_str if inputs is None else inputs, kwargs)
 
@@ -218,7 +219,7 @@ class GraphCallbacks(BaseCallbackHandler):
             said = getattr(output, "content", output)
             if self.has_rules:
                 run.text = text_answered(output)
-            run.sizes = run.sizes[0], len(said) if isinstance(said, str) else None
+            run.tool_call = *run.tool_call[:2], len(said) if isinstance(said, str) else None
             if self.tells_content:
                 self._note_outputs(run, said)
             self.runs.end(run, Status.OK)
@@ -232,7 +233,7 @@ class GraphCallbacks(BaseCallbackHandler):
     @_contain_errors
     def on_chat_model_start(
         self,
-        serialized: Any,  # noqa: ARG002
+        serialized: Any,
         messages: Any,
         *,
         run_id: UUID,
@@ -245,14 +246,18 @@ class GraphCallbacks(BaseCallbackHandler):
             return
         # `generate` looks for no run around it, which is there all the same.
         parent = self.runs.recorded(parent_run_id) or self.runs.current_run()
+        parameters = kwargs.get("invocation_params")
+        request = (serialized, parameters) if parameters or serialized else None
         if parent is not None:
-            self.runs.begin_model_call(run_id, parent, metadata or {})
+            self.runs.begin_model_call(run_id, parent, metadata or {}, (), request)
         elif outer_call() is None:  # a store's own calls are told by its adapter
-            self._begin_outside(run_id, metadata or {})
+            self._begin_outside(run_id, metadata or {}, request)
         if self._notes_more and (run := self.runs.open(run_id)):
             self._note(run, copied, messages[0] if messages else None, kwargs)
 
-    def _begin_outside(self, run_id: UUID, metadata: dict[str, Any]) -> None:
+    def _begin_outside(
+        self, run_id: UUID, metadata: dict[str, Any], request: tuple[Any, Any] | None
+    ) -> None:
         """Record a call from a thread of the application's, or from outside of watched graphs."""
         counting = [each for each in list(self._accountings) if not each.budgets.is_closed]
         if not counting:
@@ -260,7 +265,8 @@ class GraphCallbacks(BaseCallbackHandler):
         if current() == EMPTY_SCOPE:
             for each in counting:
                 each.budgets.note_unattributed()
-        self.runs.begin_model_call(run_id, None, metadata, tuple(map(Meter, counting)))
+        meters = tuple(map(Meter, counting))
+        self.runs.begin_model_call(run_id, None, metadata, meters, request)
 
     def on_llm_start(self, serialized: Any, prompts: Any, *, run_id: UUID, **kwargs: Any) -> None:
         """As `on_chat_model_start`, for models that complete text."""

@@ -250,7 +250,7 @@ class Meter:
             None,  # budget_event
             iteration,
             inner_cost_usd,
-            sizes=run.sizes,
+            tool_call=run.tool_call,
         )
 
     def _with_content(self, event: Event, run: Run, accounting: ModelAccounting) -> Event:

@@ -14,6 +14,7 @@ from langgraph.types import Command
 from ....telemetry.event.text import json_text
 from ....telemetry.event.usage import Usage
 from ...toolkit.type_guards import is_dict, is_list
+from .details import details_of
 from .provider_usage import usage_reported
 
 # OpenAI's integration puts a service tier before a name, Anthropic's how long it keeps what was
@@ -34,12 +35,14 @@ class StreamedUsage:
     Attributes:
         first: When the first chunk came, monotonic seconds.
         message: The latest chunk that tells of its model.
+        request: The model as LangChain writes it down, and the call's parameters, if known.
         is_cumulative: Whether each report was the total so far.
     """
 
-    __slots__ = ("__weakref__", "_last", "_sum", "first", "is_cumulative", "message")
+    __slots__ = ("__weakref__", "_last", "_sum", "first", "is_cumulative", "message", "request")
 
-    def __init__(self) -> None:
+    def __init__(self, request: tuple[Any, Any] | None = None) -> None:
+        self.request = request
         self.first: float | None = None
         self.message: Any = None
         self.is_cumulative = False
@@ -78,18 +81,19 @@ class StreamedUsage:
 def counts_of(reported: Any) -> dict[str, int]:
     """Return the five counts of a ``usage_metadata``; one that is no number is 0."""
     used = _dict(reported)
-    into, out = _dict(used.get("input_token_details")), _dict(used.get("output_token_details"))
+    into, out = used.get("input_token_details"), used.get("output_token_details")
     return {
         "input_tokens": _count(used.get("input_tokens")),
         "output_tokens": _count(used.get("output_tokens")),
-        "cached_tokens": _sum(into, _CACHED),
-        "cache_write_tokens": _sum(into, _WRITTEN),
-        "reasoning_tokens": _sum(out, _REASONING),
+        "cached_tokens": _sum(into, _CACHED) if into else 0,
+        "cache_write_tokens": _sum(into, _WRITTEN) if into else 0,
+        "reasoning_tokens": _sum(out, _REASONING) if out else 0,
     }
 
 
-def _sum(details: dict[str, Any], names: re.Pattern[str]) -> int:
+def _sum(reported: Any, names: re.Pattern[str]) -> int:
     """Return the tokens under all of *names*."""
+    details = _dict(reported)
     return sum([_count(details[name]) for name in details if names.fullmatch(str(name))])
 
 
@@ -165,7 +169,7 @@ def usage_of(
     metadata: Mapping[str, Any],
     path: Sequence[str],
     first_s: float | None,
-    output: Any = None,
+    response: Any = None,
 ) -> Usage:
     """
     Return the tokens of a call.
@@ -176,11 +180,12 @@ def usage_of(
         metadata: Of the call, which names the model where the answer does not.
         path: Names of the nodes around the call, outermost first.
         first_s: Seconds to the first chunk.
-        output: The ``llm_output`` of the result, which some integrations alone report in.
+        response: The whole result: some integrations report in its ``llm_output`` alone.
     """
     reported = getattr(message, "usage_metadata", None)
     about = getattr(message, "response_metadata", None)
     begun = getattr(streamed.message, "response_metadata", None)
+    output = getattr(response, "llm_output", None)
     if not reported and not is_dict(reported) and not streamed.has_reported:
         reported = usage_reported(about, output, begun)
     counts = streamed.usage(counts_of(reported))
@@ -193,7 +198,7 @@ def usage_of(
         model=answered or asked or "unknown",
         requested_model=asked if answered and answered != asked else None,
         provider=text_of(about, "model_provider")
-        or text_of(begun, "model_provider")
+        or (begun and text_of(begun, "model_provider"))
         or text_of(metadata, "ls_provider"),
         node=path[-1] if path else None,
         namespace=tuple(path[:-1]),
@@ -204,6 +209,7 @@ def usage_of(
         reasoning_tokens=counts["reasoning_tokens"],
         time_to_first_token_s=first_s,
         reported=any(counts.values()) or is_dict(reported),
+        details=details_of(message, about or begun, reported, response, streamed.request),
     )
 
 

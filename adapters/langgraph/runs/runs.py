@@ -314,6 +314,7 @@ class Runs:
         parent: Run | None,
         metadata: Mapping[str, Any],
         observers: tuple[RunObserver, ...] = (),
+        request: tuple[Any, Any] | None = None,
     ) -> None:
         """Record a model call. If it is part of no recorded run, for *observers*: at least one."""
         if parent is not None:
@@ -322,7 +323,7 @@ class Runs:
             tracing, ref = observers[0].tracing, observers[0].trace
             run = self._begin(Kind.MODEL, run_id, "stream", tracing, ref, current_span())
             run.observers, run.thread = observers, thread_in(metadata)
-        run.metadata, run.streamed = metadata, StreamedUsage()
+        run.metadata, run.streamed = metadata, StreamedUsage(request)
         if self.notes_around:
             run.around = calls_around(run)
         self.unanswered[run_id] = run

@@ -141,7 +141,7 @@ class Run:
             text, and the tool calls that it asks for, without their ids.
         content: A bounded copy of what went in, raw, and of what came out, where a sink shows it.
             Of a chain what went in is itself, until it is known to be a graph's.
-        sizes: Of a tool: characters that went in, and came out.
+        tool_call: Of a tool: the id of the call, the characters that went in, and that came out.
         contexts: The scopes of the contexts that its code has entered and not left.
     """
 
@@ -163,7 +163,7 @@ class Run:
     reads_unseen: bool = False
     text: str | tuple[str, str] | None = None
     content: tuple[Any, Any] = NO_CONTENT
-    sizes: tuple[int | None, int | None] = (None, None)
+    tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
     tracer_maps: TracerMaps = NO_TRACER
     traced: ParentRun | None = None
     host_run: ParentRun | None = None
@@ -255,10 +255,10 @@ def usage_of_run(run: Run, response: Any = None) -> Usage:
     return usage_of(
         message,
         streamed,
+        response=response,
         metadata=run.metadata,
         path=run.nodes,
         first_s=None if streamed.first is None else streamed.first - run.started,
-        output=getattr(response, "llm_output", None),
     )
 
 

@@ -42,6 +42,7 @@ _LONG = 128
 _NEW_EACH_TIME = frozenset(
     {
         *(semconv.EVENT_ID, semconv.MEMORY_RECORD_ID, semconv.CONTENT, semconv.OUTPUT_VALUE),
+        *(semconv.RESPONSE_ID, semconv.TOOL_CALL_ID),
         *(semconv.INPUT_MESSAGES, semconv.OUTPUT_MESSAGES),
         *(semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_CALL_RESULT),
         *DOCUMENT_IDS,

@@ -164,6 +164,23 @@ class TestKnown:
         assert (used.cached_tokens, used.reasoning_tokens) == (40, 3)
         assert used.cost_usd == pytest.approx((100 * 1.0 + 7 * 2.0) / 1e6)
 
+    async def test_the_model_that_was_asked_is_told_from_the_one_that_answered(
+        self, remembering: Any, done: Any, events: Any
+    ) -> None:
+        """With what else is known of the call; mem0 asks by an alias, and a snapshot answers."""
+        model = openai_model()
+        model.config.model = "gpt-4o"
+        chat, _operation = await added(remembering(model), done, events)
+
+        used = chat.usage
+        assert used is not None
+        assert (used.requested_model, used.model) == ("gpt-4o", "gpt-4o-mini")
+        details = used.details
+        assert details is not None
+        assert (details.response_id, details.finish_reasons) == ("c-1", ("stop",))
+        assert (details.max_tokens, details.temperature, details.top_p) == (2_000, 0.1, 0.1)
+        assert details.server == ("api.openai.com", 443)
+
     async def test_it_is_part_of_the_operation(
         self, remembering: Any, done: Any, events: Any
     ) -> None:

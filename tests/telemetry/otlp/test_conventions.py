@@ -16,7 +16,7 @@ from mnemoscope.telemetry.otlp.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
 
 CONVENTIONS = json.loads(Path(__file__).with_name("conventions.json").read_text("utf-8"))
-TYPES = {"string": str, "int": int, "double": float, "boolean": bool, "any": str}
+TYPES = {"string": str, "int": int, "double": float, "boolean": bool, "any": str, "string[]": list}
 """What the conventions have of any type is JSON text on a span."""
 
 OWN = "mnemoscope."

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..telemetry.event.event import Deletes, OperationClass
 from .context import Scope
 from .errors import ScopeError
+from .guard.call import Below, nothing_below
 from .guard.failures import CallerMistake
 from .guard.operation import Allows, Arguments, Keep, Method, Operation, Record, Summary
 from .guard.rows import checkpoint, fewer, forget, method_table, recall, remember, resume
@@ -130,6 +131,9 @@ class StoreBinding:
         retries: Ask again inside a call, for classes whose policy says so.
         parts: Splits calls that hold several operations, each of which has an event.
         on_guarded: Called with the guard, once it is there.
+        below: Returns the guards of clients that this one does its own work in, each with the
+            collections that are its own there: those calls are parts of its calls. What its models
+            or callbacks call elsewhere is not.
         public: It holds nobody's personal data, as the user says. Calls are not confined, and a
             write in a customer's context is logged, or refused where tenancy is enforced.
         shared: Whether other machines can use the store, as far as is known. Then a key that was
@@ -154,6 +158,7 @@ class StoreBinding:
     retries: bool = False
     parts: Parts | None = None
     on_guarded: Callable[[Guard], None] | None = None
+    below: Below = nothing_below
     public: bool = False
     shared: bool = True
 

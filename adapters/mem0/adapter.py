@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any, cast
 
 from ...memory.api import AdapterServices, StoreAdapter, StoreBinding
+from ...memory.guard.call import nothing_below
 from ...memory.guard.operation import Method
 from ...memory.guard.step import Around
 from ...telemetry.process.faults import Faults
@@ -41,6 +42,7 @@ from .phases import watch_phases
 from .subject_data import HostedSubjectData, MemorySubjectData
 from .tenancy import CheckOwner
 from .threads import AwaitApart
+from .vectors import guards_below
 
 if TYPE_CHECKING:
     from .local_store import LocalTurns
@@ -84,6 +86,7 @@ def bind(client: Any, services: AdapterServices, /) -> StoreBinding:
         subject_data=HostedSubjectData(client) if hosted else MemorySubjectData(client, lock),
         writes=kept if hosted else replace(kept, once=AddFactsDeduplication()),
         database=hosted_database(client) if hosted else database_of(client),
+        below=nothing_below if hosted else partial(guards_below, client),
         shared=_below(client) != "QdrantLocal",
         on_guarded=None if hosted else partial(texts.prepare, client),
         around=(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...telemetry.event.spelling import id_forms
-from ..toolkit.proxy import inner_of
+from ..toolkit.proxy import guard_of, inner_of
+
+if TYPE_CHECKING:
+    from ...memory.guard.guard import Guard
 
 _MOST = 1_000_000
 """The limit for a store that has no pages; some take no larger number."""
@@ -68,10 +71,24 @@ def vectors_of(memory: Any, *, entities: bool) -> Vectors | None:
     return None if store is None else _ListedVectors(store)
 
 
+def guards_below(memory: Any) -> Mapping[Guard, frozenset[str]]:
+    """Return the guard of the client that *memory* works in, if it has one, and its collections."""
+    store = memory.vector_store
+    guard = guard_of(getattr(store, "client", None))
+    if guard is None:
+        return {}
+    name: str = store.collection_name
+    return {guard: frozenset((name, _entities_of(name)))}
+
+
+def _entities_of(collection: str) -> str:
+    return f"{collection}_entities"
+
+
 def _in_qdrant(client: Any, collection: str, *, entities: bool) -> Vectors | None:
     from .qdrant_vectors import QdrantVectors  # noqa: PLC0415 - loaded where mem0 has loaded Qdrant
 
-    name = f"{collection}_entities" if entities else collection
+    name = _entities_of(collection) if entities else collection
     return QdrantVectors(client, name) if client.collection_exists(name) else None
 
 

@@ -86,6 +86,7 @@ def _wrapped(
         retries=binding.retries,
         parts=binding.parts,
         public=binding.public,
+        below=binding.below,
     )
     services.key_use.note_store(adapter.store, shared=binding.shared)
     if binding.subject_data is not None:

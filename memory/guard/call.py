@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,6 +26,15 @@ if TYPE_CHECKING:
     from ..privacy.engine.redaction import KeptIds, Redaction
 
 
+Below: TypeAlias = Callable[[], Mapping[Any, Collection[str]]]
+"""Returns guards that a store does its own work in, each with the collections of its own there."""
+
+
+def nothing_below() -> Mapping[Any, Collection[str]]:
+    """Return no guards, for stores that do their work themselves."""
+    return {}
+
+
 class Plan(msgspec.Struct, frozen=True, eq=False):
     """
     The steps of a guard for one method, as flat tuples of functions.
@@ -37,6 +46,9 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
         abefore: `before` for asynchronous calls. What one returns, unless None, is awaited.
         aafter: `after` for asynchronous calls, likewise.
         home: Stands for the scope of the guard: the guards of one scope share it.
+        guard: Stands for the guard. None: the call is made outside of any.
+        below: Returns the guards that the store does its own work in, each with the collections
+            that are its own there.
     """
 
     limits: ClassLimits
@@ -45,6 +57,8 @@ class Plan(msgspec.Struct, frozen=True, eq=False):
     abefore: tuple[Callable[[Call], Awaitable[None] | None], ...]
     aafter: tuple[Callable[[Call], Awaitable[None] | None], ...]
     home: object
+    guard: object = None
+    below: Below = nothing_below
 
 
 @dataclass(init=False, eq=False)
@@ -68,8 +82,9 @@ class Call:
         nested: Inside another guarded call.
         outer: The call that it was made from inside of.
         lender: That call, while this one has its place in the store and none of its own.
-        covered: Inside another guarded call of the same scope, which was confined and waits for
-            the audit trail by the rules that hold for this one. What it carries may be new.
+        covered: Part of the guarded call that it is inside of, which was judged for both: made in
+            a store, and a collection of it, that the other's store does its work in. Any other call
+            is one of its own, wherever it is made.
         ids: What it may hand to the stores below as it is. None: nothing.
         is_repeated: The event of the call that it is inside of has its content.
         sheltered: Part of another guarded call, which fails, open or closed, for both.

@@ -30,6 +30,7 @@ from ..limits.class_limits import ClassLimits, limits_by_class
 from ..limits.policy import Policy
 from ..limits.workers import Workers
 from ..privacy.scoped_redactor import ScopedRedactor
+from .call import Below, nothing_below
 from .shared_state import SharedState
 from .step import Around, Stay, Step
 from .steps.admit import Admit
@@ -154,6 +155,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         retries: bool = False,
         parts: Parts | None = None,
         public: bool = False,
+        below: Below = nothing_below,
     ) -> Guard:
         """
         Return a new guard.
@@ -176,6 +178,9 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             retries: Ask again inside a call, for classes whose policy says so.
             parts: Splits calls that hold several operations, each of which has an event.
             public: The store holds nobody's personal data.
+            below: Returns the guards that the client does its own work in, each with the
+                collections that are its own there. What is called elsewhere, from inside it, is
+                judged as any other call.
         """
         # asyncio costs a tenth of the time to configure a scope: not before a client is wrapped.
         from .failures import Failures  # noqa: PLC0415
@@ -232,7 +237,9 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             clock=self.clock,
         )
         journal = (
-            self._journal_step(store, writes, database, limits, admit, deadline, classify, report)
+            self._journal_step(
+                store, writes, database, limits, admit, deadline, classify, report, below
+            )
             or CountLostWrites()
         )
         ask_rules = self.ask_rules and self.ask_rules(store, parts)
@@ -266,6 +273,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             wall_ns=self.wall_ns,
             database=database,
             text_to_embed=self.redactor.redactor.text_to_embed,
+            below=below,
         )
         self.guards.add(guard)
         if self.journal is not None and writes is not None and database is None:
@@ -282,6 +290,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         deadline: Deadline,
         classify: Classify,
         report: Report,
+        below: Below,
     ) -> JournalWrites | None:
         if self.journal is None or writes is None:
             return None
@@ -299,6 +308,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             faults=self.faults,
             clock=self.clock,
             wall_ns=self.wall_ns,
+            below=below,
         )
         replay = Replay(
             journal=self.journal,

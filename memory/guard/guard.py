@@ -22,7 +22,7 @@ from ..errors import (
 )
 from ..limits.class_limits import ClassLimits
 from ..limits.workers import Expired
-from .call import Call, Plan, innermost, outer_call
+from .call import Below, Call, Plan, innermost, nothing_below, outer_call
 from .nesting import nest
 from .operation import Method, Operation
 from .plan import plan_for
@@ -50,6 +50,7 @@ class Guard:
         wall_ns: Nanoseconds since 1970 UTC.
         database: What the store writes to. None: that cannot be told for certain.
         text_to_embed: Returns a redacted text as it is to be densely encoded.
+        below: Returns the guards that the store does its own work in.
 
     Attributes:
         store: As given, as are `steps`, `deadline`, `limits`, `clock`, `database` and
@@ -69,6 +70,7 @@ class Guard:
         wall_ns: Callable[[], int],
         database: Database | None = None,
         text_to_embed: Callable[[str], str] = str,
+        below: Below = nothing_below,
     ) -> None:
         self.store = store
         self.text_to_embed = text_to_embed
@@ -80,6 +82,7 @@ class Guard:
         self._faults = faults
         self.clock = clock
         self._wall_ns = wall_ns
+        self._below = below
         self._plans: dict[Method, Plan] = {}
 
     @property
@@ -211,6 +214,13 @@ class Guard:
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()  # methods that are made anew for each call
         # The faults are the scope's, as good as any other part of it to know it by.
-        plan = plan_for(method, self.steps, self.limits[method.op_class], home=self._faults)
+        plan = plan_for(
+            method,
+            self.steps,
+            self.limits[method.op_class],
+            home=self._faults,
+            guard=self,
+            below=self._below,
+        )
         self._plans[method] = plan
         return plan

@@ -18,13 +18,31 @@ def nest(call: Call, outer: Call) -> None:
     """
     call.scope = call.scope.with_defaults(outer.scope)
     call.nested, call.outer, call.sheltered = True, outer, outer.method.shields
-    # Another scope has rules of its own: what it did with the call is nothing to this one.
-    call.covered = outer.plan.home is call.plan.home
+    call.covered = _is_part(call, outer)
     if not call.covered:
         return
     if (ids := _ids_of(outer)) is not None:
         call.ids = ids
         call.plan = _with_learning(call.plan)
+
+
+def _is_part(call: Call, outer: Call) -> bool:
+    """
+    Tell whether *call* is work of the store of *outer*, for which *outer* was judged.
+
+    Judged by where it goes: an embedder, a model or a subclass that runs inside a store may ask for
+    something that nobody has allowed. Another scope has rules of its own.
+    """
+    if outer.plan.home is not call.plan.home:
+        return False
+    try:
+        own = outer.plan.below().get(call.plan.guard)
+        if own is None:
+            return False
+        collection = call.method.collection(call.arguments)
+    except Exception:  # noqa: BLE001 - what cannot be told is judged
+        return False
+    return collection is None or collection in own
 
 
 def _ids_of(outer: Call) -> KeptIds | None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..limits.class_limits import ClassLimits
-from .call import Plan
+from .call import Below, Plan, nothing_below
 from .operation import Method
 from .step import Step
 
 
-def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits, *, home: object) -> Plan:
+def plan_for(
+    method: Method,
+    steps: Sequence[Step],
+    limits: ClassLimits,
+    *,
+    home: object,
+    guard: object,
+    below: Below,
+) -> Plan:
     """Return what *steps* do in calls of *method*: before the store in order, after it reversed."""
     faces = [step.faces(method) for step in steps]
     behind = faces[::-1]
@@ -21,9 +29,11 @@ def plan_for(method: Method, steps: Sequence[Step], limits: ClassLimits, *, home
         abefore=tuple(each.abefore or each.before for each in faces if each.before),
         aafter=tuple(each.aafter or each.after for each in behind if each.after),
         home=home,
+        guard=guard,
+        below=below,
     )
 
 
-def plan_without_steps(limits: ClassLimits, *, home: object) -> Plan:
+def plan_without_steps(limits: ClassLimits, *, home: object, below: Below = nothing_below) -> Plan:
     """Return the plan of a call that is made outside its guard."""
-    return Plan(limits, (), (), (), (), home)
+    return Plan(limits, (), (), (), (), home, None, below)

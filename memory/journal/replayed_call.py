@@ -8,7 +8,7 @@ from ...telemetry.event.event import OperationClass
 from ...telemetry.event.trace import TraceRef, Tracing, around
 from ...telemetry.process.faults import Faults
 from ..context import EMPTY_SCOPE, Scope
-from ..guard.call import Call
+from ..guard.call import Below, Call, nothing_below
 from ..guard.operation import Arguments, Method
 from ..guard.plan import plan_without_steps
 from ..limits.class_limits import ClassLimits
@@ -42,6 +42,7 @@ class ReplayedCalls:
         faults: Faults,
         clock: Callable[[], float],
         wall_ns: Callable[[], int],
+        below: Below = nothing_below,
     ) -> None:
         self._redactor = redactor
         self._limits = limits
@@ -49,6 +50,7 @@ class ReplayedCalls:
         self._faults = faults
         self._clock = clock
         self._wall_ns = wall_ns
+        self._guards_below = below
 
     def unread(self) -> Call:
         """Return what stands for a write that cannot be read."""
@@ -80,7 +82,9 @@ class ReplayedCalls:
             around(trace),
             self._wall_ns(),
             self._clock(),
-            plan_without_steps(self._limits[method.op_class], home=self._faults),
+            plan_without_steps(
+                self._limits[method.op_class], home=self._faults, below=self._guards_below
+            ),
         )
         call.redacted = True
         call.redaction = self._redactor.begin_labels(scope)

@@ -14,6 +14,7 @@ import json
 import threading
 import warnings
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -29,7 +30,7 @@ from mem0 import AsyncMemory, Memory
 from patience import GIVE_UP_S
 from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
-from mnemoscope.memory import Mnemoscope
+from mnemoscope.memory import Mnemoscope, RefusedError, Role, Roles, context
 from mnemoscope.memory.testing import scope_for_tests
 
 pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect")
@@ -462,3 +463,61 @@ async def test_a_call_inside_another_is_redacted(place, way):
 async def test_an_asynchronous_call_inside_another_is_redacted(place, way):
     """From coroutines, to an asynchronous client of each kind, at once."""
     assert await raw_after(APLACES[place], AWAYS[way], is_async=True) == []
+
+
+# -- what a role allows ----------------------------------------------------------------------------
+
+OF_PLACES = ("langgraph.store/a", "langgraph.checkpoint/", "mem0/", "qdrant/c", "crm/")
+SCRIBE = Role(recall=OF_PLACES, remember=OF_PLACES, forget=OF_PLACES)
+"""May call what the places are in, and of what is called inside them, mem0 and the saver alone."""
+OWNER = Role(recall=("*",), remember=("*",))
+
+
+async def landed_after(
+    place_of: Callable[[Mnemoscope, Place], Callable[[], Any]],
+    way: Callable[..., Any],
+    *,
+    is_async: bool,
+) -> list[str]:
+    """Return the targets that took a write of a scribe's from that place."""
+    with scope_for_tests(rules=[Roles({"scribe": SCRIBE, "owner": OWNER})]) as (scope, _):
+        place = Place()
+        with context(agent="owner"):
+            targets = {name: made(scope, is_async=is_async) for name, made in TARGETS.items()}
+            call = place_of(scope, place)
+        write = _aunless_refused if is_async else _unless_refused
+        place.does = partial(
+            _each_by, way, [partial(write, each.write) for each in targets.values()]
+        )
+        with context(agent="scribe"):
+            await awaited(call())
+        assert place.made
+        held = {name: await awaited(each.held()) for name, each in targets.items()}
+    return [name for name, text in held.items() if "Mondays" in text]
+
+
+def _unless_refused(write: Callable[[str], Any]) -> None:
+    with suppress(RefusedError):
+        write(NOTE)
+
+
+async def _aunless_refused(write: Callable[[str], Any]) -> None:
+    with suppress(RefusedError):
+        await awaited(write(NOTE))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_call_inside_another_is_judged(place, way):
+    """By where it goes; mem0's own calls of its Qdrant collection are judged with mem0's."""
+    landed = await landed_after(PLACES[place], WAYS[way], is_async=way == "loop")
+
+    # LangGraph embeds a query on threads of its own, where nobody's role is known.
+    assert landed == ([] if place == "index-search" else ["saver", "mem0"])
+
+
+@pytest.mark.parametrize("way", AWAYS)
+@pytest.mark.parametrize("place", APLACES)
+async def test_an_asynchronous_call_inside_another_is_judged(place, way):
+    """From coroutines, to an asynchronous client of each kind, at once."""
+    assert await landed_after(APLACES[place], AWAYS[way], is_async=True) == ["saver", "mem0"]

@@ -89,7 +89,7 @@ class AwaitAudit:
         return Faces(after=self._settle, aafter=self._asettle)
 
     def _settle(self, call: Call) -> None:
-        if _waits(call):
+        if self._waits(call):
             self.wait()
         elif not call.covered:
             self._drain.numbers.let_go()
@@ -97,22 +97,26 @@ class AwaitAudit:
     async def _asettle(self, call: Call) -> None:
         import asyncio  # noqa: PLC0415 - a tenth of the time to configure a scope
 
-        if _waits(call):
+        if self._waits(call):
             await asyncio.to_thread(self.wait)
         elif not call.covered:
             self._drain.numbers.let_go()
+
+    def _waits(self, call: Call) -> bool:
+        # A call that was refused since nothing takes its event has nothing to wait for; what ends
+        # the process does not wait.
+        error = call.error
+        if isinstance(error, AuditUnavailableError) or self._is_awaited(call):
+            return False
+        return error is None or isinstance(error, Exception)
+
+    def _is_awaited(self, call: Call) -> bool:
+        """Tell whether the call that *call* is a part of waits for both, as it ends."""
+        outer = call.outer
+        return call.covered and outer is not None and outer.method.op_class in self._classes
 
     def wait(self) -> None:
         """Wait until everything that was emitted so far is on a disk, `PATIENCE_S` at most."""
         if not self._drain.settle(self._trail.name, PATIENCE_S):
             self._drain.numbers.let_go()
             self._faults.count("audit_gate.settle")
-
-
-def _waits(call: Call) -> bool:
-    # What is covered waits with the call that it is inside of; a call that was refused since
-    # nothing takes its event has nothing to wait for; what ends the process does not wait.
-    error = call.error
-    if isinstance(error, AuditUnavailableError) or call.covered:
-        return False
-    return error is None or isinstance(error, Exception)

@@ -8,6 +8,7 @@ import time
 from contextlib import nullcontext
 
 import pytest
+from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
@@ -114,6 +115,22 @@ class TestModes:
         with pytest.raises(ValueError):  # noqa: PT011 - the caller's own, unchanged
             find()
         assert recorded(scope) == ["find"]
+
+    @pytest.mark.parametrize("outer", ["search_memory", "delete_memory"])
+    def test_a_call_inside_another_waits_for_itself(self, make_scope, outer):
+        """One that its mode is for does, whatever it is called inside of."""
+        scope = make_scope("durable:forget")
+        store = scope.store(InMemoryStore())
+        seen = []
+
+        @scope.observe(store="crm", operation=outer)
+        def look():
+            store.delete(("notes",), "1")
+            seen.extend(recorded(scope))
+
+        look()
+
+        assert seen == ["delete"]
 
     async def test_asynchronous_calls_wait_without_holding_the_loop(self, make_scope):
         """Others go on meanwhile; the event is there when the call returns."""

@@ -765,8 +765,9 @@ async def _asked_inside(
     make_guard, make_operation, reach, *, shields=True, given=None, ids=frozenset(), found=None
 ):
     """Return what a store is asked by a call inside another one, which looks something up first."""
-    outer = make_guard()
-    inner = bench_of(outer).guard("qdrant")
+    bench = bench_of(make_guard())
+    inner = bench.guard("qdrant")
+    outer = bench.guard("crm", below=lambda: {inner: ()})
     asked = {}
     raw = {
         "user_id": "ada@example.com",
@@ -857,8 +858,9 @@ class TestNesting:
         self, make_guard, make_operation, reach, events_of, about
     ):
         """What the outer call does not tell of is told by the inner one."""
-        outer = make_guard()
-        inner = bench_of(outer).guard("qdrant")
+        bench = bench_of(make_guard())
+        inner = bench.guard("qdrant")
+        outer = bench.guard("crm", below=lambda: {inner: ()})
 
         def store(_arguments):
             return inner.call(make_operation({"query": about}), lambda _arguments: [])
@@ -868,6 +870,23 @@ class TestNesting:
 
         assert whole.content is not None
         assert (nested.content is not None) is (about != "tea")
+
+    @pytest.mark.parametrize("below", [(), ("facts",)])
+    async def test_content_that_an_outer_call_has_not_carried_is_told(
+        self, make_guard, make_operation, reach, events_of, below
+    ):
+        """A note that a store writes elsewhere is remembered, so the audit trail has it."""
+        bench = bench_of(make_guard())
+        inner = bench.guard("qdrant")
+        outer = bench.guard("crm", below=lambda: {inner: below} if below else {})
+
+        def store(_arguments):
+            nested = make_operation({"query": "tea"}, collection=lambda _arguments: "notes")
+            return inner.call(nested, lambda _arguments: [])
+
+        await reach(outer, make_operation(), store)
+
+        assert [each.content is not None for each in events_of(outer)] == [True, True]
 
     async def test_a_text_is_searched_once_for_all_stores_that_it_goes_through(
         self, make_guard, make_operation, reach, subject_keys
@@ -1187,8 +1206,10 @@ class TestTenancy:
         self, make_guard, make_operation, reach
     ):
         """If the client is known to narrow it, as mem0 narrows what it asks of Qdrant."""
-        outer = make_guard()
-        inner = make_guard(enforce_tenancy=True, faults=bench_of(outer).faults)
+        bench = bench_of(make_guard())
+        inner = make_guard(enforce_tenancy=True, faults=bench.faults)
+        outer = bench.guard("mem0", below=lambda: {inner: ()})
+        elsewhere = bench.guard("mem0")
         nested = make_operation(needs_owner=True)
 
         def ask(_arguments):
@@ -1196,6 +1217,12 @@ class TestTenancy:
 
         with context(customer="c-1"):
             answer = await reach(outer, make_operation(hands_customer_on=True), ask)
+            with pytest.raises(ScopeError, match="cannot be confined"):
+                await reach(
+                    elsewhere,
+                    make_operation(op_class=OperationClass.FORGET, hands_customer_on=True),
+                    ask,
+                )
             with pytest.raises(ScopeError, match="cannot be confined"):
                 await reach(outer, make_operation(op_class=OperationClass.FORGET), ask)
         with pytest.raises(ScopeError, match="names no customer"):

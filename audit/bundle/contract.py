@@ -164,6 +164,8 @@ class Evidence:
         retention_days: After which events are removed. 0: never.
         deliveries: What writers noted of who received events.
         waiting: Where events wait that are not in it, and how many: a line each.
+        n_of_documents: Events that name nobody, on what was recalled for the customer and no write
+            names them for. They are not in the bundle.
     """
 
     origin: str
@@ -179,3 +181,4 @@ class Evidence:
     retention_days: int = 0
     deliveries: Deliveries = field(default_factory=Deliveries)
     waiting: tuple[str, ...] = ()
+    n_of_documents: int = 0

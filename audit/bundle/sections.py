@@ -125,15 +125,27 @@ def used(facts: Facts) -> str:
     of_these = f" ({often(resumed)} to pick up a conversation)" if resumed else ""
     intro = (
         f"<p>{counted(counts.events, 'event is', 'events are')} recorded about you: agents looked "
-        f"up what is remembered {often(counts.accesses)}{of_these}, were given something to "
+        f"up something to answer you {often(counts.accesses)}{of_these}, were given something to "
         f"remember {often(counts.written)} and deleted something {often(counts.deleted)}. The "
-        "newest conversation is the first; choose one to see what was done in it.</p>"
+        "newest conversation is the first; choose one to see what was done in it."
+        f"{_documents(facts.evidence.n_of_documents)}</p>"
     )
     listed = "".join(
         _conversation(each, facts, is_open=number < _CONVERSATIONS_OPEN)
         for number, each in enumerate(latest)
     )
     return f"{heading}{intro}{_note(facts)}{_FILTER}{listed}"
+
+
+def _documents(n_events: int) -> str:
+    if not n_events:
+        return ""
+    were = counted(n_events, "event names", "events name")
+    return (
+        " Some of what was looked up may be about nobody, a page of help for example: it was used "
+        f"to answer you, and was not written for you by what is recorded. {were} nobody, only such "
+        "entries, and so what was written there is not part of this answer."
+    )
 
 
 def _note(facts: Facts) -> str:

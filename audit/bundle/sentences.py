@@ -41,7 +41,7 @@ _KIND_OF = {
 }
 
 _WENT_WELL = {
-    "recall": "looked up what is remembered about you",
+    "recall": "looked up something to answer you",
     "remember": "was given something to remember",
     "forget": "deleted something that was remembered",
     "resume": "picked up the conversation where it was left",

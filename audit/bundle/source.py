@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...telemetry.event.subject import Subject
@@ -78,8 +79,9 @@ def source(log: AuditLog, customer: str | Person, tenant: str | None = None) -> 
                     "exported. If they are one person, merge them with AuditLog.subjects.merge"
                 )
         uids = list(person.uids)
-        found = reading.found_of(snapshot, uids, person.tenants)
-        evidence = evidence_of(snapshot, log)
+        found = reading.found_of(snapshot, uids, person.tenants, written=True)
+        left_out = reading.n_of_documents(snapshot, uids, person.tenants)
+        evidence = replace(evidence_of(snapshot, log), n_of_documents=left_out)
         expected = _count(snapshot, snapshot.family(uids))
         yield Source(_subject(log, person), evidence, map(_sealed, found), expected)
 

@@ -1,6 +1,9 @@
 """
 The memories about a customer at a moment, rebuilt from writes and deletions.
 
+A memory is about a customer if a write of it names them. What a recall alone names, a page of help
+for example, was used to answer them, and is listed apart: that it is about them is not known.
+
 A write counts from when it ended, and if the store said that it had it. What is left after an
 erasure is what came after it: the trail has nothing else any more. A deletion that names no memory
 takes all of its store, where it is that kind of deletion; one by a filter may or may not have taken
@@ -10,9 +13,9 @@ a memory, which is then in doubt.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -45,6 +48,7 @@ class Memory:
         run: The run that did.
         agent: The agent that did.
         in_doubt: A deletion that named no memories may have taken it.
+        is_theirs: A write of it names the customer.
     """
 
     store: str
@@ -56,17 +60,63 @@ class Memory:
     run: str | None = None
     agent: str | None = None
     in_doubt: bool = False
+    is_theirs: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedMemory:
+    """
+    A memory that was recalled for a customer, and that no write names them for.
+
+    Attributes:
+        content: What was last written there by nobody in particular, redacted, as JSON text. None:
+            the trail does not have it.
+        times: How often it was recalled for them.
+        last_us: When last, microseconds since 1970 UTC.
+    """
+
+    store: str
+    collection: str | None
+    memory_id: str
+    content: str | None
+    times: int
+    last_us: int
+
+
+class MemoriesAt(NamedTuple):
+    """
+    What the trail knows of a customer's memories at a moment.
+
+    Attributes:
+        remembered: The memories about them.
+        used: What else was recalled for them until then. It may be gone since.
+    """
+
+    remembered: list[Memory]
+    used: list[UsedMemory]
 
 
 class MemoryModel:
-    """The memories of one customer after the operations that were applied, in order."""
+    """
+    The memories of one customer after the operations that were applied, in order.
 
-    def __init__(self) -> None:
+    Args:
+        subjects: The subjects of the log that the customer is.
+    """
+
+    def __init__(self, subjects: Collection[str]) -> None:
+        self._subjects = subjects
         self._memories: dict[Key, Memory] = {}
+        self._about: dict[tuple[str, str], set[str]] = {}
+        self._recalled: dict[Key, list[int]] = {}
 
     def apply(self, row: AuditRow) -> None:
         """Apply *row*."""
-        if row.op_class is OperationClass.REMEMBER:
+        if row.op_class is OperationClass.RECALL:
+            for each in row.memories if row.subject_uid in self._subjects else ():
+                key = (row.store, row.collection, each.memory_id)
+                self._recalled.setdefault(key, []).append(ended_us(row))
+        elif row.op_class is OperationClass.REMEMBER:
             self._remember(row)
         elif row.memories:
             for each in row.memories:
@@ -79,6 +129,10 @@ class MemoryModel:
             key = (row.store, row.collection, each.memory_id)
             before = self._memories.get(key)
             content = _content_of(row, place)
+            names_them = row.subject_uid in self._subjects
+            if names_them:
+                places = self._about.setdefault((row.store, each.memory_id), set())
+                places.add(row.collection or "")
             self._memories[key] = Memory(
                 store=row.store,
                 collection=row.collection,
@@ -88,6 +142,7 @@ class MemoryModel:
                 changed_us=ended_us(row),
                 run=row.run,
                 agent=row.agent,
+                is_theirs=names_them or (before is not None and before.is_theirs),
             )
 
     def _forget(self, row: AuditRow) -> None:
@@ -98,9 +153,34 @@ class MemoryModel:
             else:
                 self._memories[key] = replace(self._memories[key], in_doubt=True)
 
-    def memories(self) -> list[Memory]:
-        """Return them, oldest first."""
-        return sorted(self._memories.values(), key=lambda each: each.written_us)
+    def memories(self) -> MemoriesAt:
+        """Return them: what is remembered by its age, what was used by its last use."""
+        theirs = (each for each in self._memories.values() if each.is_theirs)
+        used = (self._used(key) for key in self._recalled if not self._was_about_them(key))
+        return MemoriesAt(
+            sorted(theirs, key=lambda each: each.written_us),
+            sorted(used, key=lambda each: each.last_us),
+        )
+
+    def _used(self, key: Key) -> UsedMemory:
+        store, collection, memory_id = key
+        moments, known = self._recalled[key], self._memories.get(key)
+        return UsedMemory(
+            store=store,
+            collection=collection,
+            memory_id=memory_id,
+            content=known.content if known else None,
+            times=len(moments),
+            last_us=moments[-1],
+        )
+
+    def _was_about_them(self, key: Key) -> bool:
+        store, collection, memory_id = key
+        # A recall may name the collection above that of what it found.
+        return any(
+            not collection or not place or f"{place}.".startswith(f"{collection}.")
+            for place in self._about.get((store, memory_id), ())
+        )
 
 
 def _is_in(key: Key, row: AuditRow) -> bool:
@@ -110,9 +190,11 @@ def _is_in(key: Key, row: AuditRow) -> bool:
 
 def remembered_at(
     log: SnapshotSource, customer: str | Person, tenant: str | None, moment_us: int
-) -> list[Memory]:
+) -> MemoriesAt:
     """
     Return what was remembered about a customer at a moment, as far as the log knows.
+
+    What was recalled for them until then is beside it, where no write of it names them.
 
     Raises:
         UnknownSubjectError: Nobody is known by that id.
@@ -123,7 +205,8 @@ def remembered_at(
         person = person_of(snapshot, customer, tenant)
         theirs = history_of(snapshot, person.uids, person.tenants)
         rows = [*theirs, *_wholesale(snapshot)]
-    return rebuilt(rows, moment_us)
+        subjects = frozenset(snapshot.family(person.uids))
+    return _rebuilt(rows, moment_us, subjects)
 
 
 def _wholesale(snapshot: Snapshot) -> Iterator[AuditRow]:
@@ -137,19 +220,23 @@ def _wholesale(snapshot: Snapshot) -> Iterator[AuditRow]:
     return (row for row in found if not row.memories)
 
 
-def rebuilt(rows: Iterable[AuditRow], moment_us: int) -> list[Memory]:
+def _rebuilt(rows: Iterable[AuditRow], moment_us: int, subjects: Collection[str]) -> MemoriesAt:
     """Return the memories that are there after all of *rows* that had ended by a moment."""
-    done = {row.seq: row for row in rows if _changes(row) and ended_us(row) <= moment_us}
-    model = MemoryModel()
+    done = {row.seq: row for row in rows if _counts(row) and ended_us(row) <= moment_us}
+    model = MemoryModel(subjects)
     for row in sorted(done.values(), key=lambda each: (ended_us(each), each.seq)):
         model.apply(row)
     return model.memories()
 
 
-def _changes(row: AuditRow) -> bool:
+_CONCERNED = frozenset({OperationClass.RECALL, OperationClass.REMEMBER, OperationClass.FORGET})
+
+
+def _counts(row: AuditRow) -> bool:
     # A store below another one is called by that one, whose event counts.
-    concerned = row.op_class in {OperationClass.REMEMBER, OperationClass.FORGET}
-    return concerned and row.status.is_normal and not row.neutral and not row.nested
+    return (
+        row.op_class in _CONCERNED and row.status.is_normal and not row.neutral and not row.nested
+    )
 
 
 def ended_us(row: AuditRow) -> int:

@@ -104,22 +104,43 @@ def history_of(
 
 
 def found_of(
-    snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
+    snapshot: Snapshot,
+    subjects: Sequence[str],
+    tenants: Iterable[str | None],
+    *,
+    written: bool = False,
 ) -> Iterator[StoredEvent]:
     """
     Yield what `history_of` does, as the tables hold it.
+
+    With *written*, what names nobody counts only on memories that a write names the customer for: a
+    document that was recalled for them is not about them for that.
 
     Raises:
         TamperedError: Who is who is not as it was written, or one of the events is not.
     """
     uids = snapshot.family(subjects)
     streams = [snapshot.found(BY_SUBJECT, (uid,)) for uid in uids]
-    nobodies = {uid for tenant in tenants for uid in snapshot.nobodies(tenant)}
-    unnamed = seqs_by_id_alone(snapshot, uids, sorted(nobodies))
+    unnamed = seqs_by_id_alone(snapshot, uids, _nobodies(snapshot, tenants), written=written)
     if unnamed:
         streams.append(found_by_seqs(snapshot, unnamed))
     found = streams[0] if len(streams) == 1 else heapq.merge(*streams, key=moment_of)
     return SealedEvents(snapshot).among(found)
+
+
+def n_of_documents(
+    snapshot: Snapshot, subjects: Sequence[str], tenants: Iterable[str | None]
+) -> int:
+    """Return how many events `found_of` leaves out for *written*."""
+    uids, nobodies = snapshot.family(subjects), _nobodies(snapshot, tenants)
+    every, theirs = (
+        seqs_by_id_alone(snapshot, uids, nobodies, written=written) for written in (False, True)
+    )
+    return len(every) - len(theirs)
+
+
+def _nobodies(snapshot: Snapshot, tenants: Iterable[str | None]) -> list[str]:
+    return sorted({uid for tenant in tenants for uid in snapshot.nobodies(tenant)})
 
 
 def _rows(snapshot: Snapshot, statement: str, values: Sequence[Value]) -> Iterator[AuditRow]:

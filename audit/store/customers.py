@@ -243,13 +243,15 @@ def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Iterable[int
     return removed
 
 
-def _by_id_alone(uids: int, nobodies: int) -> str:
+def _by_id_alone(uids: int, nobodies: int, *, written: bool) -> str:
     """Return the query for events on memories of theirs that name no customer."""
+    is_write = "AND e.op_class = 'remember'" if written else ""
     return f"""
         WITH mine AS (
           SELECT DISTINCT d.place_ref, m.memory_ref
           FROM audit_detail d JOIN audit_memory m ON m.seq = d.seq
-          WHERE d.subject_uid IN ({marks(uids)})),
+          JOIN audit_event e ON e.seq = d.seq
+          WHERE d.subject_uid IN ({marks(uids)}) {is_write}),
         own AS (
           SELECT * FROM mine k WHERE NOT EXISTS (
             SELECT 1 FROM audit_memory m
@@ -264,10 +266,21 @@ def _by_id_alone(uids: int, nobodies: int) -> str:
     """  # noqa: S608 - marks
 
 
-def seqs_by_id_alone(snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence[str]) -> list[int]:
-    """Return the events that name nobody, on memories that are those of *uids* alone."""
+def seqs_by_id_alone(
+    snapshot: Snapshot, uids: Sequence[str], nobodies: Sequence[str], *, written: bool = False
+) -> list[int]:
+    """
+    Return the events that name nobody, on memories that *uids* alone are named with.
+
+    Args:
+        snapshot: The log.
+        uids: The subjects of a customer.
+        nobodies: Those of the customer's tenants that stand for nobody.
+        written: Only on memories that a write names them for. Without it a recall does, too, and
+            then it may be a document that is about nobody.
+    """
     if not uids or not nobodies:
         return []
-    statement = _by_id_alone(len(uids), len(nobodies))
+    statement = _by_id_alone(len(uids), len(nobodies), written=written)
     found = snapshot.execute(statement, (*uids, *uids, *nobodies))
     return sorted(seq for (seq,) in found.fetchall())

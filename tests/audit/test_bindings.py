@@ -74,7 +74,10 @@ def exported(log, name):
 
 
 def remembered(log, name):
-    return [(each.memory_id, each.content) for each in remembered_at(log, name, None, LATE_US)]
+    return [
+        (each.memory_id, each.content)
+        for each in remembered_at(log, name, None, LATE_US).remembered
+    ]
 
 
 def reached(log, name):

@@ -21,7 +21,7 @@ from .operation_document import operation_document
 
 if TYPE_CHECKING:
     from ....audit.log import AuditLog
-    from ....audit.queries.memory_model import Memory
+    from ....audit.queries.memory_model import Memory, UsedMemory
     from ....audit.queries.provenance import Recall, RecalledMemory
     from ....audit.record.rows import AuditRow
     from ....audit.store.whose import Asked, Person
@@ -139,7 +139,8 @@ def _as_of(log: AuditLog, person: Person, at_us: int) -> _Answer:
     from .show_screen import memories_screen
 
     found = remembered_at(log, person, None, at_us)
-    return _Answer([_memory_document(each) for each in found], memories_screen(found, at_us))
+    documents = [*map(_memory_document, found.remembered), *map(_used_document, found.used)]
+    return _Answer(documents, memories_screen(found, at_us))
 
 
 def _recalls(
@@ -178,15 +179,27 @@ def _in_tenant(rows: Iterable[AuditRow], tenant: str | None) -> Iterator[AuditRo
 
 def _memory_document(memory: Memory) -> dict[str, Any]:
     return {
-        "store": memory.store,
-        "collection": memory.collection,
-        "memory_id": memory.memory_id,
-        "content": json_format.loads(memory.content) if memory.content else None,
+        **_place(memory),
+        "relation": "remembered",
         "written": utc_text(memory.written_us),
         "changed": utc_text(memory.changed_us),
         "agent": memory.agent,
         "run": memory.run,
         "in_doubt": memory.in_doubt,
+    }
+
+
+def _used_document(memory: UsedMemory) -> dict[str, Any]:
+    last_used = utc_text(memory.last_us)
+    return {**_place(memory), "relation": "used", "times": memory.times, "last_used": last_used}
+
+
+def _place(memory: Memory | UsedMemory) -> dict[str, Any]:
+    return {
+        "store": memory.store,
+        "collection": memory.collection,
+        "memory_id": memory.memory_id,
+        "content": json_format.loads(memory.content) if memory.content else None,
     }
 
 

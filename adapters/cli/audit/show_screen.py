@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ....audit.bundle.sentences import counted
-from ....audit.queries.memory_model import Memory
+from ....audit.queries.memory_model import MemoriesAt, Memory, UsedMemory
 from ....audit.queries.provenance import Recall, RecalledMemory
 from ....audit.queries.text_extraction import text_of
 from ....audit.record.rows import AuditRow
@@ -84,20 +84,41 @@ def _content(row: AuditRow) -> str:
     return text_of(row.content) or ", ".join(each.memory_id for each in row.memories)
 
 
-def memories_screen(found: Collection[Memory], at_us: int) -> RenderableType:
-    """Return a table of the memories that a customer had at *at_us*."""
+def memories_screen(found: MemoriesAt, at_us: int) -> RenderableType:
+    """Return tables of the memories about a customer at *at_us*, and of what else was used."""
     at = f"{_time(at_us):%Y-%m-%d %H:%M:%S} UTC"
-    if not found:
-        return Padding(Text(f"No memory is recorded for them at {at}."), (1, 1))
+    parts = [*_remembered(found.remembered, at), *_used(found.used)]
+    return Padding(Group(*parts), (0, 1))
+
+
+def _remembered(memories: Collection[Memory], at: str) -> Iterator[RenderableType]:
+    if not memories:
+        yield Padding(Text(f"No memory is recorded for them at {at}."), (1, 0))
+        return
     table = _table("written", "changed", "store", "stored content")
-    clock = _time_format(micros for each in found for micros in (each.written_us, each.changed_us))
-    for each in found:
+    times = (micros for each in memories for micros in (each.written_us, each.changed_us))
+    clock = _time_format(times)
+    for each in memories:
         changed = clock(each.changed_us) if each.changed_us != each.written_us else ""
         doubt = "may be deleted: " if each.in_doubt else ""
         text = doubt + (text_of(each.content) or each.memory_id)
         table.add_row(clock(each.written_us), changed, _short(each.store), text)
-    total = Text(f"→ {counted(len(found), 'memory', 'memories')} at {at}.", style="bold")
-    return Padding(Group(table, total), (0, 1))
+    yield table
+    yield Text(f"→ {counted(len(memories), 'memory', 'memories')} at {at}.", style="bold")
+
+
+def _used(memories: Collection[UsedMemory]) -> Iterator[RenderableType]:
+    if not memories:
+        return
+    yield Padding(
+        Text("Used to answer them until then, and not written for them by the trail:"), (1, 0, 0, 0)
+    )
+    table = _table("last used", "times", "store", "stored content")
+    clock = _time_format(each.last_us for each in memories)
+    for each in memories:
+        text = text_of(each.content) or each.memory_id
+        table.add_row(clock(each.last_us), f"{each.times:,}", _short(each.store), text)
+    yield table
 
 
 def recalls_screen(found: Collection[Recall], run_name: Callable[[str], str]) -> RenderableType:

@@ -197,6 +197,27 @@ class TestAsOf:
         assert "dog" not in out
         assert "→ 1 memory at" in out
 
+    def test_what_was_only_used_to_answer_them_is_apart(
+        self, show, answer, tmp_path, event_factory
+    ):
+        """A page of help is not about those who were shown it."""
+        keys = SubjectKeys(SECRET)
+        log = AuditLog(f"sqlite:///{tmp_path}/audit.db", keys)
+        given = {"memory_ids": ("help",), "content": Redacted({"text": "Breakfast is at 8."})}
+        write = event_factory(customer=None, op_class=OperationClass.REMEMBER, **given)
+        read = event_factory(subject=Subject(ADA, tenant=TENANT, keys=keys), **given)
+        log.append([write, read])
+        log.close()
+
+        *_remembered, used = answer(*WHO, "--as-of", "0s")
+        _code, out, _err = show(*WHO, "--as-of", "0s")
+
+        assert (used["memory_id"], used["relation"], used["times"]) == ("help", "used", 1)
+        assert wrong_by("shown_memories")([used]) == []
+        about, apart = out.split("Used to answer them")
+        assert "Breakfast" in apart
+        assert "Breakfast" not in about
+
 
 class TestRun:
     def test_it_says_what_the_run_saw_and_where_it_came_from(self, answer):

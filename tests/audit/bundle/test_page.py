@@ -94,7 +94,7 @@ def test_each_event_is_a_sentence(log, read, event_factory):
     )
     page = read().page
 
-    assert "The agent “sales” looked up what is remembered about you, and found 3 entries." in page
+    assert "The agent “sales” looked up something to answer you, and found 3 entries." in page
     assert "and found nothing." in page
     assert "the store did not answer, and the agent went on without it." in page
     assert "An agent deleted something that was remembered." in page

@@ -86,7 +86,7 @@ def event_of(event_factory, second, step):
 
 def known(log, who, second):
     try:
-        found = remembered_at(log, who, TENANT, second * SECOND + 600_000)
+        found = remembered_at(log, who, TENANT, second * SECOND + 600_000).remembered
     except UnknownSubjectError:  # never seen, or erased
         return {}
     return {
@@ -143,7 +143,7 @@ def written(log, event_factory):
             "content": Redacted({"text": "likes tea"}),
         }
         log.append([event_factory(**(defaults | given))])
-        return remembered_at(log, ADA, TENANT, 1_900_000_000 * SECOND)
+        return remembered_at(log, ADA, TENANT, 1_900_000_000 * SECOND).remembered
 
     return write
 
@@ -153,8 +153,8 @@ class TestDetails:
         """While a slow store is at work, nobody could have recalled it."""
         written(started_ns=10 * 10**9, duration_s=5.0)
 
-        assert remembered_at(log, ADA, TENANT, 14 * SECOND) == []
-        assert len(remembered_at(log, ADA, TENANT, 15 * SECOND)) == 1
+        assert remembered_at(log, ADA, TENANT, 14 * SECOND).remembered == []
+        assert len(remembered_at(log, ADA, TENANT, 15 * SECOND).remembered) == 1
 
     def test_a_change_without_words_keeps_the_old_ones(self, written):
         """New metadata alone is no new memory."""

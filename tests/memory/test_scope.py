@@ -411,16 +411,19 @@ class TestDisabled:
         assert list(tmp_path.iterdir()) == []
 
 
+LOST = "closing: sink hung did not acknowledge 1 events"
+
+
 class TestExit:
-    def run(self, script):
-        """Run *script* after what all share and return what it printed."""
+    def run(self, script, *said):
+        """Run *script* after what all share and return what it printed; it *said* so on stderr."""
         shared = dedent(
             """
             import atexit, sys, time
             ended = []  # and, when all the library does at exit is done:
             took = lambda: f"{time.monotonic() - ended[0]:.1f}\\n"
             atexit.register(lambda: ended and sys.stdout.write(took()))
-            from mnemoscope.memory import Mnemoscope
+            from mnemoscope.memory import Mnemoscope, context
             from mnemoscope.memory.settings import load_settings
 
             class Sink:
@@ -435,7 +438,8 @@ class TestExit:
             def scope(*sinks):
                 settings = load_settings(audit_pseudonym_key=KEY, pii_model="none")
                 made = Mnemoscope(settings, only_sinks=sinks)
-                made.observe(store="crm", operation="search_memory")(lambda: ["tea"])()
+                with context(customer="c-42"):
+                    made.observe(store="crm", operation="search_memory")(lambda: ["tea"])()
                 return made
             """
         )
@@ -446,7 +450,7 @@ class TestExit:
             timeout=GIVE_UP_S,
             check=False,
         )
-        assert done.stderr == ""
+        assert done.stderr.splitlines() == [*said]
         return done.stdout.splitlines()
 
     @pytest.mark.parametrize(
@@ -464,7 +468,7 @@ class TestExit:
             scopes = [scope(Sink("hung", hangs=True), Sink()) for _ in range(4)]
             ended.append(time.monotonic())
             """
-        lines = self.run(script)
+        lines = self.run(script, *[LOST] * 4)
 
         assert lines.count("1 delivered") == 4
         (took_s,) = {*lines} - {"1 delivered", "closed"}
@@ -483,7 +487,7 @@ class TestExit:
 
             scopes = [scope(Sink("hung", hangs=True), Buffered())]
             """
-        assert self.run(script) == ["1 delivered", "closed"]
+        assert self.run(script, LOST) == ["1 delivered", "closed"]
 
 
 class TestErrors:

@@ -37,7 +37,7 @@ from pydantic import BaseModel
 
 from mnemoscope.memory import context
 from mnemoscope.memory.privacy.engine import redactor
-from mnemoscope.memory.privacy.engine.cache import RedactionCache
+from mnemoscope.memory.privacy.engine.cache import RedactionCache, T
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:The v3 streaming protocol", "ignore:Pydantic serializer warnings"
@@ -391,8 +391,14 @@ def room_for_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
 
     They are more than a host's cache holds: all but the first would be searched again and again.
     """
-    room = {"entries": 1 << 17, "chars": 1 << 27}
-    monkeypatch.setattr(redactor, "RedactionCache", lambda **_given: RedactionCache(**room))
+    monkeypatch.setattr(redactor, "RedactionCache", _RoomyCache)
+
+
+class _RoomyCache(RedactionCache[T]):
+    """A cache for all places of a run."""
+
+    def __init__(self, **_given: int) -> None:
+        super().__init__(entries=1 << 17, chars=1 << 27)
 
 
 @pytest.mark.parametrize(("colour", "way"), [("sync", "usage"), ("async", "runnable")])

@@ -326,7 +326,9 @@ def change_one(rng: Random, facts: str) -> tuple[str, str]:
     places = [(known, name, name) for name in known if name not in {"known", "turns"}]
     places += [(known["known"], name, f"known {name}") for name in known["known"]]
     places += [
-        (turn, at, f"turns {n}") for n, turn in enumerate(known["turns"], 1) for at in (0, 4)
+        (turn, at, f"turns {n}")
+        for n, turn in enumerate(known["turns"], 1)
+        for at in (0, len(turn) - 1)
     ]
     inner, at, name = rng.choice(places)
     if inner is known["known"] and rng.random() < 0.2:

@@ -85,11 +85,18 @@ class Deadline:
             invoke = each.awrap(call, invoke)
         if self._blocks is not None:
             if self._blocks():
-                if self._stay is not None and (turn := self._stay(call)) is not None:
-                    return self._work_now(call, _driving(invoke), turn)
-                return await self._run_blocking(call, invoke)
+                if self._stay is None or (turn := self._stay(call)) is None:
+                    return await self._run_blocking(call, invoke)
+                try:
+                    # Awaited all the same: what is called may encode on an executor first.
+                    return await self._await(call, invoke)
+                finally:
+                    turn.__exit__(None, None, None)
             if self._serialise is not None:
                 invoke = in_turns(invoke, self._serialise)
+        return await self._await(call, invoke)
+
+    async def _await(self, call: Call, invoke: AsyncInvoke) -> Any:
         call.holds = [self._end_async]
         timeout = asyncio.timeout(call.left_s or call.limits.deadline_s or None)
         marks = call.enter()

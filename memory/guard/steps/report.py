@@ -45,9 +45,9 @@ _TOLD = frozenset({1, 1_000, 1_000_000})
 """Which of them are logged, so that a log has three lines of it at most."""
 
 _MESSAGE = (
-    "%s calls name no tenant, customer or agent, the latest to %s: what they remember cannot be "
-    "found, exported or erased as anybody's; set mnemoscope.memory.context(customer=...) around "
-    "them"
+    "calls that name no tenant, customer or agent: %s so far, the latest to %s. What they remember "
+    "cannot be found, exported or erased as anybody's: set mnemoscope.memory.context(customer=...) "
+    "around them"
 )
 
 logger = logging.getLogger("mnemoscope")

@@ -155,7 +155,7 @@ class TestDetail:
             )
             connection.commit()
 
-        with pytest.raises(AuditError, match="event 2 was changed"):
+        with pytest.raises(AuditError, match="the detail of event 2 does not open"):
             list(log.rows())
 
     def test_what_names_nobody_is_encrypted_too(self, log, event_factory):

@@ -747,7 +747,8 @@ class TestContexts:
         calling = guard.acall(search, store)
         running = asyncio.new_event_loop()
         try:
-            contextvars.copy_context().run(_start_in_task, running, calling)
+            with context(customer="c-42"):
+                contextvars.copy_context().run(_start_in_task, running, calling)
             calling.close()
         finally:
             running.close()

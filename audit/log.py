@@ -258,6 +258,7 @@ class AuditLog:
         run: str | None = None,
         memory_id: str | None = None,
         subject_uid: str | None = None,
+        with_changed: bool = False,
     ) -> Iterator[AuditRow]:
         """
         Yield the operations that fit everything given, in order of recording. Streams.
@@ -268,13 +269,17 @@ class AuditLog:
             run: Part of this run.
             memory_id: Read or wrote this memory.
             subject_uid: In this customer's name: see `Customers.resolve`.
+            with_changed: Also what was changed after it was sealed, if it can be read: for who
+                looks for changes.
 
         Raises:
             AuditError: There is no such database, or it cannot be read.
+            TamperedError: One of them was changed after it was sealed.
         """
         with self.reading() as snapshot:
             yield from reading.rows(
                 snapshot,
+                with_changed=with_changed,
                 since_us=since_us,
                 until_us=until_us,
                 run=run,

@@ -143,11 +143,13 @@ def _nobodies(snapshot: Snapshot, tenants: Iterable[str | None]) -> list[str]:
     return sorted({uid for tenant in tenants for uid in snapshot.nobodies(tenant)})
 
 
-def _rows(snapshot: Snapshot, statement: str, values: Sequence[Value]) -> Iterator[AuditRow]:
-    return map(row_from, snapshot.found(statement, values))
+def _rows(
+    snapshot: Snapshot, statement: str, values: Sequence[Value], *, with_changed: bool = False
+) -> Iterator[AuditRow]:
+    return map(row_from, snapshot.found(statement, values, with_changed=with_changed))
 
 
-def rows(snapshot: Snapshot, **chosen: Any) -> Iterator[AuditRow]:
+def rows(snapshot: Snapshot, *, with_changed: bool = False, **chosen: Any) -> Iterator[AuditRow]:
     """Yield the operations that fit all that is *chosen*, in order of recording; see `AuditLog`."""
     conditions, values = ["e.kind = 'operation'"], list[Value]()
     for name, value in chosen.items():
@@ -156,7 +158,8 @@ def rows(snapshot: Snapshot, **chosen: Any) -> Iterator[AuditRow]:
             conditions.append(condition)
             values += wanted
     where = " AND ".join(conditions)
-    return _rows(snapshot, f"{SELECT} WHERE {where} ORDER BY e.seq", values)
+    statement = f"{SELECT} WHERE {where} ORDER BY e.seq"
+    return _rows(snapshot, statement, values, with_changed=with_changed)
 
 
 Condition = Callable[[Snapshot, Any], tuple[str, list[Value]]]

@@ -281,9 +281,16 @@ class Moment:
                 raise
             raise TamperedError(f"the detail of event {seq} does not open") from None
 
-    def found(self, statement: str, values: Sequence[Value] = ()) -> Iterator[StoredEvent]:
+    def found(
+        self, statement: str, values: Sequence[Value] = (), *, with_changed: bool = False
+    ) -> Iterator[StoredEvent]:
         """
         Yield what a query that begins with `SELECT` finds, with details decrypted.
+
+        Args:
+            statement: The query.
+            values: Its values.
+            with_changed: Also yield what was changed and can be read, for who looks for changes.
 
         Raises:
             TamperedError: One is not the event that its hash and its commitment say.
@@ -295,7 +302,7 @@ class Moment:
                 is_sound = _is_sound(found, self.origin)
             except UNREADABLE:
                 found, is_sound = None, False
-            if found is None or not is_sound:
+            if found is None or not (is_sound or with_changed):
                 raise TamperedError(f"event {seq} or its detail is not what was sealed")
             yield found
 

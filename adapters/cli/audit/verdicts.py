@@ -44,7 +44,7 @@ def verdicts(
     from ..scope import open_trail
 
     kinds = kinds_of(scope)
-    checked = list(_checked(open_trail(audit_url).rows(run=run), kinds))
+    checked = list(_checked(open_trail(audit_url).rows(run=run, with_changed=True), kinds))
     if json:
         Console().print_json(json_text([_document(each) for each in checked]))
     else:

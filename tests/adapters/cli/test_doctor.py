@@ -212,10 +212,11 @@ class TestJournal:
         ("harm", "said"),
         [
             (lambda path: path.mkdir(), "is not a file"),
-            (lambda path: path.touch(0o600), "is no journal of this version"),
+            (lambda path: path.touch(0o600), "is empty: see that its disk has room"),
+            (lambda path: _write_privately(path, b"rubble"), "is no journal of this version"),
             (lambda path: path.touch(0o644), "chmod 600"),
         ],
-        ids=["a folder", "a file of another kind", "open to others"],
+        ids=["a folder", "empty", "a file of another kind", "open to others"],
     )
     def test_what_cannot_be_a_journal_has_failed(self, checks, path, harm, said):
         """There would be none when it is needed."""
@@ -224,6 +225,11 @@ class TestJournal:
 
         assert found["journal"]["state"] == "failed"
         assert said in found["journal"]["detail"]
+
+
+def _write_privately(path, content):
+    path.touch(0o600)
+    path.write_bytes(content)
 
 
 class TestMetricsPort:

@@ -144,7 +144,8 @@ def old_url(url):
 @pytest.fixture
 def old_log(old_url):
     """Return that log, with its key."""
-    log = AuditLog(old_url, SubjectKeys(bytes(range(32))))
+    a_little_later_ns = 1_800_000_010 * 10**9
+    log = AuditLog(old_url, SubjectKeys(bytes(range(32))), clock_ns=lambda: a_little_later_ns)
     yield log
     log.close()
 

@@ -7,8 +7,8 @@ hangs cannot keep the breaker half-open for ever. The libraries on PyPI let a wh
 at that moment, or serialise every call.
 
 What the input of one call decides says nothing of the store, and must not close it to others. So a
-failure that is no known outage, and came at once, is a doubt: all doubts of one customer count as
-one, and any success takes them all back.
+failure that is no known outage, and came at once, is a doubt: all doubts of one source, a customer
+or else an input, count as one, and any success takes them all back.
 """
 
 from __future__ import annotations
@@ -139,13 +139,13 @@ class Breaker:
             # Else: a probe that was given up, or a call from before the breaker opened. The breaker
             # waits for one that is newer.
 
-    def doubt(self, admission: Admission, customer: object, *, now: float | None = None) -> None:
+    def doubt(self, admission: Admission, source: object, *, now: float | None = None) -> None:
         """
         Report a failure of an admitted call that may be the store's or come from its input.
 
         Args:
             admission: As it was granted.
-            customer: Whose call it was. None, which is a customer too: that is not known.
+            source: What the call has in common with others that its input may make fail.
             now: Monotonic seconds, if they have been read.
         """
         with self._lock:
@@ -154,8 +154,8 @@ class Breaker:
                 return
             if now is None:
                 now = self._clock()
-            self._doubts.pop(customer, None)  # the latest are last
-            self._doubts[customer] = now
+            self._doubts.pop(source, None)  # the latest are last
+            self._doubts[source] = now
             if len(self._doubts) > self._policy.window_calls:
                 del self._doubts[next(iter(self._doubts))]
             if self._is_bad(now - self._policy.window_s):

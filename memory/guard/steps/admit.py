@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from reprlib import Repr
 
 from ...errors import StoreUnavailableError
 from ...limits.breaker import NORMAL, Blame
@@ -12,6 +13,9 @@ from ...limits.workers import Expired
 from ..call import Call
 from ..operation import Method
 from ..step import Faces
+
+_bounded = Repr(maxlong=80, maxstring=200, maxother=200)
+"""Tells inputs apart, and looks at no more than a part of a large one."""
 
 
 class Admit:
@@ -127,7 +131,7 @@ class Admit:
         elif call.blame is Blame.STORE or self._was_slow(call, now):
             limits.breaker.settle(admission, failed=True, slow=False, now=now)
         else:
-            limits.breaker.doubt(admission, (call.scope.tenant, call.scope.customer), now=now)
+            limits.breaker.doubt(admission, _source(call), now=now)
 
     def _was_slow(self, call: Call, now: float) -> bool:
         slow_s = call.limits.slow_s
@@ -137,6 +141,23 @@ class Admit:
 def _beside(call: Call) -> Places | None:
     """Return the place of the call around *call*, which will do as well as one of the store's."""
     return None if call.outer is None else call.outer.lends
+
+
+def _source(call: Call) -> object:
+    """
+    Return what *call* has in common with others that its input may make fail.
+
+    That is its customer. Where none is named it is its input: else all calls of an application
+    that names nobody would be one, and no store of its be found to be down.
+    """
+    scope = call.scope
+    if scope.customer is not None:
+        return scope.tenant, scope.customer
+    try:
+        given = _bounded.repr(call.arguments)
+    except Exception:  # noqa: BLE001 - an object of the caller's that cannot be shown
+        given = ""
+    return scope.tenant, None, call.method.name, hash(given)
 
 
 def _was_hurried(call: Call) -> bool:

@@ -225,6 +225,27 @@ class TestAnswers:
         assert set(states) == {BreakerState.CLOSED}
         assert (breaker.state, admitted) == (BreakerState.HALF_OPEN, [True, False])
 
+    async def test_without_a_context_inputs_are_told_apart(self, make_guard, make_operation, reach):
+        """An application that names nobody is protected too, and not shut out by one bad input."""
+        one, many = make_guard(), make_guard()
+        for number in range(40):
+            await reach(one, make_operation({"query": "tea"}), raising(KeyError()))
+            if many.limits[RECALL].breaker.state is BreakerState.CLOSED:
+                await reach(many, make_operation({"query": f"tea {number}"}), raising(KeyError()))
+
+        assert one.limits[RECALL].breaker.state is BreakerState.CLOSED
+        assert many.limits[RECALL].breaker.state is BreakerState.HALF_OPEN
+
+    async def test_without_a_context_a_store_that_answers_stays_open(
+        self, make_guard, make_operation, reach
+    ):
+        """Whatever fails beside: the others are served."""
+        guard = make_guard()
+        for number in range(40):
+            await reach(guard, make_operation({"query": f"bad {number}"}), raising(KeyError()))
+            answer = await reach(guard, make_operation(), lambda _arguments: ["tea"])
+            assert answer == ["tea"]
+
     async def test_an_answer_takes_back_what_was_not_known(self, make_guard, search, reach, clock):
         """Others are served: whatever fails, it is not the store."""
         guard = make_guard(clock=clock)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -139,11 +140,13 @@ class Doubt:
 
     Attributes:
         touches: What it writes.
+        since_ns: When it failed, as `Journal.order` gives it.
         tries: How often it failed by itself, as the first of those that wait.
         is_contradicted: The store has taken another one since.
     """
 
     touches: Touches
+    since_ns: int = 0
     tries: int = 0
     is_contradicted: bool = False
 
@@ -164,6 +167,7 @@ class Queue:
         failures: Attempts in a row that failed.
         settled: What the store has, and the file does not say yet.
         doubts: Writes that may hold up the others for nothing, by their places.
+        behind: What writes touch that wait for the sake of those alone: the store was not asked.
     """
 
     def __init__(self, database: Database, store: str, journal: Path) -> None:
@@ -197,13 +201,25 @@ class Queue:
         self.failures = 0
         self.settled: set[int] = set()
         self.doubts: dict[int, Doubt] = {}
+        self.behind: dict[int, Touches] = {}
 
-    def answered(self) -> None:
-        """Note that the store has taken a write: what fails now fails by itself."""
-        for doubt in self.doubts.values():
-            doubt.is_contradicted = True
-        if self.doubts:
-            self.not_before = 0.0
+    def forget_doubts(self) -> None:
+        """Note that all that waits waits for the store, or that nothing waits."""
+        self.doubts.clear()
+        self.behind.clear()
+
+    def forget(self, seqs: Iterable[int]) -> None:
+        """Note that the writes at the places *seqs* wait no more."""
+        for seq in seqs:
+            self.doubts.pop(seq, None)
+            self.behind.pop(seq, None)
+
+    def answered(self, asked_ns: float = inf) -> None:
+        """Note that the store has taken a write of then: what failed before failed by itself."""
+        for doubt in list(self.doubts.values()):
+            if doubt.since_ns < asked_ns:
+                doubt.is_contradicted = True
+                self.not_before = 0.0
 
 
 class Journal:

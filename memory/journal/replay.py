@@ -316,8 +316,8 @@ class Replay:
             yield _Disk(partial(self.journal.settle, self.queue, **outcome))
         except _NotNowError:
             batch.stopped = True
-        for seq in (*batch.done, *(each.entry.seq for each in batch.parked)):
-            self.queue.doubts.pop(seq, None)  # should it be tried again one day, it has all tries
+        # Should one be tried again one day, it has all tries.
+        self.queue.forget((*batch.done, *(each.entry.seq for each in batch.parked)))
         for call in batch.told:
             self._report.report_unawaited(call)
             call.error = None
@@ -373,7 +373,7 @@ class Replay:
         """Note that the store takes nothing now."""
         batch.stopped = True
         if call.failed:
-            self.queue.doubts.clear()
+            self.queue.forget_doubts()
         self._pause(cause)
         if call.late and not call.ended:
             batch.flying.append(entry.seq)
@@ -406,6 +406,7 @@ class Replay:
     ) -> None:
         """Note that *entry* failed, and perhaps by itself: the next one may tell."""
         doubt = self.queue.doubts.setdefault(entry.seq, Doubt(touches))
+        self.queue.behind.pop(entry.seq, None)
         doubt.is_contradicted = False
         is_odd = isinstance(cause, UnexpectedAnswerError)
         if not batch.passed and cause is not None and (is_odd or not is_of_the_deployment(cause)):

@@ -57,14 +57,18 @@ class Touches:
             return False
         return not (self.owners and other.owners and self._is_of_others(other))
 
+    def is_apart_from(self, other: Touches) -> bool:
+        """Tell whether this write and *other* have no record in common, for certain."""
+        return not (self.needs_order_with(other) or self.records & other.records)
+
     def holds_back(self, later: Touches) -> bool:
         """
         Tell whether a *later* write is to wait while this one fails for a reason nobody knows.
 
-        Not where nothing can be told of this one: then it would hold back everybody's. If the
-        store takes a later one, this one is set aside.
+        Not where nothing can be told of one of them. Waiting, this one would hold back everybody's,
+        and so would the later one. If the store takes the later one, this one is set aside.
         """
-        return self.needs_order_with(later) and not self.unknown
+        return self.needs_order_with(later) and not (self.unknown or later.unknown)
 
     def covers(self, write: Touches) -> Covered:
         """Tell whether this deletion covers *write*, which was asked for before it."""

@@ -17,6 +17,7 @@ import asyncio
 from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import partial
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -29,6 +30,7 @@ from ...journal.journal import Asked, Doubt, Dropped, Entry, Parked, is_full
 from ...journal.records import Kept, Lease, Write
 from ...journal.replay import KEEP_S, PASSED, Replay
 from ...journal.replayer import Replayer
+from ...journal.touches import Touches
 from ...limits.breaker import Blame, BreakerState
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Workers
@@ -57,6 +59,19 @@ class _Leased:
     """Take the lease, waiting until then."""
 
     until: float
+
+
+class _Way(Enum):
+    """How a write goes past those that wait."""
+
+    BEHIND = auto()
+    """It waits behind them."""
+    BEHIND_BAD = auto()
+    """It is made behind those that have likely failed by themselves, which are tried again now."""
+    IN_FRONT = auto()
+    """It is made before them, and nobody makes them meanwhile."""
+    BESIDE = auto()
+    """It is made at once: none of them can be of the same record."""
 
 
 _Work: TypeAlias = Callable[[], Any] | _Drained | _Leased
@@ -151,11 +166,20 @@ class JournalWrites:
         if not self._can_be_kept(call.method):
             if not self.replay.drain(self._until(call)):
                 raise self._behind()
-            return
-        if self._may_pass(call):
+        elif not self._goes_past(call):
+            self._wait_behind(call)
+
+    def _goes_past(self, call: Call) -> bool:
+        way = self._way(call)
+        if way is _Way.BEHIND_BAD:
+            if self.replay.drain(self._clock() + _PASS_S):
+                return True
+            way = self._way(call, have_failed_again=True)
+        if way is _Way.IN_FRONT:
             self._begin_turn(call, self.replay.lease(self._clock() + _PASS_S))
-            if call.turn is not None:
-                return
+        return way is _Way.BESIDE or call.turn is not None
+
+    def _wait_behind(self, call: Call) -> None:
         try:
             if self._is_to_wait(call):
                 self._workers.run(partial(self._append, call), KEEP_S, _nothing)
@@ -175,11 +199,20 @@ class JournalWrites:
         if not self._can_be_kept(call.method):
             if not await self.replay.adrain(self._until(call)):
                 raise self._behind()
-            return
-        if self._may_pass(call):
+        elif not await self._agoes_past(call):
+            await self._await_behind(call)
+
+    async def _agoes_past(self, call: Call) -> bool:
+        way = self._way(call)
+        if way is _Way.BEHIND_BAD:
+            if await self.replay.adrain(self._clock() + _PASS_S):
+                return True
+            way = self._way(call, have_failed_again=True)
+        if way is _Way.IN_FRONT:
             self._begin_turn(call, await self.replay.alease(self._clock() + _PASS_S))
-            if call.turn is not None:
-                return
+        return way is _Way.BESIDE or call.turn is not None
+
+    async def _await_behind(self, call: Call) -> None:
         try:
             if self._is_to_wait(call):
                 await self._workers.arun(partial(self._append, call), KEEP_S)
@@ -189,25 +222,29 @@ class JournalWrites:
         if call.turn is None:
             raise self._behind()
 
-    def _may_pass(self, call: Call) -> bool:
+    def _way(self, call: Call, *, have_failed_again: bool = False) -> _Way:
         """
-        Tell whether *call* may go before all that waits.
+        Tell how *call* goes past all that waits.
 
-        That is so where each of them failed for a reason of its own, perhaps. If the store takes
-        this one, they did.
+        It may where each of them failed for a reason of its own, perhaps, or waits for the sake of
+        those. If the store takes this one, they did.
         """
         queue, writes = self.replay.queue, self.replay.writes
-        if not queue.doubts:
-            return False
-        touches = writes.touches(call.method.name, call.arguments)
-        doubts = dict(queue.doubts)
-        if any(each.touches.holds_back(touches) for each in doubts.values()):
-            return False
+        doubts, behind = dict(queue.doubts), dict(queue.behind)
+        if not doubts:
+            return _Way.BEHIND
         try:
-            return not self.replay.journal.waits_but(queue, doubts.keys())
+            if self.replay.journal.waits_but(queue, doubts.keys() | behind.keys()):
+                return _Way.BEHIND
         except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
             self._faults.note("journal.look", exc)
-            return False
+            return _Way.BEHIND
+        touches = writes.touches(call.method.name, call.arguments)
+        before = [each for each in doubts.values() if each.touches.needs_order_with(touches)]
+        are_bad = touches.unknown or all(each.is_contradicted for each in before)
+        if before and are_bad and not have_failed_again:
+            return _Way.BEHIND_BAD
+        return _way_past([*behind.values(), *(each.touches for each in doubts.values())], touches)
 
     def _is_to_wait(self, call: Call) -> bool:
         """Tell whether *call* may be kept: whoever has an outer call is told of its failure."""
@@ -237,7 +274,7 @@ class JournalWrites:
         except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
             self._faults.note("journal.look", exc)
             raise self._behind() from None
-        self.replay.queue.doubts.clear()
+        self.replay.queue.forget_doubts()
         return False
 
     def _behind(self) -> StoreUnavailableError:
@@ -378,7 +415,6 @@ class JournalWrites:
     def _note_answered(self, call: Call) -> None:
         """Note that the store took *call*, and set aside what must not come after it."""
         queue, writes = self.replay.queue, self.replay.writes
-        queue.answered()
         touches = writes.touches(call.method.name, call.arguments)
         passed = [
             seq for seq, each in queue.doubts.items() if each.touches.needs_order_with(touches)
@@ -390,8 +426,7 @@ class JournalWrites:
             self.replay.journal.settle(queue, done=(), parked=parked)
         except Exception as exc:  # noqa: BLE001 - it waits still, and may come after the later one
             self._faults.note("journal.pass", exc)
-        for seq in passed:
-            queue.doubts.pop(seq, None)
+        queue.forget(passed)
 
     def _settled(self, call: Call) -> None:
         """Note a write that the store has, or that nobody has."""
@@ -405,6 +440,7 @@ class JournalWrites:
             touches = self.replay.writes.touches(call.method.name, call.arguments)
             asked_ns = call.asked_ns or self.replay.journal.order()
             if asked_ns is not None:
+                self.replay.queue.answered(asked_ns)
                 self.replay.journal.note_written(self.replay.queue, touches, asked_ns)
         except Exception as exc:  # noqa: BLE001 - an older one may then come after it
             self._faults.note("journal.latest", exc)
@@ -431,9 +467,11 @@ class JournalWrites:
         call.kept = Kept(seq, asked.write)
         call.journal = Journalled.APPENDED
         if call.failed and call.blame is Blame.STORE:
-            queue.doubts.clear()
+            queue.forget_doubts()
         elif call.failed and asked.parked is None:
-            queue.doubts[seq] = Doubt(asked.touches)
+            queue.doubts[seq] = Doubt(asked.touches, self.replay.journal.order() or 0)
+        elif queue.doubts and not call.failed:
+            queue.behind[seq] = asked.touches
         if call.landed:
             self.note_ended(call)
 
@@ -477,6 +515,12 @@ class JournalWrites:
             return
         if struck:
             self.replay.tell(kept.write, Journalled.REPLAYED)
+
+
+def _way_past(waiting: list[Touches], touches: Touches) -> _Way:
+    if any(each.holds_back(touches) for each in waiting):
+        return _Way.BEHIND
+    return _Way.BESIDE if all(each.is_apart_from(touches) for each in waiting) else _Way.IN_FRONT
 
 
 def _nothing() -> None:

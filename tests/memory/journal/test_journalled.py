@@ -254,7 +254,13 @@ def touches(method: str, arguments: dict[str, Any]) -> Touches:
 def make_rig(make_bench, journals, colour):
     """Return a factory of rigs; what is not for the guard goes to the bench."""
 
-    def make(*, store: Store | None = None, journal: Journal | None = None, **given: Any) -> Rig:
+    def make(
+        *,
+        store: Store | None = None,
+        journal: Journal | None = None,
+        touched: Any = touches,
+        **given: Any,
+    ) -> Rig:
         store = store or Store()
         bench = make_bench(**given)
         bench.journal = journal or journals()
@@ -266,7 +272,7 @@ def make_rig(make_bench, journals, colour):
             values=ArgumentCodec(),
             twin="a",
             once=Deduplication(),
-            touches=touches,
+            touches=touched,
         )
         database = Database("crm", str(id(store)))
         guard = bench.guard("crm", writes=writes, database=database, caller_mistakes=[MISTAKE])
@@ -1093,6 +1099,9 @@ async def test_the_books_balance(make_rig, journals, outcomes):
 # -- what fails by itself --------------------------------------------------------------------------
 
 
+OWNED = {each: Touches(owners=frozenset({f"user_id={each}"})) for each in ("ada", "bob")}
+
+
 class Choosy(Store):
     """A store that fails for the writes of some keys."""
 
@@ -1163,14 +1172,52 @@ async def test_a_later_write_of_the_same_record_is_not_undone(make_rig, outcomes
     assert rig.waits == 0
 
 
-async def test_writes_whose_records_are_not_known_stay_in_order(make_rig):
-    """What may be of the same record waits behind one that failed by itself, perhaps."""
+async def test_what_may_be_of_any_record_goes_past_once_the_bad_one_has_failed_again(make_rig):
+    """Waiting behind it, it would hold back everybody's; what it may come before is set aside."""
     rig = make_rig(store=Choosy(KeyError("odd")))
     await rig.do("put", key="bad", value=1)
     await rig.do("add", text="after it")
 
-    assert rig.store.added == []
-    assert rig.waits == 2
+    assert [text for text, _mark in rig.store.added] == ["after it"]
+    assert rig.waits == 0
+
+
+async def test_what_may_be_of_any_record_comes_after_one_that_succeeds_now(make_rig):
+    """The order is that in which they were asked for."""
+    rig = make_rig()
+    rig.store.down = KeyError("odd")
+    await rig.do("put", key="bad", value=1)
+    rig.store.down = None
+    await rig.do("add", text="after it")
+
+    assert rig.store.log == ["put bad=1", "put bad=1", "add after it"]
+    assert rig.waits == 0
+
+
+async def test_a_write_kept_behind_a_bad_one_holds_up_no_other_customer(make_rig):
+    """Only what may be of the same record waits with it."""
+    rig = make_rig(store=Choosy(KeyError("odd")), touched=lambda _, given: OWNED[given["key"][-3:]])
+    await rig.do("put", key="bad of ada", value=1)
+    await rig.do("put", key="of ada", value=2)
+    waited = rig.waits
+    await rig.do("put", key="of bob", value=3)
+
+    assert waited == 2
+    assert rig.store.items == {"of bob": 3}
+
+
+async def test_a_write_that_is_apart_needs_no_turn(make_rig):
+    """Whoever makes the bad ones again, for however long, delays nobody."""
+    rig = make_rig(store=Choosy(KeyError("odd")))
+    await rig.do("put", key="bad", value=1)
+    replay = journalling(rig.guard).replay
+    lease = replay.try_lease()
+    try:
+        await rig.do("put", key="good", value=2)
+    finally:
+        replay.release(lease)
+
+    assert rig.store.items == {"good": 2}
 
 
 async def test_what_is_set_aside_at_once_leaves_room_for_what_waits(make_rig, journals, outcomes):

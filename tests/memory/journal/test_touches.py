@@ -26,6 +26,27 @@ ALL = Touches(everything=True)
 
 
 @pytest.mark.parametrize(
+    ("waiting", "later", "holds_back", "is_apart"),
+    [
+        (of("1"), of("2"), False, True),
+        (of("1"), of("1"), False, False),
+        (of("1"), of("1", within="b"), False, False),
+        (of("1"), UNTOLD, False, False),
+        (UNTOLD, of("1"), False, False),
+        (of("1", unknown=True), of("2"), False, False),
+        (by("user_id=ada"), by("user_id=ada"), True, False),
+        (by("user_id=ada"), by("user_id=bob"), False, True),
+        (by("user_id=ada"), by("agent_id=tea"), True, False),
+        (by("user_id=ada"), of("1"), True, False),
+    ],
+)
+def test_what_waits_holds_back_what_may_be_of_its_record(waiting, later, holds_back, is_apart):
+    """But for what nothing can be told of: that would hold back everybody's."""
+    assert waiting.holds_back(later) is holds_back
+    assert waiting.is_apart_from(later) is is_apart
+
+
+@pytest.mark.parametrize(
     ("deletion", "write", "covered"),
     [
         # records

@@ -385,7 +385,7 @@ def build_relay(settings: Settings, folder: Path) -> Relay:
         lock = take_folder(folder)
         keys = SubjectKeys(_secret(settings))
         sinks = _build_sinks(settings, keys)
-        drain = Drain(sinks, limits=LIMITS, faults=faults, keys=keys)
+        drain = Drain(sinks, limits=LIMITS, faults=faults, keys=keys, are_kept=True)
         rings = [keys, *_previous(settings)]
     except (ValueError, OSError) as exc:
         raise ConfigurationError(str(exc)) from None

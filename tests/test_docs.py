@@ -58,6 +58,7 @@ LOOKED_AT = {
     "a word in capitals, for what the reader has": re.compile(r"\b(?!APPROVAL)[A-Z]{2,}\b"),
     "works until it is stopped": re.compile(r"^mnemoscope relay$"),
     "is the reader's own program": re.compile(r"\byour_app\b"),
+    "works in the shells that typer knows, whichever the reader has": re.compile(r"-completion"),
     "is the suite itself": re.compile(r"^python -m pytest tests/"),
     "of a file that the reader has written": re.compile(r"--objectives"),
 }

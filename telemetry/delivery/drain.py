@@ -56,6 +56,7 @@ class Drain:
         faults: Where errors of sinks are noted.
         keys: Of the pseudonyms that each sink is given. None: those of the stores.
         clock: Monotonic seconds.
+        are_kept: Files that are read again have the events: what no sink acknowledged is not lost.
 
     Attributes:
         sinks: Where events go, in the order of `stats`.
@@ -75,7 +76,9 @@ class Drain:
         faults: Faults | None = None,
         keys: SubjectKeys | None = None,
         clock: Callable[[], float] = time.monotonic,
+        are_kept: bool = False,
     ) -> None:
+        self._are_kept = are_kept
         names = [sink.name for sink in sinks]
         if len(set(names)) < len(names):
             raise ValueError(f"two sinks have the same name: {', '.join(sorted(names))}")
@@ -176,7 +179,7 @@ class Drain:
         for each in self.stats():
             # Of what is being written nobody knows whether it arrives.
             stayed = each.offered - each.delivered - self._lost_before[each.sink]
-            if stayed > 0:
+            if stayed > 0 and not self._are_kept:
                 logger.warning("closing: sink %s did not acknowledge %d events", each.sink, stayed)
 
     def begin_close(self, timeout_s: float) -> None:

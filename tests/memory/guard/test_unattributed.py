@@ -38,10 +38,10 @@ def test_a_forgotten_context_is_said_once_and_again_when_there_are_many(scope, c
         store.get(*HERE)
 
     assert len(first) == 1
-    assert "1 calls" in first[0]
+    assert "agent: 1 so far" in first[0]
     assert "langgraph.store" in first[0]
     assert len(told(caplog)) == 2
-    assert "1,000 calls" in told(caplog)[1]
+    assert "agent: 1,000 so far" in told(caplog)[1]
     assert check_of(scope).state == "warning"
     assert "1,100 calls" in check_of(scope).detail
 

@@ -372,7 +372,7 @@ class TestWhenTheBackEndIsBroken:
         done = run_code(leaving("langsmith.sink", "LangSmithSink"), env=env)
 
         assert float(done.stdout) < 2.5
-        assert not done.stderr
+        assert done.stderr == "closing: sink langsmith did not acknowledge 1 events\n"
 
 
 class TestQuiet:

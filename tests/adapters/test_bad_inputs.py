@@ -214,7 +214,7 @@ async def called(client: Any, method: str, arguments: dict[str, Any]) -> Any:
 
 
 def tried() -> Iterator[Any]:
-    """Yield each case, its callers, and whether there is a journal; of mem0, as it is slow, less."""
+    """Yield each case, its callers, and whether there is a journal: of mem0, a slow one, less."""
     for name, case in CASES.items():
         for is_named, is_journalled in product((True, False), (True, False)):
             if EVERY_PLACE or name != "Memory" or is_named:

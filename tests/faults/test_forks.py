@@ -212,8 +212,10 @@ assert os.stat("audit.db-wal").st_ino == log
 
     assert (ended.code, ended.err) == (0, "")
     assert clients[0] == clients[-1]
-    assert len(set(clients)) == 3
-    assert len(ids) == len({span.span_id for span in otlp_http.spans}) == 4
+    # The parent's own, and of each child at most two.
+    assert 3 <= len(set(clients)) <= 5
+    calls = {each.span_id for each in otlp_http.spans if "checkpoint" not in each.name}
+    assert len(ids) == len(calls) == 4
 
 
 @pytest.mark.fault(

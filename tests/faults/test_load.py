@@ -309,8 +309,9 @@ def test_soak(full, seen):
             str(Path(__file__).with_name("soak.py")),
             "--json",
             "--operations",
-            # The queue of the dead collector is full after some 7,000 events, and grows no more.
-            "200000" if full else "30000",
+            # The queue of the dead collector is full after some 7,000 events, and grows no more;
+            # what is remembered of customers and texts, after some 30,000.
+            "200000" if full else "90000",
         ],
         capture_output=True,
         text=True,
@@ -322,7 +323,8 @@ def test_soak(full, seen):
 
     assert result["is_flat"], result
     assert result["books_balance"]
-    assert done.stderr == ""
+    said = ("mnemoscope failed in sink.otlp", "closing: sink otlp ")
+    assert [each for each in done.stderr.splitlines() if not each.startswith(said)] == []
 
 
 @pytest.mark.fault(22, "MemoryError on the lane's thread", expected="sheds, survives")
@@ -433,4 +435,10 @@ def test_exhaustion(what, program, run_host, seen):
     seen(f"{what}: 202 answers, lost {dropped}")
 
     assert (answered, balanced, recovered) == (True, True, True)
-    assert ended.err == ""
+    # The host never set logging up: what is lost is said on standard error, and what came back.
+    said = ("mnemoscope failed in ", "the audit database ", "closing: ")
+    assert [
+        each
+        for each in ended.err.splitlines()
+        if not each.startswith(said) and "left in a spool are in" not in each
+    ] == []

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from patience import GIVE_UP_S
 
-from mnemoscope.memory import observe
+from mnemoscope.memory import context, observe
 from mnemoscope.memory.testing import CapturingSink
 from mnemoscope.telemetry.event.event import Status
 
@@ -186,8 +186,9 @@ def test_sink_that_logs(make_scope, recall_of, seen):
     handler = ToStore()
     logging.getLogger().addHandler(handler)
     try:
-        for _ in range(20):
-            recall()
+        with context(customer="c-42"):  # a forgotten one would be a record of our own
+            for _ in range(20):
+                recall()
         flushed = scope.flush(GIVE_UP_S)
     finally:
         logging.getLogger().removeHandler(handler)

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..telemetry.relay.folder import files_in, writer_of
-from ..telemetry.relay.source import state_in
+from ..telemetry.queue.folder import files_in, writer_of
+from ..telemetry.queue.source import state_in
 from .log import AuditLog
 from .sink.spool import Spool
 from .store.snapshot import Snapshot

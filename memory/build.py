@@ -490,7 +490,7 @@ def _chosen(
         return only_sinks, ()
     if settings.relay is None:
         return _build_sinks(settings, keys, key_made=key_made), ()
-    from ..telemetry.relay.folder import refusal  # noqa: PLC0415 - only where it is wanted
+    from ..telemetry.queue.folder import refusal  # noqa: PLC0415 - only where it is wanted
     from ..telemetry.relay.sink import RelaySink  # noqa: PLC0415 - as above
 
     if (problem := refusal(settings.relay)) is not None:

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct, ValidationError, inspect
 from platformdirs import user_data_path
 
 from ..telemetry.event.kinds import OperationClass
-from ..telemetry.relay import MAX_BYTES as RELAY_MAX_BYTES
+from ..telemetry.queue import MAX_BYTES as RELAY_MAX_BYTES
 from .environment import unknown_variables, variable_of, variables_set
 from .errors import ConfigurationError
 from .journal import MAX_BYTES

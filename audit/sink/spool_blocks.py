@@ -16,7 +16,7 @@ import msgspec
 from ...telemetry.delivery.sink import UnacceptableError
 from ...telemetry.event.event import Event, Redacted
 from ...telemetry.event.subject import SubjectKeys
-from ...telemetry.relay.codec import FIELDS, EventDecoder, encode
+from ...telemetry.queue.codec import FIELDS, EventDecoder, encode
 from ..database.errors import AuditError, KeyMissingError
 from ..record.keys import Keyring, decrypted, encrypted
 from ..record.sealing import Draft, draft

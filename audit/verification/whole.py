@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ...telemetry.files.file_lock import lockable_files
-from ...telemetry.relay.folder import files_in, writer_of
+from ...telemetry.queue.folder import files_in, writer_of
 from ..database.database import blob
 from ..database.errors import UNREADABLE, AuditError, KeyMissingError
 from ..log import AuditLog

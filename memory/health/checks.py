@@ -20,7 +20,8 @@ from ...telemetry.network.probe import try_writing
 from ...telemetry.otlp.span_counts import SpanCounts, SpanOutcome
 from ...telemetry.pricing.prices import PriceFileError, Prices
 from ...telemetry.process.faults import Faults
-from ...telemetry.relay.folder import folder_problem, standing
+from ...telemetry.queue.folder import folder_problem
+from ...telemetry.relay.folder import standing
 from ..budgets.budgets import Budgets, BudgetStatus
 from ..environment import unknown_sentence
 from ..guard.factory import GuardFactory

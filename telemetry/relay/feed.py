@@ -11,9 +11,9 @@ from pathlib import Path
 from ..delivery.drain import Drain
 from ..event.event import Event
 from ..process.faults import Faults
-from .event_file import PAGE_BYTES
+from ..queue.event_file import PAGE_BYTES
+from ..queue.source import EventSource
 from .positions import Positions
-from .source import EventSource
 
 _MOST, _LEAST = 2_048, 32
 _MOST_BYTES = 4 * 1024 * 1024

@@ -22,7 +22,7 @@ import msgspec
 from ..files.framing import HEADER_BYTES, first_record, header, new_marker, record, scan
 from ..process.fork import reset_after_fork
 from ..prometheus.live import Sample, merged
-from .folder import open_folder
+from ..queue.folder import open_folder
 
 EVERY_S = 1.0
 """Seconds between two times that a process says its figures."""

@@ -26,11 +26,12 @@ from ..files.file_lock import FileLock
 from ..process.faults import Faults
 from ..prometheus.live import LiveMetric, Sample, counter, latest
 from ..prometheus.own_figures import SINK_DROPPED, of_faults, of_lanes
-from .codec import MakeContent
+from ..queue.codec import MakeContent
+from ..queue.folder import files_in
+from ..queue.source import EventSource, UnreadableError
 from .feed import Feed
 from .figures import WritersFigures
-from .folder import Beat, beat, files_in
-from .source import EventSource, UnreadableError
+from .folder import Beat, beat
 
 logger = logging.getLogger("mnemoscope.relay")
 

@@ -11,10 +11,10 @@ from ..delivery.sink import DeliveryError, SinkOutput
 from ..event.event import Event
 from ..event.subject import SubjectKeys
 from ..prometheus.live import LiveCollector, Read, Sample, latest
-from . import MAX_BYTES
+from ..queue import MAX_BYTES
+from ..queue.writer import QueueWriter
 from .figures import FiguresTeller
 from .folder import silent_s, standing
-from .writer import RelayWriter
 
 NEVER_S = 1e9
 """Age that is told where no relay ever gave a sign of life."""
@@ -55,7 +55,7 @@ class RelaySink:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._folder = folder
-        self._writer = RelayWriter(folder, keys, max_bytes, mode=mode)
+        self._writer = QueueWriter(folder, keys, max_bytes, mode=mode)
         self._clock = clock
         self._live = LiveCollector()
         # It must not hold this sink: its thread would keep a scope that nobody has any more.

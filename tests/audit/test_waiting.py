@@ -15,7 +15,7 @@ from mnemoscope.audit.waiting import what_waits
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.subject import SubjectKeys
-from mnemoscope.telemetry.relay.writer import RelayWriter
+from mnemoscope.telemetry.queue.writer import QueueWriter
 
 
 def spooled(log, folder, events):
@@ -39,7 +39,7 @@ def spilled(log, folder, events):
 def relayed(log, folder, events):
     """Leave them to a relay."""
     log.relay_folder = folder / "relay"
-    writer = RelayWriter(log.relay_folder, log.ring.current)
+    writer = QueueWriter(log.relay_folder, log.ring.current)
     for each in events:
         writer.append(each)
     writer.close()

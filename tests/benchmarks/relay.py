@@ -27,7 +27,7 @@ from mnemoscope.memory.build import build_relay
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings
-from mnemoscope.telemetry.relay.folder import files_in
+from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.relay.relay import collect_seldom
 
 FIRST = 1_000

@@ -35,7 +35,7 @@ from mnemoscope.memory.build import build_relay, configured_keys
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings
-from mnemoscope.telemetry.relay.folder import files_in
+from mnemoscope.telemetry.queue.folder import files_in
 from mnemoscope.telemetry.relay.relay import collect_seldom
 
 SINKS = ("audit", "otlp", "langsmith", "logs", "prometheus")

@@ -16,7 +16,7 @@ from relay_kills import BackEnds, back_ends, recorded
 
 from mnemoscope.memory.build import build_relay
 from mnemoscope.memory.settings import load_settings
-from mnemoscope.telemetry.relay.folder import files_in
+from mnemoscope.telemetry.queue.folder import files_in
 
 CALLS = 100
 SINKS = ("audit", "logs", "otlp", "langsmith")

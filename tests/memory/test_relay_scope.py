@@ -22,9 +22,9 @@ from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.memory.testing import CapturingSink
-from mnemoscope.telemetry.relay import writer
-from mnemoscope.telemetry.relay.event_file import EventFile
-from mnemoscope.telemetry.relay.folder import files_in
+from mnemoscope.telemetry.queue import writer
+from mnemoscope.telemetry.queue.event_file import EventFile
+from mnemoscope.telemetry.queue.folder import files_in
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import LookAtWriters, UnavailableError
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import SubjectKeys
+from mnemoscope.telemetry.queue.writer import QueueWriter
 from mnemoscope.telemetry.relay.folder import take_folder
 from mnemoscope.telemetry.relay.relay import LIMITS, Relay
-from mnemoscope.telemetry.relay.writer import RelayWriter
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 MIB = 1024 * 1024
@@ -116,12 +116,12 @@ def driven(folder: Path) -> Iterator[Callable[..., Driven]]:
 
 
 @pytest.fixture
-def writers(folder: Path) -> Iterator[Callable[[], RelayWriter]]:
+def writers(folder: Path) -> Iterator[Callable[[], QueueWriter]]:
     """Return a function that makes the writer of one more process."""
-    made: list[RelayWriter] = []
+    made: list[QueueWriter] = []
 
-    def make() -> RelayWriter:
-        made.append(RelayWriter(folder, KEYS, 2 * MIB, mode="durable"))
+    def make() -> QueueWriter:
+        made.append(QueueWriter(folder, KEYS, 2 * MIB, mode="durable"))
         return made[-1]
 
     yield make

@@ -7,8 +7,8 @@ import threading
 from patience import until
 
 from mnemoscope.memory.privacy.engine.content import content_again
+from mnemoscope.telemetry.queue.codec import EventDecoder
 from mnemoscope.telemetry.relay import feed as feed_module
-from mnemoscope.telemetry.relay.codec import EventDecoder
 
 from .conftest import ListedSink
 

@@ -14,18 +14,18 @@ from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.sink import FollowedWriter
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.version import running_version
+from mnemoscope.telemetry.queue.folder import files_in
+from mnemoscope.telemetry.queue.writer import QueueWriter
 from mnemoscope.telemetry.relay import relay as relay_module
 from mnemoscope.telemetry.relay.folder import (
     Beat,
     FolderTakenError,
     beat,
-    files_in,
     silent_s,
     standing,
     take_folder,
 )
 from mnemoscope.telemetry.relay.sink import RelaySink
-from mnemoscope.telemetry.relay.writer import RelayWriter
 
 from .conftest import KEYS, MIB, KeepingSink, ListedSink
 
@@ -178,7 +178,7 @@ def test_an_end_that_cannot_be_told_yet_is_told_later(driven, writers, event_fac
 
 def test_a_killed_writers_events_are_delivered(driven, event_factory, folder):
     """All that were appended; its end is told as no orderly one."""
-    writer, keeping = RelayWriter(folder, KEYS, 2 * MIB), KeepingSink()
+    writer, keeping = QueueWriter(folder, KEYS, 2 * MIB), KeepingSink()
 
     def work():
         fill(writer, event_factory, range(1, 201))
@@ -193,7 +193,7 @@ def test_a_killed_writers_events_are_delivered(driven, event_factory, folder):
 
 def test_what_a_killed_writer_did_not_use_is_given_back(driven, event_factory, folder):
     """Although somebody still has to read what it did."""
-    writer, away = RelayWriter(folder, KEYS, 8 * MIB), ListedSink()
+    writer, away = QueueWriter(folder, KEYS, 8 * MIB), ListedSink()
 
     def work():
         fill(writer, event_factory, [1])
@@ -267,7 +267,7 @@ def test_a_folder_has_one_relay(driven, folder):
 
 def test_a_file_of_another_key_waits_for_it(driven, writers, event_factory, folder):
     """It is counted, and hinders no other."""
-    stranger = RelayWriter(folder, SubjectKeys(b"another secret of ours"), 2 * MIB)
+    stranger = QueueWriter(folder, SubjectKeys(b"another secret of ours"), 2 * MIB)
     fill(stranger, event_factory, [1], B)
     stranger.close()
     fill(writers(), event_factory, [1], A)

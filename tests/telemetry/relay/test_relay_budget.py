@@ -24,10 +24,10 @@ from mnemoscope.telemetry.logs.sink import LogSink
 from mnemoscope.telemetry.otlp.fast.wire import span_of
 from mnemoscope.telemetry.process.faults import Faults
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
-from mnemoscope.telemetry.relay.event_file import PAGE_BYTES
-from mnemoscope.telemetry.relay.folder import files_in
+from mnemoscope.telemetry.queue.event_file import PAGE_BYTES
+from mnemoscope.telemetry.queue.folder import files_in
+from mnemoscope.telemetry.queue.source import EventSource
 from mnemoscope.telemetry.relay.sink import RelaySink
-from mnemoscope.telemetry.relay.source import EventSource
 
 from .conftest import KEYS
 

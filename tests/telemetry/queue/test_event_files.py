@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.relay import event_file
-from mnemoscope.telemetry.relay import writer as relay_writer
-from mnemoscope.telemetry.relay.event_file import PAGE_BYTES
-from mnemoscope.telemetry.relay.folder import files_in
-from mnemoscope.telemetry.relay.source import EventSource, UnreadableError
-from mnemoscope.telemetry.relay.writer import RelayWriter
+from mnemoscope.telemetry.queue import event_file
+from mnemoscope.telemetry.queue import writer as relay_writer
+from mnemoscope.telemetry.queue.event_file import PAGE_BYTES
+from mnemoscope.telemetry.queue.folder import files_in
+from mnemoscope.telemetry.queue.source import EventSource, UnreadableError
+from mnemoscope.telemetry.queue.writer import QueueWriter
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 MIB = 1024 * 1024
@@ -35,7 +35,7 @@ def folder(tmp_path):
 @pytest.fixture
 def writer(folder):
     """Return the writer of this process."""
-    made = RelayWriter(folder, KEYS, 2 * MIB)
+    made = QueueWriter(folder, KEYS, 2 * MIB)
     yield made
     made.close()
 
@@ -179,7 +179,7 @@ def test_nothing_is_lost_while_the_disk_fills_and_comes_back(
     folder, event_factory, monkeypatch, caplog, pieces, size
 ):
     """Wherever it is full: events wait, in order; who asks first is refused; it is said once."""
-    writer = RelayWriter(folder, KEYS, 8 * MIB, clock=lambda: 0.0)
+    writer = QueueWriter(folder, KEYS, 8 * MIB, clock=lambda: 0.0)
     monkeypatch.setattr(relay_writer, "RETRY_S", 0.0)
     disk = Disk(monkeypatch, PAGE_BYTES + pieces * MIB)
     content, number = content_again("x" * size), 0
@@ -203,7 +203,7 @@ def test_nothing_is_lost_while_the_disk_fills_and_comes_back(
 
 def test_what_waits_for_the_disk_at_the_end_is_counted(folder, event_factory, monkeypatch):
     """The file says how many events are in none."""
-    writer = RelayWriter(folder, KEYS, 2 * MIB)
+    writer = QueueWriter(folder, KEYS, 2 * MIB)
     writer.append(event_factory(writer_seq=1))
     Disk(monkeypatch, 0)
     big = content_again("x" * 300_000)
@@ -243,7 +243,7 @@ def test_a_forked_child_has_files_of_its_own(writer, folder, event_factory):
 
 def test_what_was_appended_outlives_a_kill(folder, event_factory):
     """Without a call of the system in between."""
-    writer = RelayWriter(folder, KEYS, 2 * MIB)
+    writer = QueueWriter(folder, KEYS, 2 * MIB)
 
     def work():
         for number in range(1, 1_001):
@@ -283,7 +283,7 @@ def test_threads_append_side_by_side(writer, folder, event_factory):
 
 def test_each_thread_is_told_of_its_own_event(folder, event_factory, monkeypatch):
     """Also where another one wrote it, so that what is lost is counted once each."""
-    writer, told = RelayWriter(folder, KEYS, 2 * MIB), []
+    writer, told = QueueWriter(folder, KEYS, 2 * MIB), []
     big = content_again("x" * (2 * MIB))
     lock = writer._lock
 
@@ -355,7 +355,7 @@ def whole(tmp_path_factory):
     from mnemoscope.telemetry.event.trace import TraceRef
 
     folder = tmp_path_factory.mktemp("files") / "relay"
-    writer, ends = RelayWriter(folder, KEYS, 2 * MIB), [PAGE_BYTES]
+    writer, ends = QueueWriter(folder, KEYS, 2 * MIB), [PAGE_BYTES]
     for number in range(1, 21):
         writer.append(
             Event(

@@ -1,4 +1,4 @@
-"""The writer of a process's events: what `RelaySink` appends with."""
+"""The writer of a queue: appends the events of a process to its files, thread-safe."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _Coming(msgspec.Struct):
     reason: str | None = None
 
 
-class RelayWriter:
+class QueueWriter:
     """
     Appends events to the files of this process. Thread-safe, also in signal handlers.
 

@@ -1,12 +1,12 @@
 """
-The file that a process appends its events to: mapped into its memory, and read by the relay.
+A file that a process appends its events to: mapped into its memory, and read by another.
 
 An append copies a record into the map: no call of the system, and what was copied is there when the
 process is killed. A page is for what is known of the file; records follow, framed and checked as in
 every file of records (see `framing`), each encrypted with a key of its writer's. Room is taken from
 the disk before it is written to, a piece at a time: a full disk is an error and not a signal.
 
-A process has two files at most. When one is full it begins the next, unless the relay still needs
+A process has two files at most. When one is full it begins the next, unless the reader still needs
 the one before.
 """
 
@@ -76,7 +76,7 @@ class EventFile:
         self._marker = new_marker()
         self._end = self._taken = PAGE_BYTES
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        # Under a name that no relay looks at, until it is locked and has a head.
+        # Under a name that no reader looks at, until it is locked and has a head.
         draft = path.with_name(f".{path.name}.new")
         self._fd = os.open(draft, flags, 0o600)
         try:

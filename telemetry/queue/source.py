@@ -1,5 +1,5 @@
 """
-One writer's file, as the relay reads it.
+A writer's file, as it is read.
 
 It is read while it is written, and after its writer was killed in the middle of a record. What is
 not whole at its end is not there yet, or never will be; what is damaged in front of a whole record

@@ -1,8 +1,8 @@
 """
-The bytes of one event, as a process appends it and the relay reads it.
+The bytes of one event, as a process appends it and another reads it.
 
 An event is an array of its fields, by position; each file names the fields in their order, so that
-a process and a relay of different releases understand one another. People are in it encrypted (see
+processes of different releases understand one another. People are in it encrypted (see
 `Subject.enclosed`), content as JSON.
 """
 

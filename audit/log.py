@@ -23,14 +23,14 @@ from .queries.reading import By, Remembered, Spend, StoreLatency
 from .record.keys import Keyring
 from .record.lived_time import DAY_US
 from .record.rows import AuditRow
-from .record.sealing import Draft, draft
+from .record.sealing import UnplacedEvent, draft
 from .store import checkpoints, retention
 from .store.checkpoints import Announce
 from .store.customers import Customers
 from .store.snapshot import Snapshot
 from .store.tables import LogTables
 from .store.tree import StoredHashes
-from .store.whose import Asked, OtherSpellings, Person, person_of, whose
+from .store.whose import CustomerQuery, OtherSpellings, Person, person_of, whose
 
 RETENTION_DAYS = 400
 """After which events may be removed, unless a setting says otherwise."""
@@ -100,7 +100,7 @@ class AuditLog:
         """
         return self.tables.append([draft(event) for event in events]).added
 
-    def record(self, drafts: Sequence[Draft]) -> int:
+    def record(self, drafts: Sequence[UnplacedEvent]) -> int:
         """
         Record what was drafted before, as `append` does, and return the size of the log.
 
@@ -220,7 +220,7 @@ class AuditLog:
             AmbiguousSubjectError: Several people are: they are listed.
             AuditError: There is no such database, or other keys were used to write it.
         """
-        asked = Asked(
+        asked = CustomerQuery(
             customer=customer,
             tenant=tenant,
             also=tuple(also),

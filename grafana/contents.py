@@ -13,7 +13,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from mnemoscope.alerting.kubernetes import config_map, prometheus_rule
 from mnemoscope.alerting.objectives import Objectives
-from mnemoscope.alerting.promql import Pace
+from mnemoscope.alerting.promql import RuleSpeed
 from mnemoscope.alerting.rule import managed
 from mnemoscope.alerting.rules import groups, rule_file
 from mnemoscope.alerting.runbooks import FILE
@@ -33,7 +33,7 @@ def files(runbooks: str, speed: int) -> Iterator[tuple[str, str]]:
         linked = JSONEncoder(sort_keys=True, indent=2).encode(board.build(FILE))
         maps.append(yaml_text(config_map(board.name, f"{linked}\n")))
     yield "kubernetes/dashboards.yaml", NOTE.format(source=BOARDS) + "---\n".join(maps)
-    pace = Pace(speed)
+    pace = RuleSpeed(speed)
     every = groups(Objectives(), pace)
     for group in every:
         yield f"alerts/{group.name}.yaml", _yaml(rule_file([group], runbooks, pace))

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from .rules.origin import Origin
     from .rules.phases import Phases
     from .rules.roles import Role, Roles, granted
-    from .rules.rule import Asked, Facts, Fails, Rule, Verdict
+    from .rules.rule import Action, Facts, Fails, Rule, Verdict
     from .rules.stopping import Stopping
     from .settings import Settings, load_settings
 
 __all__ = [
+    "Action",
     "Approval",
-    "Asked",
     "AuditUnavailableError",
     "BreakerPolicy",
     "Budget",
@@ -115,7 +115,7 @@ _MODULES = {
     **dict.fromkeys(("Approval", "Draft", "Score"), ".rules.approval"),
     "BudgetStatus": ".budgets.budgets",
     "Handoff": ".handoff.handoff",
-    **dict.fromkeys(("Asked", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
+    **dict.fromkeys(("Action", "Facts", "Fails", "Rule", "Verdict"), ".rules.rule"),
     **dict.fromkeys(("Outcome", "Point"), "..telemetry.event.verdict_event"),
     **dict.fromkeys(("Mode", "Phase"), ".rules.envelopes"),
     "Origin": ".rules.origin",

@@ -231,20 +231,20 @@ def compose(
 def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAccounting) -> None:
     """Have the guards, and whoever counts model calls, ask *rules*."""
     from .guard.steps.rules import AskRules  # noqa: PLC0415 - only where there are rules
-    from .rules.held_writes import Bound  # noqa: PLC0415 - as above
+    from .rules.held_writes import KeyedRule  # noqa: PLC0415 - as above
     from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
-    from .rules.run_facts import Hashes  # noqa: PLC0415 - as above
+    from .rules.run_facts import KeyedHashes  # noqa: PLC0415 - as above
 
     accounting.rulebook = Rulebook(
         rules,
-        hashes=Hashes(guards.keys.key("rules")),
+        hashes=KeyedHashes(guards.keys.key("rules")),
         tell=accounting.tell,
         faults=accounting.faults,
         clock=accounting.clock,
     )
     rulebook, faults = accounting.rulebook, accounting.faults
     for each in rules:
-        if isinstance(each, Bound):
+        if isinstance(each, KeyedRule):
             each.bind(rulebook.hashes, lambda: rulebook.held.decisions)
     guards.ask_rules = partial(AskRules, rulebook, faults)
     if rulebook.labels is not None or rulebook.confiners:

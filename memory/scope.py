@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .privacy.engine.redactor import Redactor
     from .privacy.vault.guarded_vault import GuardedVault
     from .rules.approval import Approval, Draft
-    from .rules.held_writes import Bound, Decisions
+    from .rules.held_writes import Decisions, KeyedRule
     from .rules.rule import Fact, Facts, Rule, Verdict
     from .setting_values import SettingValues
     from .settings import Settings
@@ -510,9 +510,9 @@ class Mnemoscope:
         if rulebook is None:
             return True
         from .context import current  # noqa: PLC0415
-        from .rules.rule import Asked, Point  # noqa: PLC0415
+        from .rules.rule import Action, Point  # noqa: PLC0415
 
-        ended = rulebook.decide(Asked(Point.MODEL, scope=current(), again=True))
+        ended = rulebook.decide(Action(Point.MODEL, scope=current(), again=True))
         if ended is not None:
             raise ended from error
         return True
@@ -596,9 +596,9 @@ class Mnemoscope:
 
         return approval_node(gate, self, draft=draft, result=result, read=read, is_async=is_async)
 
-    def bind_rule(self, rule: Bound) -> Decisions | None:
+    def bind_rule(self, rule: KeyedRule) -> Decisions | None:
         """Let a rule that is asked elsewhere use the key and the trail, and return the trail."""
-        from .rules.run_facts import Hashes  # noqa: PLC0415
+        from .rules.run_facts import KeyedHashes  # noqa: PLC0415
 
         parts = self._parts
         if parts is None:
@@ -607,7 +607,9 @@ class Mnemoscope:
             from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415
 
             parts.accounting.decisions = AuditedDecisions(parts.audit)
-        rule.bind(Hashes(parts.services.digest_key("rules")), lambda: parts.accounting.decisions)
+        rule.bind(
+            KeyedHashes(parts.services.digest_key("rules")), lambda: parts.accounting.decisions
+        )
         return parts.accounting.decisions
 
     def subject(self, person: str, tenant: str | None = None) -> Subject | None:

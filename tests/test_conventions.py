@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections import defaultdict
 from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,11 @@ FILES = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 TESTS = [path for path in FILES if path.name.startswith("test_")]
+INSTALLED = [
+    path
+    for folder in (*SOURCE, "grafana", "examples/demo")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
 
 
 def name_of(path: Path) -> str:
@@ -105,6 +111,17 @@ def test_no_module_is_a_drawer():
     drawers = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 
     assert [name_of(path) for path in FILES if path.stem in drawers] == []
+
+
+def test_a_public_class_name_has_one_meaning():
+    """Two modules that install a class of the same name are two things that a reader confuses."""
+    homes = defaultdict(list)
+    for path in INSTALLED:
+        for each in ast.parse(path.read_text()).body:
+            if isinstance(each, ast.ClassDef) and not each.name.startswith("_"):
+                homes[each.name].append(f"{name_of(path)}:{each.lineno}")
+
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
 def test_tests_mirror_the_packages():

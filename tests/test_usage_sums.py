@@ -25,7 +25,7 @@ from mnemoscope.audit.queries.spending import Spent
 from mnemoscope.memory.budgets.budget import Budget
 from mnemoscope.memory.budgets.budgets import _BudgetSpend
 from mnemoscope.memory.rules.earlier_facts import earlier
-from mnemoscope.memory.rules.run_facts import Earlier, Hashes, RunFacts
+from mnemoscope.memory.rules.run_facts import Earlier, KeyedHashes, RunFacts
 from mnemoscope.telemetry.event.usage import TOKENS, Usage
 from mnemoscope.telemetry.langsmith import runs as langsmith_runs
 from mnemoscope.telemetry.otlp import openinference, semconv
@@ -79,7 +79,7 @@ def facts_of_a_run():
 def facts_of_a_run_before():
     about = {"writer": "w", "occurred_at": 1, "duration_us": 1, "operation": "chat", "status": "ok"}
     headers = [about | {"usage": tokens_of(each) | {"cost_usd": None}} for each in (FIRST, SECOND)]
-    found = earlier(headers, Hashes(b"key"))
+    found = earlier(headers, KeyedHashes(b"key"))
     assert (found.input_tokens, found.output_tokens) == (3012, 612)
 
 

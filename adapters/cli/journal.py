@@ -16,7 +16,7 @@ from .exit_codes import INCOMPLETE, USAGE, CommandError, say
 from .options import Json, Limit
 
 if TYPE_CHECKING:
-    from ...memory.journal.inspection import Choice, Inspection, KeptWrite
+    from ...memory.journal.inspection import Inspection, KeptWrite, WriteSelection
 
 Journal = Annotated[
     Path | None,
@@ -157,12 +157,12 @@ def drop(
         _log(found.path, dropped)
 
 
-def _choice(seqs: list[int] | None, database: str | None, *, all_parked: bool) -> Choice:
+def _choice(seqs: list[int] | None, database: str | None, *, all_parked: bool) -> WriteSelection:
     if bool(seqs) == all_parked:
         raise ConfigurationError("pass the places of writes, or --all-parked")
-    from ...memory.journal.inspection import Choice
+    from ...memory.journal.inspection import WriteSelection
 
-    return Choice(seqs=tuple(seqs or ()), all_parked=all_parked, database=database)
+    return WriteSelection(seqs=tuple(seqs or ()), all_parked=all_parked, database=database)
 
 
 def _tell(lines: Iterable[str]) -> None:

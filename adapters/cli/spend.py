@@ -14,7 +14,7 @@ from .options import TIMES, AuditUrl, Json, Tenant
 from .times import time_us
 
 if TYPE_CHECKING:
-    from ...audit.queries.spending import Dimension, Period, Spending
+    from ...audit.queries.spending import Dimension, Period, PeriodSpend
 
 
 def spend(
@@ -56,7 +56,7 @@ def spend(
         Console().print(spend_screen(lines, parts))
 
 
-class Spend(NamedTuple):
+class SpendReport(NamedTuple):
     """
     The spend of a period.
 
@@ -65,13 +65,13 @@ class Spend(NamedTuple):
         parts: By feature, node and model, to find the feature that changed most.
     """
 
-    lines: Spending
-    parts: Spending
+    lines: PeriodSpend
+    parts: PeriodSpend
 
 
 def read_spend(
     by: tuple[Dimension, ...], period: Period, tenant: str | None, audit_url: str | None
-) -> Spend:
+) -> SpendReport:
     """
     Read the spend of *period* from the audit trail.
 
@@ -89,7 +89,7 @@ def read_spend(
     with trail.reading() as snapshot:
         if tenant is not None:
             check_tenant(snapshot, tenant)
-        return Spend(
+        return SpendReport(
             lines=spending(snapshot, by, period, tenant=tenant),
             parts=spending(snapshot, PARTS, period, tenant=tenant),
         )

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...audit.queries.spending import Dimension, Line, Period, Spending, Spent
+from ...audit.queries.spending import Dimension, Line, Period, PeriodSpend, Spent
 from ...audit.queries.top_mover import TopMover, moved_most, sentence
 from ...telemetry.event.format import decimals
 from ...telemetry.event.text import utc_text
@@ -52,7 +52,7 @@ _NO_NAME: dict[Dimension, str] = {
 }
 
 
-def spend_screen(found: Spending, parts: Spending) -> RenderableType:
+def spend_screen(found: PeriodSpend, parts: PeriodSpend) -> RenderableType:
     """Return *found* as a table, and the feature in *parts* whose spend changed most."""
     period = _period_text(found.period)
     if not found.lines:
@@ -76,7 +76,7 @@ def _period_text(period: Period) -> str:
 class _SpendTable:
     """The table of *found*, at the width that there is."""
 
-    def __init__(self, found: Spending) -> None:
+    def __init__(self, found: PeriodSpend) -> None:
         self._found = found
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -84,7 +84,7 @@ class _SpendTable:
         yield _table(self._found, options.max_width)
 
 
-def _table(found: Spending, width: int) -> Table:
+def _table(found: PeriodSpend, width: int) -> Table:
     total = Line(names=(), now=found.now, before=found.before)
     scale = _Scale(total, max(_weight(line, total) for line in found.lines))
     lines = [*found.lines[:SHOWN], *_others(found.lines[SHOWN:]), total]
@@ -122,7 +122,7 @@ def _others(hidden: Sequence[Line]) -> list[Line]:
     return [Line(names=(f"({len(hidden)} more)",), now=now, before=before)]
 
 
-def _names(line: Line, found: Spending) -> list[str]:
+def _names(line: Line, found: PeriodSpend) -> list[str]:
     """Return a name for each dimension. Sums have one, in the first."""
     if line in found.lines:
         return [_name(each, by) for each, by in zip(line.names, found.by, strict=True)]
@@ -234,7 +234,7 @@ def _bar(width: float) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def _unpriced(found: Spending) -> list[Text]:
+def _unpriced(found: PeriodSpend) -> list[Text]:
     now = found.now
     if not now.unpriced_calls:
         return []
@@ -253,7 +253,7 @@ def _name(name: str | None, dimension: Dimension) -> str:
     return name[:REFERENCE] if dimension in _HASHED else name
 
 
-def as_document(found: Spending, parts: Spending) -> dict[str, Any]:
+def as_document(found: PeriodSpend, parts: PeriodSpend) -> dict[str, Any]:
     """Return *found*, and the feature in *parts* whose spend changed most, for ``--json``."""
     moved = moved_most(parts)
     return {
@@ -294,7 +294,7 @@ def _reference(name: str | None, dimension: Dimension) -> str | None:
     return None if name is None else _name(name, dimension)
 
 
-def write_csv(found: Spending, file: IO[str]) -> None:
+def write_csv(found: PeriodSpend, file: IO[str]) -> None:
     """Write *found* to *file*, with a header."""
     writer = csv.writer(file, lineterminator="\n")
     figures = list(asdict(found.now))

@@ -12,7 +12,7 @@ from .exit_codes import say
 
 if TYPE_CHECKING:
     from ...audit.database.errors import AmbiguousSubjectError, UnknownSubjectError
-    from ...audit.store.whose import Asked, Person
+    from ...audit.store.whose import CustomerQuery, Person
     from ...telemetry.event.spelling import Identity
 
 Also = Annotated[
@@ -55,14 +55,14 @@ def asked_of(
     any_spelling: bool,
     exact: bool,
     own_stores: bool = False,
-) -> Asked:
+) -> CustomerQuery:
     """
     Return the question for a person that these options ask.
 
     Raises:
         ConfigurationError: Two of them contradict each other.
     """
-    from ...audit.store.whose import Asked, OtherSpellings
+    from ...audit.store.whose import CustomerQuery, OtherSpellings
 
     if all_tenants and tenant is not None:
         raise ConfigurationError("pass one of --tenant and --all-tenants, not both")
@@ -75,7 +75,7 @@ def asked_of(
         if exact
         else OtherSpellings.ASK
     )
-    return Asked(
+    return CustomerQuery(
         customer=customer,
         tenant=tenant,
         also=tuple(also or ()),
@@ -85,7 +85,7 @@ def asked_of(
     )
 
 
-def _told(asked: Asked, person: Person) -> Iterator[str]:
+def _told(asked: CustomerQuery, person: Person) -> Iterator[str]:
     """Yield who was found, a line each; an id only where it is not one that was given."""
     if not person.is_logged:
         yield "found in live stores alone: the audit trail knows nobody of this name"
@@ -97,7 +97,7 @@ def _told(asked: Asked, person: Person) -> Iterator[str]:
     yield from person.doubts
 
 
-def say_who(asked: Asked, person: Person) -> None:
+def say_who(asked: CustomerQuery, person: Person) -> None:
     """Say who was found, a line each."""
     for line in _told(asked, person):
         say(line)
@@ -112,7 +112,7 @@ def shared_line(person: Person) -> str:
     )
 
 
-def as_document(asked: Asked, person: Person) -> dict[str, Any]:
+def as_document(asked: CustomerQuery, person: Person) -> dict[str, Any]:
     """Return who was found, for ``--json``."""
     others = [each for each in person.identities if each.customer not in asked.names]
     return {

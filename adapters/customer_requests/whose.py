@@ -9,7 +9,7 @@ that it knows in several they are nobody's, until whoever asks says whose.
 from __future__ import annotations
 
 from ...audit.log import AuditLog
-from ...audit.store.whose import Asked, InStores, Person, whose
+from ...audit.store.whose import CustomerQuery, InStores, Person, whose
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, StoreData
 from ...telemetry.event.spelling import Identity, usual_spellings
@@ -21,7 +21,7 @@ SHARED = "it cannot tell whose the records are that it has under this id"
 """Why a store is not asked that another tenant may have a customer of this id in. Names nobody."""
 
 
-def person_in_log(log: AuditLog, asked: Asked) -> Person:
+def person_in_log(log: AuditLog, asked: CustomerQuery) -> Person:
     """
     Return the person that *asked* names, by the trail alone.
 
@@ -34,7 +34,7 @@ def person_in_log(log: AuditLog, asked: Asked) -> Person:
         return whose(snapshot, asked)
 
 
-def person_in_scope(scope: Mnemoscope, asked: Asked) -> Person:
+def person_in_scope(scope: Mnemoscope, asked: CustomerQuery) -> Person:
     """
     Return the person that *asked* names, by the trail of *scope* and by its live stores.
 
@@ -52,13 +52,13 @@ def person_in_scope(scope: Mnemoscope, asked: Asked) -> Person:
         return whose(snapshot, asked, held)
 
 
-def unknown_person(asked: Asked) -> Person:
+def unknown_person(asked: CustomerQuery) -> Person:
     """Return the person that *asked* names, whom nobody need know."""
     identities = tuple(Identity(name, asked.tenant or "") for name in asked.names)
     return Person(identities=identities, is_logged=False)
 
 
-def _in_stores(scope: Mnemoscope, asked: Asked) -> InStores:
+def _in_stores(scope: Mnemoscope, asked: CustomerQuery) -> InStores:
     """Ask each store for each id, and for its usual spellings."""
     found: set[str] = set()
     silent: dict[str, str] = {}

@@ -23,11 +23,11 @@ from ...telemetry.event.verdict_event import Choice, Outcome, Point
 from ..toolkit.type_guards import is_dict
 
 if TYPE_CHECKING:
-    from ...memory.rules.held_writes import Bound, Decisions
+    from ...memory.rules.held_writes import Decisions, KeyedRule
     from ...telemetry.event.subject import Subject
 
 
-class Sealing(Protocol):
+class ApprovalScope(Protocol):
     """The part of a scope that the node uses."""
 
     def tell_verdict(self, rule: Approval, facts: Facts) -> Verdict:
@@ -38,7 +38,7 @@ class Sealing(Protocol):
         """Count an error of ours."""
         ...
 
-    def bind_rule(self, rule: Bound) -> Decisions | None:
+    def bind_rule(self, rule: KeyedRule) -> Decisions | None:
         """Let *rule* use the key and the trail, and return the trail."""
         ...
 
@@ -49,7 +49,7 @@ class Sealing(Protocol):
 
 def approval_node(
     gate: Approval,
-    scope: Sealing,
+    scope: ApprovalScope,
     *,
     draft: str = "draft",
     result: str = "approval",
@@ -89,7 +89,7 @@ class _Node:
     def __init__(
         self,
         gate: Approval,
-        scope: Sealing,
+        scope: ApprovalScope,
         *,
         draft: str,
         result: str,

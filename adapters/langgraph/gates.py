@@ -36,7 +36,7 @@ STABILITY: Final = "behavioral_stability_windowed"
 INTEGRITY: Final = "langgraph_state_integrity"
 
 
-class Sealing(Protocol):
+class GateScope(Protocol):
     """The part of a scope that gates use."""
 
     def tell_verdict(self, rule: Rule, facts: Facts) -> Verdict:
@@ -171,7 +171,7 @@ class StagnationGate:
         window_size: int = 10,
         alpha: float = 0.5,
         text_of: Callable[[Any], str] | None = None,
-        scope: Sealing | None = None,
+        scope: GateScope | None = None,
         name: str = "stagnation",
     ) -> None:
         if not (0 < threshold < 1 and 0 < alpha <= 1):
@@ -264,7 +264,7 @@ class IntegrityGate:
         self,
         invariants: Sequence[tuple[str, Callable[[Any], bool]]] = (),
         *,
-        scope: Sealing | None = None,
+        scope: GateScope | None = None,
         name: str = "integrity",
     ) -> None:
         self.name, self.shadow = name, True
@@ -329,12 +329,12 @@ def _holds(test: Callable[[Any], bool], output: Any) -> bool:
         return False
 
 
-def _tell(scope: Sealing | None, gate: Any, known: Mapping[str, Any]) -> None:
+def _tell(scope: GateScope | None, gate: Any, known: Mapping[str, Any]) -> None:
     if scope is not None:
         scope.tell_verdict(gate, Facts(Point.NODE, known=known))
 
 
-def _watched(node: N, see: Callable[[Any, str], None], scope: Sealing | None) -> N:
+def _watched(node: N, see: Callable[[Any, str], None], scope: GateScope | None) -> N:
     """Return *node*, plain or a coroutine function, with what it returns shown to *see*."""
 
     def show(output: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -13,7 +13,7 @@ from time import perf_counter, time_ns
 from typing import Any, Final
 
 from ...memory.guard.call import error_name, outer_call
-from ...telemetry.event.phase import Phase
+from ...telemetry.event.phase import OperationPhase
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GUARD
 from ..toolkit.stand_in import StandIn, is_marked
@@ -75,6 +75,6 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
         finally:
             call.in_phase = False
             took = perf_counter() - started
-            call.phases = (*call.phases, Phase(name, method, started_ns, took, error))
+            call.phases = (*call.phases, OperationPhase(name, method, started_ns, took, error))
 
     return StandIn(made, told, _MARK)

@@ -22,7 +22,7 @@ _BY_KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWOR
 _VARIADIC = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
 
 
-class Bound(NamedTuple):
+class BoundCall(NamedTuple):
     """
     The arguments of one call, by name.
 
@@ -40,7 +40,7 @@ class Bound(NamedTuple):
 
     def __repr__(self) -> str:
         """Show how many there are, and none of them."""
-        return f"Bound({len(self.arguments)} arguments)"
+        return f"BoundCall({len(self.arguments)} arguments)"
 
     def invoke(self, target: Callable[..., Any]) -> Callable[[Arguments], Any]:
         """Return a function that calls *target* with arguments given as these were."""
@@ -70,7 +70,7 @@ class Parameters:
     is_open: bool
     by_name: bool
 
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Bound:
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> BoundCall:
         """Return the arguments of any call, whatever its shape."""
         surplus = (f"*{place}" for place in range(len(self.positions), len(args)))
         positional = (*self.positions[: len(args)], *surplus)
@@ -86,7 +86,7 @@ class Parameters:
         # What a step adds is given by the name that the subclass has for it.
         added = {key: name for name, key in self.renamed.items() if key not in arguments}
         understood = all(key in self.declared or self._is_extra(key) for key in arguments)
-        return Bound(arguments, positional, added | keywords, understood)
+        return BoundCall(arguments, positional, added | keywords, understood)
 
     def _is_extra(self, key: str) -> bool:
         return self.is_open and not key.startswith("*")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from ..proof.merkle import Hashes
-from .delivered import Deliveries
+from ..proof.merkle import TreeHashes
+from .delivered import DeliveryRanges
 from .notice import Notice
 
 
@@ -173,12 +173,12 @@ class Evidence:
     checkpoint: str
     size: int
     root: bytes
-    hashes: Hashes
+    hashes: TreeHashes
     sign: Callable[[str], str]
     losses: tuple[DeclaredLoss, ...] = ()
     signed_us: int = 0
     anchors: tuple[Anchor, ...] = ()
     retention_days: int = 0
-    deliveries: Deliveries = field(default_factory=Deliveries)
+    deliveries: DeliveryRanges = field(default_factory=DeliveryRanges)
     waiting: tuple[str, ...] = ()
     n_of_documents: int = 0

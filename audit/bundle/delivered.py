@@ -56,7 +56,7 @@ class _Answer(NamedTuple):
     receipts: Receipts
 
 
-class Deliveries:
+class DeliveryRanges:
     """The notes of all writers."""
 
     def __init__(self, notes: Iterable[dict[str, Any]] = ()) -> None:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from .contract import BundleSubject, Evidence, Request, RequestType, StoreReport, StoreStatus
 from .conversations import Conversations
 from .latest import Latest
-from .summary import Summary
+from .summary import EventSummary
 
 
-class Counts(NamedTuple):
+class BundleTotals(NamedTuple):
     """
     The totals that the command's screen, the page and the manifest all show.
 
@@ -39,7 +39,7 @@ class Counts(NamedTuple):
     erased: int
 
 
-class Facts:
+class BundleFacts:
     """
     The data of the first page and the manifest.
 
@@ -59,7 +59,7 @@ class Facts:
         subject: BundleSubject,
         evidence: Evidence,
         *,
-        summary: Summary,
+        summary: EventSummary,
         conversations: Conversations,
         latest: Latest,
         stores: Sequence[StoreReport],
@@ -88,10 +88,10 @@ class Facts:
         return not (self.counts.events or self.counts.memories or self.counts.beside)
 
     @cached_property
-    def counts(self) -> Counts:
+    def counts(self) -> BundleTotals:
         """The totals."""
         summary = self.summary
-        return Counts(
+        return BundleTotals(
             events=summary.all.count,
             accesses=summary.accesses,
             written=summary.by_class["remember"],

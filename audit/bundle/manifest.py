@@ -10,15 +10,15 @@ from typing import Any
 
 from .archive import ArchiveMember
 from .contract import Anchor, DeclaredLoss, Evidence, Request, StoreReport
-from .facts import Facts
+from .facts import BundleFacts
 from .notice import ART_15, CONTROLLER, SUBJECT
 from .statements import utc
-from .summary import Summary
+from .summary import EventSummary
 
 SPEC_VERSION = "2"
 
 
-def manifest(facts: Facts, files: Sequence[ArchiveMember]) -> bytes:
+def manifest(facts: BundleFacts, files: Sequence[ArchiveMember]) -> bytes:
     """Return manifest.json."""
     request, evidence, summary = facts.request, facts.evidence, facts.summary
     notice = request.notice
@@ -55,7 +55,7 @@ def manifest(facts: Facts, files: Sequence[ArchiveMember]) -> bytes:
     return json_page(document)
 
 
-def _art15(facts: Facts) -> dict[str, Any]:
+def _art15(facts: BundleFacts) -> dict[str, Any]:
     """Return what the operator states, and else what the events and settings say."""
     stated = facts.request.notice.art15
     found = {
@@ -89,7 +89,7 @@ def _loss(loss: DeclaredLoss) -> dict[str, Any]:
     }
 
 
-def _store(report: StoreReport, summary: Summary) -> dict[str, Any]:
+def _store(report: StoreReport, summary: EventSummary) -> dict[str, Any]:
     events = summary.stores.get(report.store)
     return {
         "name": report.name,

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from .delivered import Recipient
-from .facts import Facts, joined, period, text, when
+from .facts import BundleFacts, joined, period, text, when
 from .notice import ART_15, CONTROLLER
 from .sentences import counted, often
 from .statements import utc
@@ -17,7 +17,7 @@ from .summary import EventPeriod
 _LOSSES_SHOWN = 20
 
 
-def recipients(facts: Facts) -> str:
+def recipients(facts: BundleFacts) -> str:
     """Return who received data."""
     items = [*_stores(facts), *_providers(facts), *_sinks(facts)]
     unknown = _unknown(facts)
@@ -31,13 +31,13 @@ def recipients(facts: Facts) -> str:
     )
 
 
-def _stores(facts: Facts) -> Iterator[str]:
+def _stores(facts: BundleFacts) -> Iterator[str]:
     for name, each in facts.summary.stores.items():
         what = "Memory store. What was said or remembered, with personal details replaced."
         yield _card(facts.named(name), what, each)
 
 
-def _providers(facts: Facts) -> Iterator[str]:
+def _providers(facts: BundleFacts) -> Iterator[str]:
     for name, each in facts.summary.models.items():
         sent = f"{each.input_tokens:,} tokens (pieces of words), and {each.output_tokens:,} back."
         what = f"Language model. What the agent put into its questions: {sent}"
@@ -45,7 +45,7 @@ def _providers(facts: Facts) -> Iterator[str]:
         yield _card(f"{model} ({provider})" if provider else model, what, each)
 
 
-def _sinks(facts: Facts) -> Iterator[str]:
+def _sinks(facts: BundleFacts) -> Iterator[str]:
     for recipient, each in facts.summary.sinks.items():
         yield _card(_sink(recipient), _received(recipient), each)
     for recipient, each in facts.summary.perhaps.items():
@@ -93,7 +93,7 @@ def _card(shown: str, what: str, each: EventPeriod) -> str:
     return f"<li><b>{shown}</b><div>{escape(what)}</div><div class=soft>{times}, {when_}</div></li>"
 
 
-def _unknown(facts: Facts) -> str:
+def _unknown(facts: BundleFacts) -> str:
     unknown = facts.summary.cannot_tell
     if not unknown.count:
         return ""
@@ -105,7 +105,7 @@ def _unknown(facts: Facts) -> str:
     )
 
 
-def withheld(facts: Facts) -> str:
+def withheld(facts: BundleFacts) -> str:
     """Return what is not in the bundle, and why."""
     redacted = _redacted(facts.summary.redactions)
     items = [*redacted, *_deleted(facts), *_hidden(facts), *_lost(facts)]
@@ -130,7 +130,7 @@ def _entity(name: str) -> str:
     return name.replace("_", " ").lower()
 
 
-def _deleted(facts: Facts) -> list[str]:
+def _deleted(facts: BundleFacts) -> list[str]:
     count = facts.counts.deleted
     if not (count and facts.is_access):
         return []
@@ -142,7 +142,7 @@ def _deleted(facts: Facts) -> list[str]:
     return [item]
 
 
-def _hidden(facts: Facts) -> list[str]:
+def _hidden(facts: BundleFacts) -> list[str]:
     items: list[str] = []
     if facts.summary.n_withheld:
         items.append(
@@ -157,7 +157,7 @@ def _hidden(facts: Facts) -> list[str]:
     return items
 
 
-def _lost(facts: Facts) -> list[str]:
+def _lost(facts: BundleFacts) -> list[str]:
     return [
         f"The log lost {counted(each.n_events, 'event', 'events')} before "
         f"{when(utc(each.declared_us))} and says so ({escape(each.reason)}). They may or may not "
@@ -166,7 +166,7 @@ def _lost(facts: Facts) -> list[str]:
     ]
 
 
-def rights(facts: Facts) -> str:
+def rights(facts: BundleFacts) -> str:
     """Return what the customer may ask for, of whom, and how to complain."""
     notice = facts.request.notice
     controller, art15 = notice.controller, notice.art15
@@ -193,7 +193,7 @@ def rights(facts: Facts) -> str:
 _NOT_STATED = "<span class=soft>not stated by the operator</span>"
 
 
-def _art15(facts: Facts) -> dict[str, Any]:
+def _art15(facts: BundleFacts) -> dict[str, Any]:
     """Return what the operator states, or else what the events and settings say."""
     stated = facts.request.notice.art15
     found = {
@@ -232,7 +232,7 @@ def not_stated(names: Sequence[str]) -> str:
     return joined([_NAMES[each].lower() for each in names])
 
 
-def checking(facts: Facts) -> str:
+def checking(facts: BundleFacts) -> str:
     """Return how to see for oneself that nothing was changed."""
     evidence = facts.evidence
     return (
@@ -267,7 +267,7 @@ _FILES = {
 }
 
 
-def contents(facts: Facts) -> str:
+def contents(facts: BundleFacts) -> str:
     """Return what the files are."""
     there = (name for name in _FILES if facts.is_access or name != "accesses.csv")
     rows = "".join(f"<dt><code>{name}</code></dt><dd>{_FILES[name]}</dd>" for name in there)

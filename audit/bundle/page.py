@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from . import notices, sections
 from .contract import RequestType
-from .facts import Facts, day_of, joined, when, why
+from .facts import BundleFacts, day_of, joined, when, why
 from .statements import utc
 
 _TITLES = {
@@ -34,7 +34,7 @@ _LINKS = {
 _OF_ACCESS = frozenset({"used", "recipients"})
 
 
-def first_page(facts: Facts) -> str:
+def first_page(facts: BundleFacts) -> str:
     """Return README.html."""
     style, script = _source("page.css"), _source("page.js")
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'"
@@ -49,7 +49,7 @@ def first_page(facts: Facts) -> str:
     )
 
 
-def _body(facts: Facts) -> str:
+def _body(facts: BundleFacts) -> str:
     parts = {
         "remembered": sections.remembered,
         "used": sections.used,
@@ -62,11 +62,11 @@ def _body(facts: Facts) -> str:
     return "\n".join(part(facts) for name, part in parts.items() if _is_shown(name, facts))
 
 
-def _is_shown(name: str, facts: Facts) -> bool:
+def _is_shown(name: str, facts: BundleFacts) -> bool:
     return facts.is_access or name not in _OF_ACCESS
 
 
-def _opening(facts: Facts) -> str:
+def _opening(facts: BundleFacts) -> str:
     links = "".join(
         f"<li><a href=#{name}>{shown}</a></li>"
         for name, shown in _LINKS.items()
@@ -79,7 +79,7 @@ def _opening(facts: Facts) -> str:
     )
 
 
-def _about(facts: Facts) -> str:
+def _about(facts: BundleFacts) -> str:
     names = [
         f"<b>{escape(each.id)}</b>" + (f" at {escape(each.tenant)}" if each.tenant else "")
         for each in facts.subject.identifiers
@@ -91,12 +91,12 @@ def _about(facts: Facts) -> str:
     return f"<p class=about>About {joined(names)}{by}</p>"
 
 
-def _since(facts: Facts) -> str:
+def _since(facts: BundleFacts) -> str:
     first = facts.summary.all.first
     return f" First record: {day_of(first)}." if first else ""
 
 
-def _verdict(facts: Facts) -> str:
+def _verdict(facts: BundleFacts) -> str:
     if facts.holds_nothing and not facts.lacking:
         return (
             "<p class=verdict><b>No data is held about you.</b> The log of the agents names you "
@@ -122,7 +122,7 @@ def _verdict(facts: Facts) -> str:
     )
 
 
-def _figures(facts: Facts) -> str:
+def _figures(facts: BundleFacts) -> str:
     counts = facts.counts
     figures = [
         (counts.memories, "remembered now"),
@@ -136,7 +136,7 @@ def _figures(facts: Facts) -> str:
     return f"<ul class=figures>{items}</ul>"
 
 
-def _footer(facts: Facts) -> str:
+def _footer(facts: BundleFacts) -> str:
     version = escape(facts.request.version)
     made = f"Made by mnemoscope {version}. Times are in UTC. This page needs no network."
     return f"<footer>{made}</footer>"

@@ -9,7 +9,7 @@ from typing import Any
 
 from .contract import StoreReport, StoreStatus
 from .conversations import Conversation
-from .facts import Facts, day_of, joined, period, short_day_of, time_of, when, why
+from .facts import BundleFacts, day_of, joined, period, short_day_of, time_of, when, why
 from .provenance import THREAD
 from .reading import dialogue, marked, readable
 from .sentences import KINDS, counted, often, sentence, story, totals
@@ -22,7 +22,7 @@ _MEMORIES_OPEN, _CONVERSATIONS_OPEN = 12, 3
 """What is not folded: of each store, and of all conversations."""
 
 
-def remembered(facts: Facts) -> str:
+def remembered(facts: BundleFacts) -> str:
     """Return what each store holds now."""
     intro = f"<p>What the agents can recall about you at this moment.{_legend(facts)}</p>"
     if not facts.stores:
@@ -31,14 +31,14 @@ def remembered(facts: Facts) -> str:
     return f"<h2 id=remembered>What is remembered about you now</h2>{intro}{parts}"
 
 
-def _legend(facts: Facts) -> str:
+def _legend(facts: BundleFacts) -> str:
     if not facts.summary.redactions:
         return ""
     shown = marked("<EMAIL_ADDRESS>")
     return f" Words like {shown} stand for personal details that were replaced before."
 
 
-def _store(report: StoreReport, facts: Facts) -> str:
+def _store(report: StoreReport, facts: BundleFacts) -> str:
     shown = facts.latest.memories.get(report.name, [])
     parts = [
         f"<h3>{facts.named(report.name)}: {_held(report)}</h3>",
@@ -113,7 +113,7 @@ _FILTER = (
 )
 
 
-def used(facts: Facts) -> str:
+def used(facts: BundleFacts) -> str:
     """Return what was done with the memories, by conversation, the newest first."""
     conversations = facts.conversations
     heading = "<h2 id=used>When it was used, for what, by which agent</h2>"
@@ -148,7 +148,7 @@ def _documents(n_events: int) -> str:
     )
 
 
-def _note(facts: Facts) -> str:
+def _note(facts: BundleFacts) -> str:
     hidden, left_out = facts.conversations.n_hidden, facts.conversations.left_out
     notes: list[str] = []
     if hidden:
@@ -162,7 +162,7 @@ def _note(facts: Facts) -> str:
     return f"<p class=soft>{' '.join(notes)} All events are in <code>events.jsonl</code>.</p>"
 
 
-def _conversation(conversation: Conversation, facts: Facts, *, is_open: bool) -> str:
+def _conversation(conversation: Conversation, facts: BundleFacts, *, is_open: bool) -> str:
     kind = "Conversation" if conversation.is_named else "Outside of conversations"
     hidden = conversation.n_entries - len(conversation.entries)
     more = f"<p class=soft>{hidden:,} earlier ones are not on this page.</p>" if hidden else ""
@@ -193,7 +193,7 @@ def _models(conversation: Conversation) -> str:
     return f" Model{'s' if len(models) > 1 else ''}: {joined(models)}." if models else ""
 
 
-def _entry(document: dict[str, Any], facts: Facts, *, with_day: bool) -> str:
+def _entry(document: dict[str, Any], facts: BundleFacts, *, with_day: bool) -> str:
     kind, said = sentence(document)
     moment = document["occurred_at"]
     time = f"{short_day_of(moment)} {time_of(moment)}" if with_day else time_of(moment)

@@ -32,7 +32,7 @@ from .contract import (
     MatchedIdentifier,
     SealedEvent,
 )
-from .delivered import Deliveries
+from .delivered import DeliveryRanges
 
 GAP = "audit.gap"
 _UNKNOWN_END = "at most: how a process ended is not known"
@@ -122,7 +122,7 @@ def evidence_of(snapshot: Snapshot, log: AuditLog) -> Evidence:
         signed_us=log.now_us(),
         anchors=_anchors(snapshot),
         retention_days=log.retention_days,
-        deliveries=Deliveries(_notes(snapshot)),
+        deliveries=DeliveryRanges(_notes(snapshot)),
         waiting=tuple(what_waits(log)),
     )
 

@@ -57,7 +57,7 @@ class ModelUse(EventPeriod):
         self.output_tokens += usage["output_tokens"] or 0
 
 
-class Summary:
+class EventSummary:
     """
     Counts over the events that were added.
 

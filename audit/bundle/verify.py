@@ -106,7 +106,7 @@ class ChangedError(Exception):
     """Something is not as it was."""
 
 
-class Report:
+class BundleReport:
     """
     What was found.
 
@@ -173,7 +173,7 @@ def _opened_file(path: Path) -> IO[bytes]:
 
 def check(
     path: Path, key: str | None = None, progress: Callable[[int], object] = lambda _done: None
-) -> Report:
+) -> BundleReport:
     """
     Check the bundle at *path*, whatever lies there.
 
@@ -182,7 +182,7 @@ def check(
         key: The verifier key that must have signed it. None: the one that it names.
         progress: Called with the number of events checked since.
     """
-    report = Report()
+    report = BundleReport()
     try:
         _check(path, key, progress, report)
     except ChangedError as exc:
@@ -197,7 +197,7 @@ def check(
     return report
 
 
-def _check(path: Path, key: str | None, progress: Any, report: Report) -> None:
+def _check(path: Path, key: str | None, progress: Any, report: BundleReport) -> None:
     files = files_of(path)
     manifest, root = _check_signatures(files, key, report)
     hashes = _check_files(files, manifest, report)
@@ -212,7 +212,7 @@ def _check(path: Path, key: str | None, progress: Any, report: Report) -> None:
         raise ChangedError("the number of events is not the one that was listed")
 
 
-def _check_signatures(files: Files, key: str | None, report: Report) -> tuple[Any, bytes]:
+def _check_signatures(files: Files, key: str | None, report: BundleReport) -> tuple[Any, bytes]:
     raw = _whole(files, "manifest.json")
     manifest = json.loads(raw)
     log = manifest["log"]
@@ -236,7 +236,7 @@ def _opened(files: Files, name: str, key: str) -> list[str]:
         raise ChangedError(f"{name} is not signed by the key {key}") from None
 
 
-def _check_files(files: Files, manifest: Any, report: Report) -> dict[str, str]:
+def _check_files(files: Files, manifest: Any, report: BundleReport) -> dict[str, str]:
     listed = {each["path"]: each["sha256"] for each in manifest["files"]}
     report.files = len(files)
     for name in sorted(set(files) - set(listed) - SIGNED):
@@ -253,7 +253,7 @@ def _check_files(files: Files, manifest: Any, report: Report) -> dict[str, str]:
     return listed
 
 
-def _check_events(files: Files, root: bytes, progress: Any, report: Report) -> dict[str, str]:
+def _check_events(files: Files, root: bytes, progress: Any, report: BundleReport) -> dict[str, str]:
     """Check every proof, and return the hashes of the files that say what is proved."""
     events, accesses = sha256(), sha256(csv_lines([list(ACCESS_COLUMNS)]))
     with files["proofs.jsonl"]() as lines:
@@ -266,7 +266,7 @@ def _check_events(files: Files, root: bytes, progress: Any, report: Report) -> d
     return {"events.jsonl": events.hexdigest(), "accesses.csv": accesses.hexdigest()}
 
 
-def _checked(proof: Any, root: bytes, report: Report) -> dict[str, Any]:
+def _checked(proof: Any, root: bytes, report: BundleReport) -> dict[str, Any]:
     raw = _unbase64(proof["header"])
     header, seq = json.loads(raw), proof["seq"]
     if header["operation"] == ERASED:

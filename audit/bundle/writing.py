@@ -29,14 +29,14 @@ from .contract import (
 )
 from .conversations import Conversations
 from .event_proofs import EventProofs
-from .facts import Counts, Facts
+from .facts import BundleFacts, BundleTotals
 from .latest import Latest
 from .logged_memories import LoggedMemories
 from .manifest import json_page, manifest, manifest_note
 from .page import first_page
 from .provenance import ProvenanceIndex
 from .statements import ACCESS_COLUMNS, access_lines, csv_lines, event_line
-from .summary import Summary
+from .summary import EventSummary
 
 PORTABLE = frozenset({"remember"})
 """The classes that the right to data portability covers: what the agent was given to remember."""
@@ -58,7 +58,7 @@ class Bundle:
     """
 
     path: Path
-    counts: Counts
+    counts: BundleTotals
     stores: tuple[StoreReport, ...]
     losses: int
     not_stated: tuple[str, ...]
@@ -146,7 +146,7 @@ class _Knowledge:
         self.memories = LoggedMemories()
         self.provenance = ProvenanceIndex()
         self.conversations = Conversations()
-        self.summary = Summary()
+        self.summary = EventSummary()
 
     def close(self) -> None:
         """Close the temporary databases."""
@@ -271,8 +271,8 @@ class _Writing:
         self._latest.add(record)
         return True
 
-    def pages(self, subject: BundleSubject) -> Facts:
-        facts = Facts(
+    def pages(self, subject: BundleSubject) -> BundleFacts:
+        facts = BundleFacts(
             self._request,
             subject,
             self._evidence,

@@ -101,7 +101,7 @@ class WriteConnection(ReadConnection, Protocol):
         ...
 
 
-class Database(Protocol):
+class AuditDatabase(Protocol):
     """
     One audit database. Opens nothing until it is used; not thread-safe but for `reading`.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .database import Database
+from .database import AuditDatabase
 
 SQLITE = "sqlite:///"
 
 
-def open_database(url: str | Path) -> Database:
+def open_database(url: str | Path) -> AuditDatabase:
     """
     Return the database that an audit URL names: ``sqlite:///path`` or ``postgresql://…``.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ...memory.subject_data.records import LoggedMemory, MemoryStores, Removal
+from ...memory.subject_data.records import LoggedMemory, MemoryStores, RemovalOutcome
 from ..queries.blast_radius import ReachedMemory
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _OTHER_ID = (
 _HELD = 1_000
 """Customers whose subjects are looked up once."""
 
-_DONE = frozenset({Removal.DELETED, Removal.GONE})
+_DONE = frozenset({RemovalOutcome.DELETED, RemovalOutcome.GONE})
 
 
 class Withdrawn(NamedTuple):
@@ -45,7 +45,7 @@ class Withdrawn(NamedTuple):
     """
 
     memory: ReachedMemory
-    outcome: Removal
+    outcome: RemovalOutcome
     why: str
 
 
@@ -77,7 +77,7 @@ class Withdrawal:
         for each in self.memories:
             found.setdefault(each.memory.address.store, Counter())[each.outcome.value] += 1
         return {
-            store: {each.value: counted[each.value] for each in Removal}
+            store: {each.value: counted[each.value] for each in RemovalOutcome}
             for store, counted in sorted(found.items())
         }
 
@@ -123,10 +123,10 @@ def withdraw(
     return Withdrawal(request=request, memories=found.memories, unsettled=found.unsettled, seq=seq)
 
 
-def _taken_out(stores: MemoryStores, memory: LoggedMemory) -> tuple[Removal, str]:
+def _taken_out(stores: MemoryStores, memory: LoggedMemory) -> tuple[RemovalOutcome, str]:
     outcome, why = stores.take_out(memory)
-    if outcome is Removal.GONE and _UNTOLD in memory.memory_id:
-        return Removal.FAILED, _OTHER_ID
+    if outcome is RemovalOutcome.GONE and _UNTOLD in memory.memory_id:
+        return RemovalOutcome.FAILED, _OTHER_ID
     return outcome, why
 
 

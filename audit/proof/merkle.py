@@ -41,7 +41,7 @@ class Subtree(NamedTuple):
     root: bytes
 
 
-class Hashes(Protocol):
+class TreeHashes(Protocol):
     """A tree that is stored somewhere: its leaf hashes, and such tiles as were kept."""
 
     def leaves(self, start: int, stop: int, /) -> Sequence[bytes]:
@@ -202,7 +202,7 @@ class Prover:
     Neighbouring leaves share most of their proofs, so asked in order it reads each tile once.
     """
 
-    def __init__(self, hashes: Hashes, size: int) -> None:
+    def __init__(self, hashes: TreeHashes, size: int) -> None:
         self.size = size
         self._hashes = hashes
         self._blocks: OrderedDict[tuple[int, int], list[Sequence[bytes]]] = OrderedDict()

@@ -28,7 +28,7 @@ _DECIDED = """
 """
 
 
-class Standing(NamedTuple):
+class ApprovalState(NamedTuple):
     """
     How an approval stands.
 
@@ -40,13 +40,13 @@ class Standing(NamedTuple):
     decision: str = ""
     used: int = 0
 
-    def after(self, choice: str) -> Standing:
+    def after(self, choice: str) -> ApprovalState:
         """Return how it stands after *choice*."""
         if choice == Choice.USED:
-            return Standing("", self.used + 1)
+            return ApprovalState("", self.used + 1)
         if choice == Choice.SKIP or self.decision:
             return self
-        return Standing(choice, self.used)
+        return ApprovalState(choice, self.used)
 
 
 def sealed_verdict(header: bytes) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Held(NamedTuple):
     seq: int
     since_us: int
     asks: int
-    standing: Standing
+    standing: ApprovalState
 
     @property
     def waits(self) -> bool:
@@ -131,7 +131,7 @@ def held(
                 seq,
                 before.since_us if before and before.asks else occurred_us,
                 asks,
-                before.standing if before else Standing(),
+                before.standing if before else ApprovalState(),
             )
         elif gate == "approvals" and before is not None:
             standing = before.standing.after(evidence["choice"])
@@ -224,7 +224,7 @@ class AuditedDecisions:
     def __init__(self, log: AuditLog, clock: Callable[[], float] = time.monotonic) -> None:
         self._log, self._clock = log, clock
         self._guard = ForkLock()
-        self._standing: dict[str, Standing] = {}
+        self._standing: dict[str, ApprovalState] = {}
         self._modes: dict[str, str] = {}
         self._read_to, self._read_at = 0, float("-inf")
         self._figures: tuple[GateFigures, ...] = ()
@@ -232,7 +232,7 @@ class AuditedDecisions:
         self._held: dict[str, Held] = {}
         self._held_to = 0
 
-    def standing(self, approval: str, most_age_s: float = 0.0) -> Standing:
+    def standing(self, approval: str, most_age_s: float = 0.0) -> ApprovalState:
         """
         Return how an approval stands.
 
@@ -245,7 +245,7 @@ class AuditedDecisions:
         """
         with self._guard:
             self._read(most_age_s)
-            return self._standing.get(approval, Standing())
+            return self._standing.get(approval, ApprovalState())
 
     def mode(self, gate: str, most_age_s: float = 0.0) -> str | None:
         """Return the mode that a gate was put in last, as `standing` does. None: in none yet."""
@@ -270,7 +270,7 @@ class AuditedDecisions:
             self._modes[known["gate"]] = known["mode"]
         else:
             approval = known["approval"]
-            before = self._standing.get(approval, Standing())
+            before = self._standing.get(approval, ApprovalState())
             self._standing[approval] = before.after(known["choice"])
 
     def agreement(self, gate: str, window: int) -> dict[str, str | int]:

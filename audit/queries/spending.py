@@ -130,7 +130,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class PeriodSpend:
     """
     The usage of model calls in a period, line by line, dearest first.
 
@@ -157,7 +157,7 @@ class Spending:
 
 def spending(
     snapshot: Snapshot, by: Sequence[Dimension], period: Period, *, tenant: str | None = None
-) -> Spending:
+) -> PeriodSpend:
     """
     Return what model calls used in *period* and in the one before.
 
@@ -179,7 +179,7 @@ def spending(
         periods = found.setdefault(names, [Spent(), Spent()])
         periods[later] += used
     lines = [Line(names=names, now=now, before=before) for names, (before, now) in found.items()]
-    return Spending(by=tuple(by), period=period, lines=tuple(sorted(lines, key=_rank)))
+    return PeriodSpend(by=tuple(by), period=period, lines=tuple(sorted(lines, key=_rank)))
 
 
 def _grouped(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...telemetry.event.format import usd
-from .spending import Dimension, Line, Spending, Spent
+from .spending import Dimension, Line, PeriodSpend, Spent
 
 _MOVED = 0.02
 """Share of all that is spent below which a change is none."""
@@ -48,7 +48,7 @@ PARTS: Final[tuple[Dimension, ...]] = ("feature", "node", "model")
 """The least change that `moved_most` names."""
 
 
-def moved_most(found: Spending) -> TopMover | None:
+def moved_most(found: PeriodSpend) -> TopMover | None:
     """
     Return the feature that moved most, up or down; None where none did, to speak of.
 
@@ -85,7 +85,7 @@ def _sum(parts: Iterable[Spent]) -> Spent:
     return sum(parts, Spent())
 
 
-def sentence(found: Spending) -> str:
+def sentence(found: PeriodSpend) -> str:
     """
     Return one sentence: the feature whose spend changed most, or why there is none to name.
 
@@ -108,7 +108,7 @@ def _named(feature: str | None) -> str:
     return feature or "What names no feature"
 
 
-def _dearest(found: Spending) -> str:
+def _dearest(found: PeriodSpend) -> str:
     costs: dict[str | None, float] = {}
     for line in found.lines:
         costs[line.names[0]] = costs.get(line.names[0], 0.0) + line.now.cost_usd

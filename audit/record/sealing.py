@@ -33,7 +33,7 @@ USAGE_COLUMNS = (
 )
 
 
-class Draft(msgspec.Struct, kw_only=True, gc=False):
+class UnplacedEvent(msgspec.Struct, kw_only=True, gc=False):
     """
     An event before it has its position in the log.
 
@@ -65,15 +65,15 @@ class Draft(msgspec.Struct, kw_only=True, gc=False):
 
     def __repr__(self) -> str:
         """Return which event it is, never what is in it."""
-        return f"Draft({self.writer_id}, {self.writer_seq})"
+        return f"UnplacedEvent({self.writer_id}, {self.writer_seq})"
 
 
-def draft(event: Event) -> Draft:
+def draft(event: Event) -> UnplacedEvent:
     """Return *event* as far as it can be written before its place in the log is known."""
     memories = _memories(event)
     detail = detail_text(event, memories)
     subject = event.subject
-    return Draft(
+    return UnplacedEvent(
         header=of_event(event, len(memories)),
         writer_id=event.writer_id,
         writer_seq=event.writer_seq,
@@ -89,7 +89,9 @@ def draft(event: Event) -> Draft:
     )
 
 
-def log_draft(name: str, data: Mapping[str, Any], *, writer_id: str, occurred_us: int) -> Draft:
+def log_draft(
+    name: str, data: Mapping[str, Any], *, writer_id: str, occurred_us: int
+) -> UnplacedEvent:
     """
     Return an event about the log itself.
 
@@ -100,7 +102,7 @@ def log_draft(name: str, data: Mapping[str, Any], *, writer_id: str, occurred_us
         occurred_us: When, microseconds since 1970 UTC.
     """
     header = of_log(name, data, writer_id=writer_id, occurred_us=occurred_us)
-    return Draft(header=header, writer_id=writer_id)
+    return UnplacedEvent(header=header, writer_id=writer_id)
 
 
 def usage_values(seq: int, usage: Usage) -> tuple[Value, ...]:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ...telemetry.delivery.numbers import WriterNumbers
 from ...telemetry.process.version import running_version
-from ..record.sealing import Draft, log_draft
+from ..record.sealing import UnplacedEvent, log_draft
 from ..record.writer_events import (
     HEARTBEAT,
     HEARTBEAT_S,
@@ -157,7 +157,7 @@ class Presence:
         is_said = self._stopped_at == counter
         return [self._about(STOPPED, counter)] if self._has_begun and not is_said else []
 
-    def drafts(self, what: Sequence[Said], now_us: int) -> list[Draft]:
+    def drafts(self, what: Sequence[Said], now_us: int) -> list[UnplacedEvent]:
         """Return the events that say *what*, for the log."""
         if what:
             self.note_counter()  # the roll is never behind the log

@@ -25,7 +25,7 @@ from ...telemetry.process.fork_lock import ForkLock
 from ...telemetry.prometheus.live import Sample
 from ..database.errors import AuditError, reason_of
 from ..log import AuditLog
-from ..record.sealing import Draft, draft
+from ..record.sealing import UnplacedEvent, draft
 from ..record.sequence_gaps import SequenceGap, WriterCounters
 from ..record.spool_numbers import TAKEN, Range, merged
 from ..store.checkpoints import Announce, nowhere
@@ -369,7 +369,7 @@ class AuditSink:
 
     # -- inside the guard --------------------------------------------------------------------------
 
-    def _store(self, drafts: list[Draft]) -> None:
+    def _store(self, drafts: list[UnplacedEvent]) -> None:
         if self._may_ask():
             try:
                 self._replay()
@@ -402,7 +402,7 @@ class AuditSink:
             if backoff is not None:
                 backoff.retry_at = min(backoff.retry_at, backoff.hurry_at)
 
-    def _record(self, drafts: Sequence[Draft]) -> None:
+    def _record(self, drafts: Sequence[UnplacedEvent]) -> None:
         if not drafts:
             return
         said = [(self._presence, self._presence.with_events())]
@@ -476,7 +476,7 @@ class AuditSink:
                     "%d events of a process that is gone are lost to the audit trail", lost
                 )
 
-    def _say(self, said: Sequence[Words], drafts: Sequence[Draft] = ()) -> None:
+    def _say(self, said: Sequence[Words], drafts: Sequence[UnplacedEvent] = ()) -> None:
         """Record what is said of writers, and *drafts* with it."""
         now_us = self.log.now_us()
         about = [each for presence, what in said for each in presence.drafts(what, now_us)]
@@ -578,13 +578,13 @@ class AuditSink:
     def _recovered(self) -> None:
         self._backoff = None
 
-    def _note_waiting(self, drafts: Sequence[Draft]) -> None:
+    def _note_waiting(self, drafts: Sequence[UnplacedEvent]) -> None:
         self.stats.spooled += len(drafts)
         if self.stats.oldest_waiting_us is None:
             self.stats.oldest_waiting_us = drafts[0].header.occurred_us
 
 
-def _drafted(batch: Sequence[Event]) -> list[Draft]:
+def _drafted(batch: Sequence[Event]) -> list[UnplacedEvent]:
     try:
         return [draft(event) for event in batch if event.writer_seq]
     except (TypeError, ValueError, AttributeError) as exc:

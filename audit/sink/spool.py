@@ -29,15 +29,15 @@ import orjson
 from ...telemetry.event.event import Event, Redacted
 from ...telemetry.event.spelling import Spelling
 from ...telemetry.files.file_lock import FileLock, lock_free_name, lockable_files, try_lock
-from ...telemetry.files.framed_file import FileFullError, FramedFile
-from ...telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, Span, scan
+from ...telemetry.files.framed_file import FramedFile, FramedFileFullError
+from ...telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, ByteRange, scan
 from ...telemetry.network.probe import try_writing
 from ...telemetry.process.fork import reset_after_fork
 from ..database.errors import AuditError, KeyMissingError, reason_of
 from ..record.header import Columns, Header, of_usage
 from ..record.keys import Keyring, decrypted, encrypted
 from ..record.rows import usage_from
-from ..record.sealing import Draft
+from ..record.sealing import UnplacedEvent
 from ..record.sequence_gaps import DAMAGED, SequenceGap, joined
 from ..record.spool_numbers import Range, merged
 from ..record.subjects import KnownAliases, aliases_of, spellings_of
@@ -118,7 +118,7 @@ class Spool:
         self._max_bytes = max_bytes
         self._claim: FileLock | None = None
         self._file: FramedFile | None = None
-        self._spans: list[Span] = []
+        self._spans: list[ByteRange] = []
         self._events = 0
         self._blocks = SpoolBlocks(ring, content)
         reset_after_fork(self)
@@ -150,7 +150,7 @@ class Spool:
         """How full this process's file is. At 1, events are lost."""
         return self.size_bytes / self._max_bytes
 
-    def append(self, items: Sequence[Draft | SequenceGap]) -> None:
+    def append(self, items: Sequence[UnplacedEvent | SequenceGap]) -> None:
         """
         Append *items*, all or none. They are on the disk when this returns.
 
@@ -183,7 +183,7 @@ class Spool:
         """Say in one line why what is appended is not kept."""
         try:
             yield
-        except FileFullError:
+        except FramedFileFullError:
             raise AuditError(when_full) from None
         except OSError as exc:
             raise AuditError(
@@ -214,7 +214,7 @@ class Spool:
     def _append(self, file: FramedFile, payloads: Sequence[bytes]) -> None:
         try:
             self._spans += file.append(payloads)
-        except FileFullError:
+        except FramedFileFullError:
             self._make_room(file, sum(map(len, payloads)) + len(payloads) * RECORD_BYTES)
             self._spans += file.append(payloads)
         self._events += len(payloads)
@@ -362,17 +362,17 @@ class Spool:
     def _hand_over(
         self,
         file: FramedFile,
-        spans: Sequence[Span],
+        spans: Sequence[ByteRange],
         record: Record,
         declare: Declare,
         taken: Taken,
     ) -> int:
         replayed = 0
         numbers: Numbers = {}
-        waiting: list[Draft] = []
+        waiting: list[UnplacedEvent] = []
         gaps: list[SequenceGap] = []
         for each in self._records(file, spans):
-            waiting += [item for item in each.items if isinstance(item, Draft)]
+            waiting += [item for item in each.items if isinstance(item, UnplacedEvent)]
             gaps += [item for item in each.items if isinstance(item, SequenceGap)]
             numbers = _joined([numbers, each.numbers])
             if len(waiting) >= _BATCH:
@@ -386,7 +386,7 @@ class Spool:
             declare(gap)
         return replayed + len(waiting)
 
-    def _records(self, file: FramedFile, spans: Iterable[Span]) -> Iterator[SpoolRecord]:
+    def _records(self, file: FramedFile, spans: Iterable[ByteRange]) -> Iterator[SpoolRecord]:
         for span in spans:
             try:
                 yield self._read(file.read(span))
@@ -420,7 +420,7 @@ class Spool:
             each["spool"] = _joined(each.numbers for each in records)
         gaps = list(map(self._sealed, packed))
         if HEADER_BYTES + wanted + sum(map(len, gaps)) + len(gaps) * RECORD_BYTES > self._max_bytes:
-            raise FileFullError
+            raise FramedFileFullError
         kept = [file.read(each) for each in self._spans[dropped:]]
         self._spans = list(file.rewrite([*gaps, *kept]))
         self._events += len(gaps) - len(items)
@@ -428,7 +428,7 @@ class Spool:
     # -- records -----------------------------------------------------------------------------------
 
     def _payloads(
-        self, items: Sequence[Draft | SequenceGap], before: SpoolEnd | None
+        self, items: Sequence[UnplacedEvent | SequenceGap], before: SpoolEnd | None
     ) -> list[bytes]:
         """Return *items*, numbered from the one behind *before*, as they are written."""
         packed = [_packed(each, self._ring) for each in items]
@@ -451,7 +451,7 @@ class Spool:
         return cast("dict[str, Any]", orjson.loads(plaintext))
 
 
-Record = Callable[[Sequence[Draft]], object]
+Record = Callable[[Sequence[UnplacedEvent]], object]
 Declare = Callable[[SequenceGap], object]
 Taken = Callable[[str, list[Range]], object]
 Numbers = dict[str, list[Range]]
@@ -491,7 +491,7 @@ def _sync(file: FramedFile) -> None:
             sync()
 
 
-def _top_of(data: bytes, span: Span) -> bytes:
+def _top_of(data: bytes, span: ByteRange) -> bytes:
     start = span.start + RECORD_BYTES
     return data[start : min(start + TOP_BYTES, span.end)]
 
@@ -505,7 +505,7 @@ def _joined(numbers: Iterable[Numbers]) -> Numbers:
     return {spool: merged(ranges) for spool, ranges in found.items()}
 
 
-def _refused(drafts: Sequence[Draft], record: Record) -> list[SequenceGap]:
+def _refused(drafts: Sequence[UnplacedEvent], record: Record) -> list[SequenceGap]:
     """Record *drafts*; return those that are lost since they cannot be, whatever the database."""
     try:
         record(drafts)
@@ -520,11 +520,11 @@ def _refused(drafts: Sequence[Draft], record: Record) -> list[SequenceGap]:
     return []
 
 
-def _lost(each: Draft) -> SequenceGap:
+def _lost(each: UnplacedEvent) -> SequenceGap:
     return SequenceGap(each.writer_id, each.writer_seq, each.writer_seq, "spool_full")
 
 
-def _packed(each: Draft | SequenceGap, ring: Keyring) -> dict[str, Any]:
+def _packed(each: UnplacedEvent | SequenceGap, ring: Keyring) -> dict[str, Any]:
     if isinstance(each, SequenceGap):
         return {"gap": list(each)}
     subject = each.subject
@@ -547,7 +547,7 @@ def _packed(each: Draft | SequenceGap, ring: Keyring) -> dict[str, Any]:
     }
 
 
-def _unpacked(known: dict[str, Any]) -> Draft | SequenceGap:
+def _unpacked(known: dict[str, Any]) -> UnplacedEvent | SequenceGap:
     if "gap" in known:
         return SequenceGap._make(known["gap"])
     aliases: dict[str, str] | None = known["aliases"]
@@ -560,7 +560,7 @@ def _unpacked(known: dict[str, Any]) -> Draft | SequenceGap:
         fields = orjson.loads(fields % ("null", "", "", 0, 0, "null"))
     detail = known["detail"]
     writer_id, writer_seq = known["writer"]
-    return Draft(
+    return UnplacedEvent(
         header=Header(kind, fields, occurred_us, Columns(*columns)),
         writer_id=writer_id,
         writer_seq=writer_seq,

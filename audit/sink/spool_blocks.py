@@ -19,7 +19,7 @@ from ...telemetry.event.subject import SubjectKeys
 from ...telemetry.queue.codec import FIELDS, EventDecoder, encode
 from ..database.errors import AuditError, KeyMissingError
 from ..record.keys import Keyring, decrypted, encrypted
-from ..record.sealing import Draft, draft
+from ..record.sealing import UnplacedEvent, draft
 from ..record.sequence_gaps import DAMAGED, SequenceGap
 from ..record.spool_numbers import Range, outside
 from .spool_ledger import SpoolEnd
@@ -54,7 +54,7 @@ class SpoolRecord(NamedTuple):
         numbers: Their numbers, by spool.
     """
 
-    items: list[Draft | SequenceGap]
+    items: list[UnplacedEvent | SequenceGap]
     numbers: dict[str, list[Range]]
 
 
@@ -103,7 +103,7 @@ class SpoolBlocks:
         if self._content is None:
             raise AuditError("events of an audit spool are waiting for a process that records them")
         decoder = EventDecoder(found.fields, keys, self._ring.current, self._content)
-        items: list[Draft | SequenceGap] = []
+        items: list[UnplacedEvent | SequenceGap] = []
         unread: list[Range] = []
         for place, each in enumerate(found.events):
             try:
@@ -127,7 +127,7 @@ class SpoolBlocks:
         return msgspec.msgpack.decode(body, type=_Content), keys
 
 
-def _item(event: Event) -> Draft | SequenceGap:
+def _item(event: Event) -> UnplacedEvent | SequenceGap:
     try:
         return draft(event)
     except (TypeError, ValueError, AttributeError):

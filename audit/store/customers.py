@@ -18,7 +18,7 @@ from ..record.coverage import IDENTITIES
 from ..record.seals import told
 from .snapshot import Snapshot, found_by_seqs
 from .tables import LogTables
-from .whose import Asked, whose
+from .whose import CustomerQuery, whose
 
 ERASED = "subject.erased"
 _AT_ONCE = 500
@@ -44,7 +44,9 @@ class Customers:
             AuditError: The log cannot be read, or was written with other keys.
         """
         with self._tables.reading() as snapshot, suppress(UnknownSubjectError):
-            return next(iter(whose(snapshot, Asked(customer=customer, tenant=tenant)).uids), None)
+            return next(
+                iter(whose(snapshot, CustomerQuery(customer=customer, tenant=tenant)).uids), None
+            )
         return None
 
     def erase(self, uid: str, *tenants: str | None) -> int:

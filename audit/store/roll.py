@@ -38,7 +38,7 @@ _SIZE_BYTES = 512
 _BEING_MADE_S = 60.0
 
 
-class Standing(NamedTuple):
+class RollState(NamedTuple):
     """
     Who has an entry.
 
@@ -51,7 +51,7 @@ class Standing(NamedTuple):
     alive: frozenset[str]
 
 
-NOBODY = Standing({}, frozenset())
+NOBODY = RollState({}, frozenset())
 
 
 def roll_beside(spool: Path) -> Path:
@@ -156,7 +156,7 @@ class Roll:
                     yield entry
                     path.unlink(missing_ok=True)
 
-    def standing(self) -> Standing:
+    def standing(self) -> RollState:
         """Return whose entries there are, of the living and of those that are gone."""
         gone: dict[str, Departed] = {}
         alive: set[str] = set()
@@ -169,7 +169,7 @@ class Roll:
                     gone[entry.writer] = entry
                 else:
                     alive.add(entry.writer)
-        return Standing(gone, frozenset(alive))
+        return RollState(gone, frozenset(alive))
 
     # -- the file ----------------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
-from ..database.database import Database
+from ..database.database import AuditDatabase
 from ..database.errors import AuditError
 from ..record.keys import Keyring
-from ..record.sealing import Draft
+from ..record.sealing import UnplacedEvent
 from .kept_rows import KeptRows
 from .snapshot import Snapshot
 from .writer import Appended, Head, Writer
@@ -38,7 +38,7 @@ class LogTables:
 
     def __init__(
         self,
-        database: Database,
+        database: AuditDatabase,
         ring: Keyring,
         *,
         clock_ns: Callable[[], int],
@@ -52,7 +52,7 @@ class LogTables:
         self._guard = ForkLock()
         reset_after_fork(self)
 
-    def append(self, drafts: Sequence[Draft]) -> Appended:
+    def append(self, drafts: Sequence[UnplacedEvent]) -> Appended:
         """
         Record *drafts* durably, all or none, save those that were recorded before.
 

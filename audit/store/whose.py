@@ -61,7 +61,7 @@ class OtherSpellings(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class CustomerQuery:
     """
     A question for a customer.
 
@@ -141,7 +141,7 @@ class _Match(NamedTuple):
         return self.uid or self.identity
 
 
-def whose(snapshot: Snapshot, asked: Asked, stores: InStores | None = None) -> Person:
+def whose(snapshot: Snapshot, asked: CustomerQuery, stores: InStores | None = None) -> Person:
     """
     Return the customer that *asked* names.
 
@@ -184,12 +184,12 @@ def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) ->
     """
     if isinstance(customer, Person):
         return customer
-    return whose(snapshot, Asked(customer=customer, tenant=tenant))
+    return whose(snapshot, CustomerQuery(customer=customer, tenant=tenant))
 
 
 def _shared_with(
     lookup: _Lookup,
-    asked: Asked,
+    asked: CustomerQuery,
     stores: InStores | None,
     identities: tuple[Identity, ...],
     uids: tuple[str, ...],
@@ -202,14 +202,16 @@ def _shared_with(
     return sorted({each.identity.tenant for each in strangers if each.identity not in identities})
 
 
-def _may_be_held(name: str, asked: Asked, stores: InStores | None) -> bool:
+def _may_be_held(name: str, asked: CustomerQuery, stores: InStores | None) -> bool:
     """Tell whether a live store holds something of *name*, or was not asked for it."""
     if stores is None or stores.silent or name in stores.spellings:
         return True
     return not any(name in usual_spellings(each) for each in asked.names)
 
 
-def _chosen(lookup: _Lookup, name: str, asked: Asked, stores: InStores | None) -> list[_Match]:
+def _chosen(
+    lookup: _Lookup, name: str, asked: CustomerQuery, stores: InStores | None
+) -> list[_Match]:
     """Return what *name* is, if that can be told."""
     logged = lookup.matches(name)
     everywhere = [*logged, *_in_stores_alone(name, asked, stores, logged)]
@@ -234,7 +236,7 @@ def _chosen(lookup: _Lookup, name: str, asked: Asked, stores: InStores | None) -
     return known
 
 
-def _in_their_tenants(chosen: list[_Match], asked: Asked) -> list[_Match]:
+def _in_their_tenants(chosen: list[_Match], asked: CustomerQuery) -> list[_Match]:
     """Return *chosen*, where what stores alone know is in the tenant of what the log knows."""
     logged = [each for each in chosen if each.in_log]
     tenants = {each.identity.tenant for each in logged}
@@ -250,7 +252,7 @@ def _in_their_tenants(chosen: list[_Match], asked: Asked) -> list[_Match]:
     ]
 
 
-def _are_several(known: list[_Match], others: list[_Match], asked: Asked) -> bool:
+def _are_several(known: list[_Match], others: list[_Match], asked: CustomerQuery) -> bool:
     """Tell whether there are more people than one, as far as the log knows them to be."""
     people = {each.person for each in known}
     tenants = {each.identity.tenant for each in known if each.in_log}
@@ -260,7 +262,7 @@ def _are_several(known: list[_Match], others: list[_Match], asked: Asked) -> boo
 
 
 def _in_stores_alone(
-    name: str, asked: Asked, stores: InStores | None, logged: list[_Match]
+    name: str, asked: CustomerQuery, stores: InStores | None, logged: list[_Match]
 ) -> Iterator[_Match]:
     """
     Yield what only stores know of *name*.
@@ -281,7 +283,7 @@ def _place(match: _Match) -> tuple[str, str, str]:
 class _Lookup:
     """The identities in a log, by any spelling."""
 
-    def __init__(self, snapshot: Snapshot, asked: Asked) -> None:
+    def __init__(self, snapshot: Snapshot, asked: CustomerQuery) -> None:
         self._snapshot = snapshot
         self._asked = asked
         self._noted = snapshot.notes_spellings

@@ -20,7 +20,7 @@ from hashlib import sha256
 from io import BytesIO
 from typing import Any, NamedTuple
 
-from ..database.database import Database, Value, WriteConnection, blob
+from ..database.database import AuditDatabase, Value, WriteConnection, blob
 from ..database.errors import UNREADABLE, TamperedError
 from ..database.schema import columns_of, newest_version
 from ..proof.merkle import HASH_BYTES, Frontier
@@ -33,7 +33,7 @@ from ..record.rows import LOG
 from ..record.sealing import (
     SALT_BYTES,
     USAGE_COLUMNS,
-    Draft,
+    UnplacedEvent,
     bound,
     commitment,
     log_draft,
@@ -111,7 +111,7 @@ class Appended(NamedTuple):
     size: int
 
 
-class Batch:
+class RowBatch:
     """
     Rows on their way into the tables.
 
@@ -133,7 +133,7 @@ class Batch:
         """Return the salt and the nonce of one detail."""
         return self._noise.read(SALT_BYTES), self._noise.read(NONCE_BYTES)
 
-    def add(self, each: Draft, placed: dict[str, Any]) -> bytes:
+    def add(self, each: UnplacedEvent, placed: dict[str, Any]) -> bytes:
         """Seal *each*, with the fields that its position decides, and return its leaf."""
         kind, fields, occurred_us, columns = each.header
         text = sealed(fields | placed)
@@ -170,7 +170,7 @@ class Writer:
 
     def __init__(
         self,
-        database: Database,
+        database: AuditDatabase,
         ring: Keyring,
         *,
         clock_ns: Callable[[], int],
@@ -190,7 +190,7 @@ class Writer:
         self._warned_of_clock = False
         self.writer_id = secrets.token_hex(8)
 
-    def append(self, drafts: Sequence[Draft]) -> Appended:
+    def append(self, drafts: Sequence[UnplacedEvent]) -> Appended:
         """
         Record *drafts* durably, all or none, save those that were recorded before.
 
@@ -302,13 +302,13 @@ class Writer:
         self._trusted = head
         return head
 
-    def seal(self, connection: KeptRows, head: Head, drafts: Sequence[Draft]) -> Head:
+    def seal(self, connection: KeptRows, head: Head, drafts: Sequence[UnplacedEvent]) -> Head:
         """Number, chain, encrypt and store *drafts*, and return the new end of the log."""
         if not drafts:
             return head
         now_us, jump = self._moment(connection, head)
         drafts = [*jump, *drafts]
-        batch = Batch(head.origin, len(drafts))
+        batch = RowBatch(head.origin, len(drafts))
         said = self._details(connection, batch, drafts, head=head, now_us=now_us)
         batch.insert_details(connection)  # first: a server stores them while headers are hashed
         self._number(batch, drafts, said, head=head, now_us=now_us)
@@ -327,7 +327,7 @@ class Writer:
         self._end = self._write(connection, head)
         return self._end
 
-    def _moment(self, connection: KeptRows, head: Head) -> tuple[int, Sequence[Draft]]:
+    def _moment(self, connection: KeptRows, head: Head) -> tuple[int, Sequence[UnplacedEvent]]:
         """
         Return when the next events are recorded, and what is said before them if clocks disagree.
 
@@ -363,8 +363,8 @@ class Writer:
 
     def _number(
         self,
-        batch: Batch,
-        drafts: Sequence[Draft],
+        batch: RowBatch,
+        drafts: Sequence[UnplacedEvent],
         said: Sequence[dict[str, Any]],
         *,
         head: Head,
@@ -403,8 +403,8 @@ class Writer:
     def _details(
         self,
         connection: KeptRows,
-        batch: Batch,
-        drafts: Sequence[Draft],
+        batch: RowBatch,
+        drafts: Sequence[UnplacedEvent],
         *,
         head: Head,
         now_us: int,
@@ -432,7 +432,7 @@ class Writer:
         return said
 
     def _encrypted(
-        self, batch: Batch, each: Draft, cipher: Cipher, seq: int, expires_us: int
+        self, batch: RowBatch, each: UnplacedEvent, cipher: Cipher, seq: int, expires_us: int
     ) -> dict[str, Any]:
         references = self._references
         salt, nonce = batch.random()
@@ -460,7 +460,7 @@ class Writer:
         tenant = None if each.tenant is None else references.tenant(each.tenant)
         return {"detail_commit": commitment(salt, detail), "tenant": tenant}
 
-    def _named(self, each: Draft) -> Named:
+    def _named(self, each: UnplacedEvent) -> Named:
         """Return who an event is about: the tenant's nobody, where the call named no customer."""
         if each.subject is None or each.alias is None:
             return Named(nobody(each.tenant, self._ring), NOBODY)
@@ -538,7 +538,7 @@ def _disagreement(label: str, ahead_us: int) -> str:
     )
 
 
-def _name(each: Draft) -> str:
+def _name(each: UnplacedEvent) -> str:
     """Return what the customer of an event is remembered by; empty: it has nothing to encrypt."""
     if each.detail is None:
         return ""
@@ -547,7 +547,9 @@ def _name(each: Draft) -> str:
     return each.alias
 
 
-def _unrecorded(connection: WriteConnection, drafts: Sequence[Draft]) -> Sequence[Draft]:
+def _unrecorded(
+    connection: WriteConnection, drafts: Sequence[UnplacedEvent]
+) -> Sequence[UnplacedEvent]:
     """Return those that are not in the log, each once, in order."""
     numbers_by_writer: defaultdict[str, set[int]] = defaultdict(set)
     counted = [each for each in drafts if each.writer_seq]  # not those about the log itself
@@ -563,7 +565,9 @@ def _unrecorded(connection: WriteConnection, drafts: Sequence[Draft]) -> Sequenc
     return list(_each_once(drafts, there))
 
 
-def _each_once(drafts: Sequence[Draft], there: set[tuple[str, int]]) -> Iterator[Draft]:
+def _each_once(
+    drafts: Sequence[UnplacedEvent], there: set[tuple[str, int]]
+) -> Iterator[UnplacedEvent]:
     for each in drafts:
         identity = (each.writer_id, each.writer_seq)
         if each.writer_seq and identity in there:

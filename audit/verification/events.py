@@ -44,7 +44,7 @@ SELECT = f"SELECT {', '.join(_COLUMNS)} FROM audit_event WHERE seq >= ? AND seq 
 """What `Pass.leaves` is given."""
 
 
-class Removal(NamedTuple):
+class RecordedRemoval(NamedTuple):
     """
     What was removed, as the log says.
 
@@ -140,7 +140,7 @@ class Pass:
         self.events = self.operations = self.committed = self.usages = self.gone = 0
         self.valid: int = 0
         self.last_us = self.gone_sum = self.identities = 0
-        self.removals: list[Removal] = []
+        self.removals: list[RecordedRemoval] = []
         self.writers = Writers()
         self.words: dict[str, LastWords] = {}
         self.spools: dict[str, SpoolAccount] = {}
@@ -335,8 +335,8 @@ def _is_set_back(known: dict[str, Any], last_us: int) -> bool:
     return bool(is_jump and known["data"]["newest_us"] == last_us)
 
 
-def _removal(known: dict[str, Any], data: dict[str, Any]) -> Removal:
+def _removal(known: dict[str, Any], data: dict[str, Any]) -> RecordedRemoval:
     events = data["to_seq"] - data["from_seq"] + 1 if "to_seq" in data else 0
     newest_us = data.get("newest_us")
     at = (known["operation"], known["seq"], known["recorded_at"], known["writer"])
-    return Removal(*at, events, data.get("n_details", 0), newest_us, data.get("to_seq", -1))
+    return RecordedRemoval(*at, events, data.get("n_details", 0), newest_us, data.get("to_seq", -1))

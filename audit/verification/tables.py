@@ -8,7 +8,7 @@ from ..record.lived_time import DAY_US, lived_us
 from ..store.kept_rows import identities_sum
 from ..store.missing_details import gone_between
 from ..store.snapshot import Snapshot
-from .events import Pass, Removal
+from .events import Pass, RecordedRemoval
 from .report import FindingKind, Verification
 
 LEAST_DAYS = 183
@@ -117,7 +117,7 @@ class Tables:
             elif each.events:
                 self._lived_through(passed, each, least_days)
 
-    def _lived_through(self, passed: Pass, removal: Removal, least_days: int) -> None:
+    def _lived_through(self, passed: Pass, removal: RecordedRemoval, least_days: int) -> None:
         """Check that the log lived through the time that what was removed is said to be old."""
         first = passed.stretches[0].first
         lived_days = lived_us(passed.stretches, removal.seq, removal.recorded_us) // DAY_US

@@ -15,7 +15,7 @@ from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
 from ..sink.spool import Spool, SpoolStanding
 from ..store.heads import stored_heads
-from ..store.roll import NOBODY, Roll, Standing, roll_beside
+from ..store.roll import NOBODY, Roll, RollState, roll_beside
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
 from .clocks import check_clocks
@@ -119,17 +119,17 @@ class VerifyOptions(NamedTuple):
     checkpoints: Sequence[str] = ()
     with_details: bool = True
     progress: Progress = lambda _done: None
-    standing: Standing = NOBODY
+    standing: RollState = NOBODY
     spool: SpoolStanding | None = None
 
 
-def _beside(log: AuditLog) -> tuple[Standing, SpoolStanding | None]:
+def _beside(log: AuditLog) -> tuple[RollState, SpoolStanding | None]:
     """Return who lives on this machine, and what waits there."""
     path, folder = log.spool_path, log.relay_folder
     # A file is there until all that is in it is delivered, and the end of its writer is declared.
     relayed = frozenset[str]() if folder is None else frozenset(map(writer_of, files_in(folder)))
     if path is None:
-        return Standing({}, relayed), None
+        return RollState({}, relayed), None
     standing = Roll(roll_beside(path), log.ring).standing()
     standing = standing._replace(alive=standing.alive | relayed)
     try:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..record.lived_time import SKEW_US
 from ..record.writer_events import ENDED, SILENT_AFTER_S, STOPPED, is_durable
 from ..store.departed import Departed
-from ..store.roll import Standing
+from ..store.roll import RollState
 from .report import FindingKind, Verification
 
 
@@ -166,7 +166,7 @@ class Endings(NamedTuple):
 
     writers: Writers
     gaps: list[MissingRange]
-    standing: Standing
+    standing: RollState
     has_spool: bool
     now_us: int
     is_all: bool

@@ -37,7 +37,7 @@ NEAR = 0.36
 """The score from which a memory has to do with what is asked."""
 
 
-class State(MessagesState):
+class DialogueState(MessagesState):
     """The conversation so far, and notes on its last message."""
 
     memories: list[str]
@@ -69,7 +69,7 @@ class AgentContext:
 
 
 @feature("recall")
-def recall(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+def recall(state: DialogueState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Recall what the customer wrote before."""
     agent, store = runtime.context, runtime.store
     text, theirs = question(state), {"user_id": agent.customer}
@@ -86,7 +86,7 @@ def recall(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
 
 
 @feature("retrieve")
-def retrieve(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+def retrieve(state: DialogueState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Search the hotel's documents."""
     if ALL_OF_IT in question(state):
         return {"documents": []}  # they ask about themselves
@@ -95,14 +95,14 @@ def retrieve(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
 
 
 @feature("reply-outline")
-def outline(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+def outline(state: DialogueState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Outline the answer."""
     reply = runtime.context.model.invoke([SystemMessage(OUTLINER), HumanMessage(notes(state))])
     return {"points": reply.text}
 
 
 @feature("reply-draft")
-def write(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+def write(state: DialogueState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Write the answer."""
     earlier = state["messages"][:-1]
     task = HumanMessage(f"{question(state)}\n\nAnswer with these points:\n{state['points']}")
@@ -111,7 +111,7 @@ def write(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
 
 
 @feature("remember")
-def remember(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
+def remember(state: DialogueState, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     """Have mem0 extract the facts in what the customer wrote, and store them."""
     agent, store = runtime.context, runtime.store
     said = state["messages"][-2].text
@@ -123,12 +123,12 @@ def remember(state: State, runtime: Runtime[AgentContext]) -> dict[str, Any]:
     return {}
 
 
-def question(state: State) -> str:
+def question(state: DialogueState) -> str:
     """Return the customer's last message."""
     return state["messages"][-1].text
 
 
-def notes(state: State) -> str:
+def notes(state: DialogueState) -> str:
     """Return the prompt: the question, memories and documents."""
     return "\n".join(
         [
@@ -146,9 +146,9 @@ def notes(state: State) -> str:
 
 def build_agent(store: BaseStore, checkpointer: BaseCheckpointSaver[str]) -> Graph:
     """Build recall → retrieve → draft (outline → write) → remember."""
-    draft = StateGraph(State, AgentContext).add_sequence([outline, write])
+    draft = StateGraph(DialogueState, AgentContext).add_sequence([outline, write])
     draft.add_edge(START, "outline")
-    agent = StateGraph(State, AgentContext)
+    agent = StateGraph(DialogueState, AgentContext)
     agent.add_node("recall", recall)
     agent.add_node("retrieve", retrieve)
     agent.add_node("draft", draft.compile())

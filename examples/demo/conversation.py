@@ -34,7 +34,7 @@ class ConversationError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class DialogueTurn:
     """
     One message.
 
@@ -62,11 +62,11 @@ class Session:
 
     number: int
     held: str
-    turns: tuple[Turn, ...]
+    turns: tuple[DialogueTurn, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class Dialogue:
     """
     Two people's messages, session by session.
 
@@ -88,7 +88,7 @@ class Conversation:
         return {name: f"c-{place}" for place, name in enumerate(self.speakers, 1)}
 
 
-def load_conversation(path: Path | None = None) -> Conversation:
+def load_conversation(path: Path | None = None) -> Dialogue:
     """
     Read a conversation; without a path, the demo's own.
 
@@ -118,7 +118,7 @@ def _json(path: Path) -> Any:
         raise ConversationError("its JSON cannot be read") from None
 
 
-def _conversation(document: Any) -> Conversation:
+def _conversation(document: Any) -> Dialogue:
     found = _object(document, "the file")
     speakers = (_text(found, "speaker_a"), _text(found, "speaker_b"))
     numbers = sorted(int(match[1]) for key in found if (match := _SESSION.fullmatch(key)))
@@ -126,7 +126,7 @@ def _conversation(document: Any) -> Conversation:
     held = tuple(session for session in sessions if session.turns)
     if not held:
         raise ConversationError("it has no session (session_1, session_2, …) with a turn in it")
-    return Conversation(speakers=speakers, sessions=held)
+    return Dialogue(speakers=speakers, sessions=held)
 
 
 def _session(found: dict[str, Any], number: int, speakers: tuple[str, str]) -> Session:
@@ -139,12 +139,14 @@ def _session(found: dict[str, Any], number: int, speakers: tuple[str, str]) -> S
     )
 
 
-def _turn(document: Any, where: str, speakers: tuple[str, str]) -> Turn:
+def _turn(document: Any, where: str, speakers: tuple[str, str]) -> DialogueTurn:
     found = _object(document, where)
     speaker = _text(found, "speaker", where)
     if speaker not in speakers:
         raise ConversationError(f"{where}.speaker is neither speaker_a nor speaker_b")
-    return Turn(id=_text(found, "dia_id", where), speaker=speaker, text=_text(found, "text", where))
+    return DialogueTurn(
+        id=_text(found, "dia_id", where), speaker=speaker, text=_text(found, "text", where)
+    )
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from mnemoscope.adapters.customer_requests.export import (
 from mnemoscope.adapters.customer_requests.whose import person_in_scope
 from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.bundle.notice import Notice
-from mnemoscope.audit.store.whose import Asked
+from mnemoscope.audit.store.whose import CustomerQuery
 from mnemoscope.memory.scope import Mnemoscope
 
-from .conversation import Conversation
+from .conversation import Dialogue
 from .options import DemoOptions
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ NOTICE = Notice(
 
 
 def export_and_erase(
-    options: DemoOptions, conversation: Conversation, *, scope: Mnemoscope
+    options: DemoOptions, conversation: Dialogue, *, scope: Mnemoscope
 ) -> CustomerRequests | None:
     """
     Export the second customer, and erase them; None if *options* ask for neither.
@@ -83,7 +83,7 @@ def export_and_erase(
     name = conversation.speakers[1]
     customer = conversation.customers[name]
     scope.flush(timeout_s=15)
-    person = person_in_scope(scope, Asked(customer=customer, tenant=TENANT))
+    person = person_in_scope(scope, CustomerQuery(customer=customer, tenant=TENANT))
     bundle = erasure = None
     if options.export:
         request = new_request(notice=NOTICE)

@@ -24,7 +24,7 @@ from mnemoscope.telemetry.event.text import utc_text
 from mnemoscope.telemetry.otlp.semconv import EVENT_ID
 
 from .export_and_erase import TENANT, CustomerRequests
-from .recorder import Recorder
+from .recorder import CollectorServer
 from .surge import SurgeReport
 from .turn_time import REST, TurnTime
 
@@ -190,7 +190,12 @@ def memories_of(log: AuditLog, name: str, customer: str) -> Memories:
 
 
 def count_events(
-    log: AuditLog, *, prometheus: int, log_file: Path, recorder: Recorder, counted: Sequence[str]
+    log: AuditLog,
+    *,
+    prometheus: int,
+    log_file: Path,
+    recorder: CollectorServer,
+    counted: Sequence[str],
 ) -> SinkCounts:
     """
     Count the events in each sink; OTLP and LangSmith where they are in *counted*.

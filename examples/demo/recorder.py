@@ -26,7 +26,7 @@ _INFO = {
 }
 
 
-class Recorder:
+class CollectorServer:
     """
     A server on a free port of 127.0.0.1, while it is entered.
 

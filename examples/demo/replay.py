@@ -16,7 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from mnemoscope.memory import Mnemoscope
 
 from .agent import AgentContext, build_agent, reply
-from .conversation import Conversation, Turn
+from .conversation import Dialogue, DialogueTurn
 from .export_and_erase import CustomerRequests
 from .faults import StoreFault
 from .stores import Stores
@@ -63,7 +63,7 @@ class ReplayResult:
 
 
 def replay(
-    conversation: Conversation,
+    conversation: Dialogue,
     *,
     stores: Stores,
     model: BaseChatModel,
@@ -128,7 +128,7 @@ def plain_langchain() -> Generator[None]:
         yield
 
 
-def _turns(conversation: Conversation) -> Iterator[tuple[int, Turn]]:
+def _turns(conversation: Dialogue) -> Iterator[tuple[int, DialogueTurn]]:
     for session in conversation.sessions:
         for turn in session.turns:
             yield session.number, turn

@@ -24,7 +24,7 @@ from mnemoscope.memory.settings import SINK_NAMES, Settings, load_settings
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.text import json_text
 
-from .conversation import Conversation, load_conversation
+from .conversation import Dialogue, load_conversation
 from .environment import environment, quiet, recorded_sinks, variables
 from .faults import FaultMode, StoreFault
 from .figures import (
@@ -36,7 +36,7 @@ from .figures import (
     observations,
 )
 from .options import DemoOptions
-from .recorder import Recorder
+from .recorder import CollectorServer
 from .screen import show
 from .surge import Surge, surge_report
 from .turn_time import turn_time
@@ -70,7 +70,7 @@ def run(options: DemoOptions, console: Console) -> int:
     counted = recorded_sinks()
     before = observations(_metrics())
     surge = Surge(options.surge) if options.surge else None
-    with _folder(options.out) as folder, Recorder() as recorder:
+    with _folder(options.out) as folder, CollectorServer() as recorder:
         stores = folder / "stores"
         stores.mkdir()
         with quiet(), environment(variables(recorder.url, stores, counted)):
@@ -122,7 +122,7 @@ def _require(packages: tuple[str, ...]) -> None:
         )
 
 
-def _shown_speaker(name: str | None, conversation: Conversation) -> str:
+def _shown_speaker(name: str | None, conversation: Dialogue) -> str:
     if name is None:
         return conversation.speakers[0]
     for speaker in conversation.speakers:
@@ -166,7 +166,7 @@ def _settings(options: DemoOptions, folder: Path) -> Settings:
 def _replay(
     options: DemoOptions,
     console: Console,
-    conversation: Conversation,
+    conversation: Dialogue,
     *,
     scope: Mnemoscope,
     folder: Path,
@@ -257,7 +257,7 @@ def _metrics() -> str:
     return generate_latest().decode()
 
 
-def _keep(folder: Path, metrics: str, recorder: Recorder) -> None:
+def _keep(folder: Path, metrics: str, recorder: CollectorServer) -> None:
     (folder / "metrics.prom").write_text(metrics, encoding="utf-8")
     for name, records in (("spans", recorder.spans()), ("runs", recorder.runs())):
         lines = "".join(f"{json_text(record)}\n" for record in records)

@@ -35,7 +35,7 @@ def counted(series: str, window: str, *, by: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RuleSpeed:
     """
     The durations of rules, divided by *speed*.
 

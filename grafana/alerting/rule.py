@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .promql import Pace
+from .promql import RuleSpeed
 
 Severity = Literal["critical", "warning"]
 """critical: page. warning: look at it today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class RecordingRule:
     """
     A query whose result is stored as a series: ``level:metric:operation``.
 
@@ -86,7 +86,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class RuleGroup:
     """
     Rules that are evaluated one after the other.
 
@@ -96,21 +96,21 @@ class Group:
     """
 
     name: str
-    rules: Sequence[Record | Alert]
+    rules: Sequence[RecordingRule | Alert]
 
     @property
     def alerts(self) -> list[Alert]:
         """The rules that are alerts."""
         return [rule for rule in self.rules if isinstance(rule, Alert)]
 
-    def document(self, runbooks: str, pace: Pace) -> dict[str, Any]:
+    def document(self, runbooks: str, pace: RuleSpeed) -> dict[str, Any]:
         """Return it in Prometheus' format."""
         rules = [rule.document(runbooks) for rule in self.rules]
         name = f"mnemoscope-{self.name}"
         return {"name": name, "interval": pace("30s"), "rules": rules}
 
 
-def managed(groups: Sequence[Group], runbooks: str) -> dict[str, Any]:
+def managed(groups: Sequence[RuleGroup], runbooks: str) -> dict[str, Any]:
     """Return the alerts of *groups* as rules that Grafana itself evaluates, for provisioning."""
     return {
         "apiVersion": 1,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .objectives import Objectives
-from .promql import Pace
-from .rule import Group
+from .promql import RuleSpeed
+from .rule import RuleGroup
 from .rules_latency import latency
 from .rules_memory import memory
 from .rules_privacy import privacy
@@ -15,13 +15,15 @@ from .rules_sinks import sinks
 from .rules_spend import spend
 
 
-def groups(objectives: Objectives, pace: Pace | None = None) -> Sequence[Group]:
+def groups(objectives: Objectives, pace: RuleSpeed | None = None) -> Sequence[RuleGroup]:
     """Return all rules, with the latency rules of *objectives*."""
-    at = pace or Pace()
+    at = pace or RuleSpeed()
     return latency(at, objectives), memory(at), spend(at), privacy(at), sinks(at)
 
 
-def rule_file(of: Sequence[Group], runbooks: str, pace: Pace | None = None) -> dict[str, Any]:
+def rule_file(
+    of: Sequence[RuleGroup], runbooks: str, pace: RuleSpeed | None = None
+) -> dict[str, Any]:
     """Return *of* as one file of Prometheus' rules."""
-    at = pace or Pace()
+    at = pace or RuleSpeed()
     return {"groups": [group.document(runbooks, at) for group in of]}

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .objectives import Objectives, Promise
-from .promql import ORIGIN, WHOLE, Pace
-from .rule import Alert, Group, Record
+from .promql import ORIGIN, WHOLE, RuleSpeed
+from .rule import Alert, RecordingRule, RuleGroup
 
 LEAST_SLOW = 10
 """Slow operations in the long window below which no alert fires: one of three is no trend."""
@@ -23,33 +23,33 @@ _COUNTED = 'class!="model",status=~"ok|empty|degraded|timeout|rejected"'
 _ALL, _SLOW = "store:mnemoscope_operations", "store:mnemoscope_slow_operations"
 
 
-def latency(pace: Pace, objectives: Objectives) -> Group:
+def latency(pace: RuleSpeed, objectives: Objectives) -> RuleGroup:
     """Return the rules of the latency objectives."""
     promises = list(objectives.promises())
     records = [rule for window in _WINDOWS for rule in _records(window, promises, pace)]
-    return Group(name="latency", rules=[*records, _fast(pace), _slowly(pace)])
+    return RuleGroup(name="latency", rules=[*records, _fast(pace), _slowly(pace)])
 
 
-def _records(window: str, promises: list[Promise], pace: Pace) -> Iterator[Record]:
+def _records(window: str, promises: list[Promise], pace: RuleSpeed) -> Iterator[RecordingRule]:
     """Yield all operations, the slow ones, their share, and how fast that burns the budget."""
-    yield Record(
+    yield RecordingRule(
         name=f"{_ALL}:rate{window}",
         expr=f"sum by ({_BY})\n(rate({_DURATION}_count{{{_COUNTED}}}[{pace(window)}]))\n",
     )
     objectives = dict.fromkeys(each.objective for each in promises)
     for objective in objectives:
         about = [each for each in promises if each.objective == objective]
-        yield Record(
+        yield RecordingRule(
             name=f"{_SLOW}:rate{window}",
             expr="or\n".join(_slow(window, each, pace(window)) for each in about),
             labels={"target": objective.target_text, "within": objective.within_text},
         )
-    yield Record(
+    yield RecordingRule(
         name=f"{_SLOW}:ratio{window}",
         expr=f"{_SLOW}:rate{window}\n/ on ({_BY}) group_left () ({_ALL}:rate{window} > 0)\n",
     )
     allowed = dict.fromkeys((each.target_text, each.allowed) for each in objectives)
-    yield Record(
+    yield RecordingRule(
         name=f"{_SLOW}:burn{window}",
         expr="or\n".join(
             f'{_SLOW}:ratio{window}{{target="{target}"}} / {share}\n' for target, share in allowed
@@ -67,7 +67,7 @@ def _slow(window: str, promise: Promise, over: str) -> str:
     )
 
 
-def _burns(long: str, short: str, times: float, pace: Pace) -> str:
+def _burns(long: str, short: str, times: float, pace: RuleSpeed) -> str:
     """Return the share that is slow, where it burns, in operations of every 10,000."""
     return (
         f"10000 * ({_SLOW}:ratio{long}\n"
@@ -83,7 +83,7 @@ _TOLD = (
 )
 
 
-def _fast(pace: Pace) -> Alert:
+def _fast(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeLatencyBudgetBurnsFast",
         expr=f"{_burns('1h', '5m', 14.4, pace)}\nor\n{_burns('6h', '30m', 6, pace)}\n",
@@ -95,7 +95,7 @@ def _fast(pace: Pace) -> Alert:
     )
 
 
-def _slowly(pace: Pace) -> Alert:
+def _slowly(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeLatencyBudgetBurnsSlowly",
         expr=f"{_burns('1d', '2h', 3, pace)}\nor\n{_burns('3d', '6h', 1, pace)}\n",

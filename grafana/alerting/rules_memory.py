@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .promql import ORIGIN, WHOLE, Pace, counted
-from .rule import Alert, Group, Record
+from .promql import ORIGIN, WHOLE, RuleSpeed, counted
+from .rule import Alert, RecordingRule, RuleGroup
 
 _COUNT = "mnemoscope_operation_duration_seconds_count"
 _RESULTS = "mnemoscope_recall_results"
@@ -14,9 +14,9 @@ _CALLED = 'status!~"rejected|refused|denied"'
 _UNANSWERED = 'status=~"degraded|timeout|rejected"'
 
 
-def memory(pace: Pace) -> Group:
+def memory(pace: RuleSpeed) -> RuleGroup:
     """Return the rules about the stores' answers."""
-    return Group(
+    return RuleGroup(
         name="memory",
         rules=[
             *_records(pace),
@@ -31,44 +31,44 @@ def memory(pace: Pace) -> Group:
     )
 
 
-def _records(pace: Pace) -> tuple[Record, ...]:
+def _records(pace: RuleSpeed) -> tuple[RecordingRule, ...]:
     every = f"{_COUNT}{{{_MEMORY}}}[{pace('10m')}]"
     unanswered = f"{_COUNT}{{{_MEMORY},{_UNANSWERED}}}[{pace('10m')}]"
     called = f"{_COUNT}{{{_MEMORY},{_CALLED}}}[{pace('10m')}]"
     raised = f'{_COUNT}{{{_MEMORY},status="error"}}[{pace("10m")}]'
     half_hour = pace("30m")
     return (
-        Record(
+        RecordingRule(
             name="store:mnemoscope_unanswered:ratio10m",
             expr=f"sum by ({ORIGIN}, store) (rate({unanswered}))\n"
             f"/ (sum by ({ORIGIN}, store) (rate({every})) > 0)\n",
         ),
-        Record(
+        RecordingRule(
             name="store:mnemoscope_unanswered:increase10m",
             expr=f"sum by ({ORIGIN}, store) (increase({unanswered}))\n",
         ),
-        Record(
+        RecordingRule(
             name="store:mnemoscope_errors:ratio10m",
             expr=f"sum by ({ORIGIN}, store) (rate({raised}))\n"
             f"/ (sum by ({ORIGIN}, store) (rate({called})) > 0)\n",
         ),
-        Record(
+        RecordingRule(
             name="store:mnemoscope_errors:increase10m",
             expr=f"sum by ({ORIGIN}, store) (increase({raised}))\n",
         ),
-        Record(
+        RecordingRule(
             name="store:mnemoscope_empty_recalls:ratio30m",
             expr=f'sum by ({ORIGIN}, store) (rate({_RESULTS}_bucket{{le="0.0"}}[{half_hour}]))\n'
             f"/ (sum by ({ORIGIN}, store) (rate({_RESULTS}_count[{half_hour}])) > 0)\n",
         ),
-        Record(
+        RecordingRule(
             name="store:mnemoscope_recalls:increase30m",
             expr=f"sum by ({ORIGIN}, store) (increase({_RESULTS}_count[{half_hour}]))\n",
         ),
     )
 
 
-def _degraded(pace: Pace) -> Alert:
+def _degraded(pace: RuleSpeed) -> Alert:
     return _share_of_operations(
         pace,
         "unanswered",
@@ -79,7 +79,7 @@ def _degraded(pace: Pace) -> Alert:
     )
 
 
-def _errors(pace: Pace) -> Alert:
+def _errors(pace: RuleSpeed) -> Alert:
     return _share_of_operations(
         pace,
         "errors",
@@ -90,7 +90,9 @@ def _errors(pace: Pace) -> Alert:
     )
 
 
-def _share_of_operations(pace: Pace, recorded: str, *, name: str, summary: str, what: str) -> Alert:
+def _share_of_operations(
+    pace: RuleSpeed, recorded: str, *, name: str, summary: str, what: str
+) -> Alert:
     """Return an alert on more than 5 % of a store's operations, and not on a handful of them."""
     return Alert(
         name=name,
@@ -105,7 +107,7 @@ def _share_of_operations(pace: Pace, recorded: str, *, name: str, summary: str, 
     )
 
 
-def _breaker(pace: Pace) -> Alert:
+def _breaker(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeBreakerOpen",
         # The mean, because an open breaker lets a trial call through now and then.
@@ -122,7 +124,7 @@ def _breaker(pace: Pace) -> Alert:
     )
 
 
-def _empty(pace: Pace) -> Alert:
+def _empty(pace: RuleSpeed) -> Alert:
     ratio = "store:mnemoscope_empty_recalls:ratio30m"
     return Alert(
         name="MnemoscopeEmptyRecallsJump",
@@ -138,7 +140,7 @@ def _empty(pace: Pace) -> Alert:
     )
 
 
-def _lost(pace: Pace) -> Alert:
+def _lost(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeWritesLost",
         expr=counted("mnemoscope_writes_lost_total", pace("15m"), by=f"{ORIGIN}, store") + " > 0\n",
@@ -150,7 +152,7 @@ def _lost(pace: Pace) -> Alert:
     )
 
 
-def _stuck(pace: Pace) -> Alert:
+def _stuck(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeJournalStuck",
         expr=f"max by ({ORIGIN}) (mnemoscope_journal_oldest_seconds) > 900\n",
@@ -163,7 +165,7 @@ def _stuck(pace: Pace) -> Alert:
     )
 
 
-def _parked(pace: Pace) -> Alert:
+def _parked(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeJournalParked",
         # All processes of a machine share a journal, and each tells the same of it.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .promql import ORIGIN, WHOLE, Pace, counted
-from .rule import Alert, Group
+from .promql import ORIGIN, WHOLE, RuleSpeed, counted
+from .rule import Alert, RuleGroup
 
 
-def privacy(pace: Pace) -> Group:
+def privacy(pace: RuleSpeed) -> RuleGroup:
     """Return the rules about redaction, tenancy and the audit trail."""
-    return Group(
+    return RuleGroup(
         name="privacy",
         rules=[
             _refused(pace),
@@ -22,7 +22,7 @@ def privacy(pace: Pace) -> Group:
     )
 
 
-def _refused(pace: Pace) -> Alert:
+def _refused(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeWritesRefused",
         expr=counted("mnemoscope_writes_refused_total", pace("15m"), by=f"{ORIGIN}, store")
@@ -35,7 +35,7 @@ def _refused(pace: Pace) -> Alert:
     )
 
 
-def _tripwire(pace: Pace) -> Alert:
+def _tripwire(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeTenantTripwire",
         expr=counted("mnemoscope_tenant_tripwire_total", pace("15m"), by=f"{ORIGIN}, store")
@@ -48,7 +48,7 @@ def _tripwire(pace: Pace) -> Alert:
     )
 
 
-def _lag(pace: Pace) -> Alert:
+def _lag(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeAuditLag",
         expr=f"max by ({ORIGIN}) (mnemoscope_audit_lag_seconds) > 60\n",
@@ -61,7 +61,7 @@ def _lag(pace: Pace) -> Alert:
     )
 
 
-def _filling(pace: Pace) -> Alert:
+def _filling(pace: RuleSpeed) -> Alert:
     full = "mnemoscope_audit_spool_full_ratio"
     # What it held before it was emptied would go on for a while, as if it were filling.
     soon = f"{full} > 0 and predict_linear({full}[{pace('10m')}], {pace.seconds('1h')}) > 1"
@@ -77,7 +77,7 @@ def _filling(pace: Pace) -> Alert:
     )
 
 
-def _gap(pace: Pace) -> Alert:
+def _gap(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeAuditGap",
         expr=counted("mnemoscope_audit_gap_events_total", pace("1h"), by=ORIGIN) + " > 0\n",
@@ -88,7 +88,7 @@ def _gap(pace: Pace) -> Alert:
     )
 
 
-def _stale(pace: Pace) -> Alert:
+def _stale(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeAuditCheckpointStale",
         # 0 is a trail that was never sealed, which is not an age.
@@ -103,7 +103,7 @@ def _stale(pace: Pace) -> Alert:
     )
 
 
-def _key(pace: Pace) -> Alert:
+def _key(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeAuditKeyMissing",
         expr=f'max by ({ORIGIN}) (mnemoscope_audit_key_state{{state="missing"}}) == 1\n',

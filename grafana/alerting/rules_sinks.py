@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from .promql import ORIGIN, WHOLE, Pace, counted
-from .rule import Alert, Group
+from .promql import ORIGIN, WHOLE, RuleSpeed, counted
+from .rule import Alert, RuleGroup
 
 
-def sinks(pace: Pace) -> Group:
+def sinks(pace: RuleSpeed) -> RuleGroup:
     """Return the rules about mnemoscope itself."""
-    return Group(
+    return RuleGroup(
         name="sinks",
         rules=[_down(pace), _dropped(pace), _behind(pace), _silent(pace), _errors(pace)],
     )
 
 
-def _down(pace: Pace) -> Alert:
+def _down(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeSinkDown",
         expr=f"100 * max by ({ORIGIN}, sink) "
@@ -29,7 +29,7 @@ def _down(pace: Pace) -> Alert:
     )
 
 
-def _dropped(pace: Pace) -> Alert:
+def _dropped(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeEventsDropped",
         expr=counted("mnemoscope_sink_dropped_total", pace("10m"), by=f"{ORIGIN}, sink, reason")
@@ -42,7 +42,7 @@ def _dropped(pace: Pace) -> Alert:
     )
 
 
-def _behind(pace: Pace) -> Alert:
+def _behind(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeRelayBehind",
         expr=f"max by ({ORIGIN}, sink) (mnemoscope_relay_lag_seconds) > 60\n",
@@ -55,7 +55,7 @@ def _behind(pace: Pace) -> Alert:
     )
 
 
-def _silent(pace: Pace) -> Alert:
+def _silent(pace: RuleSpeed) -> Alert:
     # The applications see it where they show their own figures; else its own last sign is asked.
     last = f"max_over_time(mnemoscope_relay_beat_timestamp_seconds[{pace('1h')}])"
     return Alert(
@@ -71,7 +71,7 @@ def _silent(pace: Pace) -> Alert:
     )
 
 
-def _errors(pace: Pace) -> Alert:
+def _errors(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeInternalErrors",
         expr=counted("mnemoscope_internal_errors_total", pace("15m"), by=f"{ORIGIN}, site")

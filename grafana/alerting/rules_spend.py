@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .promql import ORIGIN, WHOLE, Pace
-from .rule import Alert, Group, Record, Severity
+from .promql import ORIGIN, WHOLE, RuleSpeed
+from .rule import Alert, RecordingRule, RuleGroup, Severity
 
 TIMES = 3
 LEAST_USD = 1
@@ -16,17 +16,17 @@ _ALERT_AT = f"min by ({_BY}) (mnemoscope_budget_alert_ratio)"
 """Each budget's own `alert_at`, so that the alert tells what the process itself tells."""
 
 
-def spend(pace: Pace) -> Group:
+def spend(pace: RuleSpeed) -> RuleGroup:
     """Return the rules about the cost of model calls."""
-    return Group(
+    return RuleGroup(
         name="spend",
         rules=[
-            Record(
+            RecordingRule(
                 name=_HOUR,
                 expr=f"sum by ({ORIGIN}, feature) "
                 f"(increase(mnemoscope_cost_usd_total[{pace('1h')}]))\n",
             ),
-            Record(
+            RecordingRule(
                 name=_SHARE,
                 # Each process counts for itself: the one that spent most is reported.
                 expr="\nor\n".join(
@@ -48,7 +48,7 @@ def spend(pace: Pace) -> Group:
     )
 
 
-def _jump(pace: Pace) -> Alert:
+def _jump(pace: RuleSpeed) -> Alert:
     return Alert(
         name="MnemoscopeFeatureSpendJump",
         # A feature that cost as much at this hour yesterday or a week ago is normal. One without

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from .objectives import Objectives, Promise
-from .promql import WHOLE, Pace, quoted
+from .promql import WHOLE, RuleSpeed, quoted
 from .rule import Alert
 from .rules_latency import latency
 
@@ -26,7 +26,7 @@ _FAST, _SLOWLY = "MnemoscopeLatencyBudgetBurnsFast", "MnemoscopeLatencyBudgetBur
 
 def stories(objectives: Objectives, runbooks: str, rule_files: Sequence[str]) -> dict[str, Any]:
     """Return the tests of the latency rules that *objectives* make, which are in *rule_files*."""
-    alerts = {each.name: each for each in latency(Pace(), objectives).alerts}
+    alerts = {each.name: each for each in latency(RuleSpeed(), objectives).alerts}
     return {
         "rule_files": list(rule_files),
         "evaluation_interval": "1m",

@@ -24,7 +24,7 @@ from ..context import EMPTY_SCOPE, Scope
 from ..errors import BudgetExceededError, ConfigurationError
 from .budget import Budget
 from .sliding_window import SlidingSum
-from .under_way import Reservation, UnderWay, Waiting, wake
+from .under_way import BudgetWait, Reservation, UnderWay, wake
 
 if TYPE_CHECKING:
     from ..rules.rule import Facts, Rule
@@ -180,7 +180,7 @@ class _BudgetSpend:
 
     def held_back(
         self, around: Collection[object], asked: float, now: float
-    ) -> BudgetExceededError | Waiting | None:
+    ) -> BudgetExceededError | BudgetWait | None:
         """
         Return what a call meets for whose sake calls under way may leave nothing. None: no more.
 
@@ -194,7 +194,7 @@ class _BudgetSpend:
         if known and refusal is None:
             return None
         if (left_s := asked + wait_s - now) > 0:
-            return Waiting(calls.wait(), left_s)
+            return BudgetWait(calls.wait(), left_s)
         return refusal
 
     def level(self, now: float) -> Level:
@@ -280,7 +280,7 @@ class Budgets:
 
     def admit(
         self, scope: Scope, model: str | None, asking: Asking
-    ) -> Reservation | BudgetExceededError | Waiting | None:
+    ) -> Reservation | BudgetExceededError | BudgetWait | None:
         """
         Decide on a call that is to begin.
 

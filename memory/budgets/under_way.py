@@ -35,7 +35,7 @@ class Reservation(msgspec.Struct, frozen=True, eq=False, weakref=True):
     release: Callable[[Reservation], None]
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class BudgetWait(msgspec.Struct, frozen=True):
     """
     The wait of a call for others that are under way.
 

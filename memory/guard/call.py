@@ -11,7 +11,7 @@ import msgspec
 from opentelemetry.context import Context
 
 from ...telemetry.event.event import Event, Journalled, Status
-from ...telemetry.event.phase import Phase
+from ...telemetry.event.phase import OperationPhase
 from ...telemetry.event.text import one_line
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
@@ -165,7 +165,7 @@ class Call:
     journal: Journalled = Journalled.NO
     summary: Summary = field(default=NO_SUMMARY, repr=False)
     redaction: Redaction | None = field(default=None, repr=False)
-    phases: tuple[Phase, ...] = field(default=(), repr=False)
+    phases: tuple[OperationPhase, ...] = field(default=(), repr=False)
     in_phase: bool = False
     spare: tuple[str, float] | None = None
     mode: str | None = None

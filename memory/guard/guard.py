@@ -26,7 +26,7 @@ from .call import Below, Call, Plan, innermost, nothing_below, outer_call
 from .nesting import nest
 from .operation import Method, Operation
 from .plan import plan_for
-from .step import AsyncInvoke, Invoke, Step, Waiting
+from .step import AsyncInvoke, Invoke, Step, WaitingWrites
 from .steps.deadline import Deadline
 
 UNTRACED = TraceRef(1, 1, sampled=False)
@@ -91,9 +91,9 @@ class Guard:
         return self._faults
 
     @property
-    def waiting(self) -> tuple[Waiting, ...]:
+    def waiting(self) -> tuple[WaitingWrites, ...]:
         """The steps that keep writes in this process until the store takes them."""
-        return tuple(step for step in self.steps if isinstance(step, Waiting))
+        return tuple(step for step in self.steps if isinstance(step, WaitingWrites))
 
     @property
     def waits(self) -> int:

@@ -66,7 +66,7 @@ class Step(Protocol):
 
 
 @runtime_checkable
-class Waiting(Protocol):
+class WaitingWrites(Protocol):
     """
     A step that keeps writes in this process until the store takes them.
 

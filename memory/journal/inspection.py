@@ -131,7 +131,7 @@ class Retried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class WriteSelection:
     """
     Some of the writes in a journal.
 
@@ -185,7 +185,7 @@ class Inspection:
             InspectionError: It cannot be read, or there is no such database.
         """
         now = self._clock()
-        wanted, given = _where(Choice(database=database))
+        wanted, given = _where(WriteSelection(database=database))
         with self._reading() as connection:
             _check_database(connection, database)
             rows = connection.execute(
@@ -212,7 +212,7 @@ class Inspection:
         Raises:
             InspectionError: It cannot be read.
         """
-        wanted, given = _where(Choice(all_parked=parked, database=database))
+        wanted, given = _where(WriteSelection(all_parked=parked, database=database))
         with self._reading() as connection:
             return list(self._kept(connection, f"{wanted} ORDER BY seq LIMIT ?", (*given, limit)))
 
@@ -224,12 +224,12 @@ class Inspection:
             InspectionError: There is none, or it cannot be read.
         """
         with self._reading() as connection:
-            (found,) = self._chosen(connection, Choice(seqs=(seq,)))
+            (found,) = self._chosen(connection, WriteSelection(seqs=(seq,)))
         return found
 
     # -- deciding ----------------------------------------------------------------------------------
 
-    def retry(self, choice: Choice, *, force: bool = False) -> Retried:
+    def retry(self, choice: WriteSelection, *, force: bool = False) -> Retried:
         """
         Have writes that were set aside wait again, at their places in the order.
 
@@ -243,7 +243,7 @@ class Inspection:
         with _told(self.path), closing(JournalFile(self.path)) as file:
             return file.with_room(lambda: self._retry(file, choice, force=force))
 
-    def _retry(self, file: JournalFile, choice: Choice, *, force: bool) -> Retried:
+    def _retry(self, file: JournalFile, choice: WriteSelection, *, force: bool) -> Retried:
         with file.writing() as connection:
             found = self._chosen(connection, choice)
             refused = [Refused(each, why) for each in found if (why := _no_retry(each, force))]
@@ -254,7 +254,7 @@ class Inspection:
             )
         return Retried([replace(each, parked=None) for each in again], refused)
 
-    def drop(self, choice: Choice) -> list[KeptWrite]:
+    def drop(self, choice: WriteSelection) -> list[KeptWrite]:
         """
         Delete writes for good, and return them. What they were is overwritten in the file.
 
@@ -269,7 +269,7 @@ class Inspection:
                 file.erase()  # else whoever writes next does
         return found
 
-    def _drop(self, file: JournalFile, choice: Choice) -> list[KeptWrite]:
+    def _drop(self, file: JournalFile, choice: WriteSelection) -> list[KeptWrite]:
         with file.writing() as connection:
             found = self._chosen(connection, choice)
             connection.executemany(
@@ -279,14 +279,14 @@ class Inspection:
 
     # -- the file ----------------------------------------------------------------------------------
 
-    def _chosen(self, connection: sqlite3.Connection, choice: Choice) -> list[KeptWrite]:
+    def _chosen(self, connection: sqlite3.Connection, choice: WriteSelection) -> list[KeptWrite]:
         _check_database(connection, choice.database)
         if choice.all_parked:
             wanted, given = _where(choice)
             return list(self._kept(connection, f"{wanted} ORDER BY seq", given))
         return [self._one(connection, replace(choice, seqs=(seq,))) for seq in _once(choice.seqs)]
 
-    def _one(self, connection: sqlite3.Connection, choice: Choice) -> KeptWrite:
+    def _one(self, connection: sqlite3.Connection, choice: WriteSelection) -> KeptWrite:
         found = next(self._kept(connection, *_where(choice)), None)
         if found is None:
             there = "for that database " if choice.database else ""
@@ -376,7 +376,7 @@ def _told(path: Path) -> Generator[None]:
         raise InspectionError(str(exc)) from exc
 
 
-def _where(choice: Choice) -> tuple[str, tuple[object, ...]]:
+def _where(choice: WriteSelection) -> tuple[str, tuple[object, ...]]:
     conditions: list[str] = []
     given: list[object] = []
     if choice.all_parked:

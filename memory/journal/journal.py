@@ -76,7 +76,7 @@ class Parked(NamedTuple):
     reason: str
 
 
-class Asked(NamedTuple):
+class JournalWrite(NamedTuple):
     """
     A write as it is given to the journal.
 
@@ -419,7 +419,7 @@ class Journal:
             ).fetchall()
         return any(is_at_work(lands_until_s, now) for (lands_until_s,) in rows)
 
-    def append(self, queue: Queue, asked: Asked) -> int:
+    def append(self, queue: Queue, asked: JournalWrite) -> int:
         """
         Keep a write. It is on the disk when this returns.
 
@@ -447,7 +447,7 @@ class Journal:
                 raise ForgottenError
             return _insert(connection, queue_id, row)
 
-    def _row(self, asked: Asked) -> _Row:
+    def _row(self, asked: JournalWrite) -> _Row:
         write = asked.write
         return _Row(
             write.id,

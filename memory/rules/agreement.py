@@ -29,7 +29,7 @@ SHADOW: Final = "shadow"
 AUTO: Final = "auto"
 
 
-class Mode(AskedElsewhere):
+class GateAgreement(AskedElsewhere):
     """The rule that changes the mode of a gate by what humans have decided."""
 
     name = "approvals"
@@ -70,7 +70,7 @@ def change_mode(trail: Decisions, gate: str, *, is_reset: bool = False) -> str:
         AuditError: The trail cannot be read or written.
     """
     found = trail.agreement(gate, WINDOW)
-    rule = Mode()
+    rule = GateAgreement()
     facts = Facts(Point.NODE, known={"gate": gate, "is_reset": is_reset, **found})
     verdict = rule.decide(facts)
     if verdict.is_plain:

@@ -22,8 +22,8 @@ from ...telemetry.event.text import is_a, json_text
 from ...telemetry.event.verdict_event import Outcome, Point
 from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
-from .rule import ALLOW, Asked, Fact, Facts, Fails, Verdict
-from .run_facts import Hashes
+from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict
+from .run_facts import KeyedHashes
 
 if TYPE_CHECKING:
     from .held_writes import Decisions
@@ -145,7 +145,7 @@ class Approval:
         self._goldens, self._source, self._mode = dict(goldens or {}), source[:64], mode
         self._share = max(share, LEAST_SHARE)
         self._places, self._most_chars = tuple(places), most_chars
-        self._hashes: Hashes | None = None
+        self._hashes: KeyedHashes | None = None
         self._modes: Callable[[], Decisions | None] = lambda: None
         wanted = {each for each, judge in self._judges.items() if judge is not None}
         self._wanted = tuple(
@@ -156,13 +156,13 @@ class Approval:
         """Return what its verdicts follow from, besides the facts."""
         return {"name": self.name}
 
-    def bind(self, hashes: Hashes, modes: Callable[[], Decisions | None]) -> None:
+    def bind(self, hashes: KeyedHashes, modes: Callable[[], Decisions | None]) -> None:
         """Take the scope's hashes, by which drafts are drawn, and where its mode is read."""
         self._hashes, self._modes = hashes, modes
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def foresee(self, asked: Asked) -> Mapping[str, Fact]:
+    def foresee(self, asked: Action) -> Mapping[str, Fact]:
         """
         Return the facts of a memory write, which judges may take long for.
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from ...telemetry.event.kinds import OperationClass, Status
 from ...telemetry.process.faults import Faults
 from ..limits.workers import Expired, Workers
-from .run_facts import Earlier, Hashes, RunKey, RunsUnderWay
+from .run_facts import Earlier, KeyedHashes, RunKey, RunsUnderWay
 
 MOST_EVENTS: Final = 4_096
 """Events of a run that are read, the latest: of what is older nothing is known."""
@@ -47,7 +47,7 @@ class EarlierFacts:
 
     headers: Callable[[RunKey, int], Iterable[Mapping[str, Any]]]
     runs: RunsUnderWay
-    hashes: Hashes
+    hashes: KeyedHashes
     faults: Faults
     clock: Callable[[], float]
     _workers: Workers = field(default_factory=Workers)
@@ -89,7 +89,7 @@ class EarlierFacts:
                     run.add_earlier(found)
 
 
-def earlier(headers: Iterable[Mapping[str, Any]], hashes: Hashes) -> Earlier:
+def earlier(headers: Iterable[Mapping[str, Any]], hashes: KeyedHashes) -> Earlier:
     """Return the counts of a run by the headers of its events, the latest first."""
     found, began, ended, fails = Earlier(), dict[str, int](), dict[str, int](), True
     for each in headers:

@@ -68,7 +68,7 @@ class Phase:
     weight: float = 0.0
 
 
-class Standing(NamedTuple):
+class LimitState(NamedTuple):
     """How a limit stands: the mode, what is left, and what is told where something is decided."""
 
     mode: Mode = Mode.NORMAL
@@ -77,11 +77,11 @@ class Standing(NamedTuple):
     evidence: Mapping[str, Fact] = {}
 
 
-FINE: Final = Standing()
+FINE: Final = LimitState()
 """There is no limit."""
 
 
-def tighter(one: Standing, other: Standing) -> Standing:
+def tighter(one: LimitState, other: LimitState) -> LimitState:
     """Return the one with the stricter mode, the first of equals."""
     if other.mode is Mode.NORMAL:  # what members are looked up by costs as much as all the rest
         return one
@@ -137,7 +137,7 @@ class Books:
         """Return what the run has used, in whole parts."""
         return round((facts.elapsed_s if self._unit == "s" else facts.cost_usd) * self._parts)
 
-    def stands(self, at: str | None, facts: Facts) -> Standing:
+    def stands(self, at: str | None, facts: Facts) -> LimitState:
         """Return how the phase that the run is in stands, or the run that is in none."""
         if at is None and self._ceiling == math.inf:
             return FINE
@@ -146,9 +146,9 @@ class Books:
         clock = self._ceiling - now
         if clock <= 0:
             evidence = {f"spent_{self._unit}": now / self._parts}
-            return Standing(Mode.TERMINATE, 0.0, CEILING, evidence)
+            return LimitState(Mode.TERMINATE, 0.0, CEILING, evidence)
         if at is None:
-            return Standing(left=clock / self._parts)
+            return LimitState(left=clock / self._parts)
         spent, limit, account = now - known.get(self._since, now), math.inf, self._accounts.get(at)
         if account is not None:
             spent += known.get(account.spent, 0)
@@ -171,13 +171,13 @@ class Books:
         # A part less: the run has used a fraction of one that `now` rounds up.
         return (min(limit, clock) * self._conserve_at - spent - 1) / self._parts
 
-    def compared(self, at: str, spent: int, limit: float, reason: str) -> Standing:
+    def compared(self, at: str, spent: int, limit: float, reason: str) -> LimitState:
         """Return how *spent* in a phase stands beside a *limit*, both in whole parts."""
         left, mode = (limit - spent) / self._parts, Mode.NORMAL
         if spent < limit * self._conserve_at and left > 0:
-            return Standing(left=left)
+            return LimitState(left=left)
         if spent < limit:
-            return Standing(mode if self._phases[at].protected else Mode.CONSERVE, left)
+            return LimitState(mode if self._phases[at].protected else Mode.CONSERVE, left)
         is_over = reason == "reserved" or spent * 100 > limit * KILL_PERCENT
         evidence: dict[str, Fact] = {
             "phase": at,
@@ -185,7 +185,7 @@ class Books:
             f"limit_{self._unit}": limit / self._parts,
         }
         mode = Mode.TERMINATE if is_over else Mode.SYNTHESIS_ONLY
-        return Standing(mode, max(0.0, left), reason, evidence)
+        return LimitState(mode, max(0.0, left), reason, evidence)
 
     def moved(self, at: str | None, to: str | None, facts: Facts) -> Iterator[tuple[str, Fact]]:
         """Yield the facts that change as the run leaves phase *at* and is in *to*."""

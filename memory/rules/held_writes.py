@@ -20,8 +20,8 @@ from ...telemetry.event.verdict_event import Choice, Outcome
 from ...telemetry.process.faults import Faults
 from ..privacy.engine.content import to_content
 from .decisions import OUTCOMES, decision_event
-from .rule import Asked, Fact, Facts, Rule, Verdict, with_known
-from .run_facts import Hashes
+from .rule import Action, Fact, Facts, Rule, Verdict, with_known
+from .run_facts import KeyedHashes
 
 LOOK_AGAIN_S: Final = 1.0
 """Seconds for which the decisions that were read last are good enough."""
@@ -82,10 +82,10 @@ class Decisions(Protocol):
 
 
 @runtime_checkable
-class Bound(Protocol):
+class KeyedRule(Protocol):
     """A rule that makes use of its scope's key and audit trail."""
 
-    def bind(self, hashes: Hashes, decisions: Callable[[], Decisions | None], /) -> None:
+    def bind(self, hashes: KeyedHashes, decisions: Callable[[], Decisions | None], /) -> None:
         """Take the hashes, and a function that returns the trail once there is one."""
         ...
 
@@ -102,11 +102,11 @@ class HeldWrites:
         decisions: What humans have decided. None: there is no audit trail.
     """
 
-    def __init__(self, hashes: Hashes, faults: Faults) -> None:
+    def __init__(self, hashes: KeyedHashes, faults: Faults) -> None:
         self._hashes, self._faults = hashes, faults
         self.decisions: Decisions | None = None
 
-    def settled(self, asked: Asked, judged: Sequence[Judged]) -> Sequence[Judged]:
+    def settled(self, asked: Action, judged: Sequence[Judged]) -> Sequence[Judged]:
         """
         Return what rules say of a memory operation, by what humans have decided of it.
 
@@ -120,7 +120,7 @@ class HeldWrites:
         known: dict[str, Fact] = {APPROVAL: approval, DECISION: decision}
         return [_settled(each, known) for each in judged]
 
-    def _id(self, asked: Asked) -> str | None:
+    def _id(self, asked: Action) -> str | None:
         """Return the id of a held write. None: it is none, or it could not be told from others."""
         call = asked.call
         if call is None or call.method.op_class in _READS:
@@ -145,7 +145,7 @@ class HeldWrites:
             self._faults.note("rules.decisions", exc)
         return ""
 
-    def content(self, asked: Asked) -> Redacted | None:
+    def content(self, asked: Action) -> Redacted | None:
         """Return what a held write would write. None: it cannot be told, or was not redacted."""
         call = asked.call
         if call is None or not call.redacted:

@@ -25,8 +25,8 @@ from ...telemetry.event.verdict_event import Point
 from ..context import Scope, current
 from ..guard.call import Call
 from ..guard.operation import Record
-from .rule import Asked, Fact, Rule
-from .run_facts import MOST_TRUST, GraphRun, Hashes, RunFacts, RunsUnderWay
+from .rule import Action, Fact, Rule
+from .run_facts import MOST_TRUST, GraphRun, KeyedHashes, RunFacts, RunsUnderWay
 
 MOST_LABELS: Final = 65_536
 """MemoryLabels that a process keeps: those of other memories are looked up in the audit trail."""
@@ -157,7 +157,7 @@ class MemoryLabels:
     def __init__(
         self,
         rule: Labeller,
-        hashes: Hashes,
+        hashes: KeyedHashes,
         runs: RunsUnderWay,
         runs_of: Callable[[Scope, GraphRun | None], list[RunFacts]],
         clock: Callable[[], float],
@@ -173,7 +173,7 @@ class MemoryLabels:
 
     # -- what runs have read -----------------------------------------------------------------------
 
-    def ask(self, asked: Asked, graph: GraphRun | None) -> None:
+    def ask(self, asked: Action, graph: GraphRun | None) -> None:
         """Note that the run reads what a tool or model answers, as soon as it is asked."""
         if asked.point is Point.TOOL:
             self.read(self.rule.trust_of(asked.name), asked.scope, graph)

@@ -24,7 +24,7 @@ from ..context import current
 from ..errors import ConfigurationError
 from ..guard.operation import Method, Record
 from .memory_labels import UNKNOWN, MemoryLabels, Trust, read_here
-from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict
+from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
 _DEPTH = 12
 _NONE: Final[Mapping[str, Trust]] = MappingProxyType({})
@@ -145,7 +145,7 @@ class Origin:
         """Return False for recalls whose answers are sifted: it is asked of what is in them."""
         return method.op_class is not OperationClass.RECALL or method.sift is None
 
-    def witness(self, asked: Asked) -> Mapping[str, Fact]:
+    def witness(self, asked: Action) -> Mapping[str, Fact]:
         """Return what an operation is for, or what is suspicious in what it writes."""
         least = asked.least
         if least is None:  # nothing is written

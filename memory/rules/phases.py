@@ -23,8 +23,8 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ...telemetry.prometheus.live import LiveMetric, Sample
 from ..context import current
 from ..errors import ConfigurationError
-from .envelopes import CEILING, FINE, Books, Mode, Phase, Standing, tighter
-from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict, with_known
+from .envelopes import CEILING, FINE, Books, LimitState, Mode, Phase, tighter
+from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict, with_known
 from .run_facts import Calm, RunFacts
 
 if TYPE_CHECKING:
@@ -189,11 +189,11 @@ class Phases:
             return Facts(Point.NODE)
         with book.runs.guard:
             facts = book.facts(book.run_facts(current()))
-        return with_known(facts, self.witness(Asked(Point.NODE)))
+        return with_known(facts, self.witness(Action(Point.NODE)))
 
     # -- as a rule ---------------------------------------------------------------------------------
 
-    def witness(self, asked: Asked, /) -> Mapping[str, Fact]:
+    def witness(self, asked: Action, /) -> Mapping[str, Fact]:
         """Return the limits of the agent that asks, and count its model calls."""
         agent = _agent.get()
         if agent is None or agent.of is not self or not agent.limits:
@@ -253,13 +253,13 @@ class Phases:
         at = facts.known.get(_AT)
         return at if isinstance(at, str) and at in self._phases else None
 
-    def _phase(self, at: str | None, facts: Facts) -> Standing:
+    def _phase(self, at: str | None, facts: Facts) -> LimitState:
         if facts.silent_s >= self._hung_s:
-            return Standing(Mode.TERMINATE, 0.0, "hung", {"silent_s": facts.silent_s})
+            return LimitState(Mode.TERMINATE, 0.0, "hung", {"silent_s": facts.silent_s})
         found = self._time.stands(at, facts)
         return tighter(found, self._money.stands(at, facts)) if self._money.limits else found
 
-    def _agent(self, found: Standing, at: str | None, facts: Facts) -> Standing:
+    def _agent(self, found: LimitState, at: str | None, facts: Facts) -> LimitState:
         """Return how the agent that asks stands, in a phase that is *found* to stand as it does."""
         known = facts.known
         if at is None or _SINCE_MS not in known:
@@ -273,9 +273,9 @@ class Phases:
         if is_over and facts.point is Point.MODEL:
             mode = Mode.TERMINATE  # until then a soft limit is advice
         evidence: Mapping[str, Fact] = {"phase": at, "calls": calls, "soft_calls": soft_calls}
-        return tighter(found, Standing(mode, found.left, "calls", evidence))
+        return tighter(found, LimitState(mode, found.left, "calls", evidence))
 
-    def _cap(self, at: str | None, facts: Facts) -> Standing:
+    def _cap(self, at: str | None, facts: Facts) -> LimitState:
         cap_ms, since_ms = facts.known.get(_CAP_MS), facts.known.get(_SINCE_MS)
         if at is None or not isinstance(cap_ms, int) or not isinstance(since_ms, int):
             return FINE

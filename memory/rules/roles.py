@@ -31,7 +31,7 @@ from ...telemetry.event.verdict_event import Outcome, Point
 from ..budgets.sliding_window import SlidingSum
 from ..context import Scope, current
 from ..errors import ConfigurationError
-from .rule import ALLOW, PASSES, Asked, Fact, Facts, Fails, Verdict
+from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
 LONGEST_GRANT_S: Final = 3_600
 """Seconds for which a grant holds at most: there are no standing ones."""
@@ -171,7 +171,7 @@ class Roles:
         said = msgspec.json.encode(claims)
         return b".".join(map(urlsafe_b64encode, (said, _sign(self._key, said)))).decode()
 
-    def witness(self, asked: Asked) -> Mapping[str, Fact]:
+    def witness(self, asked: Action) -> Mapping[str, Fact]:
         """Return the role of the agent, what it has done lately, and whether it may do this."""
         # Of the context, which code sets: an agent may name another one in its arguments.
         scope = current()
@@ -206,7 +206,7 @@ class Roles:
         """Return the facts of an answer of which *count* memories may not be shown."""
         return {"roles.left_out": count}
 
-    def seen(self, asked: Asked) -> Mapping[str, Fact]:
+    def seen(self, asked: Action) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""
         if asked.call is not None and asked.call.result is not None:
             size_bytes = _size_bytes(asked.call.result)
@@ -228,7 +228,7 @@ class Roles:
         told = {each: value for each, value in known.items() if each.startswith("roles.")}
         return Verdict(Outcome.REFUSE, str(reason), told)
 
-    def _asks_within(self, role: str, asked: Asked) -> int:
+    def _asks_within(self, role: str, asked: Action) -> int:
         """Return how many operations are asked, of which a role may do all. 0: not all."""
         operations = asked.operations
         for call in operations:

@@ -29,7 +29,7 @@ __all__ = [
     "MOST_KNOWN",
     "MOST_TURNS",
     "PASSES",
-    "Asked",
+    "Action",
     "AskedElsewhere",
     "ConfinesAnswers",
     "Fact",
@@ -278,7 +278,7 @@ def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
     )
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Action(msgspec.Struct, frozen=True):
     """
     What is about to be done, raw: for witnesses, which make facts of it. It goes nowhere else.
 
@@ -310,7 +310,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Show where it is asked, and nothing of what."""
-        return f"Asked({self.point.value})"
+        return f"Action({self.point.value})"
 
 
 PASSES: Final[Mapping[str, Fact]] = MappingProxyType({})

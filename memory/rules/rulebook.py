@@ -19,7 +19,7 @@ from .held_writes import HeldWrites, Judged, settled
 from .memory_labels import Labeller, MemoryLabels
 from .rule import (
     PASSES,
-    Asked,
+    Action,
     ConfinesAnswers,
     Fact,
     Facts,
@@ -28,7 +28,7 @@ from .rule import (
     verdict_event,
     with_known,
 )
-from .run_facts import SAME_TEXT, GraphRun, Hashes, RunFacts, RunsUnderWay
+from .run_facts import SAME_TEXT, GraphRun, KeyedHashes, RunFacts, RunsUnderWay
 
 if TYPE_CHECKING:
     from ..guard.call import Call
@@ -72,10 +72,10 @@ class Seat(NamedTuple):
     """
 
     rule: Rule
-    witness: Callable[[Asked], Mapping[str, Fact]]
-    foresee: Callable[[Asked], Mapping[str, Fact]] | None
+    witness: Callable[[Action], Mapping[str, Fact]]
+    foresee: Callable[[Action], Mapping[str, Fact]] | None
     concerns: Callable[[Method], bool] | None
-    seen: Callable[[Asked], Mapping[str, Fact]] | None
+    seen: Callable[[Action], Mapping[str, Fact]] | None
     embed: Callable[[str], Iterable[float]] | None
 
     @classmethod
@@ -86,7 +86,7 @@ class Seat(NamedTuple):
         return cls(rule, getattr(rule, "witness", _unseen), *others)
 
 
-def _unseen(_asked: Asked) -> Mapping[str, Fact]:
+def _unseen(_asked: Action) -> Mapping[str, Fact]:
     return {}
 
 
@@ -130,7 +130,7 @@ class Rulebook:
         self,
         rules: Iterable[Rule],
         *,
-        hashes: Hashes,
+        hashes: KeyedHashes,
         tell: Callable[[Scope, VerdictEvent, Redacted | None], None],
         faults: Faults,
         clock: Callable[[], float],
@@ -292,7 +292,7 @@ class Rulebook:
     # -- decisions ---------------------------------------------------------------------------------
 
     def decide(
-        self, asked: Asked, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
+        self, asked: Action, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
     ) -> RuleError | None:
         """
         Ask the rules of a point but `Point.MEMORY`, or those in *seats*; tell what they decide.
@@ -342,7 +342,7 @@ class Rulebook:
             run = call.run = self.run_facts(scope)
             if labels is not None:
                 call.least = self._least(labels, run, scope)
-            asked = Asked(  # by position: names cost half as much again
+            asked = Action(  # by position: names cost half as much again
                 Point.MEMORY,
                 call.method.name,
                 scope,
@@ -371,7 +371,7 @@ class Rulebook:
         return labels.least(self.enclosing_runs(here, graph), graph)
 
     def _carried_out(
-        self, judged: Sequence[Judged], asked: Asked, run: RunFacts
+        self, judged: Sequence[Judged], asked: Action, run: RunFacts
     ) -> RuleError | None:
         """Tell what rules have decided, and return the error of the strictest."""
         if asked.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
@@ -386,7 +386,7 @@ class Rulebook:
                 run.stopped = type(found), found.rule, found.reason
         return found
 
-    def heard(self, asked: Asked, graph: GraphRun | None, call: object) -> RuleError | None:
+    def heard(self, asked: Action, graph: GraphRun | None, call: object) -> RuleError | None:
         """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
         with self.runs.guard:
             error = self.decide(asked, graph, self._keepers_seats)
@@ -400,7 +400,7 @@ class Rulebook:
 
     def answered(self, rule: Rule, call: Call, known: Mapping[str, Fact]) -> RuleError | None:
         """Ask *rule* about what a memory operation was answered, of which *known* is known."""
-        asked = Asked(Point.MEMORY, call.method.name, call.scope, call)
+        asked = Action(Point.MEMORY, call.method.name, call.scope, call)
         with self.runs.guard:
             run = self.run_facts(asked.scope)
             facts = run.at(asked.point, self._what(asked), self.clock())
@@ -410,7 +410,7 @@ class Rulebook:
             return self._carry_out(Judged(rule, verdict, facts), asked, run)
 
     def _foreseen(
-        self, asked: Asked, seats: Sequence[Seat]
+        self, asked: Action, seats: Sequence[Seat]
     ) -> Mapping[str, Mapping[str, Fact] | None]:
         """Return what rules have found that may take long. None: they failed."""
         found: dict[str, Mapping[str, Fact] | None] = {}
@@ -426,7 +426,7 @@ class Rulebook:
     def _judged(
         self,
         seats: Sequence[Seat],
-        asked: Asked,
+        asked: Action,
         run: RunFacts,
         foreseen: Mapping[str, Mapping[str, Fact] | None],
     ) -> list[Judged]:
@@ -464,7 +464,7 @@ class Rulebook:
             self._faults.note("rules.decide", exc)
             return failed(rule, "decide"), facts
 
-    def _carry_out(self, judged: Judged, asked: Asked, run: RunFacts) -> RuleError | None:
+    def _carry_out(self, judged: Judged, asked: Action, run: RunFacts) -> RuleError | None:
         rule, verdict, facts = judged
         outcome = verdict.outcome
         shadows = rule.shadow and outcome is not Outcome.ALLOW
@@ -485,7 +485,7 @@ class Rulebook:
             return HeldError(rule.name, verdict.reason, approval)
         return _ERRORS[outcome](rule.name, verdict.reason)
 
-    def _what(self, asked: Asked) -> str:
+    def _what(self, asked: Action) -> str:
         if asked.call is not None:
             return asked.call.method.op_class
         return self.hashes.of_name(asked.name) if asked.name else ""
@@ -502,7 +502,7 @@ class Rulebook:
             elif op_class is _WRITES:
                 run.wrote(self._written(call) if run.has_turns else "", self.clock())
             if self._onlookers:
-                asked = Asked(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
+                asked = Action(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
                 for seen in self._onlookers:
                     if known := seen(asked):
                         run.note(known)
@@ -560,7 +560,7 @@ class Rulebook:
             run = self.run_facts(scope, graph)
             run.tool_ended(call, answer_hash, self.clock(), failed=failed)
 
-    def begin_tool(self, asked: Asked, graph: GraphRun | None, call: object = None) -> None:
+    def begin_tool(self, asked: Action, graph: GraphRun | None, call: object = None) -> None:
         """Note a tool call that begins, by its arguments."""
         with self.runs.guard:
             called = self.hashes.of_json([asked.name, asked.about])
@@ -579,7 +579,7 @@ class Rulebook:
         with self.runs.guard:
             run, node = self.run_facts(scope, graph), self.hashes.of_name(name)
             run.node_ended(node, self.hashes, self.clock(), failed=failed)
-            self.decide(Asked(Point.NODE, name, scope), graph)
+            self.decide(Action(Point.NODE, name, scope), graph)
 
     def note(self, scope: Scope, known: Mapping[str, Fact]) -> None:
         """

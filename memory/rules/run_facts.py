@@ -82,7 +82,7 @@ class GraphRun(Protocol):
         ...
 
 
-class Hashes:
+class KeyedHashes:
     """
     Keyed hashes of names, ids and arguments: equal in every process that has the key.
 
@@ -114,7 +114,7 @@ class Hashes:
         return digest.hexdigest()
 
 
-class Counts(msgspec.Struct):
+class RunCounts(msgspec.Struct):
     """What is counted of a run, under the names that `Facts` has for it."""
 
     cost_usd: float = 0.0
@@ -129,13 +129,13 @@ class Counts(msgspec.Struct):
     errors: int = 0
     iteration: int = 0
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: RunCounts) -> None:
         """Add what *other* counts."""
-        for name in Counts.__struct_fields__:
+        for name in RunCounts.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-class Earlier(Counts):
+class Earlier(RunCounts):
     """
     What was done in a run before, by other processes.
 
@@ -206,7 +206,7 @@ class RunFacts:
         self._reset(now, is_whole=is_whole)
 
     def _reset(self, now: float, *, is_whole: bool = True) -> None:
-        self.counts, self.is_whole = Counts(), is_whole
+        self.counts, self.is_whole = RunCounts(), is_whole
         self.turns: tuple[Turn, ...] = ()
         self.known: Mapping[str, Fact] = {}
         self.calm: Calm | None = None
@@ -365,7 +365,7 @@ class RunFacts:
             del self._texts[next(iter(self._texts))]
         return likeness
 
-    def node_ended(self, node: str, hashes: Hashes, now: float, *, failed: bool) -> None:
+    def node_ended(self, node: str, hashes: KeyedHashes, now: float, *, failed: bool) -> None:
         """Count the end of a node: a turn."""
         runs = self._iterations[node] + 1
         if runs > 1 or len(self._iterations) < _MOST_NODES:
@@ -442,7 +442,7 @@ class RunFacts:
         self._is_loaded = True
         if seen <= self.seen:
             return
-        self.counts = Counts(*[getattr(facts, each) for each in Counts.__struct_fields__])
+        self.counts = RunCounts(*[getattr(facts, each) for each in RunCounts.__struct_fields__])
         self.is_whole, self.turns, self.known = facts.is_whole, facts.turns, facts.known
         self._earlier_s, self.calm = facts.elapsed_s, None
         self._iterations = Counter({str(name): int(runs) for name, runs in found["nodes"].items()})

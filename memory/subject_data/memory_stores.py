@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..context import context
 from .customer_data import settle
-from .records import LoggedMemory, MemoryRemover, NotErasedError, Removal, StoredMemory
+from .records import LoggedMemory, MemoryRemover, NotErasedError, RemovalOutcome, StoredMemory
 from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
 
@@ -65,30 +65,32 @@ class ScopedMemoryStores:
         """See `MemoryStores.settle`."""
         return settle(self._settings, self._guards, self._runner, self._flush)
 
-    def take_out(self, memory: LoggedMemory) -> tuple[Removal, str]:
+    def take_out(self, memory: LoggedMemory) -> tuple[RemovalOutcome, str]:
         """See `MemoryStores.take_out`."""
-        outcome, why = Removal.UNREACHABLE, _NO_CLIENT
+        outcome, why = RemovalOutcome.UNREACHABLE, _NO_CLIENT
         for provider, client in self._providers.clients():
             if provider.store != memory.store or not isinstance(provider, MemoryRemover):
                 continue
             try:
                 found = self._taken_out(provider, client, memory)
             except NotErasedError as exc:
-                return Removal.FAILED, str(exc)
+                return RemovalOutcome.FAILED, str(exc)
             except Exception as exc:  # noqa: BLE001 - whatever a store raises, it is named
-                return Removal.FAILED, f"it raised {type(exc).__name__}: run this again"
+                return RemovalOutcome.FAILED, f"it raised {type(exc).__name__}: run this again"
             # Two clients of one database: what the first has deleted the second does not find.
-            if found is not Removal.GONE or outcome is Removal.UNREACHABLE:
+            if found is not RemovalOutcome.GONE or outcome is RemovalOutcome.UNREACHABLE:
                 outcome, why = found, ""
         return outcome, why
 
-    def _taken_out(self, remover: MemoryRemover, client: Any, memory: LoggedMemory) -> Removal:
+    def _taken_out(
+        self, remover: MemoryRemover, client: Any, memory: LoggedMemory
+    ) -> RemovalOutcome:
         found = self._runner.run(remover.find(memory))
         if found is None:
-            return Removal.GONE
+            return RemovalOutcome.GONE
         self._runner.run(_remove(remover, client, memory, found))
         left = self._runner.run(remover.find(memory))
-        return Removal.DELETED if left is None else Removal.LEFT
+        return RemovalOutcome.DELETED if left is None else RemovalOutcome.LEFT
 
 
 async def _remove(

@@ -296,7 +296,7 @@ class CustomerData(Protocol):
         ...
 
 
-class Removal(StrEnum):
+class RemovalOutcome(StrEnum):
     """
     The outcome of taking out one memory.
 
@@ -322,6 +322,6 @@ class MemoryStores(Protocol):
         """See `CustomerData.settle`."""
         ...
 
-    def take_out(self, memory: LoggedMemory, /) -> tuple[Removal, str]:
+    def take_out(self, memory: LoggedMemory, /) -> tuple[RemovalOutcome, str]:
         """Delete *memory* wherever it is, look again, and return what came of it, and a reason."""
         ...

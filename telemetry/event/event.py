@@ -17,7 +17,7 @@ from .budget_event import BudgetEvent
 from .kinds import Deletes, Journalled, OperationClass, Status
 from .memory_label import MemoryLabel
 from .parent_run import ParentRun
-from .phase import Phase
+from .phase import OperationPhase
 from .subject import Subject
 from .trace_ref import TraceRef
 from .usage import Usage
@@ -171,7 +171,7 @@ class Event(msgspec.Struct, frozen=True):
     budget_event: BudgetEvent | None = None
     iteration: int | None = None
     inner_cost_usd: float | None = None
-    phases: tuple[Phase, ...] = ()
+    phases: tuple[OperationPhase, ...] = ()
     server: tuple[str, int] | None = None
     answer: Redacted | None = None
     verdict: VerdictEvent | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Phase(msgspec.Struct, frozen=True, gc=False):
+class OperationPhase(msgspec.Struct, frozen=True, gc=False):
     """
     A part of an operation.
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from .framing import (
     HEADER_BYTES,
     RECORD_BYTES,
+    ByteRange,
+    FileOrigin,
     Scan,
-    Span,
-    Verdict,
     header,
     new_marker,
     payload,
@@ -35,7 +35,7 @@ _MODE = 0o600
 _sync = getattr(os, "fdatasync", os.fsync)
 
 
-class FileFullError(Exception):
+class FramedFileFullError(Exception):
     """The record would make the file larger than it may become."""
 
 
@@ -51,10 +51,10 @@ class Recovery:
         verdict: Whose the file was.
     """
 
-    records: tuple[Span, ...] = ()
+    records: tuple[ByteRange, ...] = ()
     quarantine: Path | None = None
     quarantined_bytes: int = 0
-    verdict: Verdict = Verdict.OURS
+    verdict: FileOrigin = FileOrigin.OURS
 
 
 class FramedFile:
@@ -91,7 +91,7 @@ class FramedFile:
             self.close()
             raise
 
-    def append(self, payloads: Sequence[bytes], *, syncs: bool = True) -> tuple[Span, ...]:
+    def append(self, payloads: Sequence[bytes], *, syncs: bool = True) -> tuple[ByteRange, ...]:
         """
         Add *payloads*, all or none. They are on the disk when this returns.
 
@@ -99,13 +99,13 @@ class FramedFile:
         machine as well once what `syncing` returns was called.
 
         Raises:
-            FileFullError: There is no room, and nothing was added.
+            FramedFileFullError: There is no room, and nothing was added.
             OSError: Nothing was added, as far as can be known.
         """
         framed = [record(self._marker, each) for each in payloads]
         added = sum(map(len, framed))
         if self.size_bytes + added > self._max_bytes:
-            raise FileFullError
+            raise FramedFileFullError
         self._mend()
         self._torn = True
         _write(self._fd, b"".join(framed), self.size_bytes)
@@ -148,7 +148,7 @@ class FramedFile:
 
         return sync
 
-    def read(self, span: Span) -> bytes:
+    def read(self, span: ByteRange) -> bytes:
         """
         Return the payload of a record.
 
@@ -162,7 +162,7 @@ class FramedFile:
             raise ValueError("a record is damaged")
         return found
 
-    def rewrite(self, payloads: Iterable[bytes]) -> tuple[Span, ...]:
+    def rewrite(self, payloads: Iterable[bytes]) -> tuple[ByteRange, ...]:
         """
         Replace all records by *payloads*, atomically.
 
@@ -200,7 +200,7 @@ class FramedFile:
 
     def _recover(self, data: bytes | None) -> Recovery:
         found = scan(data or b"", self._kind)
-        if found.verdict is not Verdict.OURS:
+        if found.verdict is not FileOrigin.OURS:
             aside = _set_aside(self.path)
             self.rewrite(())
             return Recovery(
@@ -284,9 +284,9 @@ def _write(fd: int, data: bytes, at: int) -> None:
         left, at = left[written:], at + written
 
 
-def _spans(framed: Iterable[bytes], start: int) -> tuple[Span, ...]:
+def _spans(framed: Iterable[bytes], start: int) -> tuple[ByteRange, ...]:
     ends = accumulate(map(len, framed), initial=start)
-    return tuple(Span(begin, end) for begin, end in pairwise(ends))
+    return tuple(ByteRange(begin, end) for begin, end in pairwise(ends))
 
 
 def _quarantine_names(path: Path) -> Iterable[Path]:

@@ -31,7 +31,7 @@ _CHECKED_BYTES = _MARKER_BYTES + 4
 """Of a record: its marker and length, which have a checksum of their own."""
 
 
-class Verdict(StrEnum):
+class FileOrigin(StrEnum):
     """The origin of a file."""
 
     OURS = "ours"
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
     NEWER = "newer"
 
 
-class Span(NamedTuple):
+class ByteRange(NamedTuple):
     """A range of a file: a whole record, or damaged bytes."""
 
     start: int
@@ -58,10 +58,10 @@ class Scan:
         damaged: What is no record, in order, adjacent stretches joined.
     """
 
-    verdict: Verdict
+    verdict: FileOrigin
     marker: bytes = b""
-    records: tuple[Span, ...] = ()
-    damaged: tuple[Span, ...] = ()
+    records: tuple[ByteRange, ...] = ()
+    damaged: tuple[ByteRange, ...] = ()
 
 
 def new_marker() -> bytes:
@@ -87,7 +87,7 @@ def payload(marker: bytes, framed: bytes) -> bytes | None:
     return found if isinstance(found, bytes) else None
 
 
-class Found(NamedTuple):
+class FramedRecord(NamedTuple):
     """A whole record: where it begins and ends, and its payload."""
 
     start: int
@@ -95,12 +95,12 @@ class Found(NamedTuple):
     payload: bytes
 
 
-def first_record(data: bytes, marker: bytes, at: int) -> Found | None:
+def first_record(data: bytes, marker: bytes, at: int) -> FramedRecord | None:
     """Return the first whole record at *at* or behind; None: there is none."""
     while at != -1:
         whole = _payload_at(data, marker, at)
         if isinstance(whole, bytes):
-            return Found(at, at + RECORD_BYTES + len(whole), whole)
+            return FramedRecord(at, at + RECORD_BYTES + len(whole), whole)
         at = data.find(marker, at + 1)
     return None
 
@@ -108,16 +108,16 @@ def first_record(data: bytes, marker: bytes, at: int) -> Found | None:
 def scan(data: bytes, kind: bytes) -> Scan:
     """Find the records in *data*, which should be a file of *kind*."""
     if len(data) < HEADER_BYTES:
-        return Scan(Verdict.OURS, damaged=_stretch(0, len(data)))
+        return Scan(FileOrigin.OURS, damaged=_stretch(0, len(data)))
     magic, its_kind, version, marker, check = _HEADER.unpack_from(data)
     if check != crc32(data[: HEADER_BYTES - 4]):
         return _scan_headless(data, marker)
     if magic != MAGIC or its_kind.rstrip(b"\0") != kind:
-        return Scan(Verdict.FOREIGN)
+        return Scan(FileOrigin.FOREIGN)
     if version != VERSION:
-        return Scan(Verdict.NEWER)
+        return Scan(FileOrigin.NEWER)
     records, damaged = _read(data, marker)
-    return Scan(Verdict.OURS, marker, records, damaged)
+    return Scan(FileOrigin.OURS, marker, records, damaged)
 
 
 def _scan_headless(data: bytes, stated: bytes) -> Scan:
@@ -126,13 +126,15 @@ def _scan_headless(data: bytes, stated: bytes) -> Scan:
     for marker in (stated, data[HEADER_BYTES : HEADER_BYTES + _MARKER_BYTES]):
         records, damaged = _read(data, marker)
         if records:
-            return Scan(Verdict.OURS, marker, records, _joined(Span(0, HEADER_BYTES), damaged))
-    return Scan(Verdict.FOREIGN)
+            return Scan(
+                FileOrigin.OURS, marker, records, _joined(ByteRange(0, HEADER_BYTES), damaged)
+            )
+    return Scan(FileOrigin.FOREIGN)
 
 
-def _read(data: bytes, marker: bytes) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    records: list[Span] = []
-    damaged: list[Span] = []
+def _read(data: bytes, marker: bytes) -> tuple[tuple[ByteRange, ...], tuple[ByteRange, ...]]:
+    records: list[ByteRange] = []
+    damaged: list[ByteRange] = []
     at = HEADER_BYTES
     while at < len(data):
         whole = _payload_at(data, marker, at)
@@ -142,11 +144,11 @@ def _read(data: bytes, marker: bytes) -> tuple[tuple[Span, ...], tuple[Span, ...
         else:
             end = at + RECORD_BYTES + _RECORD.unpack_from(data, at)[1]
         if isinstance(whole, bytes):
-            records.append(Span(at, end))
+            records.append(ByteRange(at, end))
         elif damaged and damaged[-1].end == at:
-            damaged[-1] = Span(damaged[-1].start, end)
+            damaged[-1] = ByteRange(damaged[-1].start, end)
         else:
-            damaged.append(Span(at, end))
+            damaged.append(ByteRange(at, end))
         at = end
     return tuple(records), tuple(damaged)
 
@@ -165,11 +167,11 @@ def _payload_at(data: bytes, marker: bytes, at: int) -> bytes | bool:
     return found if crc32(found, check) == payload_check else True
 
 
-def _stretch(start: int, end: int) -> tuple[Span, ...]:
-    return (Span(start, end),) if end > start else ()
+def _stretch(start: int, end: int) -> tuple[ByteRange, ...]:
+    return (ByteRange(start, end),) if end > start else ()
 
 
-def _joined(first: Span, rest: tuple[Span, ...]) -> tuple[Span, ...]:
+def _joined(first: ByteRange, rest: tuple[ByteRange, ...]) -> tuple[ByteRange, ...]:
     if rest and rest[0].start == first.end:
-        return (Span(first.start, rest[0].end), *rest[1:])
+        return (ByteRange(first.start, rest[0].end), *rest[1:])
     return (first, *rest)

@@ -95,7 +95,7 @@ class CappedSets:
         return failed
 
 
-class Recorder(Protocol[TraceT_contra]):
+class HistogramRecorder(Protocol[TraceT_contra]):
     """A histogram, as `Instruments` use it."""
 
     def record(self, amount: float, pairs: Pairs, where: TraceT_contra, /) -> None:
@@ -108,7 +108,7 @@ class RecorderFactory(Protocol[TraceT_contra]):
 
     def __call__(
         self, name: str, *, unit: str, description: str, bounds: Sequence[float]
-    ) -> Recorder[TraceT_contra]:
+    ) -> HistogramRecorder[TraceT_contra]:
         """Return a histogram with buckets up to each of *bounds*."""
         ...
 
@@ -122,7 +122,7 @@ class _Frames(NamedTuple, Generic[TraceT]):
         pairs: Returns the attributes of one run: of its name, status, place and error.
     """
 
-    duration: Recorder[TraceT]
+    duration: HistogramRecorder[TraceT]
     pairs: Callable[[str | None, str, bool, str | None], Pairs]
 
 
@@ -288,7 +288,7 @@ def instruments_of(provider: MeterProvider, about: Pairs = ()) -> Instruments[Co
 
     def histogram(
         name: str, *, unit: str, description: str, bounds: Sequence[float]
-    ) -> Recorder[Context]:
+    ) -> HistogramRecorder[Context]:
         return _SdkHistogram(
             meter.create_histogram(
                 name,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..event.event import Event, OperationClass, Status
-from ..event.phase import Phase
+from ..event.phase import OperationPhase
 from ..event.trace_ref import TraceRef
 
 OPERATIONS: Final = {
@@ -36,7 +36,7 @@ def with_phases(batch: Sequence[Event]) -> Sequence[Event]:
 
 
 def _event(event: Event, place: int) -> Event:
-    phase: Phase = event.phases[place]
+    phase: OperationPhase = event.phases[place]
     return Event(
         writer_id=event.writer_id,
         writer_seq=0,  # it is known by its span

@@ -21,7 +21,7 @@ import msgspec
 
 from ..event.event import Event
 from ..event.subject import SubjectKeys
-from ..files.framing import HEADER_BYTES, Verdict, first_record, scan
+from ..files.framing import HEADER_BYTES, FileOrigin, first_record, scan
 from .codec import EventDecoder, MakeContent
 from .event_file import HEAD_AT, KIND, PAGE_BYTES, STATE, STATE_AT, FileState
 from .folder import key_id, writer_key
@@ -35,7 +35,7 @@ class UnreadableError(Exception):
     """A file of events cannot be read: another key, another release, or damaged. One line."""
 
 
-class Batch(NamedTuple):
+class EventBatch(NamedTuple):
     """
     Events in a row.
 
@@ -80,13 +80,13 @@ class EventSource:
         self._open(os.pread(self._fd, PAGE_BYTES, 0), rings, content)
         self._suspect = -1
         self._damage: set[int] = set()
-        self._held: OrderedDict[int, Batch] = OrderedDict()
+        self._held: OrderedDict[int, EventBatch] = OrderedDict()
         self._reading = threading.Lock()
 
     def _open(self, page: bytes, rings: Sequence[SubjectKeys], content: MakeContent) -> None:
         found = scan(page[:HEADER_BYTES], KIND)
         first = first_record(page, found.marker, HEAD_AT) if found.marker else None
-        if found.verdict is not Verdict.OURS or first is None or first.start != HEAD_AT:
+        if found.verdict is not FileOrigin.OURS or first is None or first.start != HEAD_AT:
             raise UnreadableError(f"{self.path} is no file of events, or damaged")
         try:
             head = msgspec.msgpack.decode(first.payload, type=FileHead)
@@ -116,7 +116,7 @@ class EventSource:
         """Return what its writer says of it."""
         return state_in(self._fd)
 
-    def read(self, at: int, most: int) -> Batch:
+    def read(self, at: int, most: int) -> EventBatch:
         """
         Return up to *most* of the events that begin at *at* and behind.
 
@@ -175,11 +175,11 @@ class EventSource:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def _read(self, at: int, most: int) -> Batch:
+    def _read(self, at: int, most: int) -> EventBatch:
         is_sealed = self.is_sealed  # before anything is read
         end = self.state().end
         if at >= end and not is_sealed:
-            return Batch([], at)
+            return EventBatch([], at)
         chunk_bytes = min(_CHUNK_BYTES, max(_LEAST_BYTES, most * _EVENT_BYTES))
         data = self._data(at, chunk_bytes)
         if len(data) == chunk_bytes and first_record(data, self._marker, 0) is None:
@@ -190,7 +190,7 @@ class EventSource:
         wanted = os.fstat(self._fd).st_size - at if most is None else most
         return os.pread(self._fd, max(0, wanted), at)
 
-    def _events(self, data: bytes, base: int, most: int, *, is_sealed: bool) -> Batch:
+    def _events(self, data: bytes, base: int, most: int, *, is_sealed: bool) -> EventBatch:
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - imported by now
 
         events: list[Event] = []
@@ -212,7 +212,7 @@ class EventSource:
             except (InvalidTag, ValueError, TypeError, IndexError):
                 self._damage.add(base + start)
             at = end
-        return Batch(events, base + at)
+        return EventBatch(events, base + at)
 
 
 def state_in(fd: int) -> FileState:

@@ -92,7 +92,7 @@ def silent_s(folder: Path, clock: Callable[[], float] = time.time) -> float | No
         return None
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class RelayState(msgspec.Struct, frozen=True, kw_only=True):
     """
     How a folder and its relay are.
 
@@ -107,22 +107,22 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-def standing(folder: Path, clock: Callable[[], float] = time.time) -> Standing:
+def standing(folder: Path, clock: Callable[[], float] = time.time) -> RelayState:
     """Return how *folder* and its relay are. Changes nothing."""
     found, waiting = last_beat(folder), f"{_size_of(folder):,} bytes in {folder}"
     start = f"start `mnemoscope relay {folder}`"
     if found is None:
         said = f"no relay reads {folder}: {start}"
-        return Standing(problem=said, is_alive=False, detail=f"{said}; {waiting}")
+        return RelayState(problem=said, is_alive=False, detail=f"{said}; {waiting}")
     age_s = max(0.0, clock() - found.at)
     if age_s > SILENT_AFTER_S:
         said = f"the relay of {folder} was last seen {age_s:,.0f} s ago: {start}"
-        return Standing(problem=said, is_alive=False, detail=f"{said}; {waiting}")
+        return RelayState(problem=said, is_alive=False, detail=f"{said}; {waiting}")
     detail = f"process {found.pid} reads {folder}, {found.behind_bytes:,} bytes behind"
     if found.lag_s > BEHIND_AFTER_S:
         said = f"{detail}: {found.slowest} has not taken events of {found.lag_s:,.0f} s ago"
-        return Standing(problem=said, is_alive=True, detail=said)
-    return Standing(problem=None, is_alive=True, detail=detail)
+        return RelayState(problem=said, is_alive=True, detail=said)
+    return RelayState(problem=None, is_alive=True, detail=detail)
 
 
 def _size_of(folder: Path) -> int:

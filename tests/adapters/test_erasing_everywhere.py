@@ -52,7 +52,7 @@ from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.erasure import residue_scan
 from mnemoscope.audit.store.customers import Customers
-from mnemoscope.audit.store.whose import Asked
+from mnemoscope.audit.store.whose import CustomerQuery
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
@@ -151,7 +151,7 @@ class Application:
                     run_for(place._client, compiled.ainvoke({"said": words}, config))
 
     def erase(self, customer: str):
-        asked = Asked(customer=customer, tenant=TENANT)
+        asked = CustomerQuery(customer=customer, tenant=TENANT)
         try:
             person = person_in_scope(self.scope, asked)
         except UnknownSubjectError:  # erased before

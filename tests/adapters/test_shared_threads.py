@@ -16,7 +16,7 @@ from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
 from mnemoscope.adapters.customer_requests.whose import person_in_scope
 from mnemoscope.adapters.toolkit.sync_async import loop_of
-from mnemoscope.audit.store.whose import Asked
+from mnemoscope.audit.store.whose import CustomerQuery
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings
@@ -75,7 +75,7 @@ class Desk:
         return {each.config["configurable"]["thread_id"] for each in found}
 
     def person(self, customer):
-        return person_in_scope(self.scope, Asked(customer=customer))
+        return person_in_scope(self.scope, CustomerQuery(customer=customer))
 
     def erase(self, customer, **given):
         erased = erase(self.scope, self.person(customer), **given)

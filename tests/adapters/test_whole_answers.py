@@ -31,7 +31,7 @@ from mnemoscope.audit import (
 )
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER, Notice
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.store.whose import Asked
+from mnemoscope.audit.store.whose import CustomerQuery
 from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
 from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status
@@ -142,7 +142,7 @@ def cases(draw):
     known += [("", customer) for _store, customer in world.beside.values()]
     anybody = st.tuples(st.sampled_from(TENANTS), ids(USUAL))
     tenant, customer = draw(st.sampled_from(known * 3) | anybody if known else anybody)
-    return world, Asked(
+    return world, CustomerQuery(
         customer=customer,
         tenant=draw(st.sampled_from((None, None, None, tenant, tenant, "acme"))),
         all_tenants=draw(st.booleans()),
@@ -278,12 +278,14 @@ A_STORE_TOO_FEW = of_two(ACME, Written("acme", "c-42", GONE))
 
 
 @settings(max_examples=30)
-@example(case=(TENANTS_OF_ONE_ID, Asked(customer="c-42", tenant="acme")))
-@example(case=(TENANTS_OF_ONE_ID, Asked(customer="c-42", all_tenants=True)))
-@example(case=(SPELLINGS_OF_ONE_ID, Asked(customer="c-42")))
-@example(case=(SPELLINGS_OF_ONE_ID, Asked(customer="c-42", spellings=OtherSpellings.INCLUDE)))
-@example(case=(ODD_ONE_BEFORE, Asked(customer="c-42")))
-@example(case=(A_STORE_TOO_FEW, Asked(customer="c-42")))
+@example(case=(TENANTS_OF_ONE_ID, CustomerQuery(customer="c-42", tenant="acme")))
+@example(case=(TENANTS_OF_ONE_ID, CustomerQuery(customer="c-42", all_tenants=True)))
+@example(case=(SPELLINGS_OF_ONE_ID, CustomerQuery(customer="c-42")))
+@example(
+    case=(SPELLINGS_OF_ONE_ID, CustomerQuery(customer="c-42", spellings=OtherSpellings.INCLUDE))
+)
+@example(case=(ODD_ONE_BEFORE, CustomerQuery(customer="c-42")))
+@example(case=(A_STORE_TOO_FEW, CustomerQuery(customer="c-42")))
 @given(case=cases())
 def test_an_answer_is_complete_only_if_a_sweep_finds_nothing_else(case):
     """Of any tenants, ids, spellings, releases and stores; nobody known is nobody there."""

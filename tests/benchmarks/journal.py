@@ -26,7 +26,7 @@ from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.journal import journal as journals
 from mnemoscope.memory.journal.codec import ArgumentCodec
-from mnemoscope.memory.journal.journal import Asked, Journal
+from mnemoscope.memory.journal.journal import Journal, JournalWrite
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.memory.journal.writes import JournalledWrites
@@ -81,12 +81,12 @@ def opened(path: Path) -> Journal:
     return Journal(path, key=bytes(32), faults=Faults(), max_bytes=1 << 34)
 
 
-def a_write(number: int) -> Asked:
+def a_write(number: int) -> JournalWrite:
     """Return a write of a record of its own."""
     arguments = {"key": f"record {number}", "text": TEXT}
     text = ArgumentCodec().text(arguments)
     write = Write(id=f"{number:032x}", method="put", arguments=text, created_ns=time.time_ns())
-    return Asked(write, touches("put", arguments))
+    return JournalWrite(write, touches("put", arguments))
 
 
 def fill(path: Path, writes: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 from patience import GIVE_UP_S
 
 from mnemoscope.demo.environment import environment, variables
-from mnemoscope.demo.recorder import Recorder
+from mnemoscope.demo.recorder import CollectorServer
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
@@ -19,7 +19,7 @@ from mnemoscope.telemetry.otlp.sink import OtlpSink
 @pytest.fixture
 def recorder(tmp_path):
     """Return a recorder, with the environment pointing at it."""
-    recorder = Recorder()
+    recorder = CollectorServer()
     with recorder, environment(variables(recorder.url, tmp_path, ("otlp", "langsmith"))):
         yield recorder
 
@@ -71,7 +71,7 @@ def test_no_thread_is_left():
     """Leaving the recorder ends its threads."""
     before = set(threading.enumerate())
 
-    with Recorder():
+    with CollectorServer():
         pass
 
     assert set(threading.enumerate()) == before

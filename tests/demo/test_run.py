@@ -12,7 +12,7 @@ import pytest
 
 from mnemoscope.adapters.cli import root as command_line
 from mnemoscope.demo.faults import BREAKABLE, FaultMode
-from mnemoscope.demo.recorder import Recorder
+from mnemoscope.demo.recorder import CollectorServer
 from mnemoscope.memory import ConfigurationError, Mnemoscope
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.otlp.phases import OPERATIONS
@@ -303,7 +303,7 @@ def test_nothing_is_left(demo, short):
 
 def test_the_users_own_collector_is_used(demo, short, monkeypatch):
     """Spans go where the user has pointed them; the screen does not count them."""
-    with Recorder() as collector:
+    with CollectorServer() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
 
@@ -316,7 +316,7 @@ def test_the_users_own_collector_is_used(demo, short, monkeypatch):
 
 def test_langchains_own_tracer_is_off(demo, short, monkeypatch):
     """With the user's own LangSmith, it is sent our runs, and no prompt in clear."""
-    with Recorder() as langsmith:
+    with CollectorServer() as langsmith:
         monkeypatch.setenv("LANGSMITH_TRACING", "true")
         monkeypatch.setenv("LANGSMITH_ENDPOINT", langsmith.url)
         monkeypatch.setenv("LANGSMITH_API_KEY", "key")

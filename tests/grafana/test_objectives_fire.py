@@ -17,7 +17,7 @@ from patience import GIVE_UP_S
 from prometheus_client import CollectorRegistry
 
 from mnemoscope.alerting.objectives_file import read_objectives
-from mnemoscope.alerting.promql import Pace
+from mnemoscope.alerting.promql import RuleSpeed
 from mnemoscope.alerting.rules import groups, rule_file
 from mnemoscope.alerting.runbooks import STACK
 from mnemoscope.alerting.yaml_text import yaml_text
@@ -74,7 +74,7 @@ def rules(tmp_path):
     """Return a folder with the rules of the objectives."""
     file = tmp_path / "objectives.yaml"
     file.write_text(OBJECTIVES)
-    pace, folder = Pace(SPEED), tmp_path / "rules"
+    pace, folder = RuleSpeed(SPEED), tmp_path / "rules"
     folder.mkdir()
     document = rule_file(groups(read_objectives(file), pace), STACK, pace)
     (folder / "mnemoscope.yaml").write_text(yaml_text(document))

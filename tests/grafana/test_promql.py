@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemoscope.alerting.promql import Pace, counted
+from mnemoscope.alerting.promql import RuleSpeed, counted
 
 
 def test_a_counter_that_is_born_counts():
@@ -15,7 +15,7 @@ def test_a_counter_that_is_born_counts():
 
 def test_rules_are_shipped_at_the_pace_they_were_written_at():
     """Durations are as they read."""
-    assert Pace()("5m") == "5m"
+    assert RuleSpeed()("5m") == "5m"
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ def test_rules_are_shipped_at_the_pace_they_were_written_at():
 )
 def test_a_pace_divides_durations(duration, fast):
     """By its speed, and never to less than two seconds, which no scrape would fit in."""
-    assert Pace(60)(duration) == fast
+    assert RuleSpeed(60)(duration) == fast
 
 
 def test_a_duration_is_one():
     """A typing error is told, and not taken for no time at all."""
     with pytest.raises(ValueError, match="'5 min' is not a duration such as 5m"):
-        Pace(60)("5 min")
+        RuleSpeed(60)("5 min")

@@ -12,7 +12,7 @@ from patience import GIVE_UP_S
 from mnemoscope.adapters.customer_requests.erase import erase, leave_receipt
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
 from mnemoscope.adapters.customer_requests.whose import person_in_scope
-from mnemoscope.audit.store.whose import Asked
+from mnemoscope.audit.store.whose import CustomerQuery
 from mnemoscope.memory import Mnemoscope, context
 from mnemoscope.memory.settings import load_settings
 
@@ -55,7 +55,7 @@ def test_every_file_is_its_owners(tmp_path, relay):
                 store.put(("notes", "c-42"), f"k-{number}", {"text": "write to ada@example.com"})
         scope.flush(GIVE_UP_S)
         if not relay:
-            person = person_in_scope(scope, Asked(customer="c-42"))
+            person = person_in_scope(scope, CustomerQuery(customer="c-42"))
             export_from_scope(scope, person, request=new_request(), path=tmp_path / "export.zip")
             erased = erase(scope, person)
             leave_receipt(scope, erased, tmp_path / "receipt.zip", person=person)

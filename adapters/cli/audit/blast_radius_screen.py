@@ -19,7 +19,7 @@ from ....audit.queries.blast_radius import BlastRadius, ReachedMemory, ReachedRu
 from ....audit.queries.memory_model import ended_us
 from ....audit.queries.text_extraction import part_of, text_of
 from ....audit.record.rows import AuditRow
-from ....memory.subject_data.records import Removal
+from ....memory.subject_data.records import RemovalOutcome
 from ....telemetry.event.event import OperationClass
 from ....telemetry.event.text import json_text
 
@@ -39,18 +39,18 @@ def blast_radius_screen(radius: BlastRadius) -> RenderableType:
 
 
 _OUTCOMES = {
-    Removal.DELETED: ("✓ deleted", "green"),
-    Removal.GONE: ("✓ not there", "green"),
-    Removal.LEFT: ("! still there", "bold red"),
-    Removal.FAILED: ("✗ failed", "bold red"),
-    Removal.UNREACHABLE: ("? not reachable", "yellow"),
+    RemovalOutcome.DELETED: ("✓ deleted", "green"),
+    RemovalOutcome.GONE: ("✓ not there", "green"),
+    RemovalOutcome.LEFT: ("! still there", "bold red"),
+    RemovalOutcome.FAILED: ("✗ failed", "bold red"),
+    RemovalOutcome.UNREACHABLE: ("? not reachable", "yellow"),
 }
 
 
 def withdrawal_screen(done: Withdrawal) -> RenderableType:
     """Return a row for each memory that is or may be there still, how many are not, a verdict."""
     table = Table.grid(padding=(0, 2))
-    wanted = [each for each in done.memories if each.outcome is not Removal.GONE]
+    wanted = [each for each in done.memories if each.outcome is not RemovalOutcome.GONE]
     for each in wanted[:_MOST_ROWS]:
         word, style = _OUTCOMES[each.outcome]
         table.add_row(Text(word, style=style), _name(each.memory), Text(each.why, style="dim"))
@@ -58,7 +58,9 @@ def withdrawal_screen(done: Withdrawal) -> RenderableType:
         table.add_row("", _more(f"and {len(wanted) - _MOST_ROWS:,} more"), "")
     for line in done.unsettled:
         table.add_row(_warning("! under way"), line, "")
-    gone = sum(each.outcome in {Removal.DELETED, Removal.GONE} for each in done.memories)
+    gone = sum(
+        each.outcome in {RemovalOutcome.DELETED, RemovalOutcome.GONE} for each in done.memories
+    )
     proof = f"Recorded as event {done.seq:,} of the audit trail."
     verdict, style = f"Withdrawn: none is left. {proof}", "bold green"
     if not done.complete:

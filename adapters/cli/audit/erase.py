@@ -27,7 +27,7 @@ from ..whose import as_document as person_document
 
 if TYPE_CHECKING:
     from ....audit.erasure.report import Erasure
-    from ....audit.store.whose import Asked, Person
+    from ....audit.store.whose import CustomerQuery, Person
     from ....memory.scope import Mnemoscope
     from ...customer_requests.erase import Receipt
 
@@ -135,7 +135,9 @@ def _check_folder(receipt: Path | None) -> None:
         )
 
 
-def _person(scope: Mnemoscope, asked: Asked, *, even_if_unknown: bool) -> tuple[Person, bool]:
+def _person(
+    scope: Mnemoscope, asked: CustomerQuery, *, even_if_unknown: bool
+) -> tuple[Person, bool]:
     """Return who is to be erased, and whether anybody knows them."""
     from ....audit.database.errors import UnknownSubjectError
     from ...customer_requests.whose import person_in_scope, unknown_person
@@ -148,7 +150,7 @@ def _person(scope: Mnemoscope, asked: Asked, *, even_if_unknown: bool) -> tuple[
         return unknown_person(asked), False
 
 
-def _tell(asked: Asked, person: Person, *, is_known: bool) -> None:
+def _tell(asked: CustomerQuery, person: Person, *, is_known: bool) -> None:
     if is_known:
         say_who(asked, person)
     if person.doubts:
@@ -169,7 +171,7 @@ def _confirm(*, yes: bool) -> None:
 
 
 def _print_json(
-    erasure: Erasure, asked: Asked, person: Person, left: Receipt, *, is_known: bool
+    erasure: Erasure, asked: CustomerQuery, person: Person, left: Receipt, *, is_known: bool
 ) -> None:
     from ...customer_requests.erase import as_document
 

@@ -30,7 +30,7 @@ from ..whose import as_document as person_document
 if TYPE_CHECKING:
     from ....audit.bundle.writing import Bundle
     from ....audit.log import AuditLog
-    from ....audit.store.whose import Asked, Person
+    from ....audit.store.whose import CustomerQuery, Person
     from ....memory.scope import Mnemoscope
 
 _STATUSES = {
@@ -114,7 +114,7 @@ def export(
     raise typer.Exit(0 if bundle.complete else INCOMPLETE)
 
 
-def _from_log(log: AuditLog, asked: Asked, how: dict[str, Any]) -> tuple[Person, Bundle]:
+def _from_log(log: AuditLog, asked: CustomerQuery, how: dict[str, Any]) -> tuple[Person, Bundle]:
     from ...customer_requests.export import export_from_log
     from ...customer_requests.whose import person_in_log
 
@@ -123,7 +123,9 @@ def _from_log(log: AuditLog, asked: Asked, how: dict[str, Any]) -> tuple[Person,
     return person, export_from_log(log, person, **how)
 
 
-def _from_scope(scope: Mnemoscope, asked: Asked, how: dict[str, Any]) -> tuple[Person, Bundle]:
+def _from_scope(
+    scope: Mnemoscope, asked: CustomerQuery, how: dict[str, Any]
+) -> tuple[Person, Bundle]:
     from ...customer_requests.export import export_from_scope
     from ...customer_requests.whose import person_in_scope
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ....audit.queries.memory_model import Memory, UsedMemory
     from ....audit.queries.provenance import Recall, RecalledMemory
     from ....audit.record.rows import AuditRow
-    from ....audit.store.whose import Asked, Person
+    from ....audit.store.whose import CustomerQuery, Person
 
 DEFAULT_SINCE = "24h"
 """The start of the period that is shown without a customer, memory or run."""
@@ -118,7 +118,7 @@ class _Answer(NamedTuple):
     screen: RenderableType
 
 
-def _person(log: AuditLog, asked: Asked) -> Person:
+def _person(log: AuditLog, asked: CustomerQuery) -> Person:
     from ...customer_requests.whose import person_in_log
 
     person = person_in_log(log, asked)

@@ -58,7 +58,7 @@ def verdicts(
 
 def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
     """Return what makes rules by their kind: this package's, and those of the scope at *scope*."""
-    from ....memory.rules.agreement import Mode
+    from ....memory.rules.agreement import GateAgreement
     from ....memory.rules.approval import Approval
     from ....memory.rules.decisions import Decision
     from ....memory.rules.origin import Origin
@@ -70,8 +70,18 @@ def kinds_of(scope: str | None) -> dict[str, Callable[..., Rule]]:
 
     kinds: dict[str, Callable[..., Rule]] = {
         each.__name__: each
-        for each in (Approval, Decision, Mode, Origin, Phases, Roles, Spending, Stopping)
+        for each in (
+            Approval,
+            Decision,
+            GateAgreement,
+            Origin,
+            Phases,
+            Roles,
+            Spending,
+            Stopping,
+        )
     }
+    kinds["Mode"] = GateAgreement  # trails of 0.2 have it by that name
     kinds |= _gates()
     if scope is not None:
         kinds |= {type(each).__name__: type(each) for each in scope_at(scope).rules}

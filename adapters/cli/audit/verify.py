@@ -17,7 +17,7 @@ from ..options import AuditUrl, Json
 from ..progress import progress_bar
 
 if TYPE_CHECKING:
-    from ....audit.bundle.verify import Report
+    from ....audit.bundle.verify import BundleReport
     from ....audit.log import AuditLog
 
 _CODES = {
@@ -185,7 +185,7 @@ def _verify_bundle(path: Path, key: str | None, *, json: bool) -> int:
     return report.code
 
 
-def _as_document(report: Report) -> dict[str, Any]:
+def _as_document(report: BundleReport) -> dict[str, Any]:
     return {
         "verdict": report.verdict(),
         "code": report.code,

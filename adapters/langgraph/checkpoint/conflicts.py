@@ -20,7 +20,7 @@ from .followed import Base, FollowedThread
 Q = TypeVar("Q")
 
 
-class Verdict(Enum):
+class ThreadState(Enum):
     """What became of a thread while writes of it waited."""
 
     SAME = "same"
@@ -38,11 +38,11 @@ class Review(NamedTuple):
             thread was not deleted.
     """
 
-    verdict: Verdict
+    verdict: ThreadState
     origin: Arguments | None = None
 
 
-SAME, GONE = Review(Verdict.SAME), Review(Verdict.GONE)
+SAME, GONE = Review(ThreadState.SAME), Review(ThreadState.GONE)
 
 
 def question(thread_id: str, place: str, checkpoint_id: str | None = None) -> Arguments:
@@ -78,7 +78,7 @@ def review(
             is_changed = base.is_latest or _is_later(thread, base, found)
         if found is not None and is_changed and not thread.is_both:
             origin = question(thread.id, base.place, base.checkpoint_id or _id_of(found))
-            return Review(Verdict.CHANGED, origin)
+            return Review(ThreadState.CHANGED, origin)
     return SAME
 
 

@@ -35,7 +35,7 @@ from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
 from ...toolkit.sync_async import loop_of, running_loop
 from .beside import in_thread
-from .conflicts import Review, Verdict, question, review
+from .conflicts import Review, ThreadState, question, review
 from .followed import FollowedThread, PendingWrite
 from .forgetting import BEHIND, thread_of
 from .lost import (
@@ -336,11 +336,11 @@ class DegradedCheckpoints:
 
     def _may_write(self, thread: FollowedThread, first: PendingWrite, found: Review) -> bool:
         """Tell whether what waits of a thread goes into it; where not, take it out of its way."""
-        if found.verdict is Verdict.GONE:
+        if found.verdict is ThreadState.GONE:
             tell_lost(self._overlay.drop(thread.id), ThreadDeletedError)
             self._overlay.forget_clean(thread.id)
             return False
-        if found.verdict is Verdict.SAME:
+        if found.verdict is ThreadState.SAME:
             return True
         self.conflicts += 1
         tell(first, self._rows["get_tuple"], question(thread.id, ""), ThreadChangedError)

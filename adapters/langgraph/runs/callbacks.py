@@ -32,7 +32,7 @@ from .meter import Meter
 from .model_calls import text_answered, text_of, text_said
 from .run_tree import spot_tracers
 from .runs import Runs, nodes_in, thread_in
-from .spans import Kind, Run, usage_of_run
+from .spans import Run, RunKind, usage_of_run
 from .watched import watched_graph
 
 T = TypeVar("T", bound=Callable[..., None])
@@ -175,13 +175,13 @@ class GraphCallbacks(BaseCallbackHandler):
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
         """Record that it ended."""
         if run := self.runs.open(run_id):
-            if self.tells_content and run.kind is not Kind.CHAIN:
+            if self.tells_content and run.kind is not RunKind.CHAIN:
                 self._note_outputs(run, outputs)
             self.runs.end(run, Status.OK)
 
     def _note_outputs(self, run: Run, outputs: Any) -> None:
         given = run.content[0]
-        run.content = copied(given) if run.kind is Kind.GRAPH else given, copied(outputs)
+        run.content = copied(given) if run.kind is RunKind.GRAPH else given, copied(outputs)
 
     @_contain_errors
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002

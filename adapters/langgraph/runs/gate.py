@@ -23,7 +23,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tracers.context import register_configure_hook
 
 from ....memory.budgets.budgets import Asking, Budgets
-from ....memory.budgets.under_way import Reservation, Waiting
+from ....memory.budgets.under_way import BudgetWait, Reservation
 from ....memory.context import Scope, current
 from ....memory.errors import BudgetExceededError, RuleError
 from ....memory.guard.call import outer_call
@@ -35,7 +35,7 @@ from .cached_answers import is_cached
 from .callbacks import graph_callbacks
 from .messages import sources_of
 from .meter import Meter
-from .spans import Kind, Run
+from .spans import Run, RunKind
 
 if TYPE_CHECKING:
     from ....memory.rules.rulebook import Rulebook
@@ -88,7 +88,7 @@ class Gate:
         callbacks = graph_callbacks()
         callbacks.has_rules = bool(self.rulebooks)
 
-    def pass_or_raise(self, call: Asked) -> None:
+    def pass_or_raise(self, call: PendingModelCall) -> None:
         """
         Let a call pass once its budgets have something left for it, or not.
 
@@ -99,13 +99,13 @@ class Gate:
             for each in waits:
                 each.block()
 
-    async def apass_or_raise(self, call: Asked) -> None:
+    async def apass_or_raise(self, call: PendingModelCall) -> None:
         """As `pass_or_raise`, while other tasks run."""
         with closing(self._waits(call)) as waits:
             for each in waits:
                 await each.pause()
 
-    def _waits(self, call: Asked) -> Generator[Waiting]:
+    def _waits(self, call: PendingModelCall) -> Generator[BudgetWait]:
         """Yield what a call has to wait for, until it may be made."""
         run = call.begin()
         if run is None or outer_call() is not None:
@@ -122,9 +122,11 @@ class Gate:
             run.around = ()  # else each call would hold those before it
 
 
-def _waits_for(budgets: Budgets, faults: Faults, run: Run, call: Asked) -> Iterator[Waiting]:
+def _waits_for(
+    budgets: Budgets, faults: Faults, run: Run, call: PendingModelCall
+) -> Iterator[BudgetWait]:
     asking = Asking(run, run.around, budgets.clock(), call.can_wait)
-    while isinstance(found := _decision(budgets, faults, run, call, asking), Waiting):
+    while isinstance(found := _decision(budgets, faults, run, call, asking), BudgetWait):
         yield found
     if found is not None:
         graph_callbacks().rejected(run.run_id, found)
@@ -171,17 +173,17 @@ def _first_error(run: Run, ask: Callable[[Rulebook, Scope], RuleError | None]) -
 
 
 def _heard(run: Run, rulebook: Rulebook, scope: Scope) -> RuleError | None:
-    from ....memory.rules.rule import Asked as Question  # noqa: PLC0415 - there are rules
+    from ....memory.rules.rule import Action  # noqa: PLC0415 - there are rules
 
-    return rulebook.heard(Question(Point.MODEL, scope=scope, again=True), run.root(), run.run_id)
+    return rulebook.heard(Action(Point.MODEL, scope=scope, again=True), run.root(), run.run_id)
 
 
 def _asked(  # noqa: PLR0917 - all that is known of what is asked
     rulebook: Rulebook, run: Run, scope: Scope, point: Point, name: str, about: Any
 ) -> RuleError | None:
-    from ....memory.rules.rule import Asked as Question  # noqa: PLC0415 - there are rules
+    from ....memory.rules.rule import Action  # noqa: PLC0415 - there are rules
 
-    asked, root = Question(point, name, scope, about=about), run.root()
+    asked, root = Action(point, name, scope, about=about), run.root()
     if point is Point.NODE:
         return rulebook.stopped(scope, root)
     if point is Point.TOOL:
@@ -189,7 +191,7 @@ def _asked(  # noqa: PLR0917 - all that is known of what is asked
     return rulebook.decide(asked, root)
 
 
-class Asked:
+class PendingModelCall:
     """
     A model call that LangChain asks for.
 
@@ -232,8 +234,8 @@ class Asked:
 
 
 def _decision(
-    budgets: Budgets, faults: Faults, run: Run, call: Asked, asking: Asking
-) -> BudgetExceededError | Waiting | None:
+    budgets: Budgets, faults: Faults, run: Run, call: PendingModelCall, asking: Asking
+) -> BudgetExceededError | BudgetWait | None:
     """Return what one scope's budgets say to a call. None: it may be made."""
     try:
         scope = _scope(budgets, run)
@@ -321,10 +323,14 @@ class ChatGate(_GateHandler):
 
     def _called(self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any) -> None:
         can_wait = running_loop() is None
-        self.gate.pass_or_raise(Asked(run_id, serialized, messages, about, can_wait=can_wait))
+        self.gate.pass_or_raise(
+            PendingModelCall(run_id, serialized, messages, about, can_wait=can_wait)
+        )
 
     async def _awaited(self, serialized: Any, messages: Any, *, run_id: UUID, **about: Any) -> None:
-        await self.gate.apass_or_raise(Asked(run_id, serialized, messages, about, can_wait=True))
+        await self.gate.apass_or_raise(
+            PendingModelCall(run_id, serialized, messages, about, can_wait=True)
+        )
 
 
 class TextGate(_GateHandler):
@@ -343,10 +349,14 @@ class TextGate(_GateHandler):
 
     def _called(self, serialized: Any, _prompts: Any, *, run_id: UUID, **about: Any) -> None:
         can_wait = running_loop() is None
-        self.gate.pass_or_raise(Asked(run_id, serialized, None, about, can_wait=can_wait))
+        self.gate.pass_or_raise(
+            PendingModelCall(run_id, serialized, None, about, can_wait=can_wait)
+        )
 
     async def _awaited(self, serialized: Any, _prompts: Any, *, run_id: UUID, **about: Any) -> None:
-        await self.gate.apass_or_raise(Asked(run_id, serialized, None, about, can_wait=True))
+        await self.gate.apass_or_raise(
+            PendingModelCall(run_id, serialized, None, about, can_wait=True)
+        )
 
 
 class RunGate(_GateHandler):
@@ -371,7 +381,7 @@ class RunGate(_GateHandler):
         run = callbacks.begin(callbacks.on_chain_start, serialized, inputs, run_id=run_id, **about)
         if run is None:
             return
-        if run.kind is Kind.NODE:
+        if run.kind is RunKind.NODE:
             ask_rules(run, Point.NODE, run.name)
         elif about.get("parent_run_id") is None:
             _read_messages(run, inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .spans import Kind, Run
+from .spans import Run, RunKind
 
 
 class Loops:
@@ -16,7 +16,7 @@ class Loops:
         """Add the cost of a model call to the nodes around it that have not ended."""
         run = call.parent
         while run is not None:
-            if run.kind is Kind.NODE and run.ended is None:
+            if run.kind is RunKind.NODE and run.ended is None:
                 self._costs_usd[run] = self._costs_usd.get(run, 0.0) + cost_usd
             run = run.parent
 

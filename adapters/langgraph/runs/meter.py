@@ -25,7 +25,7 @@ from .content import redacted
 from .loops import Loops
 from .model_calls import with_cost
 from .run_tree import place_of
-from .spans import Kind, Recipients, Run, usage_of_run
+from .spans import Recipients, Run, RunKind, usage_of_run
 
 if TYPE_CHECKING:
     from ....memory.rules.rulebook import Rulebook
@@ -148,13 +148,13 @@ class Meter:
         """Count a run that ended, and emit its event unless its scope's drain has it already."""
         if recipients is not None and not recipients.add(self):
             return
-        usage = self._priced(run) if run.kind is Kind.MODEL else None
+        usage = self._priced(run) if run.kind is RunKind.MODEL else None
         made = usage if usage is not None and run.status is not Status.REJECTED else None
         with self._guard:
             if made is not None:
                 self.totals.add(made)
                 self._loops.add_cost(run, made.cost_usd or 0.0)
-            again = self._loops.count_run(run) if run.kind is Kind.NODE else (None, None)
+            again = self._loops.count_run(run) if run.kind is RunKind.NODE else (None, None)
         accounting = self._accounting or self._seen()
         if accounting is None or (recipients is not None and not recipients.add(accounting.drain)):
             return
@@ -173,15 +173,15 @@ class Meter:
         try:
             scope, root, failed = self.scope_of(run), run.root(), run.status is Status.ERROR
             text, run.text = run.text, None
-            if run.kind is Kind.MODEL:
+            if run.kind is RunKind.MODEL:
                 rulebook.saw_model(scope, root, usage, failed=failed, call=run.run_id)
                 if isinstance(text, tuple):
                     rulebook.saw_text("/".join(run.nodes), scope, root, *text)
-            elif run.kind is Kind.TOOL:
+            elif run.kind is RunKind.TOOL:
                 rulebook.reads([run.name], scope, root)  # a stream may have found it since it began
                 answer = text if isinstance(text, str) else None
                 rulebook.saw_tool(scope, root, answer, failed=failed, call=run.run_id)
-            elif run.kind is Kind.NODE:
+            elif run.kind is RunKind.NODE:
                 rulebook.saw_node(run.name, scope, root, failed=failed)
             elif root is not None and root.ended is not None:
                 rulebook.graph_ended(root)
@@ -244,7 +244,7 @@ class Meter:
             labels.run,
             labels.purpose,
             None if accounting.host_run is no_parent else _place(run, name),
-            run.kind is not Kind.MODEL and run.parent is not None,
+            run.kind is not RunKind.MODEL and run.parent is not None,
             None,  # content
             None if usage is None else with_names(usage, name),
             None,  # budget_event

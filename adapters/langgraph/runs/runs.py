@@ -25,9 +25,9 @@ from ....telemetry.process.fork_lock import ForkLock
 from .model_calls import StreamedUsage
 from .run_tree import place_in, tracer_maps
 from .spans import (
-    Kind,
     Recipients,
     Run,
+    RunKind,
     RunObserver,
     calls_around,
     current_graph_source,
@@ -247,15 +247,17 @@ class Runs:
         """
         observer = self._expected.pop(run_id, None) if self._expected else None
         if parent is not None:
-            run = self.begin(Kind.CHAIN, run_id, parent, name)
+            run = self.begin(RunKind.CHAIN, run_id, parent, name)
         elif observer is not None:
             host_span = current_span()
-            run = self._begin(Kind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span)
+            run = self._begin(
+                RunKind.CHAIN, run_id, name, observer.tracing, observer.trace, host_span
+            )
             run.host_run, run.thread = observer.host_run, thread
         else:
             return self._begin_candidate(run_id, name, thread)
         if observer is not None:
-            run.kind = Kind.GRAPH
+            run.kind = RunKind.GRAPH
             self._attach(run, observer)
         return run
 
@@ -269,16 +271,16 @@ class Runs:
         # If one stream seeks, this is most likely its run, below the span that started it.
         alone = len(seeking) == 1
         ref = seeking[0].trace if alone else seeking[0].tracing.capture()
-        run = self._begin(Kind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
+        run = self._begin(RunKind.CHAIN, run_id, name, seeking[0].tracing, ref, current_span())
         run.thread = thread
         sought_here.set(weakref.ref(run))
         return run
 
     def begin_node(self, run_id: UUID, parent: Run, nodes: tuple[str, ...], task_id: str) -> Run:
         """Record the run of the last of *nodes*, and thereby that of its graph."""
-        if parent.kind is Kind.CHAIN:
-            parent.kind = Kind.GRAPH
-        run = self.begin(Kind.NODE, run_id, parent, nodes[-1])
+        if parent.kind is RunKind.CHAIN:
+            parent.kind = RunKind.GRAPH
+        run = self.begin(RunKind.NODE, run_id, parent, nodes[-1])
         run.nodes, run.task_id = nodes, task_id
         self._latest[task_id] = run
         if self._seeking:
@@ -292,7 +294,7 @@ class Runs:
             if of == task_id and (observer := ref()) is not None:
                 self._attach(graph, observer)
 
-    def begin(self, kind: Kind, run_id: UUID, parent: Run, name: str) -> Run:
+    def begin(self, kind: RunKind, run_id: UUID, parent: Run, name: str) -> Run:
         """Record a run that is part of *parent*."""
         host_span, above = current_span(), nearest_with_span(parent)
         if host_span is None or is_same_span(host_span, above.host_span):
@@ -306,7 +308,7 @@ class Runs:
 
     def begin_tool(self, run_id: UUID, parent: Run, name: str) -> Run:
         """Record a tool that is part of *parent*."""
-        return _in_scope(self.begin(Kind.TOOL, run_id, parent, name), parent)
+        return _in_scope(self.begin(RunKind.TOOL, run_id, parent, name), parent)
 
     def begin_model_call(
         self,
@@ -318,10 +320,10 @@ class Runs:
     ) -> None:
         """Record a model call. If it is part of no recorded run, for *observers*: at least one."""
         if parent is not None:
-            run = _in_scope(self.begin(Kind.MODEL, run_id, parent, "stream"), parent)
+            run = _in_scope(self.begin(RunKind.MODEL, run_id, parent, "stream"), parent)
         else:
             tracing, ref = observers[0].tracing, observers[0].trace
-            run = self._begin(Kind.MODEL, run_id, "stream", tracing, ref, current_span())
+            run = self._begin(RunKind.MODEL, run_id, "stream", tracing, ref, current_span())
             run.observers, run.thread = observers, thread_in(metadata)
         run.metadata, run.streamed = metadata, StreamedUsage(request)
         if self.notes_around:
@@ -338,7 +340,7 @@ class Runs:
 
     def _begin(  # noqa: PLR0917 - by position: once for every run
         self,
-        kind: Kind,
+        kind: RunKind,
         run_id: UUID,
         name: str,
         tracing: Tracing,
@@ -386,7 +388,7 @@ class Runs:
             run.parent.open.pop(run, None)
         if run.open:
             self._end_children(run)
-        if run.kind is not Kind.CHAIN:
+        if run.kind is not RunKind.CHAIN:
             self._notify(run)
         if run.reservations:
             run.release()  # once observers have counted what it used
@@ -409,7 +411,7 @@ class Runs:
                 self.end(child, Status.CANCELLED)
             elif run.parent is not None:
                 run.parent.open[child] = None
-            elif child.kind is not Kind.MODEL or run.status is not Status.OK:
+            elif child.kind is not RunKind.MODEL or run.status is not Status.OK:
                 self.end(child, Status.CANCELLED)
         run.open.clear()
 

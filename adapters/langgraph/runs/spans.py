@@ -36,7 +36,7 @@ NO_TRACER: Final[TracerMaps] = ({}, {})
 NO_CONTENT: Final = (None, None)
 
 
-class Kind(Enum):
+class RunKind(Enum):
     """
     The kind of a run. A chain is anything else that LangChain runs: it has no span.
 
@@ -174,7 +174,7 @@ class Run:
         self,
         *,
         run_id: UUID,
-        kind: Kind,
+        kind: RunKind,
         name: str,
         scope: Scope,
         host_span: SpanContext | None,
@@ -232,7 +232,7 @@ class Run:
         run = self
         while run.parent is not None:
             run = run.parent
-        return None if run.kind is Kind.MODEL else run
+        return None if run.kind is RunKind.MODEL else run
 
     def observers_above(self) -> list[RunObserver]:
         """Return the observers of this run and those around it, the nearest first."""
@@ -292,7 +292,7 @@ def calls_around(run: Run) -> tuple[Run, ...]:
 
 def nearest_with_span(run: Run) -> Run:
     """Return the innermost of *run* and those around it that has a span."""
-    while run.kind is Kind.CHAIN and run.parent is not None:
+    while run.kind is RunKind.CHAIN and run.parent is not None:
         run = run.parent
     return run
 

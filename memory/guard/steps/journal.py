@@ -26,7 +26,7 @@ from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
 from ....telemetry.process.fork import reset_after_fork
 from ...errors import StoreUnavailableError
-from ...journal.journal import Asked, Doubt, Dropped, Entry, Parked, is_full
+from ...journal.journal import Doubt, Dropped, Entry, JournalWrite, Parked, is_full
 from ...journal.records import Kept, Lease, Write
 from ...journal.replay import KEEP_S, PASSED, Replay
 from ...journal.replayer import Replayer
@@ -475,7 +475,7 @@ class JournalWrites:
         if call.landed:
             self.note_ended(call)
 
-    def _asked(self, call: Call) -> Asked:
+    def _asked(self, call: Call) -> JournalWrite:
         """Return *call* as the journal has it: redacted, without what is no write of it."""
         writes, method = self.replay.writes, call.method
         write = Write(
@@ -492,7 +492,7 @@ class JournalWrites:
         touches = writes.touches(method.name, call.arguments)
         reached = call.admission is not None
         its_own = call.error if call.failed and call.blame is Blame.INPUT else None
-        return Asked(
+        return JournalWrite(
             write,
             touches,
             in_doubt=reached,

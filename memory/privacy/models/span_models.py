@@ -52,7 +52,7 @@ _MIN_SCORE = 0.5
 _CONTEXT_WORDS = 40
 
 
-class Span(NamedTuple):
+class EntitySpan(NamedTuple):
     """
     A finding of a model.
 
@@ -69,7 +69,7 @@ class Span(NamedTuple):
     score: float
 
 
-Predict = Callable[[str], Iterable[Span]]
+Predict = Callable[[str], Iterable[EntitySpan]]
 
 
 class SpanModel:
@@ -134,9 +134,9 @@ def _gliner(name: str) -> SpanModel:
     model = library.GLiNER.from_pretrained(name, local_files_only=True)
     labels = list(_GLINER)
 
-    def predict(text: str) -> Iterator[Span]:
+    def predict(text: str) -> Iterator[EntitySpan]:
         for each in model.predict_entities(text, labels, threshold=_MIN_SCORE):
-            yield Span(each["start"], each["end"], each["label"], float(each["score"]))
+            yield EntitySpan(each["start"], each["end"], each["label"], float(each["score"]))
 
     return SpanModel(predict, _GLINER)
 
@@ -149,9 +149,9 @@ def _transformers(name: str) -> SpanModel:
         "token-classification", model=model, tokenizer=tokenizer, aggregation_strategy="simple"
     )
 
-    def predict(text: str) -> Iterator[Span]:
+    def predict(text: str) -> Iterator[EntitySpan]:
         for each in tag(text):
-            yield Span(each["start"], each["end"], each["entity_group"], float(each["score"]))
+            yield EntitySpan(each["start"], each["end"], each["entity_group"], float(each["score"]))
 
     return SpanModel(predict, ENTITIES_BY_TAG)
 

@@ -29,7 +29,7 @@ from ....telemetry.process.fork_lock import ForkLock
 from ...errors import ConfigurationError, MnemoscopeError, UncertainErasureError, VaultError
 from .vault_keys import VaultCustomer, VaultSecrets
 from .vault_schema import is_current, prepare
-from .vault_tables import Found, VaultEntry, VaultTables
+from .vault_tables import FoundOriginals, VaultEntry, VaultTables
 
 BUSY_S = 5.0
 """Seconds to wait for another process's write."""
@@ -152,7 +152,7 @@ class VaultFile:
                     tables.add(key, each)
         return lost
 
-    def originals(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> Found:
+    def originals(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> FoundOriginals:
         """
         Return the originals of those *pseudonyms* that belong to *customer*, as far as they open.
 
@@ -160,7 +160,7 @@ class VaultFile:
             OSError, sqlite3.Error: The file cannot be read.
         """
         if not self.path.exists():
-            return Found()
+            return FoundOriginals()
         with self._reading() as tables:
             return tables.find(customer, pseudonyms)
 

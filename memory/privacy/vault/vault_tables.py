@@ -35,7 +35,7 @@ class VaultEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundOriginals:
     """
     What a customer's pseudonyms stand for.
 
@@ -94,7 +94,7 @@ class VaultTables:
         values = (entry.subject, entry.pseudonym, sealed)
         self._execute("INSERT OR IGNORE INTO vault_entry VALUES (?, ?, ?)", values)
 
-    def find(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> Found:
+    def find(self, customer: VaultCustomer, pseudonyms: Sequence[str]) -> FoundOriginals:
         """Return what *pseudonyms* of *customer* stand for."""
         originals: dict[str, str] = {}
         damaged: set[str] = set()
@@ -109,7 +109,9 @@ class VaultTables:
                     originals[pseudonym] = text.decode("utf-8", "surrogatepass")
                 else:
                     closed.add(pseudonym)
-        return Found(originals, len(damaged - originals.keys()), len(locked - originals.keys()))
+        return FoundOriginals(
+            originals, len(damaged - originals.keys()), len(locked - originals.keys())
+        )
 
     def _entries(self, subject: str, pseudonyms: Sequence[str]) -> Iterable[tuple[str, Any]]:
         query = "SELECT pseudonym, sealed FROM vault_entry WHERE subject = ? AND pseudonym = ?"

@@ -416,14 +416,14 @@ class TestKilled:
             from mnemoscope.adapters.cli.scope import scope_at
             from mnemoscope.adapters.customer_requests.erase import erase
             from mnemoscope.adapters.customer_requests.whose import person_in_scope
-            from mnemoscope.audit.store.whose import Asked
+            from mnemoscope.audit.store.whose import CustomerQuery
 
             def die(step):
                 if step == "forgetting in langgraph.store":
                     os.kill(os.getpid(), signal.SIGKILL)
 
             scope = scope_at("{application}:scope")
-            person = person_in_scope(scope, Asked(customer="{ADA}", tenant="{TENANT}"))
+            person = person_in_scope(scope, CustomerQuery(customer="{ADA}", tenant="{TENANT}"))
             erase(scope, person, die)
         """
         folders = [os.getcwd(), os.environ.get("PYTHONPATH", "")]  # noqa: PTH109 - a string

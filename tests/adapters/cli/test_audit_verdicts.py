@@ -13,6 +13,7 @@ from tampering import silenced
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory import Mnemoscope, Role, Roles, Stopping, context, load_settings
+from mnemoscope.memory.rules.agreement import GateAgreement
 from mnemoscope.memory.rules.rule import Facts, Point
 
 
@@ -65,6 +66,25 @@ def test_a_verdict_that_its_facts_do_not_lead_to_is_shown(scope, capfd):
 
     assert run(["audit", "verdicts"]) == 1
     assert "outcome is stop" in " ".join(capfd.readouterr().out.split())
+
+
+def test_a_verdict_under_an_earlier_name_of_its_rule_is_made_again(scope, capfd):
+    """Trails of 0.2 have the changes of a gate's mode as verdicts of the kind `Mode`."""
+
+    class Mode(GateAgreement):
+        pass
+
+    known = {"decided": 20, "agreed": 20, "rejected_passes": 0, "mode": "auto"}
+    known |= {"is_reset": True, "gate": "g"}
+    with context(run="r-1"):
+        scope.tell_verdict(Mode(), Facts(Point.NODE, known=known))
+    scope.close()
+
+    code = run(["audit", "verdicts", "--run", "r-1", "--json"])
+
+    printed = json.loads(capfd.readouterr().out)
+    assert [(each["kind"], each["recomputed"]) for each in printed] == [("Mode", "same")]
+    assert code == 0
 
 
 def test_no_verdict_is_no_good_answer(scope, capfd):

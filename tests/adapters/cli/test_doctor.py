@@ -12,7 +12,7 @@ import pytest
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal.journal import Asked, Journal, Parked
+from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
@@ -183,7 +183,7 @@ class TestJournal:
         journal = Journal(path, key=bytes(32), faults=Faults())
         queue = journal.queue(Database.named("mem0", "crm"), "mem0")
         journal.append(
-            queue, Asked(Write(id="1", method="add", arguments="{}", created_ns=1), UNTOLD)
+            queue, JournalWrite(Write(id="1", method="add", arguments="{}", created_ns=1), UNTOLD)
         )
         yield journal
         journal.close()

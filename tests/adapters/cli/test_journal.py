@@ -10,7 +10,7 @@ import pytest
 
 from mnemoscope.adapters.cli.root import run
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal.journal import Asked, Journal, Parked
+from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -61,7 +61,7 @@ def keep(journal):
             customer="grace@example.com",
         )
         touches = Touches(records=frozenset({write_id}))
-        return journal.append(journal.queue(database, store), Asked(write, touches, **given))
+        return journal.append(journal.queue(database, store), JournalWrite(write, touches, **given))
 
     return append
 

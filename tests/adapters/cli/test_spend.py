@@ -16,7 +16,7 @@ from mnemoscope.adapters.cli.root import run
 from mnemoscope.adapters.cli.spend import period_of
 from mnemoscope.adapters.cli.spend_screen import spend_screen
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.queries.spending import Line, Period, Spending, Spent
+from mnemoscope.audit.queries.spending import Line, Period, PeriodSpend, Spent
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -357,8 +357,8 @@ def test_names_are_folded_between_their_parts_and_only_where_they_must(width, by
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(
         spend_screen(
-            Spending(by=by, period=period, lines=lines),
-            Spending(by=("feature", "node", "model"), period=period, lines=parts),
+            PeriodSpend(by=by, period=period, lines=lines),
+            PeriodSpend(by=("feature", "node", "model"), period=period, lines=parts),
         )
     )
     shown = console.export_text()

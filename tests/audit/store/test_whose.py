@@ -19,7 +19,7 @@ from mnemoscope.audit import (
 from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.spool import Spool
-from mnemoscope.audit.store.whose import Asked, InStores, whose
+from mnemoscope.audit.store.whose import CustomerQuery, InStores, whose
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 
 OF_VERSION_3 = Path(__file__).parents[1] / "database" / "log_of_version_3.sql"
@@ -106,7 +106,7 @@ class TestTenants:
     def test_what_no_store_holds_is_shared_with_nobody(self, log, event_factory, held, shared):
         """A store that holds something of that id, or says nothing, cannot tell whose it is."""
         log.append([event_factory(), event_factory(tenant="globex")])
-        asked = Asked(customer=ADA, tenant="acme")
+        asked = CustomerQuery(customer=ADA, tenant="acme")
 
         with log.reading() as snapshot:
             assert whose(snapshot, asked, held).shared_with == shared
@@ -116,7 +116,7 @@ class TestTenants:
         """It is theirs by the log, and none of the usual ones."""
         odd = f" {ADA}"
         log.append([event_factory(customer=odd), event_factory(customer=odd, tenant="globex")])
-        asked = Asked(customer=ADA, tenant="acme", spellings=OtherSpellings.INCLUDE)
+        asked = CustomerQuery(customer=ADA, tenant="acme", spellings=OtherSpellings.INCLUDE)
 
         with log.reading() as snapshot:
             assert whose(snapshot, asked, InStores()).shared_with == ("globex",)

@@ -12,13 +12,13 @@ import pytest
 
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.journal.inspection import (
-    Choice,
     Inspection,
     InspectionError,
     KeptWrite,
+    WriteSelection,
     problem,
 )
-from mnemoscope.memory.journal.journal import HUNG_S, Asked, Journal, Parked, Queue
+from mnemoscope.memory.journal.journal import HUNG_S, Journal, JournalWrite, Parked, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
@@ -58,7 +58,9 @@ def keep(journal: Journal, queue: Queue) -> Callable[..., int]:
             arguments=f'{{"key":"{write_id}","value":"{SECRET}"}}',
             created_ns=5_000_000_000,
         )
-        return journal.append(to, Asked(write, Touches(records=frozenset({write_id})), **given))
+        return journal.append(
+            to, JournalWrite(write, Touches(records=frozenset({write_id})), **given)
+        )
 
     return append
 
@@ -179,7 +181,7 @@ class TestRetry:
         keep("a")
         park()
         keep("b")
-        outcome = look().retry(Choice(seqs=(1,)))
+        outcome = look().retry(WriteSelection(seqs=(1,)))
 
         assert [each.seq for each in outcome.writes] == [1]
         assert [each.seq for each in journal.take(queue)] == [1, 2]
@@ -189,8 +191,8 @@ class TestRetry:
         keep("a")
         park()
         journal.forget(queue, Touches(unknown=True))
-        refused = look().retry(Choice(seqs=(1,)))
-        forced = look().retry(Choice(seqs=(1,)), force=True)
+        refused = look().retry(WriteSelection(seqs=(1,)))
+        forced = look().retry(WriteSelection(seqs=(1,)), force=True)
 
         assert "a deletion since may have covered it" in refused.refused[0].reason
         assert refused.writes == []
@@ -201,14 +203,14 @@ class TestRetry:
         """There is nothing to do."""
         keep("a")
 
-        assert "waits already" in look().retry(Choice(seqs=(1,))).refused[0].reason
+        assert "waits already" in look().retry(WriteSelection(seqs=(1,))).refused[0].reason
 
     def test_what_nobody_can_make_any_more_is_refused_whatever_the_force(
         self, keep, journal, look, path
     ):
         """Its database ended with its process."""
         keep("a", journal.queue(Database("memory", "object 1 of process 1 00000000"), "crm"))
-        outcome = look().retry(Choice(all_parked=True), force=True)
+        outcome = look().retry(WriteSelection(all_parked=True), force=True)
 
         assert "its process has ended" in outcome.refused[0].reason
 
@@ -217,10 +219,10 @@ class TestRetry:
         keep("a")
         keep("b")
         park()
-        other = look().retry(Choice(all_parked=True, database="named crm/one"))
+        other = look().retry(WriteSelection(all_parked=True, database="named crm/one"))
 
         assert [each.seq for each in other.writes] == [1, 2]
-        assert look().retry(Choice(all_parked=True)).writes == []
+        assert look().retry(WriteSelection(all_parked=True)).writes == []
 
 
 class TestDrop:
@@ -230,7 +232,7 @@ class TestDrop:
         keep("b")
         with closing(sqlite3.connect(path)) as connection:
             sealed = dict(connection.execute("SELECT id, sealed FROM waiting"))
-        dropped = look().drop(Choice(seqs=(1,)))
+        dropped = look().drop(WriteSelection(seqs=(1,)))
         on_disk = b"".join(each.read_bytes() for each in path.parent.iterdir())
 
         assert [each.write.id for each in dropped if each.write] == ["a"]
@@ -241,7 +243,7 @@ class TestDrop:
         """All or nothing: it was made meanwhile, or is a slip of the hand."""
         keep("a")
         with pytest.raises(InspectionError, match="there is no write 7"):
-            look().drop(Choice(seqs=(1, 7)))
+            look().drop(WriteSelection(seqs=(1, 7)))
 
         assert len(told(look())) == 1
 
@@ -249,14 +251,14 @@ class TestDrop:
         """What is deleted for good is not found by parts of names."""
         keep("a")
         with pytest.raises(InspectionError, match="no such database"):
-            look().drop(Choice(all_parked=True, database="named crm"))
+            look().drop(WriteSelection(all_parked=True, database="named crm"))
 
     def test_a_place_of_another_database_is_not_taken(self, journal, keep, look):
         """The two were given to be compared."""
         keep("a")
         keep("b", journal.queue(NOTES, "notes"))
         with pytest.raises(InspectionError, match="no write 1 for that database"):
-            look().drop(Choice(seqs=(1,), database="named notes/two"))
+            look().drop(WriteSelection(seqs=(1,), database="named notes/two"))
 
     def test_on_a_full_disk_the_reserve_makes_room(self, keep, look, path, monkeypatch):
         """Dropping is what makes room, and needs some first."""
@@ -270,7 +272,7 @@ class TestDrop:
             return writing(file)
 
         monkeypatch.setattr(JournalFile, "writing", full)
-        dropped = found.drop(Choice(seqs=(1,)))
+        dropped = found.drop(WriteSelection(seqs=(1,)))
 
         assert [each.seq for each in dropped] == [1]
         assert not reserve.exists()
@@ -316,4 +318,4 @@ class TestProblem:
             connection.execute("PRAGMA user_version = 2")
 
         with pytest.raises(InspectionError, match="is no journal of this version"):
-            look().drop(Choice(seqs=(1,)))
+            look().drop(WriteSelection(seqs=(1,)))

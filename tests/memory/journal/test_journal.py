@@ -21,11 +21,11 @@ from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.journal.journal import (
     HUNG_S,
-    Asked,
     Entry,
     ForgottenError,
     Journal,
     JournalFullError,
+    JournalWrite,
     Parked,
     Queue,
     look,
@@ -86,7 +86,9 @@ def record(name: str) -> Touches:
 
 def keep(journal: Journal, *names: str, database: Database = CRM, **given: Any) -> list[int]:
     queue = queue_of(journal, database)
-    return [journal.append(queue, Asked(a_write(each), record(each), **given)) for each in names]
+    return [
+        journal.append(queue, JournalWrite(a_write(each), record(each), **given)) for each in names
+    ]
 
 
 def waiting(journal: Journal, database: Database = CRM) -> list[str]:
@@ -100,7 +102,7 @@ def waiting(journal: Journal, database: Database = CRM) -> list[str]:
 def test_what_was_kept_waits_in_order_and_is_read_as_it_was(journal):
     """The oldest first, with all that was said of it."""
     write = a_write("a", arguments='{"text":"tea"}', labels={"tenant": "acme"}, customer="c-1")
-    journal.append(queue_of(journal), Asked(write, record("a"), in_doubt=True))
+    journal.append(queue_of(journal), JournalWrite(write, record("a"), in_doubt=True))
     keep(journal, "b")
 
     first, second = journal.take(queue_of(journal))
@@ -229,7 +231,7 @@ def test_the_file_has_nothing_that_can_be_read(journal, path):
         within="harbour", records=frozenset({"record-7"}), owners=frozenset({"user_id=grace"})
     )
     write = a_write("a", arguments='{"text":"oolong"}', customer="grace")
-    seq = journal.append(queue_of(journal), Asked(write, touches))
+    seq = journal.append(queue_of(journal), JournalWrite(write, touches))
     with closing(sqlite3.connect(path)) as connection:
         (sealed,) = connection.execute("SELECT sealed FROM waiting").fetchone()
     while_it_waits = bytes_of(path)
@@ -328,12 +330,12 @@ def test_a_full_journal_takes_nothing_more_until_there_is_room(open_journal):
     """It is bounded in bytes; what is settled makes room."""
     journal = open_journal(max_bytes=100_000)
     queue, large = queue_of(journal), a_write("a", arguments="x" * 50_000)
-    seq = journal.append(queue, Asked(large, record("a")))
+    seq = journal.append(queue, JournalWrite(large, record("a")))
     with pytest.raises(JournalFullError):
-        journal.append(queue, Asked(a_write("b", arguments="x" * 50_000), record("b")))
+        journal.append(queue, JournalWrite(a_write("b", arguments="x" * 50_000), record("b")))
     journal.settle(queue, done=[seq])
 
-    journal.append(queue, Asked(a_write("c", arguments="x" * 50_000), record("c")))
+    journal.append(queue, JournalWrite(a_write("c", arguments="x" * 50_000), record("c")))
     assert waiting(journal) == ["c"]
 
 
@@ -474,7 +476,7 @@ def test_what_the_store_is_at_work_on_is_not_dropped_by_anybody(journal):
 
 def test_what_may_be_covered_is_left(journal):
     """It is for the caller to have it made before."""
-    journal.append(queue_of(journal), Asked(a_write("add"), Touches(unknown=True)))
+    journal.append(queue_of(journal), JournalWrite(a_write("add"), Touches(unknown=True)))
     dropped = journal.forget(queue_of(journal), record("a"))
 
     assert (dropped.writes, dropped.left) == ([], True)
@@ -482,7 +484,7 @@ def test_what_may_be_covered_is_left(journal):
 
 def test_what_is_set_aside_and_may_be_covered_is_marked(journal, path):
     """It is made again only if somebody insists, and keeps no deletion waiting."""
-    journal.append(queue_of(journal), Asked(a_write("add"), Touches(unknown=True)))
+    journal.append(queue_of(journal), JournalWrite(a_write("add"), Touches(unknown=True)))
     queue = queue_of(journal)
     journal.settle(queue, done=(), parked=[Parked(journal.take(queue)[0], "ValueError")])
 
@@ -514,9 +516,11 @@ def test_a_write_from_before_a_deletion_is_not_kept_after_it(journal, open_journ
     other.forget(queue_of(other), record("a"))
     after = journal.order()
     with pytest.raises(ForgottenError):
-        journal.append(queue_of(journal), Asked(a_write("a"), record("a"), asked_ns=before))
+        journal.append(queue_of(journal), JournalWrite(a_write("a"), record("a"), asked_ns=before))
     for name, asked_ns in (("a", after), ("b", before)):
-        journal.append(queue_of(journal), Asked(a_write(name), record(name), asked_ns=asked_ns))
+        journal.append(
+            queue_of(journal), JournalWrite(a_write(name), record(name), asked_ns=asked_ns)
+        )
 
     assert waiting(journal) == ["a", "b"]
 
@@ -526,7 +530,7 @@ def test_the_order_of_calls_outlives_the_machines_restart(open_journal, clock):
     lived = [7 * HOUR_NS]
     first = open_journal(monotonic_ns=lambda: lived[0])
     waits, written = first.order() + HOUR_NS, first.order() + 2 * HOUR_NS
-    first.append(queue_of(first), Asked(a_write("a"), record("a"), asked_ns=waits))
+    first.append(queue_of(first), JournalWrite(a_write("a"), record("a"), asked_ns=waits))
     first.note_written(queue_of(first), record("b"), written)
     first.close()
     lived[0] = 1
@@ -638,7 +642,7 @@ _FORKING = """
 import os, sys
 from pathlib import Path
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal.journal import Asked, Journal
+from mnemoscope.memory.journal.journal import JournalWrite, Journal
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
@@ -647,7 +651,8 @@ journal = Journal(Path(sys.argv[1]), key=bytes(32), faults=Faults())
 queue = journal.queue(Database("crm", "one"), "crm")
 
 def keep(name):
-    journal.append(queue, Asked(Write(id=name, method="put", arguments="{}", created_ns=1), UNTOLD))
+    write = Write(id=name, method="put", arguments="{}", created_ns=1)
+    journal.append(queue, JournalWrite(write, UNTOLD))
 
 keep("a")
 lease = journal.lease(queue)
@@ -676,7 +681,7 @@ _WRITER = """
 import sys
 from pathlib import Path
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal.journal import Asked, Journal
+from mnemoscope.memory.journal.journal import JournalWrite, Journal
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.telemetry.process.faults import Faults
@@ -691,7 +696,7 @@ for number in range(1_000_000):
     name = f"{sys.argv[2]}-{number}"
     touches = Touches(records=frozenset({name}))
     write = Write(id=name, method="put", arguments="x" * (number % 9_000), created_ns=1)
-    seq = journal.append(queue, Asked(write, touches))
+    seq = journal.append(queue, JournalWrite(write, touches))
     say("kept", name)
     if number % 3:
         say("going", name)
@@ -764,7 +769,7 @@ def test_a_batch_is_bounded(journal):
     queue = queue_of(journal)
     for number in range(3):
         large = a_write(str(number), arguments="x" * 3_000_000)
-        journal.append(queue, Asked(large, record(str(number))))
+        journal.append(queue, JournalWrite(large, record(str(number))))
 
     found: list[Entry] = journal.take(queue)
     assert [each.seq for each in found] == [1]

@@ -38,7 +38,7 @@ from mnemoscope.memory.guard.operation import Method, Operation
 from mnemoscope.memory.guard.steps import late_writes
 from mnemoscope.memory.journal import journal_file, replay
 from mnemoscope.memory.journal.codec import ArgumentCodec
-from mnemoscope.memory.journal.inspection import Choice, Inspection, KeptWrite
+from mnemoscope.memory.journal.inspection import Inspection, KeptWrite, WriteSelection
 from mnemoscope.memory.journal.journal import Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile, looking
 from mnemoscope.memory.journal.records import Sealer, Write
@@ -669,7 +669,7 @@ class Journalling(RuleBasedStateMachine):
                 for place in range(PROCESSES):
                     self._die(place, key)
             if self.path.exists():
-                self._inspection(key).retry(Choice(all_parked=True))
+                self._inspection(key).retry(WriteSelection(all_parked=True))
             self._replay_all()
         for process in self.processes:
             process.bench.drain.flush(GIVE_UP_S)
@@ -722,7 +722,7 @@ class Journalling(RuleBasedStateMachine):
             if each.write is not None:
                 value = ArgumentCodec().value(each.write.arguments)["value"]
                 self.truths[NAMES[value > OFFSETS["south"]]].aside.add(value)
-        return self._inspection(SEALED_WITH[0]).drop(Choice(all_parked=True))
+        return self._inspection(SEALED_WITH[0]).drop(WriteSelection(all_parked=True))
 
     def _check_bytes(self) -> None:
         """Of what waited, and does not any more, nothing is in any file, not even encrypted."""

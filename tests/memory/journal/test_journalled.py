@@ -23,7 +23,7 @@ from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
 from mnemoscope.memory.journal.codec import ArgumentCodec
-from mnemoscope.memory.journal.journal import HUNG_S, Asked, Entry, Journal, Queue
+from mnemoscope.memory.journal.journal import HUNG_S, Entry, Journal, JournalWrite, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.replay import MOST_TRIES
@@ -777,7 +777,7 @@ async def test_a_write_that_comes_late_is_not_kept_after_a_deletion(make_rig, mo
     rig.store.down = ConnectionError()
     append = Journal.append
 
-    def late(journal: Journal, queue: Queue, asked: Asked) -> int:
+    def late(journal: Journal, queue: Queue, asked: JournalWrite) -> int:
         journal.forget(queue, asked.touches)
         return append(journal, queue, asked)
 
@@ -981,7 +981,7 @@ def leave_a_write(journal: Journal) -> None:
     """Have a process that has died leave a write for the store of `watched`."""
     writes = ArgumentCodec().text({"key": "left", "value": 1})
     left = Write(id="left", method="put", arguments=writes, created_ns=1)
-    journal.append(journal.queue(Database("crm", "watched"), "crm"), Asked(left, Touches()))
+    journal.append(journal.queue(Database("crm", "watched"), "crm"), JournalWrite(left, Touches()))
 
 
 def test_a_client_that_nobody_calls_makes_what_another_process_left(watched, journals, eventually):

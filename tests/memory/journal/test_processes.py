@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal.journal import Asked, Journal, Parked
+from mnemoscope.memory.journal.journal import Journal, JournalWrite, Parked
 from mnemoscope.memory.journal.processes import ENDED, this_process
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import UNTOLD
@@ -22,7 +22,7 @@ KEEPER = """
 import sys
 from pathlib import Path
 from mnemoscope.memory.database import Database
-from mnemoscope.memory.journal.journal import Asked, Journal
+from mnemoscope.memory.journal.journal import JournalWrite, Journal
 from mnemoscope.memory.journal.records import Write
 from mnemoscope.memory.journal.touches import UNTOLD
 from mnemoscope.telemetry.process.faults import Faults
@@ -31,7 +31,8 @@ class Thing: ...
 
 journal, thing = Journal(Path(sys.argv[1]), key=bytes(32), faults=Faults()), Thing()
 queue = journal.queue(Database.in_memory(thing), "crm")
-journal.append(queue, Asked(Write(id="theirs", method="put", arguments="{}", created_ns=1), UNTOLD))
+write = Write(id="theirs", method="put", arguments="{}", created_ns=1)
+journal.append(queue, JournalWrite(write, UNTOLD))
 print("kept", flush=True)
 sys.stdin.read()
 """
@@ -82,7 +83,7 @@ def keeper(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def keep(journal: Journal, thing: Thing, write_id: str) -> None:
     write = Write(id=write_id, method="put", arguments="{}", created_ns=1)
-    journal.append(journal.queue(Database.in_memory(thing), "crm"), Asked(write, UNTOLD))
+    journal.append(journal.queue(Database.in_memory(thing), "crm"), JournalWrite(write, UNTOLD))
 
 
 def locks(path: Path) -> list[str]:
@@ -129,7 +130,9 @@ def test_a_database_that_lasts_is_everybodys(open_journal, keeper, path):
     """Its writes wait for the next process that has it; nobody holds a lock for it."""
     journal = open_journal()
     queue = journal.queue(Database.named("crm", "one"), "crm")
-    journal.append(queue, Asked(Write(id="a", method="put", arguments="{}", created_ns=1), UNTOLD))
+    journal.append(
+        queue, JournalWrite(Write(id="a", method="put", arguments="{}", created_ns=1), UNTOLD)
+    )
     keeper.kill()
     keeper.wait()
 

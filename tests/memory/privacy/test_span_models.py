@@ -15,7 +15,7 @@ from mnemoscope.memory.health.model import State
 from mnemoscope.memory.privacy.engine.redactor import build_redactor
 from mnemoscope.memory.privacy.models import name_model as models
 from mnemoscope.memory.privacy.models.name_model import ModelState
-from mnemoscope.memory.privacy.models.span_models import ENTITIES_BY_TAG, Span, SpanModel
+from mnemoscope.memory.privacy.models.span_models import ENTITIES_BY_TAG, EntitySpan, SpanModel
 
 TEXT = "Yesterday Siobhan Okonkwo was in Lisbon for Globex."
 KNOWN = {"Siobhan Okonkwo": "person", "Lisbon": "location", "Globex": "organization"}
@@ -167,7 +167,8 @@ def test_long_texts_are_shown_in_pieces_that_a_model_takes_whole():
     def predict(text):
         shown.append(text)
         return [
-            Span(m.start(), m.end(), "B-PER", 1.0) for m in re.finditer("Siobhan Okonkwo", text)
+            EntitySpan(m.start(), m.end(), "B-PER", 1.0)
+            for m in re.finditer("Siobhan Okonkwo", text)
         ]
 
     model = SpanModel(predict, ENTITIES_BY_TAG)
@@ -183,7 +184,11 @@ def test_long_texts_are_shown_in_pieces_that_a_model_takes_whole():
 
 def test_unsure_and_unknown_labels_are_left():
     """A guess is no finding."""
-    spans = [Span(0, 3, "PER", 0.2), Span(0, 3, "CARDINAL", 0.9), Span(4, 7, "I-PER", 0.6)]
+    spans = [
+        EntitySpan(0, 3, "PER", 0.2),
+        EntitySpan(0, 3, "CARDINAL", 0.9),
+        EntitySpan(4, 7, "I-PER", 0.6),
+    ]
     found = next(SpanModel(lambda _text: spans, ENTITIES_BY_TAG).find(["Ada Bob"]))
 
     assert [(each.start, each.entity) for each in found] == [(4, "PERSON")]

@@ -11,8 +11,8 @@ from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import (
+    Action,
     Approval,
-    Asked,
     ConfigurationError,
     Draft,
     HeldError,
@@ -22,17 +22,17 @@ from mnemoscope.memory import (
     Score,
     load_settings,
 )
-from mnemoscope.memory.rules.agreement import Mode, change_mode
+from mnemoscope.memory.rules.agreement import GateAgreement, change_mode
 from mnemoscope.memory.rules.approval import fenced
 from mnemoscope.memory.rules.decisions import Decision, decision_event
 from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import Facts, facts_from
-from mnemoscope.memory.rules.run_facts import Hashes
+from mnemoscope.memory.rules.run_facts import KeyedHashes
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.verdict_event import Choice
 
 GOOD = "Dear customer, your refund of 30 euros is on its way. Kind regards, the team"
-KINDS = {"Approval": Approval, "Decision": Decision, "Mode": Mode}
+KINDS = {"Approval": Approval, "Decision": Decision, "GateAgreement": GateAgreement}
 
 
 class Modes:
@@ -54,7 +54,7 @@ def verdict(gate, draft, **known):
 
 def left_alone(gate, *, drawn=0.0):
     """Bind *gate* to a trail in which humans have agreed with it."""
-    gate.bind(Hashes(bytes(32)), lambda: Modes("auto"))
+    gate.bind(KeyedHashes(bytes(32)), lambda: Modes("auto"))
     gate._share = drawn
     return gate
 
@@ -237,7 +237,7 @@ def test_in_shadow_a_human_is_always_asked():
         (Approval(outcome=lambda _text: 1.0, mode="auto"), Modes(None)),
         (Approval(outcome=lambda _text: 1.0, mode="auto"), None),
     ]:
-        gate.bind(Hashes(bytes(32)), lambda modes=modes: modes)
+        gate.bind(KeyedHashes(bytes(32)), lambda modes=modes: modes)
         found = verdict(gate, GOOD)
 
         assert (found.outcome, found.reason, found.evidence["passed"]) == ("hold", "shadow", 1)
@@ -249,7 +249,7 @@ def test_a_tenth_of_what_passes_goes_to_a_human_and_always_the_same():
     texts = [f"{GOOD} {number}" for number in range(2_000)]
 
     def drawn(key):
-        gate.bind(Hashes(key), lambda: Modes("auto"))
+        gate.bind(KeyedHashes(key), lambda: Modes("auto"))
         return {text for text in texts if gate._is_drawn(text)}
 
     ours = drawn(bytes(32))
@@ -301,7 +301,7 @@ def test_a_write_in_a_batch_is_judged_and_one_that_cannot_be_told_is_for_a_human
         with pytest.raises(HeldError, match="shadow"):
             store.batch([GetOp(namespace=("facts",), key="k"), put])
     with pytest.raises(ValueError, match="cannot be told"):
-        gate.foresee(Asked(Point.MEMORY, "batch"))
+        gate.foresee(Action(Point.MEMORY, "batch"))
 
 
 async def test_an_asynchronous_write_waits_for_its_judge_on_a_thread():
@@ -408,7 +408,7 @@ def test_each_change_of_mode_is_made_again_from_the_trail(trail):
 
     rows = list(trail.log.rows())
     told = [orjson.loads(row.header)["verdict"] for row in rows]
-    changes = [orjson.loads(each["evidence"]) for each in told if each["kind"] == "Mode"]
+    changes = [orjson.loads(each["evidence"]) for each in told if each["kind"] == "GateAgreement"]
 
     assert [each["change"] for each in changes] == ["agreed", "disagreed", "reset"]
     assert {recheck(each, KINDS).answer for each in told} == {Answer.SAME}

@@ -22,9 +22,9 @@ from mnemoscope.memory import (
 )
 from mnemoscope.memory.context import current
 from mnemoscope.memory.rules.recheck import Answer, recheck
-from mnemoscope.memory.rules.rule import ALLOW, PASSES, Asked, Outcome, Point, facts_from
+from mnemoscope.memory.rules.rule import ALLOW, PASSES, Action, Outcome, Point, facts_from
 from mnemoscope.memory.rules.rulebook import Rulebook
-from mnemoscope.memory.rules.run_facts import Hashes
+from mnemoscope.memory.rules.run_facts import KeyedHashes
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.process.faults import Faults
 
@@ -50,7 +50,7 @@ class Workflow:
         self.phases, self.clock, self.told = phases, clock, []
         self.book = Rulebook(
             [phases],
-            hashes=Hashes(b"key"),
+            hashes=KeyedHashes(b"key"),
             tell=lambda _scope, verdict, _content: self.told.append(verdict),
             faults=Faults(),
             clock=clock,
@@ -59,14 +59,14 @@ class Workflow:
     def ask(self, point=Point.MODEL, op_class=None):
         method = SimpleNamespace(name="search", op_class=op_class)
         if op_class is None:
-            return self.book.decide(Asked(point, "model", current()))
+            return self.book.decide(Action(point, "model", current()))
         call = SimpleNamespace(method=method, scope=current(), least=None, spare=None)
         return self.book.ask(call, (call,), "store", self.book.seats_at(method), None)
 
     def passes(self):
         """Return whether a recall is allowed without a decision; one would allow it then too."""
         run = self.book.run_facts(current())
-        asked = Asked(Point.MEMORY, call=SimpleNamespace(run=run))
+        asked = Action(Point.MEMORY, call=SimpleNamespace(run=run))
         passes = self.phases.witness(asked) is PASSES
         decided = self.phases.decide(run.at(Point.MEMORY, "recall", self.clock()))
         assert decided is ALLOW or not passes
@@ -317,7 +317,9 @@ def test_a_stream_that_hangs_is_left_behind_with_its_phase(make, clock):
     flow = make([Phase("read", 1_000), Phase("write", 1_000)])
 
     with flow.phases.phase("read"):
-        assert flow.book.heard(Asked(Point.MODEL, "m", current(), again=True), None, "call") is None
+        assert (
+            flow.book.heard(Action(Point.MODEL, "m", current(), again=True), None, "call") is None
+        )
         clock.now += 90
         assert flow.phases.mode() == Mode.TERMINATE
         assert flow.ask().reason == "hung"
@@ -391,7 +393,7 @@ def test_a_soft_limit_of_calls_is_advice_while_there_is_time(make, clock, left_s
 def test_chunks_and_attempts_that_are_asked_about_again_are_no_calls(make):
     """Else a stream of 16 chunks would use up its agent's calls."""
     flow = make([Phase("read", 100)])
-    chunk = Asked(Point.MODEL, "m", current(), again=True)
+    chunk = Action(Point.MODEL, "m", current(), again=True)
 
     with flow.phases.phase("read", soft_calls=1):
         assert flow.ask() is None

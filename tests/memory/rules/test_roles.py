@@ -14,7 +14,7 @@ from langgraph.store.base import GetOp, PutOp
 from langgraph.store.memory import InMemoryStore
 
 from mnemoscope.memory import ConfigurationError, RefusedError, Role, Roles, context, granted
-from mnemoscope.memory.rules.rule import PASSES, Asked, Facts, Outcome, Point
+from mnemoscope.memory.rules.rule import PASSES, Action, Facts, Outcome, Point
 from mnemoscope.memory.testing import scope_for_tests
 
 KEY = bytes(range(32))
@@ -97,7 +97,7 @@ class TestRole:
         """What a call asks of the store is known, or it is not done."""
         roles = Roles({"reader": Role(recall=("*",))})
         with context(agent="reader"):
-            known = roles.witness(Asked(Point.MEMORY))
+            known = roles.witness(Action(Point.MEMORY))
         assert roles.decide(Facts(Point.MEMORY, known=known)).reason == "out_of_role"
 
     def test_in_shadow_it_only_tells(self, make_store):
@@ -149,7 +149,7 @@ class TestLimits:
         """Such as the checkpoints that a checkpointer lists."""
         answer = iter(["x"])
         roles = Roles({}, clock=clock, ticks=clock)
-        roles.seen(Asked(Point.MEMORY, call=_Call("recall", "notes", answer)))
+        roles.seen(Action(Point.MEMORY, call=_Call("recall", "notes", answer)))
         assert list(answer) == ["x"]
 
     def test_each_agent_has_its_own(self, make_store, clock):
@@ -208,7 +208,7 @@ class TestGrant:
         """A model may fill in arguments: it could name another agent."""
         roles = Roles({"reader": READER})
         with context(agent="somebody"), scope_for_tests(rules=[roles]) as (scope, _sink):
-            known = roles.witness(Asked(Point.MEMORY, scope=_scope_of("reader")))
+            known = roles.witness(Action(Point.MEMORY, scope=_scope_of("reader")))
             assert scope
         assert known == {"roles.problem": "no_role"}
 
@@ -318,7 +318,7 @@ def test_it_decides_as_an_independent_reading_of_the_file(clock):
         owner = agent if dice.random() < 0.95 else dice.choice(agents)
         grant, role, expires_s = grants.get(owner, ("none", "", 0))
         op_class, place = dice.choice(_CLASSES), dice.choice(_PLACES)
-        asked = Asked(Point.MEMORY, operations=(calls[op_class, place],), store="s")
+        asked = Action(Point.MEMORY, operations=(calls[op_class, place],), store="s")
         with context(agent=agent), granted(grant):
             known = roles.witness(asked)
         decided = roles.decide(Facts(Point.MEMORY, known=known))

@@ -26,9 +26,9 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from mnemoscope.memory import ConfigurationError, Facts, Outcome, Point
 from mnemoscope.memory.context import Scope
 from mnemoscope.memory.errors import StoppedError
-from mnemoscope.memory.rules.rule import Asked, Turn, facts_from
+from mnemoscope.memory.rules.rule import Action, Turn, facts_from
 from mnemoscope.memory.rules.rulebook import Rulebook
-from mnemoscope.memory.rules.run_facts import MOST_DONE, Hashes, RunFacts
+from mnemoscope.memory.rules.run_facts import MOST_DONE, KeyedHashes, RunFacts
 from mnemoscope.memory.rules.stopping import Stopping
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.process.faults import Faults
@@ -186,7 +186,7 @@ def halves():
 def stopped_at(steps, rule, embed=None):
     """Return the step after which *rule* ends an agent that does *steps*, or None."""
     rule = replace(rule, embed=embed)
-    hashes, scope = Hashes(b"k" * 32), Scope(run="r-1")
+    hashes, scope = KeyedHashes(b"k" * 32), Scope(run="r-1")
     book = Rulebook(
         [rule], hashes=hashes, tell=lambda *_told: None, faults=Faults(), clock=lambda: 0.0
     )
@@ -197,7 +197,7 @@ def stopped_at(steps, rule, embed=None):
             book.saw_text(step.agent, scope, None, step.text, asked if step.calls else "")
         book.saw_node(step.agent or "silent", scope, None, failed=False)
         for place, (tool, argument, answer) in enumerate(step.calls):
-            book.begin_tool(Asked(Point.TOOL, tool, scope, about=argument), None, place)
+            book.begin_tool(Action(Point.TOOL, tool, scope, about=argument), None, place)
             book.saw_tool(scope, None, answer, failed=answer is None, call=place)
         if step.calls:
             book.saw_node("tools", scope, None, failed=False)

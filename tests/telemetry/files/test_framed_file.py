@@ -13,8 +13,14 @@ import pytest
 
 from mnemoscope.telemetry.files import framed_file
 from mnemoscope.telemetry.files.file_lock import lock_free_name, lockable_files, try_lock
-from mnemoscope.telemetry.files.framed_file import FileFullError, FramedFile
-from mnemoscope.telemetry.files.framing import HEADER_BYTES, RECORD_BYTES, Verdict, header, record
+from mnemoscope.telemetry.files.framed_file import FramedFile, FramedFileFullError
+from mnemoscope.telemetry.files.framing import (
+    HEADER_BYTES,
+    RECORD_BYTES,
+    FileOrigin,
+    header,
+    record,
+)
 
 PAYLOADS = [b"one", b"", b"three" * 3]
 
@@ -167,9 +173,9 @@ def test_no_payload_can_pass_for_a_record(path, open_file):
 @pytest.mark.parametrize(
     ("data", "verdict"),
     [
-        (b"SQLite format 3\0" + b"\0" * 200, Verdict.FOREIGN),
-        (header(b"other", b"12345678") + record(b"12345678", b"theirs"), Verdict.FOREIGN),
-        (random.Random(500).randbytes(500), Verdict.FOREIGN),  # noqa: S311 - no secret
+        (b"SQLite format 3\0" + b"\0" * 200, FileOrigin.FOREIGN),
+        (header(b"other", b"12345678") + record(b"12345678", b"theirs"), FileOrigin.FOREIGN),
+        (random.Random(500).randbytes(500), FileOrigin.FOREIGN),  # noqa: S311 - no secret
     ],
     ids=["sqlite", "framed by somebody else", "noise"],
 )
@@ -198,7 +204,7 @@ def test_a_newer_versions_file_is_moved_aside_whole(path, written, open_file, mo
 
     file = open_file()
 
-    assert file.recovery.verdict is Verdict.NEWER
+    assert file.recovery.verdict is FileOrigin.NEWER
     assert aside(path)[0].read_bytes() == newer
 
 
@@ -217,7 +223,7 @@ def test_a_full_file_takes_nothing_and_says_so(open_file):
     file = open_file(max_bytes=HEADER_BYTES + 2 * RECORD_BYTES)
     file.append([b""])
 
-    with pytest.raises(FileFullError):
+    with pytest.raises(FramedFileFullError):
         file.append([b"", b""])
 
     assert contents(open_file()) == [b""]

@@ -123,7 +123,7 @@ def test_providers_have_the_conventions_names():
 def test_operations_of_adapters_have_the_conventions_names():
     """Or stand in the list of those that they have no word for."""
     from mnemoscope.adapters.langgraph.checkpoint import adapter as checkpoint
-    from mnemoscope.adapters.langgraph.runs.spans import Kind
+    from mnemoscope.adapters.langgraph.runs.spans import RunKind
     from mnemoscope.adapters.langgraph.store import adapter as store
     from mnemoscope.adapters.mem0 import methods as mem0
     from mnemoscope.adapters.qdrant import methods as qdrant
@@ -137,7 +137,9 @@ def test_operations_of_adapters_have_the_conventions_names():
         for row in (value.values() if isinstance(value, dict) else [value])
     ]
     used = {row.operation for row in rows if isinstance(row, Method)}
-    used |= {*OPERATIONS.values()} | {each.operation for each in Kind if each is not Kind.CHAIN}
+    used |= {*OPERATIONS.values()} | {
+        each.operation for each in RunKind if each is not RunKind.CHAIN
+    }
 
     assert used - {*CONVENTIONS["values"]["gen_ai.operation.name"]} <= OWN_OPERATIONS
     assert "search_memory" in used

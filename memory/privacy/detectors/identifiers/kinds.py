@@ -53,7 +53,7 @@ class Bare(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class IdentifierKind:
     """
     A kind of identifier.
 

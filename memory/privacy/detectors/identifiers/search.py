@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..finding import Finding
 from ..lazy_pattern import compile_later
 from ..prefilter import TextFeatures, lower_case
-from .kinds import ALNUM, PREFIX_CHARS, UNSPACED, Kind
+from .kinds import ALNUM, PREFIX_CHARS, UNSPACED, IdentifierKind
 from .table import read_kinds
 
 _CHARS_BEFORE, _CHARS_AFTER = 60, 25
@@ -76,10 +76,10 @@ class _Index(NamedTuple):
         signatures: Kinds by the signature of forms that need no word.
     """
 
-    words: dict[str, list[tuple[frozenset[str], Kind]]]
-    unspaced: dict[str, list[Kind]]
+    words: dict[str, list[tuple[frozenset[str], IdentifierKind]]]
+    unspaced: dict[str, list[IdentifierKind]]
     in_scripts: re.Pattern[str]
-    signatures: dict[str, list[Kind]]
+    signatures: dict[str, list[IdentifierKind]]
 
 
 def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
@@ -101,11 +101,11 @@ def load() -> None:
     _index()
 
 
-def _announced_kinds(text: str, features: TextFeatures) -> dict[Kind, list[int]]:
+def _announced_kinds(text: str, features: TextFeatures) -> dict[IdentifierKind, list[int]]:
     """Return the kinds of which a word is in *text*, and where such words end."""
     index = _index()
     beginnings = {word[:PREFIX_CHARS] for word in features.words}
-    found: dict[Kind, list[int]] = {}
+    found: dict[IdentifierKind, list[int]] = {}
     fold_case = ""
     for beginning in index.words.keys() & beginnings:
         fold_case = fold_case or lower_case(text)
@@ -142,7 +142,7 @@ def _merged(ends: list[int]) -> Iterator[tuple[int, int]]:
     yield max(0, start), end
 
 
-def _find_announced(kind: Kind, text: str, start: int, end: int) -> Iterator[Finding]:
+def _find_announced(kind: IdentifierKind, text: str, start: int, end: int) -> Iterator[Finding]:
     for pattern in kind.loose_patterns:
         match = pattern.search(text, start, end)
         while match is not None:
@@ -155,7 +155,7 @@ def _find_announced(kind: Kind, text: str, start: int, end: int) -> Iterator[Fin
             match = pattern.search(text, further, end)
 
 
-def _score(kind: Kind, text: str, match: re.Match[str]) -> float:
+def _score(kind: IdentifierKind, text: str, match: re.Match[str]) -> float:
     """Return how sure a number is that stands near a word; 0 where it is none."""
     number = _compacted(match.group())
     start, end = match.span()
@@ -177,7 +177,7 @@ def _is_words(found: str) -> bool:
     return few or (any(map(str.islower, found)) and any(map(str.isspace, found)))
 
 
-def _is_labelled(kind: Kind, before: str, after: str, gap: int) -> bool:
+def _is_labelled(kind: IdentifierKind, before: str, after: str, gap: int) -> bool:
     """Return whether a word that means nothing else stands beside a number."""
     if (sure := kind.sure) is None:
         return False
@@ -217,7 +217,7 @@ def _spaced(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
             yield text[first:last], first
 
 
-def _check_bare(kinds: list[Kind], token: str, start: int) -> Iterator[Finding]:
+def _check_bare(kinds: list[IdentifierKind], token: str, start: int) -> Iterator[Finding]:
     number = _compacted(token)
     if _TIMESTAMP.fullmatch(number):
         return
@@ -239,9 +239,9 @@ def _ascii_digit(char: str) -> str:
 
 @cache
 def _index() -> _Index:
-    words: dict[str, list[tuple[frozenset[str], Kind]]] = {}
-    unspaced: dict[str, list[Kind]] = {}
-    signatures: dict[str, list[Kind]] = {}
+    words: dict[str, list[tuple[frozenset[str], IdentifierKind]]] = {}
+    unspaced: dict[str, list[IdentifierKind]] = {}
+    signatures: dict[str, list[IdentifierKind]] = {}
     for kind in read_kinds():
         for first, *others in kind.beginnings:
             words.setdefault(first, []).append((frozenset(others), kind))

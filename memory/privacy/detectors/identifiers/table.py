@@ -15,7 +15,7 @@ from . import (
     western_europe,
 )
 from .check_digits import Check, luhn, unchecked
-from .kinds import Bare, Kind
+from .kinds import Bare, IdentifierKind
 from .rows import read_rows
 
 _CHECKS: dict[str, Check] = {
@@ -34,11 +34,11 @@ _CHECKS: dict[str, Check] = {
 
 
 @cache
-def read_kinds() -> tuple[Kind, ...]:
+def read_kinds() -> tuple[IdentifierKind, ...]:
     """Return every kind of identifier, in the order of the table."""
     return tuple(map(_kind, read_rows("kinds")))
 
 
-def _kind(line: str) -> Kind:
+def _kind(line: str) -> IdentifierKind:
     country, name, entity, bare, shape, check, words = line.split(" ; ")
-    return Kind(name, country, entity, Bare(bare), shape, _CHECKS[check], words)
+    return IdentifierKind(name, country, entity, Bare(bare), shape, _CHECKS[check], words)

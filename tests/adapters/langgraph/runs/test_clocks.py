@@ -19,7 +19,7 @@ from patience import GIVE_UP_S, until
 
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.graph import runnable
-from mnemoscope.adapters.langgraph.runs.spans import Kind
+from mnemoscope.adapters.langgraph.runs.spans import RunKind
 from mnemoscope.telemetry.pricing.prices import Prices
 
 # Sums of these are exact in binary.
@@ -120,7 +120,7 @@ def graph(clock, bench):
 
 def at_work():
     """Return whether a node is."""
-    return any(run.kind is Kind.NODE for run in list(graph_callbacks().runs._open.values()))
+    return any(run.kind is RunKind.NODE for run in list(graph_callbacks().runs._open.values()))
 
 
 def dawdles(clock):

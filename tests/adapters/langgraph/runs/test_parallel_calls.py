@@ -19,7 +19,7 @@ from patience import GIVE_UP_S, until
 from mnemoscope.adapters.langgraph.runs.callbacks import graph_callbacks
 from mnemoscope.adapters.langgraph.runs.gate import gate
 from mnemoscope.memory import Budget, BudgetExceeded
-from mnemoscope.memory.budgets.under_way import Waiting
+from mnemoscope.memory.budgets.under_way import BudgetWait
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 
@@ -88,8 +88,8 @@ def nobody_waits(monkeypatch):
     def fail(_self):
         raise AssertionError("a call waits")
 
-    monkeypatch.setattr(Waiting, "block", fail)
-    monkeypatch.setattr(Waiting, "pause", fail)
+    monkeypatch.setattr(BudgetWait, "block", fail)
+    monkeypatch.setattr(BudgetWait, "pause", fail)
 
 
 def limited(tokens=10, **given):

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from mnemoscope.adapters.langgraph.runs.runs import Runs
-from mnemoscope.adapters.langgraph.runs.spans import Kind
+from mnemoscope.adapters.langgraph.runs.spans import RunKind
 from mnemoscope.telemetry.event.event import Status
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.event.usage import Usage
@@ -57,7 +57,7 @@ def test_what_ends_while_a_run_is_found_is_told_whole(runs, first):
     runs.seek(observer)
     runs.begin_chain(graph_id := uuid4(), None, "agent")
     graph = runs.open(graph_id)
-    calls = [runs.begin(Kind.MODEL, uuid4(), graph, name) for name in ("one", "two", "three")]
+    calls = [runs.begin(RunKind.MODEL, uuid4(), graph, name) for name in ("one", "two", "three")]
     for each in calls:
         each.usage = Usage(model=each.name)
     steps = [

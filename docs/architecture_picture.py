@@ -16,7 +16,7 @@ STEPS = (
     *("await audit", "report", "tenancy", "require audit", "redact"),
     *("ask rules", "sift", "late writes", "journal", "admit", "classify"),
 )
-"""The order of memory/guard/factory.py; `deadline` calls the store behind the last of them."""
+"""The order of memory/guard_factory.py; `deadline` calls the store behind the last of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,16 +42,16 @@ if TYPE_CHECKING:
     from ..telemetry.process.faults import Faults
     from .budgets.accounting import ModelAccounting
     from .database import Database
-    from .guard.factory import GuardFactory
     from .guard.guard import Guard
     from .guard.steps.report import Parts
+    from .guard_factory import GuardFactory
     from .journal.codec import ArgumentCodec
     from .journal.touches import Touches
     from .journal.writes import Deduplication, JournalledWrites, Lookup
+    from .limits.key_use import KeyUse
     from .limits.policy import Policy
     from .privacy.engine.redaction import Redaction
-    from .privacy.key_use import KeyUse
-    from .privacy.scoped_redactor import ScopedRedactor
+    from .scoped_redactor import ScopedRedactor
     from .subject_data.records import (
         PAGE_SIZE,
         DataSubject,
@@ -274,7 +274,7 @@ _MODULES = {
     "Event": "..telemetry.event.event",
     "Faults": "..telemetry.process.faults",
     "JournalledWrites": ".journal.writes",
-    "KeyUse": ".privacy.key_use",
+    "KeyUse": ".limits.key_use",
     "LoggedMemory": ".subject_data.records",
     "Lookup": ".journal.writes",
     "MemoryRemover": ".subject_data.records",
@@ -284,7 +284,7 @@ _MODULES = {
     "Policy": ".limits.policy",
     "Redacted": "..telemetry.event.event",
     "Redaction": ".privacy.engine.redaction",
-    "ScopedRedactor": ".privacy.scoped_redactor",
+    "ScopedRedactor": ".scoped_redactor",
     "Sink": "..telemetry.delivery.sink",
     "SinkOutput": "..telemetry.delivery.sink",
     "SinkContext": "..telemetry.delivery.registry",

@@ -31,21 +31,21 @@ from .budgets.accounting import ModelAccounting
 from .budgets.budgets import Budgets
 from .context import Scope, current
 from .errors import ConfigurationError
-from .guard.factory import GuardFactory
 from .guard.labels import Labels
 from .guard.steps.audit_gate import AuditTrail, AwaitAudit, RequireAudit
 from .guard.steps.report import no_parent
+from .guard_factory import GuardFactory
 from .health.live_metrics import LiveMetrics
 from .journal.replayer import Replayer
 from .limits.audit_mode import parse_audit_mode
 from .limits.bulkhead import Bulkhead
+from .limits.key_use import KeyUse
 from .limits.policy import LONGEST_S, Policy
 from .privacy.detectors.term_lists import read_term_lists
 from .privacy.engine.content import content_again
 from .privacy.engine.redaction import CallBound
 from .privacy.engine.redactor import Limits, Redactor, build_redactor
-from .privacy.key_use import KeyUse
-from .privacy.scoped_redactor import ScopedRedactor
+from .scoped_redactor import ScopedRedactor
 from .settings import Settings
 from .sinks import SINKS
 from .subject_data.registry import SubjectDataRegistry
@@ -230,10 +230,10 @@ def compose(
 
 def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAccounting) -> None:
     """Have the guards, and whoever counts model calls, ask *rules*."""
-    from .guard.steps.rules import AskRules  # noqa: PLC0415 - only where there are rules
     from .rules.held_writes import KeyedRule  # noqa: PLC0415 - as above
     from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
     from .rules.run_facts import KeyedHashes  # noqa: PLC0415 - as above
+    from .rules.step import AskRules  # noqa: PLC0415 - only where there are rules
 
     accounting.rulebook = Rulebook(
         rules,
@@ -248,7 +248,7 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
             each.bind(rulebook.hashes, lambda: rulebook.held.decisions)
     guards.ask_rules = partial(AskRules, rulebook, faults)
     if rulebook.labels is not None or rulebook.confiners:
-        from .guard.steps.sift import sift_answers  # noqa: PLC0415 - where a rule judges answers
+        from .rules.sift import sift_answers  # noqa: PLC0415 - where a rule judges answers
 
         guards.sift = partial(sift_answers, rulebook, faults)
 
@@ -321,7 +321,7 @@ def build(
     if audit is None:
         return replace(parts, live=live)
     if parts.accounting.rulebook is not None:
-        from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415 - as the sinks
+        from ..audit.decisions import AuditedDecisions  # noqa: PLC0415 - as the sinks
 
         trail = AuditedDecisions(audit.log)
         parts.accounting.decisions = parts.accounting.rulebook.held.decisions = trail

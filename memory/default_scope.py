@@ -83,7 +83,7 @@ def observe(
     Raises:
         ConfigurationError: At decoration: an unknown operation, or a generator function.
     """
-    from .guard.decorator import observed  # noqa: PLC0415 - only where it is wanted
+    from .decorator import observed  # noqa: PLC0415 - only where it is wanted
 
     return observed(default_guard, store=store, operation=operation, neutral=neutral, inline=inline)
 

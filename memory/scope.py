@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .guard.guard import Guard
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
-    from .privacy.vault.guarded_vault import GuardedVault
     from .rules.approval import Approval, Draft
     from .rules.held_writes import Decisions, KeyedRule
     from .rules.rule import Fact, Facts, Rule, Verdict
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from .subject_data.customer_data import ScopedCustomerData
     from .subject_data.memory_stores import ScopedMemoryStores
     from .subject_data.registry import SubjectDataRegistry
+    from .vault_door import GuardedVault
 
 C = TypeVar("C")
 MemoryClient = TypeVar("MemoryClient", bound="MemoryShape")
@@ -105,7 +105,7 @@ class Mnemoscope:
         self._parts = parts
         parts.drain.close_at_exit()
         if parts.vault is not None:
-            from .privacy.vault.guarded_vault import GuardedVault  # noqa: PLC0415 - where it is wanted
+            from .vault_door import GuardedVault  # noqa: PLC0415 - where it is wanted
 
             self._vault = GuardedVault(parts.vault, parts.guards)
 
@@ -344,7 +344,7 @@ class Mnemoscope:
         inline: bool = False,
     ) -> Callable[[F], F]:
         """Guard a function with this scope; see `observe`."""
-        from .guard.decorator import observed  # noqa: PLC0415 - only where it is wanted
+        from .decorator import observed  # noqa: PLC0415 - only where it is wanted
 
         return observed(
             self.guard_for, store=store, operation=operation, neutral=neutral, inline=inline
@@ -604,7 +604,7 @@ class Mnemoscope:
         if parts is None:
             return None
         if parts.accounting.decisions is None and parts.audit is not None:
-            from ..audit.queries.approvals import AuditedDecisions  # noqa: PLC0415
+            from ..audit.decisions import AuditedDecisions  # noqa: PLC0415
 
             parts.accounting.decisions = AuditedDecisions(parts.audit)
         rule.bind(

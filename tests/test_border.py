@@ -29,7 +29,7 @@ EXCEPTIONS = {
     "memory/guard/failures.py": "GraphInterrupt, which is no failure, passes every guard",
     "telemetry/langsmith/factory.py": "LangSmith's own variables, by their older names",
     "telemetry/langsmith/sink.py": "LangSmith's own variables, by their older names, and its host",
-    "telemetry/otlp/attributes.py": "what LangGraph calls a graph without a name: no agent's name",
+    "telemetry/otlp/conventions/attributes.py": "what LangGraph calls a graph without a name",
     "telemetry/langsmith/runs.py": "a field of LangSmith's, by the name that LangSmith knows",
 }
 """Files that name a client in their code, and why."""
@@ -162,7 +162,7 @@ def test_the_picture_of_the_architecture_is_up_to_date():
 
 def test_the_picture_has_the_steps_in_their_order():
     """The order of a guard's steps is drawn as the factory has it."""
-    tree = ast.parse((ROOT / "memory" / "guard" / "factory.py").read_text())
+    tree = ast.parse((ROOT / "memory" / "guard_factory.py").read_text())
     (order,) = (
         node.value.elts
         for node in ast.walk(tree)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from ...telemetry.event.text import json_text, utc_text
 from ...telemetry.event.verdict_event import Choice, Point
+from ...telemetry.text import json_text, utc_text
 from .exit_codes import INCOMPLETE, UNUSABLE, USAGE, CommandError, say
 from .options import AuditUrl, Json, Limit
 
 if TYPE_CHECKING:
+    from ...audit.decisions import Held
     from ...audit.log import AuditLog
-    from ...audit.queries.approvals import Held
     from ...audit.record.rows import AuditRow
 
 Decided = Literal["approve", "edit", "reject", "skip"]
@@ -81,7 +81,7 @@ def decide(
     Approved, the same write passes, once; edited or rejected, it stays refused; to skip is no
     decision. Exits with 2 if it is decided already. A draft is decided by resuming its run.
     """
-    from ...audit.queries.approvals import AuditedDecisions
+    from ...audit.decisions import AuditedDecisions
     from ...memory.rules.agreement import change_mode
     from ...memory.rules.decisions import decision_event
     from ...telemetry.event.subject import Subject
@@ -139,7 +139,7 @@ def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
 
     For a gate that was changed, or of which a pass was rejected, which blocks it until then.
     """
-    from ...audit.queries.approvals import AuditedDecisions
+    from ...audit.decisions import AuditedDecisions
     from ...memory.rules.agreement import change_mode
     from .scope import open_trail
 
@@ -154,7 +154,7 @@ def reset(gate: Gate, audit_url: AuditUrl = None, json: Json = False) -> None:
 
 
 def _held(log: AuditLog) -> list[Held]:
-    from ...audit.queries.approvals import held
+    from ...audit.decisions import held
 
     with log.reading() as snapshot:
         return [*held(snapshot).values()]
@@ -177,8 +177,8 @@ def _row(log: AuditLog, seq: int) -> AuditRow:
 
 
 def _agreements(log: AuditLog) -> list[dict[str, Any]]:
-    from ...audit.queries.approvals import agreement as agreement_of
-    from ...audit.queries.approvals import gates, held
+    from ...audit.decisions import agreement as agreement_of
+    from ...audit.decisions import gates, held
     from ...memory.rules.agreement import WINDOW
 
     with log.reading() as snapshot:

@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ...audit.queries.text_extraction import text_of
-from ...telemetry.event.text import utc_text
+from ...telemetry.text import utc_text
 
 if TYPE_CHECKING:
-    from ...audit.queries.approvals import Held
+    from ...audit.decisions import Held
     from ...audit.record.rows import AuditRow
 
 

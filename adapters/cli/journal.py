@@ -173,7 +173,7 @@ def _tell(lines: Iterable[str]) -> None:
 def _log(journal_path: Path, dropped: Sequence[KeptWrite]) -> None:
     """Tell of what was *dropped* where the application's events are told."""
     from ...memory.settings import load_settings
-    from ...telemetry.event.text import json_text, utc_text
+    from ...telemetry.text import json_text, utc_text
 
     seqs = [each.seq for each in dropped]
     message = f"{len(seqs):,} dropped by hand from the journal {journal_path}"

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...memory.journal.inspection import DatabaseTotals, KeptWrite, Refused
-from ...telemetry.event.text import utc_text
+from ...telemetry.text import utc_text
 
 _SHOWN = 20
 """Writes that are told of one by one; ``--json`` has all."""

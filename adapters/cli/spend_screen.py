@@ -18,7 +18,7 @@ from rich.text import Text
 from ...audit.queries.spending import Dimension, Line, Period, PeriodSpend, Spent
 from ...audit.queries.top_mover import TopMover, moved_most, sentence
 from ...telemetry.event.format import decimals
-from ...telemetry.event.text import utc_text
+from ...telemetry.text import utc_text
 
 SHOWN: Final = 20
 """Lines of the table; the others are added up in one."""

@@ -20,9 +20,9 @@ from functools import lru_cache, partial, partialmethod, wraps
 from typing import Any, NoReturn, TypeVar, cast
 
 from ...memory.api import Row
-from ...memory.guard.factory import GuardFactory
 from ...memory.guard.guard import Guard
 from ...memory.guard.operation import Arguments, Method, Operation
+from ...memory.guard_factory import GuardFactory
 from .guarded_methods import GUARD, INNER, GuardedMethods, guarded_method
 
 __all__ = [

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...telemetry.event.text import recorded_name
+from ...telemetry.text import recorded_name
 from ..queries.text_extraction import part_of
 from ..record.rows import deletes_of
 from .temporary_database import temporary_database

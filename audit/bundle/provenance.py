@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...telemetry.event.text import recorded_name
+from ...telemetry.text import recorded_name
 from ..queries.text_extraction import part_of
 from .reading import readable
 from .statements import RECALLS

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ...memory.subject_data.records import DataSubject
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.spelling import Identity
-from ...telemetry.event.text import recorded_name
+from ...telemetry.text import recorded_name
 from ..queries import reading
 from ..queries.provenance import verbatim
 from ..record.subjects import NOBODY

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import orjson
 
 from ...telemetry.event.event import Journalled, OperationClass, Status
-from ...telemetry.event.text import recorded_name
+from ...telemetry.text import recorded_name
 from ..database.database import Value, marks
 from ..database.errors import AmbiguousMemoryError, UnknownMemoryError
 from ..record.rows import AuditRow, row_from

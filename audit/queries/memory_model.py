@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 import orjson
 
 from ...telemetry.event.event import Deletes, OperationClass
-from ...telemetry.event.text import json_text
+from ...telemetry.text import json_text
 from ..record.rows import AuditRow, deletes_of, row_from
 from ..store.snapshot import Snapshot, SnapshotSource, found_by_seqs
 from ..store.whose import Person, person_of

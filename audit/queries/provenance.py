@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...telemetry.event.event import OperationClass
-from ...telemetry.event.text import recorded_name
+from ...telemetry.text import recorded_name
 from ..record.rows import AuditRow, MemoryRef
 from ..store.snapshot import SnapshotSource
 from ..store.whose import Person, person_of

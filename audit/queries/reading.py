@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ...telemetry.event.event import OperationClass
-from ...telemetry.event.text import recorded_name
+from ...telemetry.text import recorded_name
 from ..database.database import Value, marks
 from ..record.lived_time import SKEW_US
 from ..record.rows import AuditRow, StoredEvent, row_from

@@ -19,9 +19,9 @@ import orjson
 from ...telemetry.event.budget_event import BudgetEvent
 from ...telemetry.event.event import Event
 from ...telemetry.event.fact_marks import marks_of
-from ...telemetry.event.text import clean_text, json_text
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import VerdictEvent
+from ...telemetry.text import clean_text, json_text
 from .rows import LOG, OPERATION
 
 VERSION = 1

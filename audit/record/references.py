@@ -11,7 +11,7 @@ import hmac
 from functools import lru_cache
 
 from ...telemetry.event.subject import SubjectKeys
-from ...telemetry.event.text import clean_text
+from ...telemetry.text import clean_text
 
 REFERENCE_BYTES = 16
 _HELD = 4_096

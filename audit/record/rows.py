@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from ...telemetry.event.event import Deletes, Journalled, OperationClass, Status
-from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
+from ...telemetry.text import json_text
 
 OPERATION = "operation"
 LOG = "log"

@@ -18,8 +18,8 @@ import orjson
 from ...telemetry.event.event import Event
 from ...telemetry.event.memory_label import MemoryLabel
 from ...telemetry.event.subject import Subject
-from ...telemetry.event.text import clean_text, json_text
 from ...telemetry.event.usage import Usage
+from ...telemetry.text import clean_text, json_text
 from ..database.database import Value
 from .header import Header, count, finite, label, of_event, of_log
 from .subjects import KnownAliases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...telemetry.event.text import json_text
+from ...telemetry.text import json_text
 from ..proof.merkle import Frontier
 from ..proof.note import checkpoint_text
 from .tables import LogTables

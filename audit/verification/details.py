@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from ...telemetry.event.text import json_text
+from ...telemetry.text import json_text
 from ..database.database import blob
 from ..database.errors import UNREADABLE, AuditError
 from ..record.sealing import SALT_BYTES, USAGE_COLUMNS, commitment

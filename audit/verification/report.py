@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ...telemetry.event.text import clean_text, one_line
+from ...telemetry.text import clean_text, one_line
 from ..record.coverage import NOT_COVERED
 
 _MOST_FINDINGS = 100

@@ -20,8 +20,8 @@ from mnemoscope.audit.queries.reading import Remembered, Spend, StoreLatency
 from mnemoscope.audit.queries.text_extraction import text_of
 from mnemoscope.audit.record.rows import AuditRow
 from mnemoscope.telemetry.event.event import AUDIT_CHECKPOINT, Journalled, OperationClass, Status
-from mnemoscope.telemetry.event.text import utc_text
-from mnemoscope.telemetry.otlp.semconv import EVENT_ID
+from mnemoscope.telemetry.otlp.conventions.semconv import EVENT_ID
+from mnemoscope.telemetry.text import utc_text
 
 from .export_and_erase import TENANT, CustomerRequests
 from .recorder import CollectorServer

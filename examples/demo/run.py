@@ -22,7 +22,7 @@ from mnemoscope.memory.journal.journal import look
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import SINK_NAMES, Settings, load_settings
 from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.event.text import json_text
+from mnemoscope.telemetry.text import json_text
 
 from .conversation import Dialogue, load_conversation
 from .environment import environment, quiet, recorded_sinks, variables

@@ -17,7 +17,7 @@ from rich.text import Text
 from mnemoscope.adapters.customer_requests.erasure_screen import erasure_screen
 from mnemoscope.audit.queries.reading import Remembered, Spend, StoreLatency
 from mnemoscope.audit.queries.text_extraction import text_of
-from mnemoscope.telemetry.event.text import utc_text
+from mnemoscope.telemetry.text import utc_text
 
 from .export_and_erase import TENANT, CustomerRequests
 from .figures import (

@@ -22,8 +22,8 @@ from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..context import EMPTY_SCOPE, Scope
 from ..errors import BudgetExceededError, ConfigurationError
+from ..limits.sliding_window import SlidingSum
 from .budget import Budget
-from .sliding_window import SlidingSum
 from .under_way import BudgetWait, Reservation, UnderWay, wake
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from opentelemetry.context import Context
 
 from ...telemetry.event.event import Event, Journalled, Status
 from ...telemetry.event.phase import OperationPhase
-from ...telemetry.event.text import one_line
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
+from ...telemetry.text import one_line
 from ..context import Scope
 from ..limits.breaker import Admission, Blame
 from ..limits.bulkhead import Places

@@ -23,11 +23,11 @@ from ..errors import (
 from ..limits.class_limits import ClassLimits
 from ..limits.workers import Expired
 from .call import Below, Call, Plan, innermost, nothing_below, outer_call
+from .deadline import Deadline
 from .nesting import nest
 from .operation import Method, Operation
 from .plan import plan_for
 from .step import AsyncInvoke, Invoke, Step, WaitingWrites
-from .steps.deadline import Deadline
 
 UNTRACED = TraceRef(1, 1, sampled=False)
 """Stands in where the host's tracing fails."""

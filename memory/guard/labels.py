@@ -12,7 +12,7 @@ from ...telemetry.process.faults import Faults
 from ..context import Scope
 from ..privacy.engine.content import FAILED
 from ..privacy.engine.redaction import Redaction
-from ..privacy.scoped_redactor import ScopedRedactor
+from ..scoped_redactor import ScopedRedactor
 
 _MOST_CACHED = 256
 FAILED_SCOPE = Scope(tenant=FAILED, agent=FAILED, feature=FAILED, run=FAILED, purpose=FAILED)

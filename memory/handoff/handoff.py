@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_jsonable_python
 
-from ...telemetry.event.text import json_text
+from ...telemetry.text import json_text
 from ..default_scope import default_guard
 from ..errors import ConfigurationError, HandoffError
 from ..guard.operation import Arguments, Operation
@@ -24,7 +24,7 @@ from ..guard.rows import remember
 from .fields import Fields
 
 if TYPE_CHECKING:
-    from ..guard.decorator import GuardSource
+    from ..decorator import GuardSource
     from ..privacy.engine.redaction import Redaction
 
 STORE: Final = "handoff"

@@ -24,13 +24,13 @@ from ...telemetry.queue.folder import folder_problem
 from ...telemetry.relay.folder import standing
 from ..budgets.budgets import Budgets, BudgetStatus
 from ..environment import unknown_sentence
-from ..guard.factory import GuardFactory
 from ..guard.guard import Guard
+from ..guard_factory import GuardFactory
 from ..journal.inspection import problem
 from ..journal.journal import JournalStats
 from ..limits.breaker import BreakerState
+from ..limits.key_use import KeyUse
 from ..privacy.engine.redactor import RedactorHealth
-from ..privacy.key_use import KeyUse
 from ..privacy.models.name_model import ModelState, install_hint, is_installed
 from ..settings import Settings, unknown_settings
 from .model import Check, Health, Question, State, ask, failed

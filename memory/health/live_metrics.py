@@ -9,7 +9,7 @@ from ...telemetry.otlp.span_counts import SpanCounts
 from ...telemetry.prometheus.live import LiveMetric, Sample, counter, latest
 from ...telemetry.prometheus.own_figures import of_faults, of_lanes
 from ..budgets.budgets import Budgets, BudgetStatus
-from ..guard.factory import GuardFactory
+from ..guard_factory import GuardFactory
 from ..limits.breaker import BreakerState
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _of_budget(status: BudgetStatus) -> Iterator[Sample]:
 def _keeping(guards: GuardFactory) -> set[str]:
     """Return the stores whose writes are kept."""
     # asyncio costs a tenth of the time to configure a scope; a guard has imported it already.
-    from ..guard.steps.journal import JournalWrites  # noqa: PLC0415
+    from ..journal.step import JournalWrites  # noqa: PLC0415
 
     return {
         guard.store

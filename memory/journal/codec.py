@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol, TypeAlias
 
-from ...telemetry.event.text import is_a
+from ...telemetry.text import is_a
 
 _TAG = "$"
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})

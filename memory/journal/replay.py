@@ -25,11 +25,11 @@ from ...telemetry.process.faults import Faults
 from ..context import context
 from ..errors import StoreUnavailableError, UnexpectedAnswerError
 from ..guard.call import Call, error_name
+from ..guard.deadline import Deadline
 from ..guard.outages import is_of_the_deployment
 from ..guard.retry_after import retry_after_s
 from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
-from ..guard.steps.deadline import Deadline
 from ..guard.steps.report import Report
 from ..limits.breaker import Blame
 from ..limits.loop_task import LoopTask

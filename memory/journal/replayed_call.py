@@ -12,7 +12,7 @@ from ..guard.call import Below, Call, nothing_below
 from ..guard.operation import Arguments, Method
 from ..guard.plan import plan_without_steps
 from ..limits.class_limits import ClassLimits
-from ..privacy.scoped_redactor import ScopedRedactor
+from ..scoped_redactor import ScopedRedactor
 from .records import Write
 from .writes import JournalledWrites
 

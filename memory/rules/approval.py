@@ -18,8 +18,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from ...telemetry.event.event import OperationClass
-from ...telemetry.event.text import is_a, json_text
 from ...telemetry.event.verdict_event import Outcome, Point
+from ...telemetry.text import is_a, json_text
 from ..errors import ConfigurationError
 from .agreement import AUTO, SHADOW
 from .rule import ALLOW, Action, Fact, Facts, Fails, Verdict

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 import orjson
 
 from ...telemetry.event.event import Event, OperationClass, Redacted
-from ...telemetry.event.text import is_a
 from ...telemetry.event.verdict_event import Choice, Outcome
 from ...telemetry.process.faults import Faults
+from ...telemetry.text import is_a
 from ..privacy.engine.content import to_content
 from .decisions import OUTCOMES, decision_event
 from .rule import Action, Fact, Facts, Rule, Verdict, with_known

@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from ...telemetry.event.event import OperationClass
-from ...telemetry.event.text import is_a
 from ...telemetry.event.verdict_event import Outcome, Point
+from ...telemetry.text import is_a
 from ..context import current
 from ..errors import ConfigurationError
 from ..guard.operation import Method, Record

@@ -12,9 +12,9 @@ import msgspec
 import orjson
 
 from ...telemetry.event.fact_marks import changed_facts
-from ...telemetry.event.text import json_text
 from ...telemetry.event.verdict_event import Outcome
 from ...telemetry.process.version import running_version
+from ...telemetry.text import json_text
 from .held_writes import settled
 from .rule import Facts, Rule, Verdict, facts_from
 from .rulebook import FAILED, decided, failed

@@ -26,11 +26,11 @@ from typing import Any, Final
 import msgspec
 
 from ...telemetry.event.kinds import OperationClass
-from ...telemetry.event.text import is_a
 from ...telemetry.event.verdict_event import Outcome, Point
-from ..budgets.sliding_window import SlidingSum
+from ...telemetry.text import is_a
 from ..context import Scope, current
 from ..errors import ConfigurationError
+from ..limits.sliding_window import SlidingSum
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict
 
 LONGEST_GRANT_S: Final = 3_600

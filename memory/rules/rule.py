@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
-from ...telemetry.event.text import json_text
 from ...telemetry.event.verdict_event import Outcome, Point, VerdictEvent
 from ...telemetry.process.version import running_version
+from ...telemetry.text import json_text
 from ..context import EMPTY_SCOPE, Scope
 from ..guard.call import Call
 

@@ -15,10 +15,10 @@ import msgspec
 import orjson
 from msgspec.structs import asdict
 
-from ...telemetry.event.text import json_text
 from ...telemetry.event.usage import Usage
 from ...telemetry.event.verdict_event import Point
 from ...telemetry.process.fork import reset_after_fork
+from ...telemetry.text import json_text
 from ..context import Scope
 from ..errors import RuleError
 from .rule import LONGEST_TEXT, MOST_KNOWN, MOST_TURNS, Fact, Facts, Turn, facts_from

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Self
 from ...telemetry.files.framed_file import QUARANTINE
 from ...telemetry.files.framing import HEADER_BYTES
 from ..errors import MnemoscopeError
-from ..guard.steps.journal import JournalWrites
 from ..journal.journal import look
+from ..journal.step import JournalWrites
 from .records import DataSubject, NotErasedError, StoreData
 from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
 
 if TYPE_CHECKING:
-    from ..guard.factory import GuardFactory
-    from ..privacy.vault.guarded_vault import GuardedVault
+    from ..guard_factory import GuardFactory
     from ..settings import Settings
+    from ..vault_door import GuardedVault
 
 SETTLE_S = 10.0
 """Seconds that writes and events that are under way are given to arrive."""

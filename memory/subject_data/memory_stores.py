@@ -13,7 +13,7 @@ from .registry import SubjectDataRegistry
 from .runner import SubjectDataRunner
 
 if TYPE_CHECKING:
-    from ..guard.factory import GuardFactory
+    from ..guard_factory import GuardFactory
     from ..settings import Settings
 
 _NO_CLIENT = "no client of this scope takes out single memories of it"

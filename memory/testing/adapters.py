@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 from ...telemetry.event.event import Event, OperationClass, Status
 from ..api import Arguments, Method
+from ..decorator import OPERATIONS
 from ..errors import ScopeError
-from ..guard.decorator import OPERATIONS
 from ..limits.policy import FAILS_OPEN
 from ..subject_data.records import DataSubject, SubjectDataProvider
 from . import two_customers

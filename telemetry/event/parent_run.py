@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from .text import second_text
+from ..text import second_text
 from .trace_ref import TraceRef
 
 RUNS: Final = uuid.UUID("6f1c6d0e-8a6b-5b0f-9d61-0d6d1f6a7c11")

@@ -9,9 +9,9 @@ from typing import Any, Final, cast
 
 from ..event.event import Event, OperationClass
 from ..event.parent_run import ParentRun, id_of_span, ids_in, order_below, run_id
-from ..event.text import second_text
 from ..event.usage import Usage
-from ..otlp.attributes import error_type
+from ..otlp.conventions.attributes import error_type
+from ..text import second_text
 
 SINK: Final = "langsmith"
 """The sink's name, and so the key under which its subject hashes are made."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from ..event.text import clean_text, json_text
+from ..text import clean_text, json_text
 
 LOGGER = "mnemoscope.events"
 """Its level and handlers are the host's business, as for any logger."""

@@ -22,8 +22,8 @@ from typing import Any, Final, Literal
 
 from ..delivery.sink import SinkOutput, UnavailableError
 from ..event.event import AUDIT_CHECKPOINT, Event, Journalled
-from ..event.text import clean_text, json_text, one_line, utc_text
 from ..event.usage import Usage
+from ..text import clean_text, json_text, one_line, utc_text
 from . import records
 from .file import LogFile
 

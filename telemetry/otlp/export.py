@@ -33,7 +33,7 @@ from ..delivery.sink import DeliveryError, UnacceptableError, UnavailableError
 from ..event.event import Event
 from ..network.http import BoundedSession
 from ..network.timeouts import failure, quiet, suppressed_args, time_limit
-from . import semconv
+from .conventions import semconv
 from .fast.direct import direct_spans
 from .histograms import OwnHistograms, keeps_defaults
 from .metrics import Instruments, Pairs, instruments_of

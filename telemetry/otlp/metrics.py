@@ -12,11 +12,11 @@ from opentelemetry.metrics import Histogram, MeterProvider
 from opentelemetry.util.types import AttributeValue
 
 from ..event.event import Event
-from ..event.text import clean_text
 from ..event.trace_ref import TraceRef
 from ..event.usage import Usage
-from . import semconv
-from .attributes import error_type, graph_name
+from ..text import clean_text
+from .conventions import semconv
+from .conventions.attributes import error_type, graph_name
 from .spans import SCOPE, own_context
 
 TraceT = TypeVar("TraceT")

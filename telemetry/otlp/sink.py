@@ -19,7 +19,7 @@ from ..network.probe import is_this_machine
 from ..process.faults import Faults
 from ..process.fork import reset_after_fork
 from ..process.late_imports import LATE_IMPORTS
-from .attributes import SINK
+from .conventions.attributes import SINK
 from .host import host_meter_provider, host_tracer_provider, host_tracing
 from .metrics import Instruments, instruments_of
 from .phases import with_phases

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from . import openinference, semconv
+from .conventions import openinference, semconv
 
 
 def _words(text: str) -> frozenset[str]:

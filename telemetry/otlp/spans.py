@@ -17,9 +17,9 @@ from opentelemetry.trace import (
 )
 
 from ..event.event import Event
-from ..event.text import clean_text
 from ..event.trace import TraceRef
-from .attributes import span_attributes, template_key, template_of
+from ..text import clean_text
+from .conventions.attributes import span_attributes, template_key, template_of
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import Tracer, TracerProvider

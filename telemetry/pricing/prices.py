@@ -18,8 +18,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, cast
 
-from ..event.text import is_a
 from ..event.usage import Usage
+from ..text import is_a
 from .serving import LOCAL, is_vendor, served
 
 _PER = 1_000_000

@@ -15,7 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from ..event.text import recorded_name
+from ..text import recorded_name
 from .fork import reset_after_fork
 
 logger = logging.getLogger("mnemoscope")

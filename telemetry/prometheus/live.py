@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
 
-from ..event.text import clean_text
 from ..process.faults import logger
 from ..process.fork_lock import ForkLock
+from ..text import clean_text
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

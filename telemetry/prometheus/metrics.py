@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from ..event.kinds import OperationClass
-from ..event.text import clean_text
 from ..process.fork_lock import ForkLock
+from ..text import clean_text
 from .durations import RUN_BUCKETS_S, STORE_BUCKETS_S, ByClass, buckets_s
 
 if TYPE_CHECKING:

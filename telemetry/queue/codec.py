@@ -18,8 +18,8 @@ from msgspec.structs import FieldInfo, astuple
 
 from ..event.event import Event, Redacted
 from ..event.subject import SubjectKeys
-from ..event.text import clean_text, json_text
 from ..event.trace_ref import TraceRef
+from ..text import clean_text, json_text
 
 FIELDS: tuple[str, ...] = Event.__struct_fields__
 """The fields of an event, in the order of this release."""

@@ -15,8 +15,8 @@ import pytest
 
 from mnemoscope.audit.bundle.source import source
 from mnemoscope.audit.database.errors import AuditError, TamperedError
+from mnemoscope.audit.decisions import AuditedDecisions
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.queries.approvals import AuditedDecisions
 from mnemoscope.audit.queries.blast_radius import blast_radius
 from mnemoscope.audit.queries.memory_model import remembered_at
 from mnemoscope.telemetry.event.event import VERDICT, OperationClass, Redacted

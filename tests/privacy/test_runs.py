@@ -12,7 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 
-from mnemoscope.telemetry.otlp import semconv
+from mnemoscope.telemetry.otlp.conventions import semconv
 
 PLACES = {
     *("graph", "system", "argument", "argumentasname", "toolmessage", "toolresult"),

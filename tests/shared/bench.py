@@ -16,8 +16,8 @@ from mnemoscope.memory.budgets.accounting import ModelAccounting
 from mnemoscope.memory.budgets.budgets import Budgets
 from mnemoscope.memory.build import Parts, compose
 from mnemoscope.memory.guard.guard import Guard
-from mnemoscope.memory.guard.steps.journal import JournalWrites
 from mnemoscope.memory.guard.steps.report import no_parent
+from mnemoscope.memory.journal.step import JournalWrites
 from mnemoscope.memory.limits.policy import Policy
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.kinds import OperationClass

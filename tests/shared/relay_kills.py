@@ -48,7 +48,7 @@ _IMPORTED = (
     "opentelemetry.sdk.metrics.export",
     "cryptography.hazmat.primitives.ciphers.aead",
     "mnemoscope.audit.sink.factory",
-    "mnemoscope.memory.guard.decorator",
+    "mnemoscope.memory.decorator",
     "mnemoscope.telemetry.langsmith.direct",
     "mnemoscope.telemetry.otlp.export",
     "mnemoscope.telemetry.otlp.fast.direct",

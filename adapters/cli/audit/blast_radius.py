@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from ....memory.errors import ConfigurationError
-from ....telemetry.event.text import json_text, utc_text
+from ....telemetry.text import json_text, utc_text
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress
 from .operation_document import operation_document

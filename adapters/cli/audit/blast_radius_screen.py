@@ -21,7 +21,7 @@ from ....audit.queries.text_extraction import part_of, text_of
 from ....audit.record.rows import AuditRow
 from ....memory.subject_data.records import RemovalOutcome
 from ....telemetry.event.event import OperationClass
-from ....telemetry.event.text import json_text
+from ....telemetry.text import json_text
 
 _DEEPEST = 8
 """Runs one behind the other that the tree shows: it has to fit the screen."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ....telemetry.event.text import utc_text
+from ....telemetry.text import utc_text
 
 if TYPE_CHECKING:
     from ....audit.record.rows import AuditRow

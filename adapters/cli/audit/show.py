@@ -13,7 +13,7 @@ import typer
 from rich.console import Console, RenderableType
 
 from ....memory.errors import ConfigurationError
-from ....telemetry.event.text import json_text, utc_text
+from ....telemetry.text import json_text, utc_text
 from ..options import TIMES, AuditUrl, Json, Limit, Tenant
 from ..times import is_day, time_us
 from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from ....telemetry.event.text import json_text, utc_text
+from ....telemetry.text import json_text, utc_text
 from ..exit_codes import INCOMPLETE, UNHEALTHY, say
 from ..options import AuditUrl, Json, ScopeAddress
 

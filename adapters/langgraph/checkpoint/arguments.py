@@ -14,7 +14,7 @@ from ....memory.privacy.engine.redaction import Redaction
 from ....telemetry.event.spelling import id_text
 from ...toolkit.type_guards import is_dict, is_sequence
 from ..formats import CONTENT, ID, METADATA, NODE, STATE, Keyed, Shape
-from .state import StateWalker
+from ..shared.state import StateWalker
 
 _KEPT: Final = frozenset({"v", "id", "ts", "channel_versions", "versions_seen", "updated_channels"})
 """Parts of a checkpoint that LangGraph finds its way by: versions, and names of channels."""

@@ -15,8 +15,8 @@ from langchain_core.messages import AIMessageChunk
 
 from ....memory.privacy.engine.streaming_text import StreamingText, redact_streamed
 from ...toolkit.type_guards import is_dict
-from ..checkpoint.state import StateWalker
 from ..formats import METADATA, PROTOCOL
+from ..shared.state import StateWalker
 
 Key = tuple[Any, ...]
 

@@ -24,11 +24,11 @@ from langgraph.stream import StreamTransformer  # pyright: ignore[reportMissingT
 from ....memory.context import current
 from ....memory.privacy.engine.content import FAILED
 from ....memory.privacy.engine.streaming_text import StreamingText
-from ....memory.privacy.scoped_redactor import ScopedRedactor
+from ....memory.scoped_redactor import ScopedRedactor
 from ....telemetry.process.faults import Faults
 from ...toolkit.type_guards import is_dict
-from ..checkpoint.state import SHOWN, StateWalker
 from ..formats import EVENTS, INTERRUPT, PATH, STATE, Each
+from ..shared.state import SHOWN, StateWalker
 from .messages import Key, RedactedMessages
 
 _UNNAMED: Final = "redacted"

@@ -19,9 +19,9 @@ from ....memory.privacy.engine.content import DEPTH_LIMIT, FAILED, TRUNCATED
 from ....memory.privacy.engine.operators import cut_text
 from ....memory.privacy.engine.redaction import Redaction
 from ....telemetry.event.event import Redacted
-from ....telemetry.event.text import is_a
+from ....telemetry.text import is_a
 from ...toolkit.type_guards import is_sequence
-from ..checkpoint.state import SHOWN, StateWalker
+from ..shared.state import SHOWN, StateWalker
 
 MOST_CHARS: Final = 4_096
 """Of what went in, and of what came out: both are redacted on the thread of the graph."""

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
 
-from ....telemetry.event.text import is_a
+from ....telemetry.text import is_a
 
 _AGENTS = frozenset({"ai", "assistant", "AIMessageChunk"})
 _TOOLS = frozenset({"tool", "function", "ToolMessageChunk", "FunctionMessageChunk"})

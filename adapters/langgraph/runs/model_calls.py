@@ -11,8 +11,8 @@ import msgspec
 from langchain_core.utils.utils import LC_ID_PREFIX
 from langgraph.types import Command
 
-from ....telemetry.event.text import json_text
 from ....telemetry.event.usage import Usage
+from ....telemetry.text import json_text
 from ...toolkit.type_guards import is_dict, is_list
 from .details import details_of
 from .provider_usage import usage_reported

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ....memory.guard.call import Call
 from ....memory.guard.operation import Arguments, Method, Summary
 from ....memory.guard.steps.report import Parts
-from ....memory.privacy.scoped_redactor import ScopedRedactor
+from ....memory.scoped_redactor import ScopedRedactor
 from ....telemetry.event.event import OperationClass, Status
 from ....telemetry.event.trace import Tracing
 

@@ -16,9 +16,9 @@ from ...errors import ContentTooLargeError, RedactionError
 from ...limits.bulkhead import Bulkhead
 from ...limits.policy import LONGEST_S
 from ...limits.workers import Expired, Workers
-from ...privacy.engine.pace import CallerPace, LongRedaction, LoopPace, ThreadPace
+from ...privacy.detectors.pace import CallerPace, LongRedaction, LoopPace, ThreadPace
 from ...privacy.engine.redaction import Redaction, short, within
-from ...privacy.scoped_redactor import ScopedRedactor
+from ...scoped_redactor import ScopedRedactor
 from ..call import Call, error_name
 from ..operation import Arguments, Method
 from ..step import Faces

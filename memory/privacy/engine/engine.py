@@ -17,7 +17,6 @@ from ..detectors import (
     addresses,
     contacts,
     credentials,
-    financial_numbers,
     mailbox_names,
     national_ids,
     network_addresses,
@@ -35,7 +34,13 @@ from ..detectors.finding import (
     supported,
     trim_finding,
 )
-from ..detectors.identifiers import machine_readable_zones, seed_phrases, vehicle_numbers, wallets
+from ..detectors.identifiers import (
+    financial_numbers,
+    machine_readable_zones,
+    seed_phrases,
+    vehicle_numbers,
+    wallets,
+)
 from ..detectors.identifiers import search as identifiers
 from ..detectors.known_identifiers import CALLER_SUPPLIED, KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later, compile_now
@@ -45,13 +50,13 @@ from ..detectors.normalized_text import (
     may_be_disguised,
     normalize_text,
 )
+from ..detectors.pace import Pace
 from ..detectors.prefilter import TextFeatures, extract_features
 from ..detectors.term_lists import DENIED, NO_LISTS, TermLists
 from ..detectors.word_lists import split_words
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
-from .pace import Pace
 from .warm_up import TEXTS
 
 

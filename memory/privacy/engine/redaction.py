@@ -17,14 +17,14 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import msgspec
 
 from ....telemetry.event.event import Redacted
-from ....telemetry.event.text import one_line
+from ....telemetry.text import one_line
 from ...errors import ContentTooLargeError, RedactionError
 from ..detectors.known_identifiers import KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later
+from ..detectors.pace import LongRedaction, Pace
 from .cache import RedactedText
 from .content import to_content
 from .operators import OVERSIZE, cut_text
-from .pace import LongRedaction, Pace
 from .value_redaction import Formats, Rebuild, ValueRedactor
 
 _MACHINE_ID = compile_later(

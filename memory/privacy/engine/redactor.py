@@ -15,6 +15,7 @@ from ....telemetry.event.subject import SubjectKeys
 from ...errors import ConfigurationError, RedactionError
 from ..detectors.finding import Finding, merge_findings
 from ..detectors.known_identifiers import LABEL_CHARS, KnownIdentifiers
+from ..detectors.pace import Pace
 from ..detectors.term_lists import NO_LISTS, TermLists
 from ..detectors.word_lists import ORDINARY
 from ..models.model_setting import parse_models
@@ -22,7 +23,6 @@ from ..models.name_model import ModelState, NameModel
 from .cache import RedactedText, RedactionCache
 from .loading import Loading
 from .operators import OVERSIZE, Operators, cut_text
-from .pace import Pace
 from .redaction import UNLIMITED, Extent, PseudonymStore, Redaction, TextRole
 from .value_redaction import Rebuild
 

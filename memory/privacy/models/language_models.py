@@ -17,10 +17,10 @@ from ..detectors.english_words import english_words, is_english_word
 from ..detectors.finding import WEAK, Finding
 from ..detectors.language import identify_language
 from ..detectors.lazy_pattern import compile_later
+from ..detectors.pace import Pace
 from ..detectors.person_support import RepeatedWords
 from ..detectors.prefilter import TextFeatures
 from ..detectors.word_lists import ORDINARY
-from ..engine.pace import Pace
 from .entity_filter import filter_entities, truecase
 from .model_setting import ANY_LANGUAGE
 from .name_model import ModelBusyError, NameModel

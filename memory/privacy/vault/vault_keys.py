@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ....telemetry.event.subject import SubjectKeys, keyed_hash
-from ..key_use import key_id_of
+from ...limits.key_use import key_id_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

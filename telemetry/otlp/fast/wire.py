@@ -20,8 +20,8 @@ from typing import Any
 
 from ...event.event import Event
 from ...event.trace_ref import TraceRef
-from .. import semconv
-from ..attributes import (
+from ..conventions import semconv
+from ..conventions.attributes import (
     TemplateKey,
     attributes_of_whose,
     own_attributes,
@@ -29,7 +29,7 @@ from ..attributes import (
     template_of,
     whose,
 )
-from ..openinference import DOCUMENT_IDS
+from ..conventions.openinference import DOCUMENT_IDS
 
 _HELD = 1_024
 """Pieces kept ready, of each kind. Those that come again are few."""

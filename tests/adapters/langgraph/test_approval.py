@@ -108,7 +108,7 @@ def test_to_skip_or_to_say_nothing_that_makes_sense_asks_again(scope, answer):
 
 def agree(scope, gate, times):
     """Have humans agree with *gate*, in a trail that others write to as well."""
-    from mnemoscope.audit.queries.approvals import AuditedDecisions
+    from mnemoscope.audit.decisions import AuditedDecisions
 
     trail = AuditedDecisions(scope.audit)
     for number in range(times):

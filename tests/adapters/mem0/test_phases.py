@@ -11,9 +11,9 @@ from patience import GIVE_UP_S
 from qdrant_client import QdrantClient
 
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions.semconv import EVENT_ID
 from mnemoscope.telemetry.otlp.phases import OPERATIONS, with_phases
-from mnemoscope.telemetry.otlp.semconv import EVENT_ID
 
 WHO = {"user_id": "c-1"}
 

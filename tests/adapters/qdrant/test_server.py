@@ -10,8 +10,8 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.adapters.qdrant.database import server_of
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.otlp import semconv
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions import semconv
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 
 SECRET = "s3cret-k3y"
 SERVERS = [

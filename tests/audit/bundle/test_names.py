@@ -12,7 +12,7 @@ from mnemoscope.audit.bundle.provenance import ProvenanceIndex
 from mnemoscope.audit.bundle.statements import csv_lines
 from mnemoscope.audit.queries.blast_radius import blast_radius
 from mnemoscope.telemetry.event.event import OperationClass
-from mnemoscope.telemetry.event.text import recorded_name
+from mnemoscope.telemetry.text import recorded_name
 
 ODD = ["a\tb", "a\rb", "a\nb", "a\u2028b", "a\u202eb", "a\x00b", "a\ud800b", "\x1b[2Jb"]
 WRITTEN = {

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
+from mnemoscope.audit.decisions import AuditedDecisions
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.queries.approvals import AuditedDecisions
 from mnemoscope.memory.rules import agreement as rule_of_modes
 from mnemoscope.memory.rules.agreement import change_mode
 from mnemoscope.memory.rules.approval import Approval, Draft

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemoscope.memory.budgets.sliding_window import SlidingSum
+from mnemoscope.memory.limits.sliding_window import SlidingSum
 
 HOUR = 3_600.0
 

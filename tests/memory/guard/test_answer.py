@@ -12,8 +12,8 @@ from qdrant_client import QdrantClient, models
 
 from mnemoscope.memory.guard.steps.answer import MOST_CHARS
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.otlp import semconv
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions import semconv
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 
 MAIL = "ada.lovelace@example.com"
 TEXT = f"write to {MAIL} about tea"

@@ -35,8 +35,7 @@ from mnemoscope.memory.errors import MnemoscopeError
 from mnemoscope.memory.guard.call import last_event
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation
-from mnemoscope.memory.guard.steps import late_writes
-from mnemoscope.memory.journal import journal_file, replay
+from mnemoscope.memory.journal import journal_file, late_writes, replay
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.inspection import Inspection, KeptWrite, WriteSelection
 from mnemoscope.memory.journal.journal import Journal, Queue

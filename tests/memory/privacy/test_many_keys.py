@@ -10,8 +10,8 @@ import pytest
 from counting import functions_of
 
 from mnemoscope.memory import privacy
+from mnemoscope.memory.privacy.detectors.pace import LongRedaction
 from mnemoscope.memory.privacy.detectors.word_lists import read_lines
-from mnemoscope.memory.privacy.engine.pace import LongRedaction
 from mnemoscope.memory.privacy.engine.redaction import CallBound, short, within
 from mnemoscope.memory.privacy.engine.value_redaction import MANY_KEYS
 

@@ -339,8 +339,8 @@ def test_no_word_of_a_write_is_in_a_verdict():
 @pytest.fixture
 def trail(tmp_path, subject_keys):
     """Return a trail of one gate, to which decisions are added."""
+    from mnemoscope.audit.decisions import AuditedDecisions
     from mnemoscope.audit.log import AuditLog
-    from mnemoscope.audit.queries.approvals import AuditedDecisions
 
     log = AuditLog(tmp_path / "audit.db", subject_keys)
     made = AuditedDecisions(log)

@@ -18,7 +18,7 @@ from origin_tools import ask_person, browse, crm_read, said_by_a_person
 
 from mnemoscope.adapters.langgraph.checkpoint.facts import KEY
 from mnemoscope.adapters.langgraph.runs.gate import gate
-from mnemoscope.audit.queries.approvals import held
+from mnemoscope.audit.decisions import held
 from mnemoscope.memory import HeldError, Mnemoscope, Origin, Trust, context, load_settings
 from mnemoscope.memory.rules import held_writes, memory_labels, run_facts
 from mnemoscope.memory.rules.decisions import decision_event

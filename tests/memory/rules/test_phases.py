@@ -450,7 +450,7 @@ def test_verdicts_are_made_again_from_facts_and_settings_alone(make, clock):
 
 
 def _json(evidence):
-    from mnemoscope.telemetry.event.text import json_text
+    from mnemoscope.telemetry.text import json_text
 
     return json_text(dict(evidence))
 

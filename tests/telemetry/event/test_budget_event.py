@@ -11,7 +11,7 @@ from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
 from mnemoscope.telemetry.event.event import OperationClass
 from mnemoscope.telemetry.langsmith.runs import runs_of
 from mnemoscope.telemetry.logs.sink import LogSink, is_ordinary, sentence
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.prometheus.sink import PrometheusSink
 
 

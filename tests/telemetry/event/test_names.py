@@ -14,8 +14,8 @@ from patience import GIVE_UP_S
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.event.text import one_line
 from mnemoscope.telemetry.logs.sink import sentence
+from mnemoscope.telemetry.text import one_line
 
 FORGED = 'x\n{"level" "DEBUG"}\r\x1b[2J\x9b1m\u2028\u202ey'
 """Ends the line, clears the screen, and turns the direction of what follows."""

@@ -11,8 +11,8 @@ from any_events import events
 from hypothesis import HealthCheck, given, settings
 
 from mnemoscope.telemetry.event.event import OperationClass, Status
-from mnemoscope.telemetry.otlp import semconv
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions import semconv
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 from mnemoscope.telemetry.otlp.histograms import OwnHistograms
 
 CONVENTIONS = json.loads(Path(__file__).with_name("conventions.json").read_text("utf-8"))

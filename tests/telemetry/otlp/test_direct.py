@@ -20,7 +20,7 @@ from patience import GIVE_UP_S
 from mnemoscope.telemetry.event.event import Redacted, Status
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.otlp import export as otlp_export
-from mnemoscope.telemetry.otlp import semconv
+from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.export import OwnTraces
 from mnemoscope.telemetry.otlp.fast import direct as otlp_direct
 from mnemoscope.telemetry.otlp.fast.wire import attributes_of

@@ -31,7 +31,7 @@ from mnemoscope.telemetry.delivery.sink import (
 from mnemoscope.telemetry.event.event import OperationClass, Redacted, Status
 from mnemoscope.telemetry.event.trace import CURRENT, TraceRef, Tracing, entered
 from mnemoscope.telemetry.event.usage import Usage
-from mnemoscope.telemetry.otlp import semconv
+from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.host import host_tracing
 from mnemoscope.telemetry.otlp.metrics import OTHER, CappedValues
 from mnemoscope.telemetry.otlp.settings import timeout_s

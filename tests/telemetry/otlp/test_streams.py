@@ -6,7 +6,7 @@ import pytest
 from children import exit_code_of_child
 from patience import GIVE_UP_S
 
-from mnemoscope.telemetry.otlp import semconv
+from mnemoscope.telemetry.otlp.conventions import semconv
 from mnemoscope.telemetry.otlp.sink import OtlpSink
 from mnemoscope.telemetry.otlp.streams import STREAMS, Streams
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from mnemoscope.memory.privacy.engine.content import content_again, to_content
 from mnemoscope.telemetry.event.event import Event
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
-from mnemoscope.telemetry.event.text import clean_text, json_text
 from mnemoscope.telemetry.queue.codec import FIELDS, EventDecoder, encode
+from mnemoscope.telemetry.text import clean_text, json_text
 
 KEYS = SubjectKeys(b"sixteen bytes or more")
 

@@ -23,7 +23,7 @@ from langgraph.types import Command, Interrupt, Send, interrupt
 from patience import GIVE_UP_S
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER, METHODS, NOT_GUARDED
-from mnemoscope.adapters.langgraph.checkpoint.state import StateWalker
+from mnemoscope.adapters.langgraph.shared.state import StateWalker
 from mnemoscope.adapters.toolkit.proxy import guard_of, inner_of
 from mnemoscope.memory import context
 from mnemoscope.memory.errors import (

@@ -18,8 +18,8 @@ from patience import GIVE_UP_S
 from mnemoscope.adapters.langgraph.runs.content import MOST_CHARS, copied
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.langsmith.runs import runs_of
-from mnemoscope.telemetry.otlp import semconv
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions import semconv
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 
 MAIL = "ada@example.com"
 TAG = "<EMAIL_ADDRESS>"

@@ -20,7 +20,7 @@ from patience import GIVE_UP_S
 
 from mnemoscope.memory import context
 from mnemoscope.memory.testing import scope_for_tests
-from mnemoscope.telemetry.otlp.attributes import span_attributes
+from mnemoscope.telemetry.otlp.conventions.attributes import span_attributes
 
 LISTED = json.loads(Path(__file__).with_name("genai_spans.json").read_text("utf-8"))["spans"]
 

@@ -8,7 +8,7 @@ import pytest
 from vault_host import KEY, MAIL, NAME
 
 from mnemoscope.memory import ScopeError, UncertainErasureError, VaultError, context
-from mnemoscope.memory.privacy.key_use import key_id_of
+from mnemoscope.memory.limits.key_use import key_id_of
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer
 from mnemoscope.telemetry.event.sink_pseudonyms import PSEUDONYM
 from mnemoscope.telemetry.event.subject import SubjectKeys

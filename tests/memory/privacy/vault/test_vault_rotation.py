@@ -19,7 +19,7 @@ from mnemoscope.memory import (
     UncertainErasureError,
     VaultError,
 )
-from mnemoscope.memory.privacy.key_use import key_id_of
+from mnemoscope.memory.limits.key_use import key_id_of
 from mnemoscope.memory.privacy.vault import vault_file
 from mnemoscope.memory.privacy.vault.vault_file import Rotation
 from mnemoscope.memory.privacy.vault.vault_keys import VaultCustomer

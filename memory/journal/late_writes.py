@@ -12,15 +12,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.process.fork import reset_after_fork
-from ...errors import ForgetUncertainError
-from ...journal.touches import Covered, Touches
-from ...journal.writes import TouchesOf
-from ...limits.policy import LONGEST_S
-from ..call import Call
-from ..operation import Method
-from ..step import NOTHING, Faces
+from ...telemetry.event.event import OperationClass, Status
+from ...telemetry.process.fork import reset_after_fork
+from ..errors import ForgetUncertainError
+from ..guard.call import Call
+from ..guard.operation import Method
+from ..guard.step import NOTHING, Faces
+from ..limits.policy import LONGEST_S
+from .touches import Covered, Touches
+from .writes import TouchesOf
 
 _POLL_S = 0.02
 

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
-from ....telemetry.process.fork_lock import ForkLock
-from ...limits.workers import Expired, Workers, driven
-from ..call import Call
-from ..operation import Arguments
-from ..step import Around, AsyncInvoke, Invoke, Stay
+from ...telemetry.process.fork_lock import ForkLock
+from ..limits.workers import Expired, Workers, driven
+from .call import Call
+from .operation import Arguments
+from .step import Around, AsyncInvoke, Invoke, Stay
 
 
 class Deadline:

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from opentelemetry.util.types import AttributeValue
 
-from ..event.budget_event import BudgetEvent
-from ..event.event import Event, OperationClass, Status
-from ..event.text import clean_text
-from ..event.usage import CallDetails, Usage
-from ..event.verdict_event import VerdictEvent
+from ...event.budget_event import BudgetEvent
+from ...event.event import Event, OperationClass, Status
+from ...event.usage import CallDetails, Usage
+from ...event.verdict_event import VerdictEvent
+from ...text import clean_text
 from . import openinference, semconv
 
 Attributes = dict[str, AttributeValue]

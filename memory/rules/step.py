@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.process.faults import Faults
-from ...errors import RuleError
-from ..call import Call
-from ..operation import Method
-from ..step import NOTHING, Face, Faces
+from ...telemetry.event.event import OperationClass, Status
+from ...telemetry.process.faults import Faults
+from ..errors import RuleError
+from ..guard.call import Call
+from ..guard.operation import Method
+from ..guard.step import NOTHING, Face, Faces
 
 if TYPE_CHECKING:
-    from ...rules.memory_labels import MemoryLabels
-    from ...rules.rulebook import Rulebook, Seat
-    from .report import Parts
+    from ..guard.steps.report import Parts
+    from .memory_labels import MemoryLabels
+    from .rulebook import Rulebook, Seat
 
 _READS = OperationClass.RECALL
 _WRITES = OperationClass.REMEMBER

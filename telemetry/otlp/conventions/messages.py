@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
-from ..event.text import is_a, json_text
+from ...text import is_a, json_text
 
 MOST_ATTRIBUTES: Final = 20
 """Of the messages that go in, and of those that come out."""

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ....telemetry.event.event import Deletes, OperationClass
-from ....telemetry.event.sink_pseudonyms import PSEUDONYM
-from ...context import context, current
-from ...errors import ScopeError
-from ...guard.factory import GuardFactory
-from ...guard.operation import Arguments, Method, Operation, Summary
-from ..engine.redaction import Redaction
-from .vault import Vault
-from .vault_file import Rotation, told_as_ours
-from .vault_keys import VaultCustomer
+from ..telemetry.event.event import Deletes, OperationClass
+from ..telemetry.event.sink_pseudonyms import PSEUDONYM
+from .context import context, current
+from .errors import ScopeError
+from .guard.operation import Arguments, Method, Operation, Summary
+from .guard_factory import GuardFactory
+from .privacy.engine.redaction import Redaction
+from .privacy.vault.vault import Vault
+from .privacy.vault.vault_file import Rotation, told_as_ours
+from .privacy.vault.vault_keys import VaultCustomer
 
 _FLUSH_S = 1.0
 """Seconds that a reveal waits for queued pseudonyms."""

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from .digit_runs import is_word_near, search_digit_runs
-from .finding import Finding
-from .identifiers.check_digits import luhn, mod_97_10
-from .identifiers.kinds import ALNUM
-from .identifiers.rows import read_rows
-from .lazy_pattern import compile_later
-from .prefilter import TextFeatures
-from .word_lists import split_words
+from ..digit_runs import is_word_near, search_digit_runs
+from ..finding import Finding
+from ..lazy_pattern import compile_later
+from ..prefilter import TextFeatures
+from ..word_lists import split_words
+from .check_digits import luhn, mod_97_10
+from .kinds import ALNUM
+from .rows import read_rows
 
 _SPACED = r"\d_A-Za-z\u00aa-\u058f"
 """Of scripts with spaces between words: a number does not touch them."""

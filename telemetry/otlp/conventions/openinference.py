@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from ..event.event import Event, OperationClass
-from ..event.text import json_text
-from ..event.usage import Usage
+from ...event.event import Event, OperationClass
+from ...event.usage import Usage
+from ...text import json_text
 from . import semconv
 from .messages import as_genai, as_openinference, messages_in
 

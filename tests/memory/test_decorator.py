@@ -9,9 +9,9 @@ import pytest
 from langgraph.errors import GraphInterrupt
 
 from mnemoscope.memory.context import context
+from mnemoscope.memory.decorator import OPERATIONS, observed
 from mnemoscope.memory.errors import ConfigurationError
 from mnemoscope.memory.guard.call import last_event
-from mnemoscope.memory.guard.decorator import OPERATIONS, observed
 from mnemoscope.telemetry.event.event import Status
 
 

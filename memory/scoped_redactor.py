@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..context import Scope
-from .engine.redaction import UNLIMITED, CallBound, Extent, Redaction, within
+from .context import Scope
+from .privacy.engine.redaction import UNLIMITED, CallBound, Extent, Redaction, within
 
 if TYPE_CHECKING:
-    from .engine.redactor import Redactor
-    from .vault.vault import Vault
+    from .privacy.engine.redactor import Redactor
+    from .privacy.vault.vault import Vault
 
 
 class ScopedRedactor:

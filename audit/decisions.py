@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ...telemetry.event.event import Event
-from ...telemetry.event.verdict_event import Choice
-from ...telemetry.process.fork_lock import ForkLock
-from ..database.database import blob
-from ..log import AuditLog
-from ..store.snapshot import Snapshot
-from ..store.tree import SealedEvents
+from ..telemetry.event.event import Event
+from ..telemetry.event.verdict_event import Choice
+from ..telemetry.process.fork_lock import ForkLock
+from .database.database import blob
+from .log import AuditLog
+from .store.snapshot import Snapshot
+from .store.tree import SealedEvents
 
 _DECIDED = """
     SELECT seq, header FROM audit_event

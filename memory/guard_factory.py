@@ -16,43 +16,43 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ...telemetry.delivery.drain import Drain
-from ...telemetry.event.event import OperationClass
-from ...telemetry.event.parent_run import ParentRun
-from ...telemetry.event.subject import SubjectKeys
-from ...telemetry.event.text import one_line
-from ...telemetry.event.trace import Tracing
-from ...telemetry.process.faults import Faults
-from ..journal.replayer import Replayer
-from ..journal.writes import untold
-from ..limits.bulkhead import Bulkhead
-from ..limits.class_limits import ClassLimits, limits_by_class
-from ..limits.policy import Policy
-from ..limits.workers import Workers
-from ..privacy.scoped_redactor import ScopedRedactor
-from .call import Below, nothing_below
-from .shared_state import SharedState
-from .step import Around, Stay, Step
-from .steps.admit import Admit
-from .steps.answer import redacted_answer
-from .steps.late_writes import LateWrites, WaitForLateWrites
-from .steps.redact import Redact
-from .steps.report import Parts, Report, UnattributedCalls, no_parent
-from .steps.tenancy import Tenancy
+from ..telemetry.delivery.drain import Drain
+from ..telemetry.event.event import OperationClass
+from ..telemetry.event.parent_run import ParentRun
+from ..telemetry.event.subject import SubjectKeys
+from ..telemetry.event.trace import Tracing
+from ..telemetry.process.faults import Faults
+from ..telemetry.text import one_line
+from .guard.call import Below, nothing_below
+from .guard.shared_state import SharedState
+from .guard.step import Around, Stay, Step
+from .guard.steps.admit import Admit
+from .guard.steps.answer import redacted_answer
+from .guard.steps.redact import Redact
+from .guard.steps.report import Parts, Report, UnattributedCalls, no_parent
+from .guard.steps.tenancy import Tenancy
+from .journal.late_writes import LateWrites, WaitForLateWrites
+from .journal.replayer import Replayer
+from .journal.writes import untold
+from .limits.bulkhead import Bulkhead
+from .limits.class_limits import ClassLimits, limits_by_class
+from .limits.policy import Policy
+from .limits.workers import Workers
+from .scoped_redactor import ScopedRedactor
 
 if TYPE_CHECKING:
-    from ..database import Database
-    from ..journal.journal import Journal
-    from ..journal.writes import JournalledWrites
-    from .call import Call
-    from .failures import CallerMistake
-    from .guard import Guard
-    from .steps.audit_gate import AwaitAudit, RequireAudit
-    from .steps.classify import Classify
-    from .steps.deadline import Deadline
-    from .steps.journal import JournalWrites
-    from .steps.rules import AskRules
-    from .steps.sift import Sift
+    from .database import Database
+    from .guard.call import Call
+    from .guard.deadline import Deadline
+    from .guard.failures import CallerMistake
+    from .guard.guard import Guard
+    from .guard.steps.audit_gate import AwaitAudit, RequireAudit
+    from .guard.steps.classify import Classify
+    from .journal.journal import Journal
+    from .journal.step import JournalWrites
+    from .journal.writes import JournalledWrites
+    from .rules.sift import Sift
+    from .rules.step import AskRules
 
 NOT_KEPT = (
     "%s: it cannot be told which database this client writes to, so writes that it does not take "
@@ -64,13 +64,13 @@ logger = logging.getLogger("mnemoscope")
 Limits: TypeAlias = Mapping[OperationClass, ClassLimits]
 
 _IMPORTED_LATE = (
-    ".failures",
-    ".guard",
-    ".outages",
-    ".steps.classify",
-    ".steps.deadline",
-    ".steps.count_lost",
-    ".steps.retry",
+    ".guard.failures",
+    ".guard.guard",
+    ".guard.outages",
+    ".guard.steps.classify",
+    ".guard.deadline",
+    ".guard.steps.count_lost",
+    ".guard.steps.retry",
 )
 
 
@@ -183,12 +183,12 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
                 judged as any other call.
         """
         # asyncio costs a tenth of the time to configure a scope: not before a client is wrapped.
-        from .failures import Failures  # noqa: PLC0415
-        from .guard import Guard  # noqa: PLC0415
-        from .steps.classify import Classify  # noqa: PLC0415
-        from .steps.count_lost import CountLostWrites  # noqa: PLC0415
-        from .steps.deadline import Deadline  # noqa: PLC0415
-        from .steps.retry import Retry  # noqa: PLC0415
+        from .guard.deadline import Deadline  # noqa: PLC0415
+        from .guard.failures import Failures  # noqa: PLC0415
+        from .guard.guard import Guard  # noqa: PLC0415
+        from .guard.steps.classify import Classify  # noqa: PLC0415
+        from .guard.steps.count_lost import CountLostWrites  # noqa: PLC0415
+        from .guard.steps.retry import Retry  # noqa: PLC0415
 
         store = one_line(store)
         limits = limits_by_class(self.policy, self.clock)
@@ -297,9 +297,9 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         if database is None:
             logger.warning(NOT_KEPT, store)
             return None
-        from ..journal.replay import Replay  # noqa: PLC0415 - they import sqlite3
-        from ..journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - they import sqlite3
-        from .steps.journal import JournalWrites  # noqa: PLC0415 - they import sqlite3
+        from .journal.replay import Replay  # noqa: PLC0415 - they import sqlite3
+        from .journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - they import sqlite3
+        from .journal.step import JournalWrites  # noqa: PLC0415 - they import sqlite3
 
         calls = ReplayedCalls(
             redactor=self.redactor,

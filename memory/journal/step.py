@@ -22,23 +22,23 @@ from functools import partial
 from typing import Any, TypeAlias
 from uuid import uuid4
 
-from ....telemetry.event.event import Journalled, OperationClass, Status
-from ....telemetry.process.faults import Faults
-from ....telemetry.process.fork import reset_after_fork
-from ...errors import StoreUnavailableError
-from ...journal.journal import Doubt, Dropped, Entry, JournalWrite, Parked, is_full
-from ...journal.records import Kept, Lease, Write
-from ...journal.replay import KEEP_S, PASSED, Replay
-from ...journal.replayer import Replayer
-from ...journal.touches import Touches
-from ...limits.breaker import Blame, BreakerState
-from ...limits.policy import LONGEST_S
-from ...limits.workers import Workers
-from ..call import Call, error_name
-from ..operation import Method
-from ..step import Faces
-from .count_lost import count_lost
-from .report import Report
+from ...telemetry.event.event import Journalled, OperationClass, Status
+from ...telemetry.process.faults import Faults
+from ...telemetry.process.fork import reset_after_fork
+from ..errors import StoreUnavailableError
+from ..guard.call import Call, error_name
+from ..guard.operation import Method
+from ..guard.step import Faces
+from ..guard.steps.count_lost import count_lost
+from ..guard.steps.report import Report
+from ..limits.breaker import Blame, BreakerState
+from ..limits.policy import LONGEST_S
+from ..limits.workers import Workers
+from .journal import Doubt, Dropped, Entry, JournalWrite, Parked, is_full
+from .records import Kept, Lease, Write
+from .replay import KEEP_S, PASSED, Replay
+from .replayer import Replayer
+from .touches import Touches
 
 _BEHIND = "earlier writes wait in the journal"
 _PASS_S = 0.25

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.event.memory_label import MemoryLabel
-from ....telemetry.process.faults import Faults
-from ...context import current
-from ...errors import RefusedError
-from ..call import Call
-from ..operation import Method, Record
-from ..step import NOTHING, Faces
+from ...telemetry.event.event import OperationClass, Status
+from ...telemetry.event.memory_label import MemoryLabel
+from ...telemetry.process.faults import Faults
+from ..context import current
+from ..errors import RefusedError
+from ..guard.call import Call
+from ..guard.operation import Method, Record
+from ..guard.step import NOTHING, Faces
 
 if TYPE_CHECKING:
-    from ...rules.memory_labels import MemoryLabels
-    from ...rules.rule import ConfinesAnswers
-    from ...rules.rulebook import Rulebook
+    from .memory_labels import MemoryLabels
+    from .rule import ConfinesAnswers
+    from .rulebook import Rulebook
 
 _RECALL = OperationClass.RECALL
 

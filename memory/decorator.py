@@ -7,15 +7,15 @@ from collections.abc import Callable, Sized
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
-from ...telemetry.event.event import Deletes, OperationClass
-from ...telemetry.event.text import one_line
-from ..errors import ConfigurationError
-from ..limits.policy import FAILS_OPEN
-from .factory import import_guard
-from .operation import Arguments, Method, Operation, Summary
+from ..telemetry.event.event import Deletes, OperationClass
+from ..telemetry.text import one_line
+from .errors import ConfigurationError
+from .guard.operation import Arguments, Method, Operation, Summary
+from .guard_factory import import_guard
+from .limits.policy import FAILS_OPEN
 
 if TYPE_CHECKING:
-    from .guard import Guard
+    from .guard.guard import Guard
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -250,7 +250,8 @@ class Inspection:
             kept_back = {each.write.seq for each in refused}
             again = [each for each in found if each.seq not in kept_back]
             connection.executemany(
-                "UPDATE waiting SET parked = NULL WHERE seq = ?", [(each.seq,) for each in again]
+                "UPDATE waiting SET parked = NULL, cause = NULL, tries = 0 WHERE seq = ?",
+                [(each.seq,) for each in again],
             )
         return Retried([replace(each, parked=None) for each in again], refused)
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,12 +23,16 @@ from ...telemetry.files.file_lock import FileLock, try_lock
 from ...telemetry.process.faults import Faults
 from ...telemetry.process.fork import reset_after_fork
 from ..database import Database
+from ..limits.breaker import Blame
 from . import MAX_BYTES
 from .journal_file import RESERVE_BYTES, JournalFile, is_blank, is_no_room, looking, number
 from .latest_writes import LatestWrites
 from .processes import set_aside_ended, this_process
 from .records import Apart, Sealer, Write, read_touches
 from .touches import Covered, Touches
+
+MOST_TRIES = 8
+"""Tries after which a write that fails by itself is set aside: it would hold up all that follow."""
 
 HUNG_S = 60.0
 """Seconds for which a write waits for the store to finish what it is at work on."""
@@ -42,6 +45,14 @@ _BATCH, _BATCH_BYTES = 256, 4 * 1024 * 1024
 _SMALL_BATCH = 8
 _REMEMBERED_NS = 3_600 * 10**9
 """How long a deletion is remembered: no call lasts longer."""
+
+_OWN, _BEHIND = "own", "behind"
+"""Why a write waits: it failed by itself, perhaps; or behind such a one. Else: for the store."""
+
+_ALL_WAITS_FOR_THE_STORE = (
+    "UPDATE waiting SET cause = NULL "
+    "WHERE queue = (SELECT id FROM queue WHERE address = ?) AND cause IS NOT NULL"
+)
 
 
 class JournalFullError(Exception):
@@ -61,12 +72,16 @@ class Entry(NamedTuple):
         write: What waits. None: it cannot be read.
         in_doubt: The store may have taken it already.
         asked_ns: The place of the call that asked for it, as `Journal.order` gives it.
+        failed_ns: When it failed by itself, perhaps. None: it did not.
+        tries: How often it failed when it was made again.
     """
 
     seq: int
     write: Write | None
     in_doubt: bool
     asked_ns: int = 0
+    failed_ns: int | None = None
+    tries: int = 0
 
 
 class Parked(NamedTuple):
@@ -74,6 +89,21 @@ class Parked(NamedTuple):
 
     entry: Entry
     reason: str
+
+
+class Failed(NamedTuple):
+    """
+    A write that failed again and waits on.
+
+    Attributes:
+        entry: The write.
+        failed_ns: When it failed by itself, perhaps. None: it waits for the store.
+        tries: How often it has failed.
+    """
+
+    entry: Entry
+    failed_ns: int | None
+    tries: int
 
 
 class JournalWrite(NamedTuple):
@@ -85,6 +115,7 @@ class JournalWrite(NamedTuple):
         touches: What it writes.
         in_doubt: The store may have taken it.
         lands: The store is still at work on it.
+        blame: What it failed by. None: the store was not asked, or has not answered.
         parked: Why it is set aside at once. None: it waits.
         asked_ns: The place of its call, as `Journal.order` gives it. None: when it was created.
     """
@@ -93,6 +124,7 @@ class JournalWrite(NamedTuple):
     touches: Touches
     in_doubt: bool = False
     lands: bool = False
+    blame: Blame | None = None
     parked: str | None = None
     asked_ns: int | None = None
 
@@ -133,22 +165,45 @@ class JournalStats:
     oldest_ns: int | None = None
 
 
-@dataclass(slots=True)
-class Doubt:
+class Doubt(NamedTuple):
     """
-    A write that failed for a reason that nobody knows: the store's, or its own.
+    A write that waits and failed for a reason that nobody knows: the store's, or its own.
 
     Attributes:
-        touches: What it writes.
-        since_ns: When it failed, as `Journal.order` gives it.
-        tries: How often it failed by itself, as the first of those that wait.
+        seq: Its place.
+        touches: What it writes; names are digests.
+        tries: How often it failed when it was made again.
         is_contradicted: The store has taken another one since.
     """
 
+    seq: int
     touches: Touches
-    since_ns: int = 0
-    tries: int = 0
-    is_contradicted: bool = False
+    tries: int
+    is_contradicted: bool
+
+    @property
+    def is_puzzling(self) -> bool:
+        """Whether the next answer of the store is to have it tried again at once."""
+        return not self.is_contradicted and self.tries < MOST_TRIES
+
+
+class Ahead(NamedTuple):
+    """
+    What waits for a database.
+
+    Attributes:
+        doubts: Writes that may hold up the others for nothing.
+        behind: What those touch that wait for the sake of these alone; names are digests.
+        is_all: Nothing else waits.
+    """
+
+    doubts: Sequence[Doubt]
+    behind: Sequence[Touches]
+    is_all: bool
+
+    def passed_by(self, touches: Touches) -> list[Doubt]:
+        """Return the doubts that a write of *touches*, as digests, passes if it is made now."""
+        return [each for each in self.doubts if each.touches.needs_order_with(touches)]
 
 
 class Queue:
@@ -166,8 +221,7 @@ class Queue:
         not_before: Monotonic seconds before which it is not worth trying.
         failures: Attempts in a row that failed.
         settled: What the store has, and the file does not say yet.
-        doubts: Writes that may hold up the others for nothing, by their places.
-        behind: What writes touch that wait for the sake of those alone: the store was not asked.
+        has_doubts: A write waits, perhaps, whose failure the next answer of the store explains.
     """
 
     def __init__(self, database: Database, store: str, journal: Path) -> None:
@@ -200,26 +254,7 @@ class Queue:
         self.not_before = 0.0
         self.failures = 0
         self.settled: set[int] = set()
-        self.doubts: dict[int, Doubt] = {}
-        self.behind: dict[int, Touches] = {}
-
-    def forget_doubts(self) -> None:
-        """Note that all that waits waits for the store, or that nothing waits."""
-        self.doubts.clear()
-        self.behind.clear()
-
-    def forget(self, seqs: Iterable[int]) -> None:
-        """Note that the writes at the places *seqs* wait no more."""
-        for seq in seqs:
-            self.doubts.pop(seq, None)
-            self.behind.pop(seq, None)
-
-    def answered(self, asked_ns: float = inf) -> None:
-        """Note that the store has taken a write of then: what failed before failed by itself."""
-        for doubt in list(self.doubts.values()):
-            if doubt.since_ns < asked_ns:
-                doubt.is_contradicted = True
-                self.not_before = 0.0
+        self.has_doubts = False
 
 
 class Journal:
@@ -364,6 +399,16 @@ class Journal:
         if touches.records and self._latest is not None:
             self._latest.note(queue.address, touches.places(partly=touches.partly), at_ns)
 
+    def note_answer(self, queue: Queue, at_ns: int | None = None) -> None:
+        """Note that the store has taken a write, of a call of the place *at_ns* or of now."""
+        if self._latest is not None:
+            at_ns = self._latest.order() if at_ns is None else at_ns
+            self._latest.note_answer(queue.address, at_ns)
+
+    def has_answered(self, queue: Queue, since_ns: int) -> bool:
+        """Tell whether the store has taken a write of a call behind the place *since_ns*."""
+        return self._latest is not None and self._latest.has_answered(queue.address, since_ns)
+
     def superseded(self, queue: Queue, touches: Touches, than_ns: int) -> Covered:
         """Tell whether all that a write touches was written by later ones; MAYBE: part of it."""
         if self._latest is None or not touches.records:
@@ -388,20 +433,33 @@ class Journal:
 
     # -- one write --------------------------------------------------------------------------------
 
-    def waits_but(self, queue: Queue, seqs: Collection[int]) -> bool:
+    def ahead(self, queue: Queue) -> Ahead:
         """
-        Tell whether another write waits for *queue* than those at the places *seqs*.
+        Return what waits for *queue*, as all processes know it.
 
         Raises:
             OSError: That cannot be told.
         """
-        with self._file.reading() as connection:
-            rows = connection.execute(
-                "SELECT seq FROM waiting WHERE parked IS NULL AND queue = "
-                "(SELECT id FROM queue WHERE address = ?) LIMIT ?",
-                (queue.address, len(seqs) + 1),
+        with self._file.reading() if self.is_open() else looking(self._path) as connection:
+            found = connection.execute(
+                "SELECT seq, cause, failed_ns, tries, touches FROM waiting WHERE queue = "
+                "(SELECT id FROM queue WHERE address = ?) AND cause IS NOT NULL AND parked IS NULL",
+                (queue.address,),
             ).fetchall()
-        return any(seq not in seqs for (seq,) in rows)
+            is_all = bool(found) and not _waits_for_store(connection, queue)
+        doubts, behind = list[Doubt](), list[Touches]()
+        for seq, cause, failed_ns, tries, text in found:
+            touches = self._sealer.untouched(text)
+            if cause == _OWN:
+                is_explained = self.has_answered(queue, failed_ns)
+                doubts.append(Doubt(seq, touches, tries, is_explained))
+            else:
+                behind.append(touches)
+        return Ahead(doubts, behind, is_all)
+
+    def comparable(self, touches: Touches) -> Touches:
+        """Return *touches* with digests for names, as `ahead` has those of what waits."""
+        return read_touches(self._sealer.touched(touches))
 
     def has_in_flight(self, queue: Queue) -> bool:
         """
@@ -432,11 +490,11 @@ class Journal:
             OSError: It could not be written.
         """
         self.open()
-        work = partial(self._append, queue, self._row(asked))
+        work = partial(self._append, queue, self._row(asked), asked.blame)
         # The other half of the reserve is for making, dropping and forgetting what waits.
         return self._file.with_room(work, leaving_bytes=RESERVE_BYTES // 2)
 
-    def _append(self, queue: Queue, row: _Row) -> int:
+    def _append(self, queue: Queue, row: _Row, blame: Blame | None) -> int:
         with self._file.writing() as connection:
             # What is set aside at once may take half: whoever sends it may send more.
             max_bytes = self._max_bytes // (1 if row.parked is None else 2)
@@ -445,7 +503,16 @@ class Journal:
             queue_id = _queue_id(connection, queue)
             if _is_forgotten(connection, queue_id, row):
                 raise ForgottenError
-            return _insert(connection, queue_id, row)
+            seq = _insert(connection, queue_id, row)
+            if blame is Blame.STORE:  # all that waits waits for the store
+                connection.execute(_ALL_WAITS_FOR_THE_STORE, (queue.address,))
+            elif row.parked is None and (blame is not None or _has_doubts(connection, queue_id)):
+                cause = _BEHIND if blame is None else _OWN
+                connection.execute(
+                    "UPDATE waiting SET cause = ?, failed_ns = ? WHERE seq = ?",
+                    (cause, self.order() or 0, seq),
+                )
+            return seq
 
     def _row(self, asked: JournalWrite) -> _Row:
         write = asked.write
@@ -497,19 +564,20 @@ class Journal:
         with self._file.writing() as connection:
             now = self._clock()
             rows = connection.execute(
-                "SELECT seq, id, in_doubt, lands_until_s, sealed, coalesce(asked_ns, created_ns) "
+                "SELECT seq, id, in_doubt, lands_until_s, sealed, coalesce(asked_ns, created_ns), "
+                "CASE cause WHEN ? THEN failed_ns END, tries "
                 "FROM waiting WHERE parked IS NULL AND queue = ? ORDER BY seq LIMIT ?",
-                (_queue_id(connection, queue), at_most),
+                (_OWN, _queue_id(connection, queue), at_most),
             )
             found: list[Entry] = []
             size = 0
-            for seq, write_id, in_doubt, lands_until_s, sealed, asked_ns in rows:
+            for seq, write_id, in_doubt, lands_until_s, sealed, *known in rows:
                 size += len(sealed)
                 if is_at_work(lands_until_s, now) or (found and size > _BATCH_BYTES):
                     break
                 if seq not in queue.settled:
                     write = self._read(sealed, write_id)
-                    found.append(Entry(seq, write, bool(in_doubt), asked_ns))
+                    found.append(Entry(seq, write, bool(in_doubt), *known))
             asked = [(each.seq,) for each in found if not each.in_doubt]
             connection.executemany("UPDATE waiting SET in_doubt = 1 WHERE seq = ?", asked)
             return found
@@ -528,7 +596,10 @@ class Journal:
         done: Iterable[int],
         parked: Iterable[Parked] = (),
         untried: Iterable[int] = (),
+        behind: Iterable[int] = (),
         flying: Iterable[int] = (),
+        failed: Iterable[Failed] = (),
+        is_down: bool = False,
     ) -> None:
         """
         Say what became of writes that were taken.
@@ -538,7 +609,10 @@ class Journal:
             done: The store has them, or they are not wanted any more.
             parked: They are set aside.
             untried: The store was not asked for them.
+            behind: Nor for these, which wait behind those that failed by themselves.
             flying: The store is still at work on them.
+            failed: They failed again.
+            is_down: All that waits waits for the store.
 
         Raises:
             OSError: It could not be said. What is done is not taken again by this process.
@@ -547,12 +621,21 @@ class Journal:
         until = self._clock() + HUNG_S
         changes = (
             ("DELETE FROM waiting WHERE seq = ?", [(seq,) for seq in queue.settled]),
+            (_ALL_WAITS_FOR_THE_STORE, [(queue.address,)] if is_down else []),
             (
-                "UPDATE waiting SET parked = ? WHERE seq = ?",
+                "UPDATE waiting SET parked = ?, cause = NULL, tries = 0 WHERE seq = ?",
                 [(each.reason, each.entry.seq) for each in parked],
             ),
             ("UPDATE waiting SET in_doubt = 0 WHERE seq = ?", [(seq,) for seq in untried]),
             ("UPDATE waiting SET lands_until_s = ? WHERE seq = ?", [(until, s) for s in flying]),
+            ("UPDATE waiting SET cause = ? WHERE seq = ?", [(_BEHIND, seq) for seq in behind]),
+            (
+                "UPDATE waiting SET cause = ?, failed_ns = ?, tries = ? WHERE seq = ?",
+                [
+                    (None if each.failed_ns is None else _OWN, *each[1:], each.entry.seq)
+                    for each in failed
+                ],
+            ),
         )
         self._file.with_room(lambda: self._changed(changes))
         queue.settled.clear()
@@ -744,8 +827,22 @@ def _latest_known(connection: sqlite3.Connection) -> int:
     queries = (
         "SELECT max(coalesce(asked_ns, created_ns)) FROM waiting",
         "SELECT max(at_ns) FROM forgotten",
+        "SELECT max(failed_ns) FROM waiting",
     )
     return max(connection.execute(each).fetchone()[0] or 0 for each in queries)
+
+
+def _waits_for_store(connection: sqlite3.Connection, queue: Queue) -> bool:
+    query = (
+        "SELECT 1 FROM waiting WHERE queue = (SELECT id FROM queue WHERE address = ?) "
+        "AND parked IS NULL AND cause IS NULL LIMIT 1"
+    )
+    return connection.execute(query, (queue.address,)).fetchone() is not None
+
+
+def _has_doubts(connection: sqlite3.Connection, queue_id: int) -> bool:
+    query = "SELECT 1 FROM waiting WHERE queue = ? AND cause = ? LIMIT 1"
+    return connection.execute(query, (queue_id, _OWN)).fetchone() is not None
 
 
 def _has_remains(connection: sqlite3.Connection) -> bool:

@@ -63,6 +63,15 @@ _NO_ROOM = frozenset(
 )
 _NO_ROOM_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _POLL_S = 0.001
+_ADDED = {  # columns that the versions before have not
+    "asked_ns": "INTEGER",
+    "cause": "TEXT",
+    "failed_ns": "INTEGER",
+    "tries": "INTEGER NOT NULL DEFAULT 0",
+}
+_WAITING_BY_CAUSE = (
+    "CREATE INDEX IF NOT EXISTS waiting_by_cause ON waiting (queue, cause) WHERE cause IS NOT NULL"
+)
 _SCHEMA = (
     "PRAGMA auto_vacuum = INCREMENTAL",
     """CREATE TABLE queue (
@@ -72,9 +81,11 @@ _SCHEMA = (
         seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, queue INTEGER NOT NULL,
         created_ns INTEGER NOT NULL, in_doubt INTEGER NOT NULL, lands_until_s REAL NOT NULL,
         parked TEXT, shadowed INTEGER NOT NULL DEFAULT 0,
-        touches TEXT NOT NULL, sealed BLOB NOT NULL, asked_ns INTEGER
+        touches TEXT NOT NULL, sealed BLOB NOT NULL
     )""",
+    *(f"ALTER TABLE waiting ADD COLUMN {name} {kind}" for name, kind in _ADDED.items()),
     "CREATE INDEX waiting_in_order ON waiting (queue, parked, seq)",
+    _WAITING_BY_CAUSE,
     """CREATE TABLE forgotten (
         queue INTEGER NOT NULL, at_ns INTEGER NOT NULL, touches TEXT NOT NULL
     )""",
@@ -234,9 +245,11 @@ class JournalFile:
             connection.execute(_SCHEMA[0])  # not possible in a transaction, nor later
         for pragma in _PRAGMAS:
             connection.execute(pragma)
-        columns = {name for _, name, *_ in connection.execute("PRAGMA table_info(waiting)")}
-        if columns and "asked_ns" not in columns:  # the version before ordered calls by wall clock
-            connection.execute("ALTER TABLE waiting ADD COLUMN asked_ns INTEGER")
+        found = {name for _, name, *_ in connection.execute("PRAGMA table_info(waiting)")}
+        for name in (each for each in _ADDED if found and each not in found):
+            connection.execute(f"ALTER TABLE waiting ADD COLUMN {name} {_ADDED[name]}")
+        if found:
+            connection.execute(_WAITING_BY_CAUSE)
         if is_empty:
             connection.execute("BEGIN IMMEDIATE")
             for statement in _SCHEMA[1:]:

@@ -31,6 +31,8 @@ _ROW_BYTES = _WAYS * _SLOT.size
 _BASE_AT = _ROWS * _ROW_BYTES
 _FILE_BYTES = _BASE_AT + _TIME.size
 _DIGEST_BYTES = 8
+_ANSWER = "an answer"
+"""Stands for any record: the names of records, as `Touches.places` has them, begin otherwise."""
 
 
 class LatestWrites:
@@ -94,6 +96,14 @@ class LatestWrites:
                 _TIME.pack_into(self._map, place + _TIME.size, 0)
                 _TIME.pack_into(self._map, place, digest)
                 _TIME.pack_into(self._map, place + _TIME.size, at_ns)
+
+    def note_answer(self, database: str, at_ns: int) -> None:
+        """Note that *database* has taken a write of the call of the place *at_ns*."""
+        self.note(database, (_ANSWER,), at_ns)
+
+    def has_answered(self, database: str, since_ns: int) -> bool:
+        """Tell whether *database* has taken a write of a call behind the place *since_ns*."""
+        return self.newer(database, (_ANSWER,), since_ns) > 0
 
     def newer(self, database: str, records: Iterable[str], than_ns: int) -> int:
         """Return how many of *records* were written by a call behind the place *than_ns*."""

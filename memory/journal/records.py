@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...telemetry.files.file_lock import FileLock
-from .touches import Touches
+from .touches import UNTOLD, Touches
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -57,10 +57,18 @@ class Kept(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The right to make the writes of a queue, among processes and in this one."""
+    """
+    The right to make the writes of a queue, among processes and in this one.
+
+    Attributes:
+        lock: Among processes.
+        busy: In this one.
+        passes: Places of the writes that must not be made after the call that has it.
+    """
 
     lock: FileLock
     busy: threading.Lock
+    passes: Sequence[int] = ()
 
 
 class Sealer:
@@ -119,6 +127,11 @@ class Sealer:
                 "key": self._key_id,
             }
         )
+
+    def untouched(self, text: str) -> Touches:
+        """Return what `touched` wrote, its names as digests. Under another key: nothing is told."""
+        touches = read_touches(text)
+        return touches if touches.key == self._key_id else UNTOLD
 
     def _digest_of_value(self, owner: str) -> str:
         key, _, name = owner.partition("=")

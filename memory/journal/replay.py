@@ -34,7 +34,7 @@ from ..guard.steps.report import Report
 from ..limits.breaker import Blame
 from ..limits.loop_task import LoopTask
 from ..limits.workers import Expired, Workers
-from .journal import Doubt, Entry, Journal, Parked, Queue
+from .journal import MOST_TRIES, Entry, Failed, Journal, Parked, Queue
 from .records import Kept, Lease, Write
 from .replayed_call import ReplayedCalls
 from .touches import UNTOLD, Covered, Touches
@@ -42,9 +42,6 @@ from .writes import JournalledWrites
 
 KEEP_S = 5.0
 """Longest time that a caller waits for the journal's disk."""
-
-MOST_TRIES = 8
-"""Tries after which a write that fails by itself is set aside: it would hold up all that follow."""
 
 UNREADABLE = "unreadable"
 """Why a write is set aside that is not as it was written, or was written under another key."""
@@ -58,6 +55,8 @@ PASSED = "a later write came before it"
 _PAUSE_S, _LONGEST_PAUSE_S = 0.25, 5.0
 _POLL_S = 0.02
 _MOST_DOUBLINGS = 10
+_MOST_WITNESSES = 3
+"""Further writes, at most, that a store is asked for behind one that it seems to be down for."""
 
 
 class _Disk(NamedTuple):
@@ -77,8 +76,38 @@ class _NotNowError(Exception):
     """The store does not take it yet."""
 
 
-class _DoubtError(_NotNowError):
-    """The store did not take it, for a reason that nobody knows."""
+class _PassedError(_NotNowError):
+    """The store did not take it, and may take others."""
+
+
+@dataclass(slots=True)
+class _Passed:
+    """
+    A write that the store did not take, and that others may go past.
+
+    Attributes:
+        entry: The write.
+        touches: What it writes.
+        failed_ns: When it failed.
+        tries: How often it has.
+        is_own: It failed by itself, perhaps. Else: the store seems to be down.
+    """
+
+    entry: Entry
+    touches: Touches
+    failed_ns: int
+    tries: int
+    is_own: bool
+
+    def holds_back(self, later: Touches) -> bool:
+        """Tell whether a *later* write is to wait while this one does."""
+        if self.is_own or self.tries > MOST_TRIES:
+            return self.touches.holds_back(later)
+        return self.touches.needs_order_with(later)
+
+    def as_failed(self, *, is_down: bool) -> Failed:
+        """Return it for the journal."""
+        return Failed(self.entry, None if is_down else self.failed_ns, self.tries)
 
 
 @dataclass(slots=True)
@@ -88,17 +117,28 @@ class _Batch:
     done: list[int] = field(default_factory=list[int])
     parked: list[Parked] = field(default_factory=list[Parked])
     untried: list[int] = field(default_factory=list[int])
+    behind: list[int] = field(default_factory=list[int])
     flying: list[int] = field(default_factory=list[int])
     told: list[Call] = field(default_factory=list[Call])
-    passed: list[tuple[Entry, Touches]] = field(default_factory=list[tuple[Entry, Touches]])
+    passed: list[_Passed] = field(default_factory=list[_Passed])
+    cause: BaseException | None = None
     answered: bool = False
     stopped: bool = False
+    is_down: bool = False
 
-    def set_aside_before(self, later: Touches) -> None:
-        """Set aside what was passed by and must not be made after a *later* write."""
-        behind = [each for each in self.passed if each[1].needs_order_with(later)]
-        self.parked += [Parked(entry, PASSED) for entry, _touches in behind]
-        self.passed = [each for each in self.passed if each not in behind]
+    @property
+    def unexplained(self) -> list[_Passed]:
+        """What failed as where the store is down, while nothing says that it is up."""
+        return [each for each in self.passed if not each.is_own]
+
+    def note_answer(self, written: Touches) -> None:
+        """Note that the store is up, and set aside what must not be made after what it took."""
+        self.answered = True
+        later = [each for each in self.passed if each.touches.needs_order_with(written)]
+        self.parked += [Parked(each.entry, PASSED) for each in later]
+        self.passed = [each for each in self.passed if each not in later]
+        for each in self.passed:
+            each.is_own = True
 
 
 class Replay:
@@ -302,8 +342,9 @@ class Replay:
             else:
                 yield from self._make(entry, batch)
         if batch.passed and not batch.answered:
-            self._pause(None)
+            self._pause(batch.cause)
             batch.stopped = True
+        batch.is_down = batch.is_down or bool(batch.unexplained)
         # A write that another process still waits for is at the head: there was nothing to take.
         batch.stopped = batch.stopped or not entries
         if entries or self.queue.settled:
@@ -311,13 +352,14 @@ class Replay:
         return not batch.stopped
 
     def _settle(self, batch: _Batch) -> Generator[_Step, Any, None]:
-        outcome = {name: getattr(batch, name) for name in ("done", "parked", "untried", "flying")}
+        names = ("done", "parked", "untried", "flying", "is_down")
+        outcome = {name: getattr(batch, name) for name in names}
+        outcome["behind"] = () if batch.is_down else batch.behind
+        outcome["failed"] = [each.as_failed(is_down=batch.is_down) for each in batch.passed]
         try:
             yield _Disk(partial(self.journal.settle, self.queue, **outcome))
         except _NotNowError:
             batch.stopped = True
-        # Should one be tried again one day, it has all tries.
-        self.queue.forget((*batch.done, *(each.entry.seq for each in batch.parked)))
         for call in batch.told:
             self._report.report_unawaited(call)
             call.error = None
@@ -332,7 +374,8 @@ class Replay:
             call = self.calls.call(self.writes, entry.write)
             call.asked_ns = entry.asked_ns
             touches = self.writes.touches(entry.write.method, call.arguments)
-            if any(each.holds_back(touches) for _entry, each in batch.passed):
+            if any(each.holds_back(touches) for each in batch.passed):
+                batch.behind.append(entry.seq)
                 if not entry.in_doubt:
                     batch.untried.append(entry.seq)
                 return
@@ -343,8 +386,8 @@ class Replay:
             if (yield from self._is_wanted(entry, entry.write, call)):
                 call.result = yield from self._ask(entry, entry.write, call)
                 self._classify.summarise(call)
-        except _DoubtError as exc:
-            self._pass_by(entry, touches, batch, exc.__cause__)
+        except _PassedError as exc:
+            self._pass_by(entry, call, touches, batch, exc.__cause__)
         except _NotNowError as exc:
             self._stop(entry, call, batch, exc.__cause__)
         except Exception as exc:  # noqa: BLE001 - it would be no other the next time
@@ -356,9 +399,8 @@ class Replay:
             batch.told.append(call)
             call.journal, call.status = Journalled.REPLAYED, Status.OK
             self.queue.failures = 0
-            self.queue.answered()
-            batch.answered = True
-            batch.set_aside_before(touches)
+            self.journal.note_answer(self.queue)
+            batch.note_answer(touches)
 
     def _give_way(self, entry: Entry, call: Call, batch: _Batch, *, whole: bool) -> None:
         """Leave out a write that a later one of the same record came before."""
@@ -372,8 +414,7 @@ class Replay:
     def _stop(self, entry: Entry, call: Call, batch: _Batch, cause: BaseException | None) -> None:
         """Note that the store takes nothing now."""
         batch.stopped = True
-        if call.failed:
-            self.queue.forget_doubts()
+        batch.is_down = batch.is_down or call.failed
         self._pause(cause)
         if call.late and not call.ended:
             batch.flying.append(entry.seq)
@@ -402,16 +443,40 @@ class Replay:
         return left is not None
 
     def _pass_by(
-        self, entry: Entry, touches: Touches, batch: _Batch, cause: BaseException | None
+        self,
+        entry: Entry,
+        call: Call,
+        touches: Touches,
+        batch: _Batch,
+        cause: BaseException | None,
     ) -> None:
-        """Note that *entry* failed, and perhaps by itself: the next one may tell."""
-        doubt = self.queue.doubts.setdefault(entry.seq, Doubt(touches))
-        self.queue.behind.pop(entry.seq, None)
-        doubt.is_contradicted = False
+        """
+        Note that *entry* failed, and perhaps by itself: the next one may tell.
+
+        Where the store seems to be down that is asked of few, and of none at the first time.
+        """
+        batch.cause = cause
+        if call.blame is Blame.STORE:
+            is_known = self._is_contradicted(entry)
+            since_ns = entry.failed_ns if is_known else None
+            failed = _Passed(entry, touches, since_ns or self._now_ns(), entry.tries + 1, is_known)
+            batch.passed.append(failed)
+            down = batch.unexplained
+            batch.stopped = len(down) > min(down[0].tries - 1, _MOST_WITNESSES) if down else False
+            return
+        tries = 0 if entry.failed_ns is None else entry.tries
         is_odd = isinstance(cause, UnexpectedAnswerError)
         if not batch.passed and cause is not None and (is_odd or not is_of_the_deployment(cause)):
-            doubt.tries += 1
-        batch.passed.append((entry, touches))
+            tries += 1
+        batch.passed.append(_Passed(entry, touches, self._now_ns(), tries, is_own=True))
+
+    def _now_ns(self) -> int:
+        return self.journal.order() or 0
+
+    def _is_contradicted(self, entry: Entry) -> bool:
+        """Tell whether the store has taken another write since *entry* failed by itself."""
+        since_ns = entry.failed_ns
+        return since_ns is not None and self.journal.has_answered(self.queue, since_ns)
 
     def _ask(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, Any]:
         call.kept = Kept(entry.seq, write)
@@ -432,20 +497,26 @@ class Replay:
             call.late = call.is_at_work or isinstance(exc, Expired)
             if call.failed:
                 call.blame = self._classify.blame(exc)
-            self._admit.settle(call)
+            self._settle_place(entry, call)
             if not call.failed or self._is_hopeless(entry, call):
                 raise
-            is_unknown = call.blame is Blame.UNKNOWN and not call.late
-            raise (_DoubtError if is_unknown else _NotNowError) from exc
+            raise (_NotNowError if call.late and not call.ended else _PassedError) from exc
         self._admit.settle(call)
         return answer
 
     def _is_hopeless(self, entry: Entry, call: Call) -> bool:
         """Tell whether *entry* fails by itself: by its input, beside others, or too often."""
-        doubt = self.queue.doubts.get(entry.seq)
-        if call.blame is not Blame.UNKNOWN or doubt is None:
+        if call.blame is not Blame.UNKNOWN or entry.failed_ns is None:
             return call.blame is Blame.INPUT
-        return doubt.is_contradicted or doubt.tries >= MOST_TRIES - 1
+        return entry.tries >= MOST_TRIES - 1 or self._is_contradicted(entry)
+
+    def _settle_place(self, entry: Entry, call: Call) -> None:
+        """Tell the breaker how *call* ended: one write that fails again says nothing new."""
+        blame = call.blame
+        if blame is Blame.STORE and entry.tries:
+            call.blame = Blame.UNKNOWN
+        self._admit.settle(call)
+        call.blame = blame
 
     def _pause(self, cause: BaseException | None) -> None:
         queue = self.queue

@@ -14,7 +14,7 @@ neither can be done the deletion is refused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -34,7 +34,7 @@ from ..guard.steps.report import Report
 from ..limits.breaker import Blame, BreakerState
 from ..limits.policy import LONGEST_S
 from ..limits.workers import Workers
-from .journal import Doubt, Dropped, Entry, JournalWrite, Parked, is_full
+from .journal import Dropped, Entry, JournalWrite, Parked, is_full
 from .records import Kept, Lease, Write
 from .replay import KEEP_S, PASSED, Replay
 from .replayer import Replayer
@@ -229,22 +229,26 @@ class JournalWrites:
         It may where each of them failed for a reason of its own, perhaps, or waits for the sake of
         those. If the store takes this one, they did.
         """
-        queue, writes = self.replay.queue, self.replay.writes
-        doubts, behind = dict(queue.doubts), dict(queue.behind)
-        if not doubts:
-            return _Way.BEHIND
+        queue = self.replay.queue
         try:
-            if self.replay.journal.waits_but(queue, doubts.keys() | behind.keys()):
-                return _Way.BEHIND
+            ahead = self.replay.journal.ahead(queue)
         except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
             self._faults.note("journal.look", exc)
             return _Way.BEHIND
-        touches = writes.touches(call.method.name, call.arguments)
-        before = [each for each in doubts.values() if each.touches.needs_order_with(touches)]
+        queue.has_doubts = any(each.is_puzzling for each in ahead.doubts)
+        if not (ahead.doubts and ahead.is_all):
+            return _Way.BEHIND
+        touches = self._touches(call)
+        before = ahead.passed_by(touches)
         are_bad = touches.unknown or all(each.is_contradicted for each in before)
         if before and are_bad and not have_failed_again:
             return _Way.BEHIND_BAD
-        return _way_past([*behind.values(), *(each.touches for each in doubts.values())], touches)
+        return _way_past([*ahead.behind, *(each.touches for each in ahead.doubts)], touches)
+
+    def _touches(self, call: Call) -> Touches:
+        """Return what *call* writes, as the journal has it of what waits."""
+        touches = self.replay.writes.touches(call.method.name, call.arguments)
+        return self.replay.journal.comparable(touches)
 
     def _is_to_wait(self, call: Call) -> bool:
         """Tell whether *call* may be kept: whoever has an outer call is told of its failure."""
@@ -274,7 +278,7 @@ class JournalWrites:
         except Exception as exc:  # noqa: BLE001 - closed: it might overtake what waits
             self._faults.note("journal.look", exc)
             raise self._behind() from None
-        self.replay.queue.forget_doubts()
+        self.replay.queue.has_doubts = False
         return False
 
     def _behind(self) -> StoreUnavailableError:
@@ -396,9 +400,11 @@ class JournalWrites:
         """Have *call* go before what waits, unless the store is at work on some of that still."""
         if turn is None:
             return
+        journal, queue = self.replay.journal, self.replay.queue
         try:
-            if not self.replay.journal.has_in_flight(self.replay.queue):
-                call.turn = turn
+            if not journal.has_in_flight(queue):
+                passed = journal.ahead(queue).passed_by(self._touches(call))
+                call.turn = turn._replace(passes=[each.seq for each in passed])
         except Exception as exc:  # noqa: BLE001 - closed: an older write may come after it
             self._faults.note("journal.look", exc)
         if call.turn is None:
@@ -409,24 +415,18 @@ class JournalWrites:
         if turn is not None:
             if call.error is None:  # before anybody makes an older one
                 self._note_written(call)
-                self._note_answered(call)
+                self._set_aside(turn.passes)
             self.replay.release(turn)
 
-    def _note_answered(self, call: Call) -> None:
-        """Note that the store took *call*, and set aside what must not come after it."""
-        queue, writes = self.replay.queue, self.replay.writes
-        touches = writes.touches(call.method.name, call.arguments)
-        passed = [
-            seq for seq, each in queue.doubts.items() if each.touches.needs_order_with(touches)
-        ]
+    def _set_aside(self, passed: Sequence[int]) -> None:
+        """Set aside the writes that a later one has passed, and that must not come after it."""
         if not passed:
             return
         try:
             parked = [Parked(Entry(seq, None, in_doubt=True), PASSED) for seq in passed]
-            self.replay.journal.settle(queue, done=(), parked=parked)
+            self.replay.journal.settle(self.replay.queue, done=(), parked=parked)
         except Exception as exc:  # noqa: BLE001 - it waits still, and may come after the later one
             self._faults.note("journal.pass", exc)
-        queue.forget(passed)
 
     def _settled(self, call: Call) -> None:
         """Note a write that the store has, or that nobody has."""
@@ -438,10 +438,13 @@ class JournalWrites:
         """Note a write that the store has, so that no older one is made after it."""
         try:
             touches = self.replay.writes.touches(call.method.name, call.arguments)
-            asked_ns = call.asked_ns or self.replay.journal.order()
+            journal, queue = self.replay.journal, self.replay.queue
+            asked_ns = call.asked_ns or journal.order()
             if asked_ns is not None:
-                self.replay.queue.answered(asked_ns)
-                self.replay.journal.note_written(self.replay.queue, touches, asked_ns)
+                journal.note_written(queue, touches, asked_ns)
+                if queue.has_doubts:
+                    journal.note_answer(queue, asked_ns)
+                    queue.not_before = 0.0  # what failed for a reason of its own fails again now
         except Exception as exc:  # noqa: BLE001 - an older one may then come after it
             self._faults.note("journal.latest", exc)
 
@@ -466,12 +469,6 @@ class JournalWrites:
         seq = self.replay.journal.append(queue, asked)
         call.kept = Kept(seq, asked.write)
         call.journal = Journalled.APPENDED
-        if call.failed and call.blame is Blame.STORE:
-            queue.forget_doubts()
-        elif call.failed and asked.parked is None:
-            queue.doubts[seq] = Doubt(asked.touches, self.replay.journal.order() or 0)
-        elif queue.doubts and not call.failed:
-            queue.behind[seq] = asked.touches
         if call.landed:
             self.note_ended(call)
 
@@ -491,13 +488,14 @@ class JournalWrites:
         )
         touches = writes.touches(method.name, call.arguments)
         reached = call.admission is not None
-        its_own = call.error if call.failed and call.blame is Blame.INPUT else None
+        blame = call.blame if call.failed else None
         return JournalWrite(
             write,
             touches,
             in_doubt=reached,
             lands=reached and not call.ended,
-            parked=None if its_own is None else error_name(its_own),
+            blame=blame,
+            parked=error_name(call.error) if call.error and blame is Blame.INPUT else None,
             asked_ns=call.asked_ns or self.replay.journal.order(),
         )
 

@@ -23,10 +23,16 @@ from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
 from mnemoscope.memory.journal.codec import ArgumentCodec
-from mnemoscope.memory.journal.journal import HUNG_S, Entry, Journal, JournalWrite, Queue
+from mnemoscope.memory.journal.journal import (
+    HUNG_S,
+    MOST_TRIES,
+    Entry,
+    Journal,
+    JournalWrite,
+    Queue,
+)
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile
 from mnemoscope.memory.journal.records import Write
-from mnemoscope.memory.journal.replay import MOST_TRIES
 from mnemoscope.memory.journal.touches import Covered, Touches
 from mnemoscope.memory.journal.writes import JournalledWrites, Lookup
 from mnemoscope.memory.limits.policy import BreakerPolicy

@@ -138,7 +138,10 @@ readme-check: $(STAMP)  ## Follow the README word by word, in a clone and an emp
 docs:  ## Build the documentation as a site, into build/site
 	@test -n "$(PYTHON)" || { echo "the docs need Python 3.11 or newer"; exit 1; }
 	@test -d .venv-docs || { $(PYTHON) -m venv .venv-docs && .venv-docs/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"; }
-	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group docs --editable .
+	@mkdir -p build
+	@.venv-docs/bin/typer mnemoscope.adapters.cli.root utils docs --name mnemoscope --output build/help.md >/dev/null
+	@sed 's/^#/##/' build/help.md >build/commands.md
 	@.venv-docs/bin/zensical build --clean --strict
 	@echo "open build/site/index.html"
 
@@ -187,11 +190,6 @@ bench-origin: $(STAMP)  ## Measure Origin against published attacks: make bench-
 
 failing-table: $(STAMP)  ## Write the tables of docs/failing.md from what stores do when they raise
 	@MEM0_TELEMETRY=False PYTHONPATH=tests/shared $(PY) tests/shared/failing_table.py
-
-reference: $(STAMP)  ## Write docs/api.md, settings.md and commands.md anew from the source
-	@$(PY) docs/api_page.py
-	@$(PY) docs/settings_page.py
-	@$(PY) docs/commands_page.py
 
 architecture-picture: $(STAMP)  ## Draw the picture of docs/architecture.md anew
 	@$(PY) docs/architecture_picture.py

@@ -64,7 +64,7 @@ class Mnemoscope:
     Raises:
         ConfigurationError: A setting, rule or budget makes no sense, or a sink cannot be set up.
 
-    Example:
+    Examples:
         >>> scope = Mnemoscope(load_settings(sinks="logs"))
         >>> memory = scope.mem0(Memory.from_config(config))
     """
@@ -283,7 +283,7 @@ class Mnemoscope:
         Args:
             features: Features by node name, for code that has no `feature` of its own.
 
-        Example:
+        Examples:
             >>> run = graph.stream_events(inputs, version="v3", transformers=[scope.usage()])
         """
         from ..adapters.langgraph.runs.stream import UsageFactory  # noqa: PLC0415
@@ -298,7 +298,7 @@ class Mnemoscope:
         Personal data is found across the borders of chunks, so text arrives a sentence at a time.
         The run itself, and what it stores, is as it would be without.
 
-        Example:
+        Examples:
             >>> redacted = [scope.redacted_stream(), scope.usage()]
             >>> run = graph.stream_events(inputs, version="v3", transformers=redacted)
         """
@@ -318,7 +318,7 @@ class Mnemoscope:
         exceptions are redacted in copies; trace state and the resource stay as they are. What
         cannot be redacted becomes ``[REDACTED:error]``, a span that cannot be rebuilt is dropped.
 
-        Example:
+        Examples:
             >>> exporter = scope.redacting_exporter(OTLPSpanExporter())
             >>> provider.add_span_processor(BatchSpanProcessor(exporter))
         """
@@ -361,7 +361,7 @@ class Mnemoscope:
         Raises:
             RedactionError: It could not be redacted.
 
-        Example:
+        Examples:
             >>> scope.text_to_embed("Hi <PERSON>, what does <PERSON> like?")
             'Hi, what does like?'
         """
@@ -479,7 +479,7 @@ class Mnemoscope:
         Raises:
             ValueError: One is something else, or there are too many.
 
-        Example:
+        Examples:
             >>> scope.note_facts(quality=0.86, novel_issues=0)
         """
         rulebook = None if self._parts is None else self._parts.accounting.rulebook
@@ -498,7 +498,7 @@ class Mnemoscope:
         Raises:
             RuleError: A rule ends the run, or the phase of it: it is cancelled, and has not failed.
 
-        Example:
+        Examples:
             >>> model.with_retry(retry_if_exception_type=scope.may_retry)
             >>> tenacity.retry(retry=tenacity.retry_if_exception(scope.may_retry))
         """
@@ -540,7 +540,7 @@ class Mnemoscope:
             text_of: Returns the text of a node's output. None: its messages' text.
             name: The gate's name in events.
 
-        Example:
+        Examples:
             >>> gate = scope.stagnation_gate(embed)
             >>> builder.add_node("critic", gate.wrap(critic))
         """
@@ -589,7 +589,7 @@ class Mnemoscope:
             read: Returns the draft from the state, where it is more than a text.
             is_async: Return a coroutine function, whose judges run on a thread.
 
-        Example:
+        Examples:
             >>> builder.add_node("approve", scope.approval_node(gate, draft="reply"))
         """
         from ..adapters.langgraph.approval import approval_node  # noqa: PLC0415
@@ -650,7 +650,7 @@ class Mnemoscope:
         Returns:
             Whether all is loaded. A model that is not installed is no reason to wait: see `health`.
 
-        Example:
+        Examples:
             >>> scope.prepare(timeout_s=30)
             True
         """

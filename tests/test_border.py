@@ -1,27 +1,33 @@
 """
 The border: only adapters name a client, and documentation and examples import public names only.
 
-Public is what docs/api.md lists: the names in ``__all__`` of the modules of `api_page.MODULES`.
+Public is what the pages of docs/api list: the names in ``__all__`` of the modules there.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-import api_page
 import architecture_picture
 import pytest
-import settings_page
 from printed_pages import blocks_of
 
 from mnemoscope.memory import Settings
-from mnemoscope.memory.settings import variable_of
 
 ROOT = Path(__file__).parents[1]
+LISTED = [
+    name
+    for page in (ROOT / "docs" / "settings.md", *sorted((ROOT / "docs" / "api").glob("*.md")))
+    for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE)
+]
+"""The public names of the docs' site, each with its module."""
+
+MODULES = sorted({name.rpartition(".")[0] for name in LISTED})
 CLIENTS = re.compile(r"mem0|qdrant|langgraph|langchain", re.IGNORECASE)
 
 EXCEPTIONS = {
@@ -122,12 +128,12 @@ def is_public(module: str, name: str | None = None) -> bool:
     """Return whether *module*, or *name* of it, is public, or somebody else's."""
     if module.partition(".")[0] != "mnemoscope":
         return True
-    if module not in api_page.MODULES:
+    if module not in MODULES:
         return False
     return name is None or name in import_module(module).__all__
 
 
-@pytest.mark.parametrize("module", api_page.MODULES)
+@pytest.mark.parametrize("module", MODULES)
 def test_every_public_name_is_there(module):
     """``__all__`` names nothing that cannot be imported, and nothing private."""
     public = import_module(module)
@@ -142,17 +148,27 @@ def test_pages_and_examples_import_public_names_only(path):
     assert list(private_imports(code_of(path))) == []
 
 
-def test_the_api_page_is_up_to_date():
-    """``make reference`` writes it."""
-    assert api_page.PAGE.read_text() == api_page.page()
+def test_the_pages_of_the_api_have_every_public_name_once():
+    """One that several modules export is there for one of them."""
+    described = [_named(*name.rpartition(".")[::2]) for name in LISTED]
+    public = {_named(module, name) for module in MODULES for name in import_module(module).__all__}
+
+    assert sorted(described) == sorted(public)
 
 
-def test_the_settings_page_is_up_to_date_and_complete():
-    """``make reference`` writes it; every setting has a section."""
-    page = settings_page.PAGE.read_text()
+def _named(module: str, name: str) -> str:
+    """Return what tells a public value from others: where it is defined, if it says so."""
+    value = getattr(import_module(module), name)
+    home = getattr(value, "__module__", None)
+    known = home is not None and home.startswith("mnemoscope.") and hasattr(value, "__qualname__")
+    return f"{home}.{value.__qualname__}" if known else name
 
-    assert page == settings_page.page()
-    assert all(f"## {variable_of(name)}\n" in page for name in Settings.__struct_fields__)
+
+def test_every_setting_is_described():
+    """The page of settings is the list of attributes in their class's docstring."""
+    described = re.findall(r"^    (\w+): ", inspect.getdoc(Settings) or "", re.MULTILINE)
+
+    assert described == [*Settings.__struct_fields__]
 
 
 def test_the_picture_of_the_architecture_is_up_to_date():

@@ -88,7 +88,7 @@ class HybridIndex:
         dense: Encodes meaning. None: `WordLlama`.
         sparse: Encodes words. None: `Bm25`.
 
-    Example:
+    Examples:
         >>> index = HybridIndex(scope.qdrant(QdrantClient(":memory:")), "help")
         >>> index.create()
         >>> index.upsert([Document(id=1, text="Refunds take five days.")])

@@ -51,7 +51,7 @@ class Handoff:
     Raises:
         ConfigurationError: A field that may hold prose is not named, or one that is not there is.
 
-    Example:
+    Examples:
         >>> handoff = Handoff(schema=Finding, strip=["reasoning"], buckets={"confidence": "level"})
         >>> handoff.translate({"verdict": "fraud", "confidence": 0.9, "reasoning": "He said so."})
         {'verdict': 'fraud', 'level': 'high', 'schema': 'cross_agent_v1'}

@@ -51,7 +51,7 @@ class Origin:
     Raises:
         ConfigurationError: A trust or *answer* is none.
 
-    Example:
+    Examples:
         >>> ours = Trust.INTERNAL_TOOL
         >>> origin = Origin(tools={"crm_*": ours}, demands={"payments": ours})
         >>> scope = configure(rules=[origin])

@@ -80,7 +80,7 @@ class Phases:
     Raises:
         ConfigurationError: The phases make no sense.
 
-    Example:
+    Examples:
         >>> phases = Phases([Phase("research", 520), Phase("write", 230, protected=True)])
         >>> with phases.phase("research", cap_s=60):
         ...     look_around(timeout_s=phases.remaining_s())

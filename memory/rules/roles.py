@@ -104,7 +104,7 @@ class Roles:
     Raises:
         ConfigurationError: The file or a role makes no sense, or the key is too short.
 
-    Example:
+    Examples:
         >>> roles = Roles({"researcher": Role(recall=("qdrant/notes",), per_minute=30)}, key=key)
         >>> grant = roles.grant("researcher", agent="anna", purpose="triage", run="r-7829")
         >>> with context(agent="anna", purpose="triage", run="r-7829"), granted(grant):

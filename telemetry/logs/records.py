@@ -33,7 +33,7 @@ class JsonFormatter(logging.Formatter):
     """
     One JSON line an event, as in ``MNEMOSCOPE_LOG_FILE``; other records by the base class.
 
-    Example:
+    Examples:
         >>> handler.setFormatter(JsonFormatter())
     """
 

@@ -315,14 +315,14 @@ assert recall("x") == ["x"] and scope.flush(GIVE_UP_S) and scope.last_outcome() 
 scope.close()
 active = False
 print(opened, sorted(name for name in HEAVY if name in sys.modules and name not in already),
-      threading.active_count())
+      threading.active_count(), sep=", ")
 """,
         env={"MNEMOSCOPE_DISABLED": "1"},
     )
     seen(f"opened, imported, threads: {ended.out}")
 
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == "[] [] 1"
+    assert ended.out == "[], [], 1"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -14,8 +14,9 @@ from ..call import Call
 from ..operation import Method
 from ..step import Faces
 
-_bounded = Repr(maxlong=80, maxstring=200, maxother=200)
+_bounded = Repr()
 """Tells inputs apart, and looks at no more than a part of a large one."""
+_bounded.maxlong, _bounded.maxstring, _bounded.maxother = 80, 200, 200  # arguments since 3.12 only
 
 
 class Admit:

@@ -531,7 +531,7 @@ def _sink_context(settings: Settings, keys: SubjectKeys, *, key_made: bool = Fal
 
 def configured_keys(settings: Settings) -> SubjectKeys | None:
     """
-    Return the keys that *settings* lead to, or None where there are none yet. Makes none.
+    Return the subject keys under *settings*, or None if none were made yet. Makes none.
 
     Raises:
         ConfigurationError: They cannot be used.

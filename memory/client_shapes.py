@@ -66,7 +66,7 @@ class SaverShape(Protocol):
         ...
 
     def put_writes(self, *args: Any, **kwargs: Any) -> Any:
-        """Save what tasks wrote."""
+        """Save the writes of tasks."""
         ...
 
     def get_next_version(self, *args: Any, **kwargs: Any) -> Any:

@@ -12,7 +12,7 @@ from ..telemetry.process.fork import reset_after_fork
 @dataclass(frozen=True, slots=True)
 class Database:
     """
-    One database, told by its address.
+    One database, identified by its address.
 
     Two clients whose databases are equal write to the same place: in this process, and, where it is
     `lasting`, in another process and after a restart.

@@ -124,6 +124,43 @@ def test_a_public_class_name_has_one_meaning():
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
+RIDDLES = frozenset(
+    ("what", "who", "whom", "whose", "that", "those", "it", "its", "they", "them", "there")
+).union(("none", "told", "asked"))
+"""Words that point at a thing, or ask for one, and name none."""
+
+
+def first_sentence(docstring: str) -> str:
+    """Return the opening of a docstring: to the first full stop, or the end of its paragraph."""
+    return re.split(r"(?<=[.!?])\s|\n\n", docstring.strip(), maxsplit=1)[0]
+
+
+def riddles_in(sentence: str) -> float:
+    """Return the share of `RIDDLES` among the words of *sentence*; code in it is one word."""
+    words = re.findall(r"[^\W\d_]+", re.sub(r"`+[^`]*`+", "code", sentence).lower())
+    return sum(word in RIDDLES for word in words) / max(1, len(words))
+
+
+def test_docstrings_open_with_the_thing():
+    """
+    In at most one opening of two hundred are more than 30 % of the words `RIDDLES`.
+
+    Words are runs of letters.
+    """
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    openings = [
+        (f"{name_of(path)}:{getattr(each, 'lineno', 1)}", first_sentence(docstring))
+        for path in INSTALLED
+        if path.relative_to(ROOT).parts[0] in SOURCE
+        for each in ast.walk(ast.parse(path.read_text()))
+        if isinstance(each, kinds) and (docstring := ast.get_docstring(each))
+    ]
+
+    riddles = [each for each in openings if riddles_in(each[1]) > 0.3]
+
+    assert len(riddles) <= len(openings) / 200, riddles
+
+
 def test_tests_mirror_the_packages():
     """A reader finds the tests of a package where its name says."""
     folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}

@@ -1,4 +1,4 @@
-"""``mnemoscope approvals``: what was left to humans, what they decide, and how far they agree."""
+"""``mnemoscope approvals``: held writes and drafts, human decisions, and the rate of agreement."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def list_(
 
 def show(approval: Approval, audit_url: AuditUrl = None, json: Json = False) -> None:
     """
-    Show what was held, redacted, as it is stored, and what was found of it.
+    Show a held write as stored, redacted, with the rule's findings.
 
     Needs the key of the application: the content is encrypted. A draft is in the state of its run.
     """

@@ -1,4 +1,4 @@
-"""``mnemoscope journal``: what waits for a store, what was set aside, and what becomes of it."""
+"""``mnemoscope journal``: writes waiting for a store, parked writes, and their fate."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NOT_READ = "? is a write that the key of the settings does not open: show needs
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """
-    What ``mnemoscope journal list`` tells.
+    The data of ``mnemoscope journal list``.
 
     Attributes:
         path: The journal's file.

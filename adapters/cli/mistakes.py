@@ -70,7 +70,7 @@ def _one_line(exc: Exception) -> str:
 
 
 def _more(exc: Exception) -> Iterator[str]:
-    """Yield who, or which, is known instead of what was asked for."""
+    """Yield the names known in place of an unknown or ambiguous one, a line each."""
     if isinstance(exc, UnknownSubjectError):
         yield from unknown_lines(exc)
     elif isinstance(exc, UnknownTenantError):

@@ -45,7 +45,7 @@ COMMANDS: Table = {
                 "audit.verdicts:verdicts",
             ),
             "blast-radius": Command(
-                "Show who wrote a memory, which runs saw it, and what they wrote after that.",
+                "Show the writer of a memory, the runs that recalled it, and their later writes.",
                 "audit.blast_radius:blast_radius",
             ),
             "erase": Command(
@@ -59,7 +59,7 @@ COMMANDS: Table = {
         {
             "list": Command("List what waits for a decision.", "approvals:list_"),
             "show": Command(
-                "Show what was held, redacted, as it is stored, and what was found of it.",
+                "Show a held write as stored, redacted, with the rule's findings.",
                 "approvals:show",
             ),
             "decide": Command(

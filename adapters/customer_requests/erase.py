@@ -90,7 +90,7 @@ class Receipt(NamedTuple):
 
 
 def no_receipt_yet() -> Receipt:
-    """Return that there is none of an erasure that is not complete."""
+    """Return the line in place of a receipt while an erasure is incomplete."""
     return Receipt(None, "No receipt yet: there is one when nothing is left.")
 
 

@@ -179,7 +179,7 @@ def _doubts(person: Person) -> Iterator[StoreData]:
 
 class _NotAsked:
     """
-    A store that is not asked.
+    A store left out of the export, with the reason.
 
     Attributes:
         name: See `StoreData.name`.
@@ -195,7 +195,7 @@ class _NotAsked:
         self.unavailable = reason
 
     def records(self) -> Iterator[SubjectRecord]:
-        """Yield none."""
+        """Yield no record: the store was left out."""
         return iter(())
 
     def erase(self) -> Erased:
@@ -203,7 +203,7 @@ class _NotAsked:
         return Erased(0)
 
     def files(self) -> tuple[Path, ...]:
-        """Return none."""
+        """Return no file: the store was left out."""
         return ()
 
 

@@ -84,7 +84,7 @@ class _JoinedStore:
                     yield record
 
     def erase(self) -> Erased:
-        """Remove them."""
+        """Remove the records of every part, and return the sums."""
         outcomes = [part.erase() for part in self._parts]
         messages = dict.fromkeys(line for each in outcomes for line in each.messages)
         return Erased(

@@ -53,7 +53,7 @@ def person_in_scope(scope: Mnemoscope, asked: CustomerQuery) -> Person:
 
 
 def unknown_person(asked: CustomerQuery) -> Person:
-    """Return the person that *asked* names, whom nobody need know."""
+    """Return a person of the queried ids, without a look into any store."""
     identities = tuple(Identity(name, asked.tenant or "") for name in asked.names)
     return Person(identities=identities, is_logged=False)
 

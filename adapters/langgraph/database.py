@@ -49,7 +49,7 @@ def _main_file(connection: sqlite3.Connection) -> str | None:
 
 
 def _given_path(connection: Any) -> str | None:
-    """Return what ``aiosqlite.connect`` was given: its connection can only be asked in its loop."""
+    """Return the path given to ``aiosqlite.connect``: the connection answers in its loop alone."""
     connector = connection._connector  # noqa: SLF001 - it is told nowhere else
     if connector.__module__ != "aiosqlite.core":
         return None

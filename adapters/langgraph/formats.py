@@ -32,7 +32,7 @@ from ..toolkit.type_guards import is_dict, is_list
 
 class Field(Enum):
     """
-    What a field holds. A list of such things counts as one of them.
+    The kind of content in one field of a message format. A list of one kind counts as the kind.
 
     Attributes:
         WORD: A word of the format's: kept if it is one, else as ID.
@@ -293,7 +293,7 @@ def _block(value: dict[Any, Any]) -> Mapping[str, Shape]:
 
 
 class _AmbiguousError(ValueError):
-    """An object whose keys come twice: what is read of it is not all that it holds."""
+    """An object with a repeated key: a reader sees one value, the bytes hold both."""
 
 
 def _json(text: str, redactor: ValueRedactor) -> str:

@@ -64,7 +64,7 @@ class Certificate:
     holds: bool
 
     def text(self) -> str:
-        """Return it as JSON."""
+        """Return the certificate as JSON."""
         known = {"theorem": self.theorem, "parameters": self.parameters, "holds": self.holds}
         return json.dumps(known, sort_keys=True)
 

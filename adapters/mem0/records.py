@@ -50,7 +50,7 @@ def sift_history(answer: Any, arguments: Arguments, keep: Keep) -> Any:
 
 
 def added(answer: Any, arguments: Arguments) -> Iterator[Record]:
-    """Yield the memories that ``add`` has made: its answer names them."""
+    """Yield the memories in the answer of ``add``."""
     rows = answer.get("results") if is_dict(answer) else answer
     given = with_options(arguments)
     said = [*_metadata(given)]

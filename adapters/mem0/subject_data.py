@@ -105,7 +105,7 @@ class MemorySubjectData:
                 yield SubjectRecord(kind="message", id=row_id, content=said, created=created)
 
     async def erase(self, subject: DataSubject) -> Erased:
-        """Remove all of it. The history goes first: the memories tell which rows are theirs."""
+        """Remove every memory of the person. The history goes first: memory ids find its rows."""
         with self._lock:
             memory_ids, sessions = await self._memory_ids(subject), self._sessions(subject)
             removed = sum(self._delete(_DELETE_HISTORY, each) for each in memory_ids)
@@ -211,7 +211,7 @@ class HostedSubjectData:
         return Page(records_found, number + 1 if following else None)
 
     async def erase(self, subject: DataSubject) -> Erased:
-        """Have the service delete them, those that it no longer shows, and the user with them."""
+        """Delete all memories on the service, hidden expired ones too, and then the user."""
         found: list[Any] = []
         number, following = 1, True
         while following:

@@ -69,7 +69,7 @@ class Owner:
             yield self.of_payload(getattr(each, "payload", None))
 
     def demanded(self, condition: Any) -> Iterator[str]:
-        """Yield the owners that a filter's ``must`` names; check those that it names elsewhere."""
+        """Yield the owners in a filter's ``must``, and check owners in its other clauses."""
         condition = as_rest(condition)
         if isinstance(condition, models.FieldCondition) and condition.key == self.key:
             yield from self._matched(condition.match)

@@ -39,7 +39,7 @@ class BoundCall(NamedTuple):
     is_understood: bool
 
     def __repr__(self) -> str:
-        """Show how many there are, and none of them."""
+        """Show the number of arguments, never a value."""
         return f"BoundCall({len(self.arguments)} arguments)"
 
     def invoke(self, target: Callable[..., Any]) -> Callable[[Arguments], Any]:

@@ -29,7 +29,7 @@ _BIRTH_AT = 80
 
 
 def told(tell: Callable[[], T | None]) -> T | None:
-    """Return what *tell* returns; None if it raises."""
+    """Return the result of *tell*, or None if *tell* raises."""
     try:
         return tell()
     except Exception:  # noqa: BLE001 - a client of another make or version: it is not known

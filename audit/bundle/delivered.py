@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 class Recipient(NamedTuple):
     """
-    One sink, and what left through it. Fields as in `SinkOutput`; None: it did not say.
+    One sink, and the data that left through it. Fields as in `SinkOutput`; None: it did not say.
 
     Attributes:
         sink: Its name.
@@ -77,7 +77,7 @@ class DeliveryRanges:
                 _extend(ranges, _Range(first, last, count == last - first + 1, recipient))
 
     def of(self, writer: str, number: int) -> Receipts:
-        """Return who received the event of that number."""
+        """Return the recipients of one event."""
         last = self._last
         if writer == last.writer and last.first <= number <= last.last:
             return last.receipts  # as its neighbours, nearly always

@@ -18,7 +18,7 @@ _LOSSES_SHOWN = 20
 
 
 def recipients(facts: BundleFacts) -> str:
-    """Return who received data."""
+    """Return the page's part on the recipients of the customer's data."""
     items = [*_stores(facts), *_providers(facts), *_sinks(facts)]
     unknown = _unknown(facts)
     listed = f"<ul class=cards>{''.join(items)}</ul>" if items else ""

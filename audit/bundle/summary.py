@@ -38,7 +38,7 @@ class EventPeriod:
             self.last = moment
 
     def as_document(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the period as JSON types."""
         return {"from": self.first, "to": self.last, "n_events": self.count}
 
 

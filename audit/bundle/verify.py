@@ -108,7 +108,7 @@ class ChangedError(Exception):
 
 class BundleReport:
     """
-    What was found.
+    The findings of a check of one bundle.
 
     Attributes:
         key: The verifier key by which the bundle is signed; empty if it is not.

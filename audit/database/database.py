@@ -23,7 +23,7 @@ class Rows(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """Rows that were changed."""
+        """Number of rows changed by the statement."""
         ...
 
     def fetchone(self) -> Any:

@@ -48,7 +48,7 @@ class _Packed(bytes):
 
 
 class _PackedDumper(Dumper):
-    """Sends an array as it is, for the type that its statement casts it to."""
+    """A dumper of packed arrays: bytes pass unchanged, and the statement casts them."""
 
     format = Format.BINARY
     oid = 0

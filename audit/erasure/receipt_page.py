@@ -28,7 +28,7 @@ _CHECK = (
 
 
 def receipt_page(document: dict[str, Any]) -> str:
-    """Return the page that says what *document* does."""
+    """Return a receipt as a page of plain text."""
     return "\n".join(_lines(document)) + "\n"
 
 

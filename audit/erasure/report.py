@@ -60,7 +60,7 @@ class StoreErasure:
         return {name: getattr(self, name) for name in names}
 
     def searched(self, found: Search) -> StoreErasure:
-        """Return it with what was found in its files."""
+        """Return this erasure with the traces found in the store's files."""
         if not (found.traces or found.unread):
             return self
         return replace(

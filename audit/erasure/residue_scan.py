@@ -91,7 +91,7 @@ class ResidueTexts:
         return len(self.texts())
 
     def texts(self) -> frozenset[str]:
-        """Return them."""
+        """Return the kept and the longest pieces of text, to search files for."""
         return self._kept | {piece for _length, piece in self._heap}
 
     def needles(self) -> list[Needle]:

@@ -68,7 +68,7 @@ class Withdrawal:
 
     @property
     def complete(self) -> bool:
-        """Whether none of them is left."""
+        """Whether every memory to withdraw is gone."""
         return not self.unsettled and all(each.outcome in _DONE for each in self.memories)
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -146,6 +146,6 @@ def _logged(uids_of: _UidsOf, memory: ReachedMemory) -> LoggedMemory:
 
 
 def _uids_of(log: AuditLog, customer: str, tenant: str | None) -> frozenset[str]:
-    """Return the subjects that a customer is, with those that were made one with them."""
+    """Return the subjects of a customer, merged ones included."""
     with log.reading() as snapshot:
         return frozenset(snapshot.family(snapshot.uids(customer, tenant)))

@@ -1,5 +1,5 @@
 """
-The blast radius of a memory: who wrote it, which runs saw it, and what they wrote after that.
+The blast radius of a memory: its writer, the runs that recalled it, and their later writes.
 
 It is followed from memory to run to memory, in order of time, as far as the trail goes. A run is
 reached when a recall of it named the memory, a memory when such a run wrote it afterwards: what
@@ -208,7 +208,7 @@ class _Reached:
 
     @property
     def operations(self) -> tuple[AuditRow, ...]:
-        """All that reached it, oldest first."""
+        """The operations that reached this run or memory, oldest first."""
         return tuple(sorted(self.rows.values(), key=lambda row: (row.occurred_us, row.seq)))
 
 
@@ -256,7 +256,7 @@ class _Search:
         self._reached[root].rows = {row.seq: row for row in writes}
 
     def follow(self) -> None:
-        """Settle all that it has reached."""
+        """Follow every reached memory and run, in order of time, until none is left."""
         while self._queue:
             _reached_us, _order, address = heapq.heappop(self._queue)
             if address in self._settled:
@@ -337,7 +337,7 @@ class _Search:
         return [self._read[seq] for seq in seqs if seq in self._read]
 
     def result(self) -> BlastRadius:
-        """Return what was found."""
+        """Return the blast radius found so far."""
         return BlastRadius(
             memories=tuple(self._memories()),
             runs=tuple(self._runs()),

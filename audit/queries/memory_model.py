@@ -154,7 +154,7 @@ class MemoryModel:
                 self._memories[key] = replace(self._memories[key], in_doubt=True)
 
     def memories(self) -> MemoriesAt:
-        """Return them: what is remembered by its age, what was used by its last use."""
+        """Return the memories: own ones by age, used ones by their last use."""
         theirs = (each for each in self._memories.values() if each.is_theirs)
         used = (self._used(key) for key in self._recalled if not self._was_about_them(key))
         return MemoriesAt(
@@ -245,7 +245,7 @@ def ended_us(row: AuditRow) -> int:
 
 
 def _content_of(row: AuditRow, place: int) -> str | None:
-    """Return what a write says of the memory at *place* among those that it wrote."""
+    """Return the part of a write's content for the memory at *place* in the write."""
     if row.content is None or len(row.memories) == 1:
         return row.content
     memory_id = row.memories[place].memory_id

@@ -19,7 +19,7 @@ def text_of(content: str | None) -> str:
 
 
 def in_words(known: Any) -> str:
-    """Return the words in what JSON can say: those that were said, or where there are none all."""
+    """Return the spoken words in a JSON value, or all of its texts if nothing is spoken."""
     said = " ".join(_words(known))
     return said or " ".join(" ".join(each.split()) for each in texts(known))
 

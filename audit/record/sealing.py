@@ -64,7 +64,7 @@ class UnplacedEvent(msgspec.Struct, kw_only=True, gc=False):
     usage: Usage | None = None
 
     def __repr__(self) -> str:
-        """Return which event it is, never what is in it."""
+        """Return the event's writer and number, never its content."""
         return f"UnplacedEvent({self.writer_id}, {self.writer_seq})"
 
 
@@ -152,12 +152,12 @@ def commitment(salt: bytes, detail: bytes) -> str:
 
 
 def owned(detail: bytes, uid: str, expires_us: int) -> bytes:
-    """Return a detail that says whose it is, and until when it is kept, for its commitment."""
+    """Return *detail* with its owner and expiry added, as the commitment covers them."""
     return detail[:-1] + f',"expires_us":{expires_us},"owner":"{uid}"}}'.encode()
 
 
 def bound(origin: str, seq: int, uid: str) -> bytes:
-    """Return what a detail's ciphertext is bound to: its place, and whose it is."""
+    """Return the associated data of a detail's ciphertext: its place and its owner."""
     return f"{origin}\n{seq}\n{uid}".encode()
 
 

@@ -51,7 +51,7 @@ class SequenceGap(NamedTuple):
         return self.last - self.first + 1
 
     def as_data(self) -> dict[str, Any]:
-        """Return what ``audit.gap`` says."""
+        """Return the gap as the data of an ``audit.gap`` event."""
         return {
             "writer": self.writer,
             "from_wseq": self.first,

@@ -245,7 +245,7 @@ class _Entries:
         self.uids = {alias: into if uid == each else each for alias, each in self.uids.items()}
 
     def insert(self) -> None:
-        """Store what was added."""
+        """Insert the new subjects and aliases."""
         self.connection.insert("audit_subject", _MADE, self._subjects)
         self.connection.insert("audit_subject_alias", _ALIAS, self._aliases)
         self._subjects, self._aliases = [], []
@@ -330,7 +330,7 @@ def uids_by_alias(connection: AnyConnection, aliases: dict[str, str]) -> dict[st
 
 
 def family(connection: AnyConnection, uids: Sequence[str]) -> list[str]:
-    """Return *uids* and those that were merged into them."""
+    """Return *uids* and the subjects merged into them."""
     if not uids:
         return []
     found = connection.execute(

@@ -120,7 +120,7 @@ class AuditSink:
     # -- the sink ----------------------------------------------------------------------------------
 
     def attach(self, drain: Drain, /) -> None:
-        """Count what *drain* numbers, sign to its other sinks, and note what they take."""
+        """Follow the numbers of *drain*, sign for its other sinks, and note their deliveries."""
         self.announce = Announcer(drain)
         self._look_at_disk()
         spool, mode = self.spool, self._mode
@@ -218,7 +218,7 @@ class AuditSink:
 
     @property
     def spills(self) -> bool:
-        """Whether there is a spool that takes events as they are."""
+        """Whether a spool takes whole events when the queue is full."""
         return self._overflow is not None and self._overflow.keeps_events
 
     def spill(self, batch: Sequence[Event], /) -> None:

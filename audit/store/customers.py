@@ -173,10 +173,10 @@ class _Bindings:
 
     def check(self, snapshot: Snapshot, uids: Sequence[str]) -> None:
         """
-        Check that nothing of it was changed since.
+        Check that the identity rows of *uids* are the same as before.
 
         Raises:
-            AuditError: Something was.
+            AuditError: They are not.
         """
         is_same = subjects.family(snapshot, uids) == self.uids
         if not is_same or self._rows(snapshot) != self.rows:
@@ -230,7 +230,7 @@ def _lists_its_own(snapshot: Snapshot, seq: int, plaintext: bytes) -> bool:
 
 
 def _delete(connection: WriteConnection, uids: Sequence[str], seqs: Iterable[int]) -> set[int]:
-    """Delete the details of *seqs*, and what names them, and return whose details there were."""
+    """Delete the aliases of *uids* and the details of *seqs*. Return the *seqs* found."""
     whose = f"subject_uid IN ({marks(len(uids))})"
     connection.execute(f"DELETE FROM audit_subject_alias WHERE {whose}", uids)  # noqa: S608
     removed: set[int] = set()

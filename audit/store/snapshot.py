@@ -187,7 +187,7 @@ class Moment:
 
     def wrong_sums(self) -> list[str]:
         """
-        Return the tables whose rows are not those that were written.
+        Return the tables with rows changed outside this library.
 
         Raises:
             KeyMissingError: The key of the log is not here.

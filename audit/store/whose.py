@@ -143,7 +143,7 @@ class _Match(NamedTuple):
 
 def whose(snapshot: Snapshot, asked: CustomerQuery, stores: InStores | None = None) -> Person:
     """
-    Return the customer that *asked* names.
+    Return the person behind a query.
 
     Args:
         snapshot: The log.
@@ -212,7 +212,7 @@ def _may_be_held(name: str, asked: CustomerQuery, stores: InStores | None) -> bo
 def _chosen(
     lookup: _Lookup, name: str, asked: CustomerQuery, stores: InStores | None
 ) -> list[_Match]:
-    """Return what *name* is, if that can be told."""
+    """Return the matches of one id, if they are one person."""
     logged = lookup.matches(name)
     everywhere = [*logged, *_in_stores_alone(name, asked, stores, logged)]
     here = [each for each in everywhere if asked.tenant in {None, each.identity.tenant}]
@@ -369,7 +369,7 @@ class _Lookup:
         return int(found[0])
 
     def _tenants_of_older(self) -> tuple[str, ...]:
-        """Return the tenants that they may be in: all there are, and the one that is asked for."""
+        """Return the possible tenants of older subjects: the queried one, and their details'."""
         if not self._older:
             return ()
         return tuple(dict.fromkeys((self._asked.tenant or "", "", *self._tenants_of_details())))

@@ -77,7 +77,7 @@ class Head(NamedTuple):
     seal: bytes | None = None
 
     def sealed(self, seals: Seals) -> bytes:
-        """Return what its seal should be."""
+        """Return the seal that these values should have."""
         values = self._asdict()
         del values["seal"]
         return seals.head(values)
@@ -152,7 +152,7 @@ class RowBatch:
         connection.insert("audit_memory", _MEMORY, self.memories)
 
     def insert_events(self, connection: WriteConnection) -> None:
-        """Store what is sealed."""
+        """Insert the sealed events."""
         connection.insert("audit_event", _EVENT, self.events)
         connection.insert("audit_usage", USAGE_COLUMNS, self.usages)
 

@@ -69,7 +69,7 @@ class RecordedRemoval(NamedTuple):
     to_seq: int
 
     def as_document(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the removal as JSON types."""
         document = self._asdict()
         del document["to_seq"]
         return document

@@ -127,7 +127,7 @@ class Verification:
         return ", ".join(parts)
 
     def as_document(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the report as JSON types."""
         return {
             "state": self.state,
             "origin": self.origin,

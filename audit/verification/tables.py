@@ -34,7 +34,7 @@ class Tables:
         self._report = report
 
     def definitions(self, *, with_indexes: bool) -> None:
-        """Check what the database itself says that it is."""
+        """Check the database's own definitions of tables, triggers and functions."""
         for each in self._snapshot.wrong_definitions():
             self._report.tampered(each)
         for each in self._snapshot.wrong_indexes() if with_indexes else ():
@@ -74,7 +74,7 @@ class Tables:
 
     def gone(self, passed: Pass) -> None:
         """
-        Check that the details that are gone are those that the log says it removed.
+        Check that every missing detail is covered by a removal in the log.
 
         Raises:
             KeyMissingError: The key of the log is not here.

@@ -71,7 +71,7 @@ def verify(
     said: Said = _unsaid,
 ) -> Verification:
     """
-    Recompute what *log* claims.
+    Recompute all hashes, seals and signatures of *log*.
 
     Args:
         log: Which.
@@ -124,7 +124,7 @@ class VerifyOptions(NamedTuple):
 
 
 def _beside(log: AuditLog) -> tuple[RollState, SpoolStanding | None]:
-    """Return who lives on this machine, and what waits there."""
+    """Return the living writers of this machine, and the events in its spool."""
     path, folder = log.spool_path, log.relay_folder
     # A file is there until all that is in it is delivered, and the end of its writer is declared.
     relayed = frozenset[str]() if folder is None else frozenset(map(writer_of, files_in(folder)))

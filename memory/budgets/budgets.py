@@ -182,7 +182,7 @@ class _BudgetSpend:
         self, around: Collection[object], asked: float, now: float
     ) -> BudgetExceededError | BudgetWait | None:
         """
-        Return what a call meets for whose sake calls under way may leave nothing. None: no more.
+        Return the refusal or wait of a call that the calls under way may leave no budget for.
 
         Where it has waited long enough and nobody knows what calls use, it may be made.
         """

@@ -1,5 +1,5 @@
 """
-Model calls that are under way, and what they are expected to cost a budget that may stop them.
+Model calls under way, and their expected cost to a budget with a stop.
 
 What a call uses is known when it has ended. Until then as much of the budget is kept back for it as
 calls have used so far on average; before the first has ended nobody knows, and the others wait.
@@ -71,7 +71,7 @@ class UnderWay:
 
     @property
     def is_expectation_known(self) -> bool:
-        """Whether a call has ended that told what calls use."""
+        """Whether a finished call has reported its usage, to estimate the next ones by."""
         return self._ended > 0
 
     def learn(self, amount: int) -> None:
@@ -96,7 +96,7 @@ class UnderWay:
         self._reservations[reservation] = None
 
     def remove(self, reservation: Reservation) -> Iterable[Future[None]]:
-        """Take it back, and return those that waited for that."""
+        """Cancel *reservation*, and return the futures of the calls that waited for room."""
         self._reservations.pop(reservation, None)
         return self.all_waiting()
 
@@ -109,7 +109,7 @@ class UnderWay:
         return ended
 
     def all_waiting(self) -> Iterable[Future[None]]:
-        """Return those that wait, who are to be woken."""
+        """Return the futures of all waiting calls, and forget them: the caller wakes them."""
         waiting, self._waiting = list(self._waiting), WeakSet()
         return waiting
 

@@ -232,7 +232,7 @@ class Call:
 
     @property
     def lends(self) -> Places:
-        """The one place that it lends to the calls inside it."""
+        """The one bulkhead place that this call lends to the calls nested in it."""
         lends: Places = vars(self).setdefault("_lends", Places(1))
         return lends
 

@@ -1,4 +1,4 @@
-"""Calls that are made from inside another guarded call: what they take over from it."""
+"""Calls made inside another guarded call, and the state inherited from the outer one."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Record(NamedTuple):
     is_derived: bool = False
 
     def __repr__(self) -> str:
-        """Show nothing of it."""
+        """Return a constant: the memory is raw."""
         return f"Record({len(self.parts)} parts)"
 
 

@@ -80,7 +80,7 @@ class WaitingWrites(Protocol):
 
     @property
     def waits(self) -> int:
-        """Number of writes that it keeps."""
+        """Number of writes waiting in this process."""
         ...
 
     def finish(self, timeout_s: float, /) -> None:
@@ -88,7 +88,7 @@ class WaitingWrites(Protocol):
         ...
 
     def give_up(self) -> None:
-        """Report what it still keeps as lost."""
+        """Report the writes that still wait as lost."""
         ...
 
 

@@ -222,7 +222,7 @@ def _journal_of(guards: GuardFactory, path: Path | None) -> Check:
 
 
 def journal(stats: JournalStats | None, now_ns: int) -> Check:
-    """Check the writes that wait in the journal; None: there is none."""
+    """Check the writes waiting in the journal. *stats* is None without a journal."""
     if stats is None:
         return Check(
             name="journal",

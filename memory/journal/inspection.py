@@ -1,5 +1,5 @@
 """
-A journal as its operator sees it: what waits, what was set aside, and what is to become of that.
+A journal as its operator sees it: waiting writes, parked ones, and their fate.
 
 It works on the file alone, beside the applications that use it.
 """
@@ -44,7 +44,7 @@ _FROM = "FROM waiting JOIN queue ON queue.id = waiting.queue"
 
 
 class InspectionError(Exception):
-    """It cannot be done. One line says why."""
+    """The operator's request cannot be carried out. One line says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ class ForgottenError(Exception):
 
 class Entry(NamedTuple):
     """
-    A write that waits.
+    A waiting write.
 
     Attributes:
         seq: Its place in the order of all.
@@ -240,7 +240,7 @@ class Queue:
 
     def claim(self) -> None:
         """
-        Show that the database is there; inside a transaction that writes.
+        Mark the database as held by this process, inside a write transaction.
 
         Raises:
             OSError: It cannot be shown.
@@ -334,7 +334,7 @@ class Journal:
                 self._is_open = True
 
     def _take_over(self) -> None:
-        """Finish what processes that have ended left."""
+        """Set aside the unfinished writes of processes that have ended."""
         try:
             is_done = self._file.with_room(self._set_aside_ended)
         except OSError as exc:
@@ -602,7 +602,7 @@ class Journal:
         is_down: bool = False,
     ) -> None:
         """
-        Say what became of writes that were taken.
+        Record the outcomes of replayed writes.
 
         Args:
             queue: Theirs.

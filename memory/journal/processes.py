@@ -26,7 +26,7 @@ _SUFFIX = ".lock"
 
 class _ThisProcess:
     """
-    This process, for files that outlive it.
+    This process, as the files that outlive a process name it.
 
     Attributes:
         name: Its name, which no other process ever has.
@@ -50,7 +50,7 @@ class _ThisProcess:
 
     def claim(self, journal: Path) -> None:
         """
-        Show that it lives to whoever has *journal*; inside a transaction that writes it.
+        Lock a file that shows this process alive to the users of *journal*, inside a write to it.
 
         Raises:
             OSError: No lock file can be made.

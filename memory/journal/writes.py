@@ -53,7 +53,7 @@ TouchesOf: TypeAlias = Callable[[str, Arguments], Touches]
 
 
 def untold(_method: str, _arguments: Arguments) -> Touches:
-    """Return that nothing can be told."""
+    """Return `UNTOLD`: the method's table does not name the keys that a write touches."""
     return UNTOLD
 
 

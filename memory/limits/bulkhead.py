@@ -125,7 +125,7 @@ class Places:
         self.hand_out()
 
     def hand_out(self) -> None:
-        """Give free places to those who wait. Whoever adds to either calls this afterwards."""
+        """Give free places to the calls in the queue. To be called after adding to either."""
         while self.queue:
             try:
                 self._free.pop()

@@ -57,7 +57,7 @@ _SPAM = re.compile(
 
 class Score(NamedTuple):
     """
-    What a judge says.
+    The score of a judge.
 
     Attributes:
         value: 0 to 1. None: it cannot tell, and the level stays unscored.
@@ -71,7 +71,7 @@ class Score(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Draft:
     """
-    What is judged.
+    A draft for a judge: the text to be sent, with the steps behind the text.
 
     Attributes:
         text: What is to be sent, or written.

@@ -36,7 +36,7 @@ _AS_IT_IS = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_S
 
 
 class Judged(NamedTuple):
-    """What a rule said, and the facts that it said it on."""
+    """A rule's verdict, with the facts under the verdict."""
 
     rule: Rule
     verdict: Verdict

@@ -182,7 +182,7 @@ class MemoryLabels:
 
     def read(self, trust: int, scope: Scope, graph: GraphRun | None = None) -> None:
         """
-        Note that the run that code for *scope* is part of, and those around it, read that.
+        Lower the trust of the run of *scope*, and of the runs around it, to *trust*.
 
         Of no run, as in a thread that has lost its context: the graphs that are at work may learn
         of it, and so may those that this task or thread begins.
@@ -215,12 +215,12 @@ class MemoryLabels:
         return next((trust for of, trust in _read_around.get() if of() is self), MOST_TRUST)
 
     def read_from(self, source: str | None, scope: Scope, graph: GraphRun | None) -> None:
-        """Note that the run reads what a tool of that name answered; None: another agent."""
+        """Note that the run reads an answer of the tool *source*, or another agent's (None)."""
         trust = Trust.OTHER_AGENT if source is None else self.rule.trust_of(source)
         self.read(trust, scope, graph)
 
     def runs(self) -> list[RunFacts]:
-        """Return the run that runs now, and those around it."""
+        """Return the current run, and the runs around it."""
         with self._runs.guard:
             return self._runs_of(current(), None)
 

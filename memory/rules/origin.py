@@ -83,7 +83,7 @@ class Origin:
         self._labels: weakref.WeakSet[MemoryLabels] = weakref.WeakSet()
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what it was made with."""
+        """Return the settings of this rule, as the trail records them."""
         return {
             "tools": {pattern: each.code for pattern, each in self._tools.items()},
             "demands": {purpose: each.code for purpose, each in self._demands.items()},
@@ -142,11 +142,11 @@ class Origin:
     # -- decisions ---------------------------------------------------------------------------------
 
     def concerns(self, method: Method) -> bool:
-        """Return False for recalls whose answers are sifted: it is asked of what is in them."""
+        """Return False for recalls with sifted answers: each memory in them is judged instead."""
         return method.op_class is not OperationClass.RECALL or method.sift is None
 
     def witness(self, asked: Action) -> Mapping[str, Fact]:
-        """Return what an operation is for, or what is suspicious in what it writes."""
+        """Return the purpose of a recall, or the suspicious parts of a write."""
         least = asked.least
         if least is None:  # nothing is written
             if asked.call is None or asked.call.method.op_class is not OperationClass.RECALL:

@@ -122,7 +122,7 @@ class Phases:
         self._book: Callable[[], Rulebook | None] = _none
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what it was made with."""
+        """Return the settings of this rule, as the trail records them."""
         return self._settings
 
     def keep_in(self, book: Rulebook) -> None:

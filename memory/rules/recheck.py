@@ -110,7 +110,7 @@ def _difference(verdict: Verdict, sealed: Mapping[str, Any]) -> str:
 
 
 def _changed(sealed: Mapping[str, Any]) -> list[str]:
-    """Return what is not as it was sealed. Nothing: all is, or no marks were sealed."""
+    """Return a line on facts changed after the sealing. Empty: none, or no marks were sealed."""
     if (marks := sealed.get("marks")) is None:
         return []
     try:

@@ -260,7 +260,7 @@ class Roles:
         return now
 
     def _granted(self, scope: Scope) -> tuple[str, str | None]:
-        """Return the role that the code that runs acts under, or why there is none."""
+        """Return the role granted to the running code, or the reason for its absence."""
         if (token := _granted.get()) is None:
             return "", "no_grant"
         if (claims := self._claims(token)) is None:

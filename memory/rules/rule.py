@@ -59,7 +59,7 @@ LONGEST_TEXT: Final = 64
 
 class Fails(StrEnum):
     """
-    What a rule that fails decides.
+    The decision in place of a failing rule's.
 
     Attributes:
         CLOSED: Refuse: rules of privacy and scope.
@@ -214,12 +214,12 @@ class Rule(Protocol):
 
     @property
     def points(self) -> frozenset[Point]:
-        """Where it is asked."""
+        """The points at which the guard consults this rule."""
         ...
 
     @property
     def fails(self) -> Fails:
-        """What it decides where it fails."""
+        """The decision if this rule raises."""
         ...
 
     @property
@@ -262,7 +262,7 @@ class AskedElsewhere:
 
 
 def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
-    """Return what is told of a verdict."""
+    """Return the event of *verdict*, with the settings and facts that led to the verdict."""
     shadows = rule.shadow and verdict.outcome is not Outcome.ALLOW
     return VerdictEvent(
         rule=rule.name,
@@ -309,7 +309,7 @@ class Action(msgspec.Struct, frozen=True):
     least: int | None = None
 
     def __repr__(self) -> str:
-        """Show where it is asked, and nothing of what."""
+        """Show the point alone: names and arguments are a user's."""
         return f"Action({self.point.value})"
 
 

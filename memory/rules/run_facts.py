@@ -63,12 +63,12 @@ class GraphRun(Protocol):
 
     @property
     def resumes(self) -> bool:
-        """Whether it goes on with what was interrupted."""
+        """Whether the run resumes an interrupted one."""
         ...
 
     @property
     def scope(self) -> Scope:
-        """The scope that it was begun for."""
+        """The scope at the beginning of the run."""
         ...
 
     @property
@@ -130,7 +130,7 @@ class RunCounts(msgspec.Struct):
     iteration: int = 0
 
     def add(self, other: RunCounts) -> None:
-        """Add what *other* counts."""
+        """Add the counts of *other*."""
         for name in RunCounts.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

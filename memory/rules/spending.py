@@ -27,7 +27,7 @@ class Spending(AskedElsewhere):
     fails = Fails.OPEN
 
     def settings(self) -> dict[str, Any]:
-        """Return what it was made with."""
+        """Return the settings of this rule, as the trail records them."""
         return {"name": self.name, "unit": self.unit}
 
     def decide(self, facts: Facts, /) -> Verdict:

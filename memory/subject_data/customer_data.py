@@ -91,7 +91,7 @@ class ScopedCustomerData:
         exc: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the event loop of this handle."""
         self._runner.__exit__(kind, exc, trace)
 
     def settle(self) -> Sequence[str]:
@@ -156,7 +156,7 @@ class ScopedCustomerData:
             raise NotErasedError(str(exc)) from exc
 
     def files(self) -> Mapping[str, Sequence[Path]]:
-        """Return the log file, and those that it was rotated into, whoever rotates it."""
+        """Return the log file and its rotated files, by any program's naming."""
         log = self._settings.log_file
         if log is None:
             return {}

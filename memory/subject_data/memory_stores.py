@@ -58,7 +58,7 @@ class ScopedMemoryStores:
         exc: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close it."""
+        """Close the event loop of this handle."""
         self._runner.__exit__(kind, exc, trace)
 
     def settle(self) -> Sequence[str]:

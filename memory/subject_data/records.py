@@ -255,7 +255,7 @@ class StoreData(Protocol):
         ...
 
     def erase(self) -> Erased:
-        """Remove them. Raises what the store raises."""
+        """Remove the person's records. Raises the store's errors."""
         ...
 
     def files(self) -> tuple[Path, ...]:

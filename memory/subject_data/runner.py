@@ -92,7 +92,7 @@ class ProvidedData:
                 return
 
     def erase(self) -> Erased:
-        """Remove them. Raises what the store raises."""
+        """Remove the person's records, in the runner's loop. Raises what the store raises."""
         return self._runner.run(self._provider.erase(self._subject))
 
     def files(self) -> tuple[Path, ...]:

@@ -103,7 +103,7 @@ class Trial:
         return self.settled(method(*in_order, **named))
 
     def error_of(self, client: Any, name: str, arguments: Arguments) -> Exception | None:
-        """Return what a call raises, or None."""
+        """Return the exception of a call, or None if the call succeeds."""
         try:
             self.call(name, arguments, of=client)
         except Exception as exc:  # noqa: BLE001 - whatever it is, it is compared
@@ -111,7 +111,7 @@ class Trial:
         return None
 
     def settled(self, value: Any) -> Any:
-        """Return *value*, what it comes to, or all that it yields."""
+        """Return *value* awaited, or its items as a list if it is an iterator."""
         if inspect.isawaitable(value) or hasattr(value, "__anext__"):
             return self.runner.run(awaited(value), context=copy_context())
         return list(value) if hasattr(value, "__next__") else value
@@ -181,5 +181,5 @@ def _spy(method: Callable[..., Any], received: list[str]) -> Callable[..., Any]:
 
 
 async def awaited(value: Any) -> Any:
-    """Return what *value* comes to, or all that it yields."""
+    """Return the result of an awaitable, or the items of an asynchronous iterator as a list."""
     return [each async for each in value] if hasattr(value, "__anext__") else await value

@@ -156,7 +156,7 @@ def the_guarded_client_is_its_own_class(case: AdapterCase, runner: asyncio.Runne
 
 
 def each_call_is_told_in_one_event(case: AdapterCase, runner: asyncio.Runner) -> Iterator[str]:
-    """With its operation and class; and what is found is told from what is empty."""
+    """Each call makes one event, of its operation and class. Found and empty differ."""
     found: list[str] = []
     with trial(case, runner) as tried:
         for name, method in tried.methods():
@@ -373,7 +373,7 @@ def _names_nobody(method: Method, arguments: Arguments) -> bool:
 
 
 def _filled(tried: Trial, case: AdapterCase) -> SubjectDataProvider | None:
-    """Remember all that can be remembered, and return what lists it."""
+    """Make every write of the case, and return the provider that lists the records."""
     for name, method in tried.methods():
         if method.op_class in _WRITES:
             tried.call(name, case.calls[name](PERSONAL))

@@ -33,7 +33,7 @@ class Follower(Protocol):
         ...
 
     def notice(self) -> None:
-        """See to it that the thread looks at what there is."""
+        """Wake the lane's thread, so that it looks at its queue."""
         ...
 
 

@@ -187,7 +187,7 @@ class Lane:
             self._admit()
 
     def notice(self) -> None:
-        """See to it that the thread looks at what there is."""
+        """Wake this lane's thread, so that it looks at its queue."""
         if self._thread is None:
             if self._source is not None:
                 self._source.share_out_now()

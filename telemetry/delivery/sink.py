@@ -182,7 +182,7 @@ class WriterSink(Protocol):
 @runtime_checkable
 class DescribedSink(Protocol):
     """
-    A sink that says what it passes on. Optional.
+    A sink that declares which data leaves through it. Optional.
 
     It is recorded in the audit trail with what the sink has acknowledged, so that a customer can be
     told who received their data. Of a sink that does not say, nobody can tell.

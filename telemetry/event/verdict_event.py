@@ -11,7 +11,7 @@ import msgspec
 
 class Outcome(StrEnum):
     """
-    What a rule decides. Closed: safe as a metric label.
+    The decision of a rule. Closed: safe as a metric label.
 
     Attributes:
         ALLOW: Go on. Only told where the rule failed and fails open.

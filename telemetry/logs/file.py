@@ -39,7 +39,7 @@ class _Torn(NamedTuple):
 
     @property
     def start(self) -> int:
-        """Where it begins."""
+        """Offset of the write in the file, in bytes."""
         return self.status.st_size
 
     def is_end_of(self, status: os.stat_result) -> bool:
@@ -129,7 +129,7 @@ class LogFile:
                 os.close(fd)
 
     def _mend(self, fd: int, status: os.stat_result) -> None:
-        """Take back what a write left that failed, or know what stays of it."""
+        """Cut off the remains of a failed write, or count the bytes that cannot be cut off."""
         torn = self._torn
         if torn is None:
             return

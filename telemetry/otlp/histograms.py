@@ -84,7 +84,7 @@ class OwnHistograms:
         return made
 
     def collect(self) -> MetricsData | None:
-        """Return all measurements so far, or None if there are none."""
+        """Return all measurements so far, or None before the first one."""
         metrics = [metric for each in self._histograms if (metric := each.collect()) is not None]
         if not metrics:
             return None
@@ -144,7 +144,7 @@ class OwnHistogram:
         return point
 
     def collect(self) -> Metric | None:
-        """Return the measurements so far, or None if there are none."""
+        """Return the measurements so far, or None before the first one."""
         if not self._points:
             return None
         now_ns = self._clock_ns()

@@ -185,7 +185,7 @@ class _SpanRedactor:
         return self._closed(self._redaction.text, text)
 
     def _closed(self, redact: Callable[..., T], *given: Any) -> T | str:
-        """Return what *redact* returns, or what stands for it if it fails."""
+        """Return the result of *redact*, or a placeholder if *redact* raises."""
         try:
             return redact(*given)
         except Exception as exc:  # noqa: BLE001 - closed on confidentiality

@@ -67,7 +67,7 @@ def file_name(writer_id: str, number: int) -> str:
 
 
 def writer_of(path: Path) -> str:
-    """Return whose file that is."""
+    """Return the writer in the name of a file."""
     return path.name.partition("-")[0]
 
 

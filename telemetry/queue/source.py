@@ -113,7 +113,7 @@ class EventSource:
         return len(self._damage)
 
     def state(self) -> FileState:
-        """Return what its writer says of it."""
+        """Return the state page that the file's writer keeps."""
         return state_in(self._fd)
 
     def read(self, at: int, most: int) -> EventBatch:
@@ -147,7 +147,7 @@ class EventSource:
         return max(0, self.state().end - max(at, PAGE_BYTES))
 
     def size_bytes(self) -> int:
-        """Return what it takes on the disk."""
+        """Return the size of the file on the disk, in bytes: allocated blocks, not length."""
         return os.fstat(self._fd).st_blocks * 512
 
     def changed_at(self) -> float:

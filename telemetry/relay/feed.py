@@ -159,7 +159,7 @@ class Feed:
         return True
 
     def _keep_pace(self, n_events: int) -> None:
-        """Wait for those that are behind: not for long, and for none that is away."""
+        """Wait for slower feeds: briefly, and only for those of sinks that are up."""
         until = time.monotonic() + n_events * PACE_S
         while self._is_ahead() and time.monotonic() < until:
             if self._stopping.wait(_LOOK_S):

@@ -183,7 +183,7 @@ class WritersFigures:
         self._counted: Sequence[Sample] = ()
 
     def look(self) -> None:
-        """Read what processes say, and keep what those have counted that are gone."""
+        """Read the counts of all processes, and keep those of processes that have ended."""
         for path in self._folder.glob(f"*{_SUFFIX}"):
             if path not in self._tellers:
                 with suppress(FileNotFoundError):

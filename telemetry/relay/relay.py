@@ -171,7 +171,7 @@ class Relay:
     # -- what is done over and over ----------------------------------------------------------------
 
     def look(self) -> None:
-        """Find files, seal those that are finished, and remove those that nobody needs."""
+        """Find new files, seal finished ones, and remove files that every sink is past."""
         self._find()
         self._figures.look()
         for writer, files in self._by_writer().items():

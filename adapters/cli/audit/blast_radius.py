@@ -50,7 +50,7 @@ def blast_radius(
     json: Json = False,
 ) -> None:
     """
-    Show who wrote a memory, which runs saw it, and what they wrote after that.
+    Show the writer of a memory, the runs that recalled it, and their later writes.
 
     It is followed from run to run, as far as the audit trail goes. Exits with 3 if there is more
     than was read, or something that was to be withdrawn may still be there; with 5 if several

@@ -34,7 +34,7 @@ _MOST_ROWS = 50
 
 
 def blast_radius_screen(radius: BlastRadius) -> RenderableType:
-    """Return the memory as a tree: the runs that saw it, what they wrote, who saw that; a total."""
+    """Return the memory as a tree of runs, their later writes and the readers of those; totals."""
     return Padding(Group(_Branches(radius).tree(), Text(""), *_totals(radius)), (1, 1))
 
 
@@ -193,7 +193,7 @@ def _name(memory: ReachedMemory) -> str:
 
 
 def _text(memory: ReachedMemory) -> str:
-    """Return what was written first, since that is what was seen first."""
+    """Return the text of a memory's first version: the runs shown first saw that one."""
     if not memory.writes or _is_checkpoint(memory):
         return ""
     return _said(memory.writes[0], memory.address.memory_id)

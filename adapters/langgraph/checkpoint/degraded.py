@@ -133,7 +133,7 @@ class DegradedCheckpoints:
         return Faces(self._before, self._after, aafter=self._aafter)
 
     def wrap(self, call: Call, invoke: Invoke) -> Invoke:
-        """Note that the saver is given what *call* writes; it is called as it is."""
+        """Note that the saver takes over the writes of *call*; the call itself is unchanged."""
         if call.method.name in COPIED:
             self._overlay.hands_over(call.method.name, call.arguments)
         return invoke
@@ -220,7 +220,7 @@ class DegradedCheckpoints:
     # -- replay ------------------------------------------------------------------------------------
 
     def replay(self) -> bool:
-        """Write what waits, or have it written. Return whether nothing waits any more."""
+        """Replay the waiting writes, here or on their loop. Return whether all are made."""
         loop = self._loop_in_use()
         if loop is not None:
             if loop.is_running() and self._is_time:

@@ -321,7 +321,7 @@ class Overlay:
             self._at_work[call] = thread_id
 
     def end(self, call: Call) -> None:
-        """Note that it will not."""
+        """Note that *call* ended without keeping a write."""
         with self._lock:
             self._at_work.pop(call, None)
 

@@ -173,7 +173,7 @@ class GraphCallbacks(BaseCallbackHandler):
 
     @_contain_errors
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:  # noqa: ARG002
-        """Record that it ended."""
+        """Record the end of a run."""
         if run := self.runs.open(run_id):
             if self.tells_content and run.kind is not RunKind.CHAIN:
                 self._note_outputs(run, outputs)

@@ -21,7 +21,7 @@ def details_of(
     message: Any, about: Any, used: Any, response: Any, request: tuple[Any, Any] | None
 ) -> CallDetails | None:
     """
-    Return what is known of a call that has ended, besides what it used. None: nothing.
+    Return the details of a finished call, besides its usage. None: nothing.
 
     Args:
         message: Its first answer, whole or as far as it came. None: there is none.

@@ -47,7 +47,7 @@ _LOGGER: Final = logging.getLogger("langchain_core.callbacks.manager")
 
 
 class Gate:
-    """Budgets that are asked before a model call: those of the scopes that live."""
+    """The budgets and rules of all living scopes, consulted before each model call."""
 
     def __init__(self) -> None:
         self._budgets: weakref.WeakKeyDictionary[Budgets, Faults] = weakref.WeakKeyDictionary()

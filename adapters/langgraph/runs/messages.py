@@ -1,4 +1,4 @@
-"""What the messages that a graph is given say of who wrote them."""
+"""The sources of the messages in a graph's input: a person, a tool or a model."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class _Spotting(type):
 
 
 class _TracerSpotter(BaseCallbackHandler, metaclass=_Spotting):
-    """No handler of anything: it is asked who is."""
+    """A class that LangChain compares all handlers with, which shows its metaclass the tracer."""
 
 
 @cache

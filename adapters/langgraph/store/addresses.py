@@ -251,7 +251,7 @@ def _whole_paths(arguments: Arguments) -> list[Labels]:
 
 
 def _is_addressed(arguments: Arguments) -> bool:
-    """Tell whether all that *arguments* ask for has an address, or none that it needs."""
+    """Return whether every item in *arguments* has a namespace, where its verb needs one."""
     ops: Any = arguments.get("ops")
     if ops is not None:
         return is_labels(ops) and all(map(is_op, ops))

@@ -68,7 +68,7 @@ class UnattributedCalls:
 
     @property
     def count(self) -> int:
-        """How many there were."""
+        """Number of hits in the result."""
         return sys.maxsize - 1 - length_hint(self._numbers)
 
     def tell(self, store: str) -> None:

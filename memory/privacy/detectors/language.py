@@ -1,5 +1,5 @@
 """
-The language that a text is in, told by its script, its words and its letters.
+The language of a text, by its script, its words and its letters.
 
 A language model reads its own language only: in another one it takes every noun for a name. So it
 needs the one language that a text is in, and none where the evidence is thin. The rules for names

@@ -23,7 +23,7 @@ class AbandonedError(RedactionError):
 
 class Pace(Protocol):
     """
-    What a redaction calls while it works.
+    Callbacks of a redaction at work, for the caller's deadline.
 
     Attributes:
         waits_for_model_s: Seconds that it may wait while other threads use the language model.
@@ -32,7 +32,7 @@ class Pace(Protocol):
     waits_for_model_s: float
 
     def model_is_busy(self) -> None:
-        """Note that it has waited so long."""
+        """Note that the redaction has waited `waits_for_model_s` for the language model."""
         ...
 
     def before_slow_work(self) -> None:

@@ -72,7 +72,7 @@ class RedactionCache(Generic[T]):
         return hashed.digest()
 
     def get(self, key: bytes) -> T | None:
-        """Return what is known under *key*, or None."""
+        """Return the cached value of *key*, or None."""
         with self._lock:
             if (found := self._held.get(key)) is not None:
                 self._held.move_to_end(key)

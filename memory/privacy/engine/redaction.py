@@ -237,7 +237,7 @@ class Redaction(msgspec.Struct, eq=False):
     has_kept_ids: bool = False
 
     def __repr__(self) -> str:
-        """Return a constant, never whom or what it knows."""
+        """Return a constant: the known identifiers are a person's."""
         return "Redaction(...)"
 
     def end_call(self) -> None:

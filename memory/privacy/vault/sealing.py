@@ -18,7 +18,7 @@ def seal(key: bytes, plain: bytes, *bound_to: str) -> bytes:
 
 
 def opened(key: bytes, sealed: object, *bound_to: str) -> bytes | None:
-    """Return what was sealed. None: with another key, for something else, or it is damaged."""
+    """Return the plain bytes of *sealed*. None: another key, another binding, or damaged."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see above
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 

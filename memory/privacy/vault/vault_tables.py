@@ -88,7 +88,7 @@ class VaultTables:
         return found[1]
 
     def add(self, key: bytes, entry: VaultEntry) -> None:
-        """Add *entry*, unless its pseudonym is there."""
+        """Add *entry*, unless the pseudonym has a row already."""
         plain = entry.original.encode("utf-8", "surrogatepass")
         sealed = seal(key, plain, "entry", entry.subject, entry.pseudonym)
         values = (entry.subject, entry.pseudonym, sealed)
@@ -182,7 +182,7 @@ class VaultTables:
     # -- secrets -----------------------------------------------------------------------------------
 
     def note_secrets(self) -> None:
-        """Find the secrets of rows that name none, among those that are configured."""
+        """Find the configured secret of each row without a key id."""
         for row in self._keys(f"key_id = '{UNKNOWN}'"):
             found = self._unwrapped(row)
             if found is not None:

@@ -79,7 +79,7 @@ class IdentifierKind:
 
     @property
     def label(self) -> str:
-        """What explanations say."""
+        """The name and country of this kind, as explanations print them."""
         return self.name if self.country == "-" else f"{self.name} ({self.country})"
 
     @property
@@ -100,7 +100,7 @@ class IdentifierKind:
 
     @property
     def plain_words(self) -> list[str]:
-        """The words that announce it, without their marks."""
+        """The announcing words, without their marks."""
         return [word.lstrip("~+") for word in self.words.split("|")]
 
     @property
@@ -111,12 +111,12 @@ class IdentifierKind:
 
     @cached_property
     def near(self) -> re.Pattern[str]:
-        """Finds the words that announce it."""
+        """Pattern of the words that announce an identifier of this kind."""
         return _pattern_of(self.plain_words, _word_pattern)
 
     @cached_property
     def sure(self) -> re.Pattern[str] | None:
-        """Finds those that mean nothing else: beside them a number counts without its check."""
+        """Pattern of the unmistakable words: a number beside one counts without its check digit."""
         sure = [word for word in self.words.split("|") if not word.startswith("~")]
         return _pattern_of(sure, _sure_pattern) if sure else None
 

@@ -200,7 +200,7 @@ picture: $(STAMP)  ## Record the demo anew for the README
 spend-picture: $(STAMP)  ## Draw the docs' picture of the spend table anew
 	@$(PY) docs/spend_picture.py
 
-export-picture: $(STAMP)  ## Draw the README's picture of an export anew (needs Chromium), or ARGS="--look FOLDER": at all widths
+export-picture: $(STAMP)  ## Draw the docs' picture of an export anew (needs Chromium), or ARGS="--look FOLDER": at all widths
 	@$(PY) docs/export_picture.py $(ARGS)
 
 rule-mutants: $(STAMP)  ## Tell every story of the alerts, and see that one tells each number, window and operator that is changed

@@ -1,5 +1,5 @@
 """
-Draw the first page of an export for the README: make export-picture.
+Draw the first page of an export for the docs: make export-picture.
 
 The people are invented; the code is that of a real export: an audit log, three stores, a bundle. It
 needs Chromium on the PATH. With --look FOLDER it draws the page at 360, 768 and 1,280 pixels and

@@ -1,9 +1,9 @@
 """
-Follows the README word by word, in a clone and an empty home: ``make readme-check``.
+Follows the README and the demo's page word by word, in a clone: ``make readme-check``.
 
-Each command of its blocks, and each that its sentences name, is run as it stands there, in order.
-What a reader is to bring is brought: an application of their own, a file of objectives, a
-conversation. Needs a package registry, and takes some minutes.
+Each command of their blocks, and each that their sentences name, is run as it stands there, in
+order, in an empty home. What a reader is to bring is brought: an application of their own, a file
+of objectives, a conversation. Needs a package registry, and takes some minutes.
 
     python tests/install/readme.py --tests
 """
@@ -94,7 +94,8 @@ def main() -> int:
     parser.add_argument("--tests", action="store_true", help="run the tests, too")
     if parser.parse_args().tests:
         del SLOW["make test"]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    pages = (ROOT / "README.md", ROOT / "docs/demo.md")
+    readme = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         clone = copy_sources(folder / "clone")

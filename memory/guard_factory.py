@@ -24,12 +24,13 @@ from ..telemetry.event.trace import Tracing
 from ..telemetry.process.faults import Faults
 from ..telemetry.text import one_line
 from .guard.call import Below, nothing_below
+from .guard.parts import Parts
 from .guard.shared_state import SharedState
 from .guard.step import Around, Stay, Step
 from .guard.steps.admit import Admit
 from .guard.steps.answer import redacted_answer
 from .guard.steps.redact import Redact
-from .guard.steps.report import Parts, Report, UnattributedCalls, no_parent
+from .guard.steps.report import Report, UnattributedCalls, no_parent
 from .guard.steps.tenancy import Tenancy
 from .journal.late_writes import LateWrites, WaitForLateWrites
 from .journal.replayer import Replayer
@@ -223,6 +224,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             parent_run=self.parent_run,
             unattributed=self.unattributed,
             open_redaction=redact.open,
+            redactor=self.redactor,
             parts=parts,
             tells=redacted_answer if self.policy.tells_answers else None,
             has_rules=self.ask_rules is not None,

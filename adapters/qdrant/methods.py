@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import Any, cast
 
+from pydantic import BaseModel
 from qdrant_client.http import models
 
 from ...memory.api import (
@@ -30,7 +31,7 @@ from ...memory.guard.rows import as_many, part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ...telemetry.event.event import Deletes, OperationClass
 from .content import content
-from .owner import Owner
+from .owner import Owner, asked_of, ids_in
 from .records import joined, origin_of
 from .redaction import BY_FIELD, Path, Rule, Walker
 from .tenancy import confine
@@ -273,6 +274,8 @@ def _summary_of(name: str, owner: Owner | None) -> Callable[[Any, Arguments], Su
         return partial(_summarize, _RECORDS[name], owner)
     if name in _SIZES:
         return partial(_summarize_size, _SIZES[name])
+    if name == "batch_update_points":
+        return _summarize_batch
     return _summarize_ids
 
 
@@ -298,12 +301,19 @@ def _summarize_ids(_result: Any, arguments: Arguments) -> Summary:
 
 
 def _ids(arguments: Arguments) -> Iterator[str]:
-    points = arguments.get("points", arguments.get("points_selector"))
-    if isinstance(points, (models.PointIdsList, models.Batch)):
-        points = points.points if isinstance(points, models.PointIdsList) else points.ids
+    points = arguments.get("points", arguments.get("points_selector", arguments.get("ids")))
+    if isinstance(points, BaseModel):
+        points = ids_in(points)
     if isinstance(points, (list, tuple)):
         for each in cast("list[Any]", points):
             yield str(getattr(each, "id", each))
+
+
+def _summarize_batch(_result: Any, arguments: Arguments) -> Summary:
+    asked = arguments["update_operations"]
+    if not all(isinstance(each, _WRITES) for each in asked):
+        return Summary()  # what is written first may be deleted next
+    return Summary(memory_ids=tuple(str(each) for one in asked for each in ids_in(asked_of(one))))
 
 
 # -- with an owner ---------------------------------------------------------------------------------
@@ -319,6 +329,7 @@ def _with_owner(method: Method, owner: Owner) -> Method:
         confine=confined,
         only=partial(owner.only, method.name) if method.name in _RECORDS else None,
         needs_owner=True,
+        whose=owner.whose if method.op_class is OperationClass.REMEMBER else None,
     )
 
 
@@ -351,6 +362,7 @@ def table(owner_key: str | None, *, inline: bool = False) -> Mapping[str, Row]:
         op_class=OperationClass.FORGET,
         deletes=Deletes.IDS,
         neutral=None,
+        whose=None,
     )
     both = replace(deletes, also=(writes,))
     batches = {(True, False): writes, (False, True): deletes}

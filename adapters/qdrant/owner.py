@@ -9,7 +9,7 @@ somebody else; `tenancy` confines calls to them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 from qdrant_client.http import models
@@ -22,6 +22,9 @@ from .records import KEEPERS, kept_lookups
 from .redaction import Path, as_rest
 
 _CLAUSES = ("must", "should", "must_not")
+_WRITTEN = ("payload", "points", "update_operations")
+"""Parameters with the records of a write. Beside a payload, ``points`` selects some."""
+_OPERATIONS: Any = get_args(models.UpdateOperation)
 _FILTERS = ("query_filter", "scroll_filter", "count_filter", "facet_filter", "update_filter")
 
 
@@ -43,11 +46,15 @@ class Owner:
         """
         Return the customer that a filter demands or that all points written share.
 
+        Several are nobody's customer, and known identifiers of them all.
+
         Raises:
             ScopeError: A wildcard, or an id that is not text.
         """
         named = {each for each in self._named(arguments) if each is not None}
-        return Scope(customer=named.pop()) if len(named) == 1 else EMPTY_SCOPE
+        if len(named) == 1:
+            return Scope(customer=named.pop())
+        return Scope(known=tuple(sorted(named))) if named else EMPTY_SCOPE
 
     def _named(self, arguments: Arguments) -> Iterator[str | None]:
         for name in _FILTERS:
@@ -56,9 +63,17 @@ class Owner:
             yield from self.demanded(getattr(each, "filter", None))
         for name in ("points", "points_selector"):
             yield from self._of_points(arguments.get(name))
-        payload = arguments.get("payload")
-        if isinstance(payload, dict):
-            yield self.of_payload(cast("dict[str, Any]", payload))
+        for each in payloads_of(arguments.get("payload")):
+            yield self.of_payload(each)
+        for each in some(arguments.get("update_operations")):
+            yield from self._of_operation(each)
+
+    def _of_operation(self, operation: Any) -> Iterator[str | None]:
+        asked = asked_of(operation)
+        yield from self._of_points(asked)
+        for name in ("points", "batch", "filter"):
+            yield from self._of_points(getattr(asked, name, None))
+        yield from map(self.of_payload, payloads_of(getattr(asked, "payload", None)))
 
     def _of_points(self, points: Any) -> Iterator[str | None]:
         points = as_rest(points)
@@ -109,12 +124,73 @@ class Owner:
             raise ScopeError(f"an owner's id under {self.key!r} must not be a wildcard")
         return owner
 
+    # -- writes ------------------------------------------------------------------------------------
+
+    def whose(self, arguments: Arguments) -> Iterator[tuple[str | None, Arguments]]:
+        """Yield the owners that the records of a write name, each with the arguments of theirs."""
+        name = next((each for each in _WRITTEN if each in arguments), None)
+        parts = {} if name is None else self._parted(arguments[name])
+        if len(parts) <= 1 or name is None:
+            yield next(iter(parts), None), arguments
+            return
+        ids = arguments.get("ids")
+        for owner, (part, places) in parts.items():
+            narrowed = {**arguments, name: part}
+            if name == "payload" and isinstance(ids, (list, tuple)):
+                narrowed["ids"] = [cast("list[Any]", ids)[each] for each in places]
+            yield owner, narrowed
+
+    def _parted(self, written: Any) -> dict[str | None, tuple[Any, list[int]]]:
+        """Return the part of what is written that is each owner's, and the places of it."""
+        written = as_rest(written)
+        if isinstance(written, models.Batch):
+            payloads: list[Any] = written.payloads or [None] * len(written.ids)
+            return {
+                owner: (picked(written, places), places)
+                for owner, places in self._places(payloads).items()
+            }
+        if isinstance(written, dict):
+            return {self._owner_of(cast("Any", written)): (written, [])}
+        if not isinstance(written, (list, tuple)):
+            return {}  # what is lazy was pulled by the store
+        found: dict[str | None, tuple[Any, list[int]]] = {}
+        for place, each in enumerate(cast("list[Any]", written)):
+            for owner, part in self._parts_of(each):
+                theirs, places = found.setdefault(owner, ([], []))
+                theirs.append(part)
+                places.append(place)
+        return found
+
+    def _parts_of(self, given: Any) -> Iterator[tuple[str | None, Any]]:
+        """Yield the parts of one point, payload or operation of a batch, by their owner."""
+        given = as_rest(given)
+        if not isinstance(given, models.UpsertOperation):
+            is_payload = isinstance(given, dict)
+            held = cast("Any", given) if is_payload else getattr(asked_of(given), "payload", None)
+            yield self._owner_of(held), given
+            return
+        upsert = given.upsert
+        name = "batch" if isinstance(upsert, models.PointsBatch) else "points"
+        for owner, (part, _) in self._parted(getattr(upsert, name)).items():
+            theirs = upsert.model_copy(update={name: part})
+            yield owner, given.model_copy(update={"upsert": theirs})
+
+    def _places(self, payloads: Iterable[Any]) -> dict[str | None, list[int]]:
+        found: dict[str | None, list[int]] = {}
+        for place, payload in enumerate(payloads):
+            found.setdefault(self._owner_of(payload), []).append(place)
+        return found
+
+    def _owner_of(self, payload: Any) -> str | None:
+        owner = id_text(value_at(payload, self.path))
+        return owner if isinstance(owner, str) else None
+
     # -- results -----------------------------------------------------------------------------------
 
     def owners(self, records: Iterable[Any]) -> tuple[str, ...]:
         """Return the owners of *records*, as far as they name one."""
-        found = (id_text(value_at(each.payload, self.path)) for each in records)
-        return tuple(each for each in found if isinstance(each, str))
+        found = (self._owner_of(each.payload) for each in records)
+        return tuple(each for each in found if each is not None)
 
     def only(self, name: str, result: Any, customer: str) -> Any:
         """
@@ -167,6 +243,42 @@ def value_at(payload: Any, path: Path) -> Any:
             return None
         payload = cast("dict[str, Any]", payload).get(key)
     return payload
+
+
+def payloads_of(given: Any) -> list[Any]:
+    """Return one payload or many as a list. An iterator is left alone: the list is empty."""
+    if isinstance(given, dict):
+        return [cast("Any", given)]
+    return list(cast("list[Any]", given)) if isinstance(given, (list, tuple)) else []
+
+
+def asked_of(operation: Any) -> Any:
+    """Return what an operation of a batch is about: the one field that each has; others as is."""
+    if not isinstance(operation, _OPERATIONS):
+        return operation
+    (name,) = cast("type[BaseModel]", type(operation)).model_fields
+    return getattr(operation, name)
+
+
+def ids_in(points: Any) -> list[Any]:
+    """Return the ids of points, or of a selection of them, as far as it names them."""
+    for name in ("points", "batch", "ids"):
+        if isinstance(points, BaseModel) and getattr(points, name, None) is not None:
+            return ids_in(getattr(points, name))
+    if not isinstance(points, (list, tuple)):
+        return []  # what is lazy is not pulled
+    return [getattr(each, "id", each) for each in cast("list[Any]", points)]
+
+
+def picked(batch: models.Batch, places: list[int]) -> models.Batch:
+    """Return the points of *batch* at some *places*, without their vectors."""
+    payloads: list[Any] = batch.payloads or [None] * len(batch.ids)
+    picked = {
+        "ids": [batch.ids[each] for each in places],
+        "payloads": [payloads[each] for each in places],
+        "vectors": [],
+    }
+    return batch.model_copy(update=picked)
 
 
 def filter_of(selector: Any) -> models.Filter | None:

@@ -13,6 +13,7 @@ from qdrant_client.http import models
 from ...memory.api import Arguments, Touches
 from ...memory.journal.touches import UNTOLD
 from ..toolkit.touches import record_names
+from .owner import asked_of
 
 Tell = Callable[[str, Arguments], Touches]
 
@@ -60,7 +61,7 @@ def _batch(collection: str, arguments: Arguments) -> Touches:
     operations: Any = arguments.get("update_operations")
     if not isinstance(operations, (list, tuple)):
         return _untold(collection, arguments)
-    asked = [_operation(each) for each in cast("list[Any]", operations)]
+    asked = [asked_of(each) for each in cast("list[Any]", operations)]
     named = [_ids(each) for each in asked]
     deletes = all(isinstance(each, models.DeleteOperation) for each in cast("Any", operations))
     sharded = any(getattr(each, "shard_key", None) is not None for each in asked)
@@ -71,12 +72,6 @@ def _batch(collection: str, arguments: Arguments) -> Touches:
         partly=not deletes or sharded,
         unknown=len(known) < len(named),
     )
-
-
-def _operation(operation: Any) -> Any:
-    """Return what an operation of a batch is about: the one field that each has."""
-    (field,) = cast("type[BaseModel]", type(operation)).model_fields
-    return getattr(operation, field)
 
 
 def _ids(points: Any) -> frozenset[str] | None:

@@ -76,7 +76,8 @@ def sealed(fields: Mapping[str, Any]) -> bytes:
 
 _COMMON = (
     *("operation", "op_class", "store", "method", "status", "nested", "feature"),
-    *("agent", "deletes", "error", "foreign_hits", "hits", "journal", "late", "neutral", "purpose"),
+    *("agent", "apart", "deletes", "error", "foreign_hits", "hits", "journal", "late", "neutral"),
+    "purpose",
 )
 _common_of = attrgetter(*_COMMON)
 
@@ -102,6 +103,8 @@ def _template(values: tuple[Any, ...]) -> _Template:
         fields[name] = _whole(of[name])
     for name in ("late", "nested", "neutral"):
         fields[name] = bool(of[name])
+    # To the trail what another event tells as well: an operation of its own counts, wherever it is.
+    fields["nested"] = fields["nested"] and not of["apart"]
     for name in ("journal", "op_class", "status"):
         fields[name] = of[name].value
     fields |= {"kind": OPERATION, "redactions": {}, "v": VERSION}

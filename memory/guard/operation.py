@@ -146,6 +146,9 @@ class Method:
         asks: Returns how many operations a call is of its store. None: one.
         written: Returns the memories that a write wrote, from its answer and arguments, as far as
             both tell. What it does not return is of unknown origin.
+        whose: Splits a write by whom its records name as their owner, from redacted arguments: each
+            has an event of its own, that person's. None as owner: the call's own customer, which it
+            is for all of a call where this is None.
         also: Methods that its calls are, too, for rules: a batch that deletes and writes.
         inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
             own iterators, and so take as long as those have items.
@@ -176,6 +179,7 @@ class Method:
     joins: Callable[[Arguments], Iterable[str]] | None = None
     asks: Callable[[Arguments], int] | None = None
     written: Callable[[Any, Arguments], Iterable[Record]] | None = None
+    whose: Callable[[Arguments], Iterable[tuple[str | None, Arguments]]] | None = None
     also: tuple[Method, ...] = ()
     inline: bool = False
 

@@ -43,6 +43,7 @@ class MethodOptions(TypedDict, total=False):
     joins: Callable[[Arguments], Iterable[str]] | None
     asks: Callable[[Arguments], int] | None
     written: Callable[[Any, Arguments], Iterable[Record]] | None
+    whose: Callable[[Arguments], Iterable[tuple[str | None, Arguments]]] | None
     inline: bool
 
 

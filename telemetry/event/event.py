@@ -131,6 +131,7 @@ class Event(msgspec.Struct, frozen=True):
         given: What went into a graph, node, tool or model, as `answer` is what came out of it.
         tool_call: Of a tool's run: the id that its model has given the call, the characters that
             went in, and those that came out. Only in traces.
+        apart: Nested, and no part of what the other one did: its event tells nothing of this.
     """
 
     writer_id: str
@@ -179,6 +180,7 @@ class Event(msgspec.Struct, frozen=True):
     label: MemoryLabel | None = None
     given: Redacted | None = None
     tool_call: tuple[str | None, int | None, int | None] = (None, None, None)
+    apart: bool = False
 
     @property
     def event_id(self) -> str:

@@ -254,9 +254,7 @@ def bind(
         around=() if isinstance(client, InMemoryStore) else (mark,),
         shared=is_shared(client),
         on_guarded=partial(prepare_embeddings, client, services.redactor.redactor.text_to_embed),
-        parts=batch_parts(
-            lambda op: _row(op, rows), tracing=services.guards.tracing, redactor=services.redactor
-        ),
+        parts=batch_parts(lambda op: _row(op, rows)),
     )
 
 
@@ -300,6 +298,7 @@ def _methods(addresses: Addresses) -> dict[str, Method]:
             needs_owner=owned,
             confine=addresses.confine if owned else None,
             only=addresses.only if owned else None,
+            whose=addresses.whose if owned and name == "put" else None,
         )
         for name, method in METHODS.items()
     }

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 from operator import is_
@@ -160,6 +160,12 @@ class Addresses:
         owners = {owner for path in _paths(arguments) if (owner := self._named(path)) is not None}
         customer = next(iter(owners)) if len(owners) == 1 else None
         return Scope(customer=customer, known=tuple(sorted(owners)))
+
+    def whose(self, arguments: Arguments) -> Iterator[tuple[str | None, Arguments]]:
+        """Yield the owner of the item that ``put`` writes, with its arguments."""
+        labels = arguments.get("namespace")
+        owner = self._owner(labels) if is_labels(labels) else None
+        yield (owner if isinstance(owner, str) else None), arguments
 
     def _named(self, labels: Labels) -> str | None:
         owner = self._owner(labels)

@@ -3,7 +3,7 @@ Calls of ``batch``: the store is asked once, and each operation in it has an eve
 
 The call as a whole is of the strictest class of its operations, so one deletion among reads makes
 it fail closed: half of a batch cannot be answered. Each operation has an event of its own, with its
-own class and result; all but the first are marked as nested, since the first one counts the wait.
+own class and result.
 """
 
 from __future__ import annotations
@@ -13,24 +13,15 @@ from typing import Any, TypeAlias
 
 from ....memory.guard.call import Call
 from ....memory.guard.operation import Arguments, Method, Summary
-from ....memory.guard.steps.report import Parts
-from ....memory.scoped_redactor import ScopedRedactor
+from ....memory.guard.parts import Parts
 from ....telemetry.event.event import OperationClass, Status
-from ....telemetry.event.trace import Tracing
 
 Rows: TypeAlias = Callable[[Any], Method | None]
 """Returns the row of an operation, or None for what is no operation."""
 
 
-def batch_parts(row: Rows, *, tracing: Tracing, redactor: ScopedRedactor) -> Parts:
-    """
-    Return the function that splits a call of ``batch`` into its operations.
-
-    Args:
-        row: Finds the row of each of them.
-        tracing: Makes the ids of their spans.
-        redactor: Begins their redactions.
-    """
+def batch_parts(row: Rows) -> Parts:
+    """Return what splits a call of ``batch`` into its operations, whose rows *row* finds."""
 
     def parts(call: Call) -> Iterable[Call]:
         ops: Sequence[Any] | None = call.arguments.get("ops")
@@ -41,20 +32,12 @@ def batch_parts(row: Rows, *, tracing: Tracing, redactor: ScopedRedactor) -> Par
         results: Any = call.result if normal else [None] * len(ops)
         rows = ((row(op), op, result) for op, result in zip(ops, results, strict=True))
         known = ((method, op, result) for method, op, result in rows if method is not None)
-        for index, (method, op, result) in enumerate(known):
+        for method, op, result in known:
             arguments: Arguments = op._asdict()
             summary = method.summary(result, arguments) if normal else Summary()
             part = call.but(method=method, arguments=arguments, summary=summary)
             part.status = _status_of(part, call.status)
-            yield nested_part(part) if index else part
-
-    def nested_part(part: Call) -> Call:
-        # A span and a count of its own; the wait and the redactions are the first one's.
-        return part.but(
-            nested=True,
-            trace=tracing.capture(),
-            redaction=part.redaction and redactor.begin_labels(part.scope),
-        )
+            yield part
 
     return parts
 

@@ -28,12 +28,11 @@ from ...context import EMPTY_SCOPE
 from ...errors import RedactionError
 from ...limits.workers import Expired
 from ...privacy.engine.content import FAILED, to_content
+from ...scoped_redactor import ScopedRedactor
 from ..call import Call, error_name, last_event
 from ..operation import Method, nothing
+from ..parts import Parts, numbered, owned
 from ..step import Faces
-
-Parts = Callable[[Call], Iterable[Call]]
-"""Returns the operations in a call that holds several, each as a call with its status."""
 
 
 def no_parent() -> ParentRun | None:
@@ -92,6 +91,7 @@ class Report:
         parent_run: Returns the place in LangSmith's tree, if that sink is on.
         unattributed: Counts the calls of which nobody is known.
         open_redaction: Opens the redaction of a call that was refused before it had one.
+        redactor: Begins the redactions of a call's further parts.
         parts: Splits calls that hold several operations: each has an event. None: none does.
         tells: Returns what a store answered, redacted, for the event. None: nobody asks for it.
         has_rules: Whether rules may have searches find less.
@@ -112,6 +112,7 @@ class Report:
         parent_run: Callable[[], ParentRun | None] = no_parent,
         unattributed: UnattributedCalls,
         open_redaction: Callable[[Call], None],
+        redactor: ScopedRedactor,
         parts: Parts | None = None,
         tells: Callable[[Call], Redacted | None] | None = None,
         has_rules: bool = False,
@@ -128,14 +129,16 @@ class Report:
         self._read_parent = parent_run
         self._unattributed, self._is_told = unattributed, unattributed.tells
         self._open_redaction = open_redaction
+        self._redactor = redactor
         self._parts = parts
         self._make = self._event if tells is None else partial(self._event_with, tells)
         if has_rules:
             self._make = partial(self._ruled, label, self._make)
 
-    def faces(self, _method: Method) -> Faces:
+    def faces(self, method: Method) -> Faces:
         """Return the face after the store: for every method."""
-        return Faces(after=self._emit if self._parts is None else self.report)
+        is_whole = self._parts is None and method.whose is None
+        return Faces(after=self._emit if is_whole else self.report)
 
     def report_unawaited(self, call: Call) -> None:
         """Emit the event of *call*, which ended while no caller was there to wait for it."""
@@ -144,19 +147,18 @@ class Report:
 
     def report(self, call: Call) -> None:
         """Emit the event of *call*, whose status and error say how it ended, or of each part."""
-        if self._parts is None:
-            self._emit(call)
-            return
         try:
-            parts = [*found] if (found := self._parts(call)) else ()
+            found = None if self._parts is None else self._parts(call)
+            parts = self._split(call, found) if found or call.method.whose else ()
         except Exception as ours:  # noqa: BLE001 - observing fails open
             self._faults.note("guard.report", ours)
             parts = ()
-        if not parts:
-            self._emit(call)
-            return
-        for each in parts:
+        for each in parts or (call,):
             self._emit(each)
+
+    def _split(self, call: Call, operations: Iterable[Call] | None) -> list[Call]:
+        parts = (part for each in operations or (call,) for part in owned(each))
+        return [*numbered(parts, self._tracing, self._redactor)]
 
     def _emit(self, call: Call) -> None:
         if inside_sink():
@@ -179,16 +181,18 @@ class Report:
                 faults.note("guard.report", ours, trips=True)
 
     def _event(self, call: Call) -> Event:
-        if call.redaction is None and call.status is Status.DENIED:
+        redaction = call.redaction
+        if redaction is None and call.status is Status.DENIED:
             with suppress(RedactionError):  # its labels are left out then
                 self._open_redaction(call)
+            redaction = call.redaction
         drain, summary, method = self._drain, call.summary, call.method
-        started, redaction, error = call.started, call.redaction, call.error
+        started, error = call.started, call.error
         ended, reached = self._clock(), call.reached_store_at
         if reached is None or reached > ended:
             reached = ended
         # Before the labels are made, which count what they replace as well.
-        redactions = dict(redaction.counts) if redaction and redaction.counts else {}
+        redactions = dict(redaction.counts) if redaction is not None and redaction.counts else {}
         content = self._content(call)
         scope = call.scope
         if scope is EMPTY_SCOPE:
@@ -205,7 +209,7 @@ class Report:
         if run is None and call.trace.parent_span_id is not None:
             run = self._thread(call)
         # By position: names cost a caller fifteen times as much.
-        return Event(
+        event = Event(
             drain.numbers.writer_id,
             drain.next_awaited_seq(),
             call.started_ns,
@@ -228,7 +232,7 @@ class Report:
             summary.hits,
             _foreign(call) if summary.owners else 0,
             summary.scores[0] if summary.scores else None,
-            content.size_bytes if content else None,
+            None if content is None else content.size_bytes,
             self._ids(call) if summary.memory_ids else (),
             summary.scores,
             redactions,
@@ -248,6 +252,7 @@ class Report:
             call.phases,
             self._server,
         )
+        return replace(event, apart=True) if call.nested and not call.covered else event
 
     def _subject(self, call: Call) -> Subject | None:
         scope = call.scope

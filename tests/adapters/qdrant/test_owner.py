@@ -95,11 +95,18 @@ async def test_a_call_tells_whom_it_is_for(owned, events, bench, name, arguments
     assert whom(events()[-1], bench) == subject_of(ADA, bench)
 
 
-async def test_points_of_two_owners_are_for_neither(owned, events):
-    """A call for several customers names none."""
+async def test_points_of_two_owners_are_each_ones_own(owned, events, bench):
+    """A write for several customers has an event for each, of which the first counts the wait."""
+    before = len(events())
     await owned("upsert", COLLECTION, points=filled_points())
+    found = events()[before:]
 
-    assert events()[-1].subject is None
+    assert [whom(each, bench) for each in found] == [
+        subject_of(ADA, bench),
+        subject_of(BOB, bench),
+    ]
+    assert [each.nested for each in found] == [False, True]
+    assert len({each.trace.span_id for each in found}) == len(found)
 
 
 async def test_the_context_wins_over_the_filter(owned, events, bench):

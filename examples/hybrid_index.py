@@ -18,7 +18,7 @@ from mnemoscope.memory import configure, context
 
 scope = configure(sinks=[], pii_model="none")
 client = QdrantClient(":memory:")
-index = HybridIndex(scope.qdrant(client), "help")
+index = HybridIndex(scope.qdrant(client, public=True), "help")
 index.create()
 index.upsert(
     [

@@ -134,8 +134,8 @@ class StoreBinding:
         below: Returns the guards of clients that this one does its own work in, each with the
             collections that are its own there: those calls are parts of its calls. What its models
             or callbacks call elsewhere is not.
-        public: It holds nobody's personal data, as the user says. Calls are not confined, and a
-            write in a customer's context is logged, or refused where tenancy is enforced.
+        public: What of it is nobody's personal data, as the user says: all, or these parts.
+            Told by `doctor`; the rows say what it means for their calls.
         shared: Whether other machines can use the store, as far as is known. Then a key that was
             made on this one is told as a warning: they would not find what is stored under it.
     """
@@ -159,7 +159,7 @@ class StoreBinding:
     parts: Parts | None = None
     on_guarded: Callable[[Guard], None] | None = None
     below: Below = nothing_below
-    public: bool = False
+    public: bool | frozenset[str] = False
     shared: bool = True
 
 

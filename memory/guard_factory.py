@@ -155,7 +155,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         around: Sequence[Around] = (),
         retries: bool = False,
         parts: Parts | None = None,
-        public: bool = False,
+        public: bool | frozenset[str] = False,
         below: Below = nothing_below,
     ) -> Guard:
         """
@@ -178,7 +178,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             around: What is around every call of the store, the innermost first.
             retries: Ask again inside a call, for classes whose policy says so.
             parts: Splits calls that hold several operations, each of which has an event.
-            public: The store holds nobody's personal data.
+            public: What the user says is nobody's personal data: all of it, or these parts.
             below: Returns the guards that the client does its own work in, each with the
                 collections that are its own there. What is called elsewhere, from inside it, is
                 judged as any other call.
@@ -248,12 +248,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         order = (
             self.await_audit,
             report,
-            Tenancy(
-                store,
-                enforced=self.policy.enforce_tenancy,
-                faults=self.faults,
-                public=public,
-            ),
+            Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
             self.require_audit,
             redact,
             ask_rules,
@@ -275,6 +270,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             wall_ns=self.wall_ns,
             database=database,
             text_to_embed=self.redactor.redactor.text_to_embed,
+            public=public,
             below=below,
         )
         self.guards.add(guard)

@@ -8,6 +8,7 @@ The one module of this package that reaches adapters and audit, and only inside 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from ..telemetry.delivery.sink import EXIT_S, Sink
@@ -169,7 +170,7 @@ class Mnemoscope:
         client: VectorClient,
         *,
         owner_key: str | None = None,
-        public: bool = False,
+        public: bool | AbstractSet[str] = False,
         name: str | None = None,
     ) -> VectorClient:
         """
@@ -178,15 +179,16 @@ class Mnemoscope:
         Args:
             client: The client.
             owner_key: Payload key that holds the customer's id; kept verbatim, used as scope.
-            public: Its points are nobody's personal data, as those of help pages are not. Exports
-                and erasures count nothing of it; a write in a customer's context is logged, or
-                refused where tenancy is enforced.
+            public: Its points are nobody's personal data, as those of help pages are not, or those
+                in collections of these names (``{"help"}``). Exports and erasures count nothing of
+                it; a write for a customer is logged, or refused where tenancy is enforced.
             name: What you call its database, where that cannot be told from the client: see
                 `guard`.
 
         Raises:
             UnsupportedClientError: It is neither.
-            ConfigurationError: It has an *owner_key*, and is *public*.
+            ConfigurationError: All of it is *public*, and it has an *owner_key*; or *public* is no
+                set of names.
         """
         return self._guard(client, "qdrant", owner_key=owner_key, public=public, name=name)
 
@@ -195,7 +197,7 @@ class Mnemoscope:
         store: StoreClient,
         *,
         customer_at: int | None = None,
-        public: bool = False,
+        public: bool | AbstractSet[str] = False,
         name: str | None = None,
     ) -> StoreClient:
         """
@@ -204,13 +206,15 @@ class Mnemoscope:
         Args:
             store: The store.
             customer_at: Which label of a namespace is the customer's id, counted from 0.
-            public: Its items are nobody's personal data: see `qdrant`.
+            public: Its items are nobody's personal data, or those in namespaces that begin with one
+                of these labels: see `qdrant`.
             name: What you call its database, where that cannot be told from the client: see
                 `guard`.
 
         Raises:
             UnsupportedClientError: It is not a ``BaseStore``.
-            ConfigurationError: It has *customer_at*, and is *public*.
+            ConfigurationError: All of it is *public*, and it has *customer_at*; or *public* is no
+                set of names.
         """
         return self._guard(
             store, "langgraph.store", customer_at=customer_at, public=public, name=name

@@ -22,6 +22,7 @@ from ...memory.errors import ConfigurationError
 from ...memory.guard.guard import Guard
 from ..toolkit.own_methods import has_own_methods
 from ..toolkit.proxy import GuardedMethods, guarded_class, inner_of, wrap
+from ..toolkit.public import KnownPublic, Public, checked_public
 from .database import database_of, server_of
 from .failures import INPUTS, MISTAKES
 from .headers import headers_for
@@ -40,7 +41,7 @@ def bind(
     /,
     *,
     owner_key: str | None = None,
-    public: bool = False,
+    public: Public = False,
 ) -> StoreBinding:
     """
     Return the binding of a ``QdrantClient`` or ``AsyncQdrantClient``.
@@ -52,24 +53,25 @@ def bind(
             key of the store, so it is kept verbatim. Gives the customer of a call and
             the owners of its results. Without it no call can be confined, so that
             ``tenancy="enforce"`` refuses them in a customer's context.
-        public: Its points are nobody's personal data.
+        public: Its points are nobody's personal data, or those in collections of these names.
 
     Raises:
-        ConfigurationError: Both are given.
+        ConfigurationError: *public* is no set of names, or leaves nothing that has an owner.
     """
-    if public and owner_key is not None:
-        raise ConfigurationError("owner_key and public: points that are nobody's have no owner")
+    public = checked_public(public, ("owner_key", owner_key))
     local = local_of(client)
     inline = local is not None and is_bound(local)
     lock = None if local is None else lock_of(local)
-    rows = table(owner_key, inline=inline)
+    rows = table(owner_key, inline=inline, public=public)
     points = QdrantSubjectData(client, lock=lock, public=public)
     if owner_key is not None:
         points.owner_keys.add(owner_key)
     return StoreBinding(
         methods=rows,
         caller_mistakes=(*MISTAKES, *INPUTS),
-        client_class=lambda base: _class_of(cast("Any", base), owner_key, inline=inline),
+        client_class=lambda base: _class_of(
+            cast("Any", base), owner_key, inline=inline, public=public
+        ),
         subject_data=points,
         # A write can be made again on another thread only.
         writes=None if inline else writes(client, rows),
@@ -93,17 +95,18 @@ def rebind(
     /,
     *,
     owner_key: str | None = None,
-    public: bool = False,
+    public: Public = False,
 ) -> T:
     """
     Return a guarded *client* with another *owner_key*, by the same guard; None: as it is.
 
     Raises:
-        ConfigurationError: It is *public* now and was not, or was and has an owner now.
+        ConfigurationError: Something else is *public* now, or all was and has an owner now.
     """
-    points = services.subject_data.of(guard)
-    was = isinstance(points, QdrantSubjectData) and points.public
-    if (public and not was) or (was and owner_key is not None):
+    points, was = services.subject_data.of(guard), guard.public
+    if checked_public(public, ("owner_key", None)) not in {False, was} or (
+        was is True and owner_key is not None
+    ):
         raise ConfigurationError("public: this client is guarded already, otherwise: wrap it once")
     inner = inner_of(client)
     if owner_key is None or inner is None:
@@ -112,15 +115,18 @@ def rebind(
         points.owner_keys.add(owner_key)
     local = local_of(cast("Any", inner))
     kind = _class_of(
-        cast("Any", type(inner)), owner_key, inline=local is not None and is_bound(local)
+        cast("Any", type(inner)),
+        owner_key,
+        inline=local is not None and is_bound(local),
+        public=was,
     )
     return client if type(client) is kind else wrap(inner, guard, kind)
 
 
 @lru_cache(maxsize=32)
-def _class_of(base: Any, owner_key: str | None, *, inline: bool) -> type[Any]:
+def _class_of(base: Any, owner_key: str | None, *, inline: bool, public: KnownPublic) -> type[Any]:
     methods = GuardedMethods(
-        table=table(owner_key, inline=inline),
+        table=table(owner_key, inline=inline, public=public),
         client_types=(QdrantClient, AsyncQdrantClient),
         not_guarded=frozenset(NOT_GUARDED),
     )

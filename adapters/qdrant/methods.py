@@ -30,6 +30,7 @@ from ...memory.api import (
 from ...memory.guard.rows import as_many, part_of
 from ...memory.privacy.engine.redaction import Redaction
 from ...telemetry.event.event import Deletes, OperationClass
+from ..toolkit.public import KnownPublic, with_public
 from .content import content
 from .owner import Owner, asked_of, ids_in
 from .records import joined, origin_of
@@ -342,13 +343,16 @@ def _collection(arguments: Arguments) -> str | None:
 
 
 @lru_cache(maxsize=32)
-def table(owner_key: str | None, *, inline: bool = False) -> Mapping[str, Row]:
+def table(
+    owner_key: str | None, *, inline: bool = False, public: KnownPublic = False
+) -> Mapping[str, Row]:
     """
     Return the methods of one client.
 
     Args:
         owner_key: Payload key of a point's owner, or None.
         inline: It must be called on its caller's thread.
+        public: What is nobody's.
     """
     owner = Owner(owner_key) if owner_key else None
     rows: dict[str, Row] = {
@@ -367,7 +371,17 @@ def table(owner_key: str | None, *, inline: bool = False) -> Mapping[str, Row]:
     both = replace(deletes, also=(writes,))
     batches = {(True, False): writes, (False, True): deletes}
     rows["batch_update_points"] = lambda given: batches.get(_in_batch(given), both)
-    return rows
+    return with_public(rows, public, partial(_is_public, public))
+
+
+def _is_public(public: KnownPublic, arguments: Arguments) -> bool:
+    """Tell whether all that a call reads and writes is in collections that are public."""
+    if public is True or not public or _collection(arguments) not in public:
+        return public is True
+    try:
+        return all(each in public for each in joined(arguments))
+    except ValueError:  # nested too deeply: refused, if by the rules alone
+        return False
 
 
 def _row(method: Method, owner: Owner | None) -> Method:

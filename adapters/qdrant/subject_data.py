@@ -21,6 +21,7 @@ from ...memory.subject_data.records import (
     SubjectRecord,
 )
 from ...telemetry.event.spelling import id_text
+from ..toolkit.public import KnownPublic
 from ..toolkit.sqlite_cleaning import clean
 from ..toolkit.sync_async import resolve
 from .owner import named, value_at
@@ -28,7 +29,7 @@ from .owner import named, value_at
 UNTOLD = (
     "wrapped without owner_key: no point says whose it is. Wrap it with "
     'scope.qdrant(client, owner_key="customer_id"), or with public=True where it holds '
-    "nobody's personal data"
+    "nobody's personal data, public={...} where some collections do"
 )
 ELSEWHERE = (
     "the Qdrant server keeps deleted points in its files until its optimizer has rewritten them, "
@@ -139,7 +140,7 @@ class QdrantSubjectData:
         client: The bare client, sync or async.
         owner_keys: Payload keys that hold an owner's id.
         lock: Held around each call, for clients that are not thread-safe.
-        public: Its points are nobody's.
+        public: Its points are nobody's, or those in collections of these names.
     """
 
     store = "qdrant"
@@ -151,21 +152,27 @@ class QdrantSubjectData:
         owner_keys: Iterable[str] = (),
         *,
         lock: AbstractContextManager[Any] | None = None,
-        public: bool = False,
+        public: KnownPublic = False,
     ) -> None:
-        self.public = public
+        self._public = public
         self.owner_keys = set(owner_keys)
         self._points = Points(client, lock)
 
     @property
     def unavailable(self) -> str | None:
         """Reason that no point can be attributed; None if an owner's key is known, or none is."""
-        return None if self.owner_keys or self.public else UNTOLD
+        return None if self.owner_keys or self._public is True else UNTOLD
+
+    async def _owned(self) -> list[str]:
+        """Return the collections whose points say whose they are."""
+        found = await self._points.collections() if self.owner_keys else []
+        public = self._public
+        return found if isinstance(public, bool) else [each for each in found if each not in public]
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """Return points of *subject*, collection by collection."""
         place, offset = after or (0, None)
-        collections = await self._points.collections() if self.owner_keys else []
+        collections = await self._owned()
         if place >= len(collections):
             return Page(())
         collection, wanted = collections[place], owner_filter(self.owner_keys, subject.customer)
@@ -180,7 +187,7 @@ class QdrantSubjectData:
 
     async def erase(self, subject: DataSubject) -> Erased:
         """Remove all points of *subject*."""
-        collections = await self._points.collections() if self.owner_keys else []
+        collections = await self._owned()
         wanted = owner_filter(self.owner_keys, subject.customer)
         removed = [await self._points.remove(each, wanted) for each in collections]
         return Erased(sum(removed), messages=self._points.clean(collections))

@@ -70,9 +70,7 @@ def open_stores(
         _index(qdrant)
         yield Stores(
             memory=scope.mem0(memory),
-            documents=HybridIndex(
-                scope.qdrant(qdrant, owner_key="customer_id"), COLLECTION, dense=ENCODER
-            ),
+            documents=HybridIndex(scope.qdrant(qdrant, public=True), COLLECTION, dense=ENCODER),
             store=scope.store(store, customer_at=1),
             checkpointer=scope.checkpointer(saver),
             bare={"mem0": memory, "qdrant": qdrant, "store": store, "checkpointer": saver},

@@ -50,10 +50,11 @@ class Guard:
         wall_ns: Nanoseconds since 1970 UTC.
         database: What the store writes to. None: that cannot be told for certain.
         text_to_embed: Returns a redacted text as it is to be densely encoded.
+        public: What the user says is nobody's personal data: all of it, or these parts.
         below: Returns the guards that the store does its own work in.
 
     Attributes:
-        store: As given, as are `steps`, `deadline`, `limits`, `clock`, `database` and
+        store: As given, as are `steps`, `deadline`, `limits`, `clock`, `database`, `public` and
             `text_to_embed`.
     """
 
@@ -70,11 +71,13 @@ class Guard:
         wall_ns: Callable[[], int],
         database: Database | None = None,
         text_to_embed: Callable[[str], str] = str,
+        public: bool | frozenset[str] = False,
         below: Below = nothing_below,
     ) -> None:
         self.store = store
         self.text_to_embed = text_to_embed
         self.database = database
+        self.public = public
         self.steps = tuple(steps)
         self.deadline = deadline
         self.limits = limits

@@ -149,6 +149,8 @@ class Method:
         whose: Splits a write by whom its records name as their owner, from redacted arguments: each
             has an event of its own, that person's. None as owner: the call's own customer, which it
             is for all of a call where this is None.
+        public: What it reads and writes is nobody's personal data, as the user says. Its calls are
+            not confined; a write for a customer is logged, or refused where tenancy is enforced.
         also: Methods that its calls are, too, for rules: a batch that deletes and writes.
         inline: Stays on the caller's thread and has no deadline: for calls that pull the caller's
             own iterators, and so take as long as those have items.
@@ -180,6 +182,7 @@ class Method:
     asks: Callable[[Arguments], int] | None = None
     written: Callable[[Any, Arguments], Iterable[Record]] | None = None
     whose: Callable[[Arguments], Iterable[tuple[str | None, Arguments]]] | None = None
+    public: bool = False
     also: tuple[Method, ...] = ()
     inline: bool = False
 

@@ -44,6 +44,7 @@ class MethodOptions(TypedDict, total=False):
     asks: Callable[[Arguments], int] | None
     written: Callable[[Any, Arguments], Iterable[Record]] | None
     whose: Callable[[Arguments], Iterable[tuple[str | None, Arguments]]] | None
+    public: bool
     inline: bool
 
 

@@ -147,8 +147,16 @@ def _store(name: str, guards: list[Guard], *, unnamed: bool) -> Check:
     if unnamed:
         troubles.append((State.WARNING, _UNNAMED))
     worst = max((state for state, _said in troubles), key=_GRAVITY.index, default=State.OK)
-    said = [*(text for _state, text in troubles), _traffic(guards)]
+    said = [*(text for _state, text in troubles), *_public(guards), _traffic(guards)]
     return Check(name=name, state=worst, detail="; ".join(said))
+
+
+def _public(guards: list[Guard]) -> Iterator[str]:
+    named = {name for guard in guards if guard.public is not True for name in guard.public or ()}
+    if any(guard.public is True for guard in guards):
+        yield "all of it is nobody's, as it was wrapped"
+    elif named:
+        yield f"nobody's, as it was wrapped: {_listed(named)}"
 
 
 _UNNAMED = (

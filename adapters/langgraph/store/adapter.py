@@ -37,10 +37,10 @@ from ....memory.api import (
     recall,
     remember,
 )
-from ....memory.errors import ConfigurationError
 from ....memory.guard.operation import nobody
 from ....memory.guard.rows import part_of
 from ...toolkit.proxy import GuardedMethods, guarded_class
+from ...toolkit.public import Public, checked_public, with_public
 from ..backends import is_shared, is_thread_bound, stays
 from ..database import database_of
 from ..failures import STORE_MISTAKES
@@ -214,7 +214,7 @@ def bind(
     /,
     *,
     customer_at: int | None = None,
-    public: bool = False,
+    public: Public = False,
 ) -> StoreBinding:
     """
     Return the binding of any `BaseStore`.
@@ -226,14 +226,16 @@ def bind(
             ``("memories", "c-42")``. It names the owner of what is written, is compared with the
             owner of what is found, and reaches the store as it is. Without it nothing says whose
             an item is, so that ``tenancy="enforce"`` refuses calls in a customer's context.
-        public: Its items are nobody's personal data.
+        public: Its items are nobody's personal data, or those in namespaces that begin with one of
+            these labels.
 
     Raises:
-        ConfigurationError: Both are given.
+        ConfigurationError: *public* is no set of names, or leaves nothing that has an owner.
     """
-    if public and customer_at is not None:
-        raise ConfigurationError("customer_at and public: items that are nobody's have no owner")
-    addresses = _addresses(services.digest_key(STORE), services.redactor.redactor, customer_at)
+    public = checked_public(public, ("customer_at", customer_at))
+    addresses = _addresses(
+        services.digest_key(STORE), services.redactor.redactor, customer_at, public=public
+    )
     thread_bound = is_thread_bound(client)
     if (rulebook := services.accounting.rulebook) is not None and rulebook.labels is not None:
         from ..runs.gate import guard_runs  # noqa: PLC0415 - only where a rule asks what is read
@@ -285,7 +287,8 @@ def rows_of(addresses: Addresses) -> dict[str, Row]:
     def batch(given: Arguments) -> Method:
         return batches[_strictest(given.get("ops"), methods)]
 
-    return {**methods, "put": put, "batch": batch}
+    rows: dict[str, Row] = {**methods, "put": put, "batch": batch}
+    return with_public(rows, addresses.public, addresses.is_public)
 
 
 def _methods(addresses: Addresses) -> dict[str, Method]:

@@ -34,6 +34,7 @@ from ....memory.errors import ScopeError
 from ....memory.guard.operation import Arguments
 from ....memory.privacy.engine.redaction import Redaction
 from ....memory.privacy.engine.redactor import Redactor
+from ...toolkit.public import KnownPublic
 
 Labels: TypeAlias = tuple[Any, ...] | list[Any]
 _Counts: TypeAlias = tuple[tuple[str, int], ...]
@@ -57,10 +58,19 @@ class Addresses:
         key: Keys the digests: the same secret finds the same items.
         redactor: Tells which labels hold personal data.
         customer_at: Index of the label that is the customer's id, or None where none is.
+        public: What holds nobody's data: all, or namespaces that begin with one of these labels.
     """
 
-    def __init__(self, key: bytes, redactor: Redactor, customer_at: int | None = None) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        redactor: Redactor,
+        customer_at: int | None = None,
+        *,
+        public: KnownPublic = False,
+    ) -> None:
         self.customer_at = customer_at
+        self.public = public
         self._key = key
         self._redactor = redactor
         self._judged = lru_cache(maxsize=_REMEMBERED)(self._judge)
@@ -176,10 +186,24 @@ class Addresses:
         )
 
     def _owner(self, labels: Labels) -> Any:
+        if self.customer_at is None or self._holds_nobodys(labels):
+            return None
         try:
-            return None if self.customer_at is None else labels[self.customer_at]
+            return labels[self.customer_at]
         except IndexError:
             return None
+
+    def _holds_nobodys(self, labels: Labels) -> bool:
+        public = self.public
+        if isinstance(public, bool):
+            return public
+        first = labels[0] if labels else None
+        return isinstance(first, str) and first in public
+
+    def is_public(self, arguments: Arguments) -> bool:
+        """Tell whether all that a call reads and writes is nobody's."""
+        paths = _paths(arguments)
+        return _is_addressed(arguments) and bool(paths) and all(map(self._holds_nobodys, paths))
 
     def confine(self, arguments: Arguments, customer: str) -> Arguments:
         """
@@ -193,8 +217,10 @@ class Addresses:
         for labels in _paths(arguments):
             if self._owner(labels) not in {customer, None}:
                 raise ScopeError("the namespace is another customer's")
+        if any(map(self._holds_nobodys, _written_paths(arguments))):
+            raise ScopeError("an item of what is wrapped as public is written in their context")
         for labels in _whole_paths(arguments):
-            if self._owner(labels) is None:
+            if self._owner(labels) is None and not self._holds_nobodys(labels):
                 raise ScopeError(f"the namespace has no label {self.customer_at}: it is nobody's")
         return arguments
 
@@ -209,7 +235,9 @@ class Addresses:
 
     def _is_for(self, found: Any, customer: str) -> bool:
         labels = getattr(found, "namespace", found)
-        return not is_labels(labels) or isinstance(labels, list) or self._owner(labels) == customer
+        if not is_labels(labels) or isinstance(labels, list) or self._holds_nobodys(labels):
+            return True
+        return bool(self._owner(labels) == customer)
 
     def owners(self, items: list[Any]) -> tuple[str, ...]:
         """Return the owners of *items*, as far as they have one."""
@@ -254,6 +282,13 @@ def _paths(arguments: Arguments) -> list[Labels]:
 
 def _whole_paths(arguments: Arguments) -> list[Labels]:
     return _named_paths(arguments, _WHOLE_PATHS)
+
+
+def _written_paths(arguments: Arguments) -> list[Labels]:
+    """Return the namespaces of the items that a batch writes."""
+    ops: list[Any] = arguments.get("ops") or []
+    puts = [each for each in ops if isinstance(each, PutOp) and each.value is not None]
+    return [each.namespace for each in puts if is_labels(each.namespace)]
 
 
 def _is_addressed(arguments: Arguments) -> bool:

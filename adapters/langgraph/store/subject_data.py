@@ -25,6 +25,7 @@ from ....memory.subject_data.records import (
     SubjectRecord,
     UncertainOwnerError,
 )
+from ...toolkit.public import KnownPublic
 from ...toolkit.sync_async import loop_of, run_in_client_loop
 from ..files import clean_files, execute, files_of
 
@@ -33,7 +34,7 @@ Namespace = tuple[str, ...]
 UNTOLD = (
     "wrapped without customer_at: no namespace says whose its items are. Wrap it with "
     "scope.store(store, customer_at=1), the place of the customer's id among its labels, or with "
-    "public=True where it holds nobody's personal data"
+    "public=True where it holds nobody's personal data, public={...} where some namespaces do"
 )
 
 _LISTED = 10_000
@@ -56,13 +57,15 @@ class StoreSubjectData:
     Args:
         client: The bare store, sync or async.
         customer_at: Index of the namespace label that is the customer's id.
-        public: Its items are nobody's.
+        public: Its items are nobody's, or those in namespaces that begin with one of these labels.
     """
 
     store = "langgraph.store"
     title = "Notes"
 
-    def __init__(self, client: Any, customer_at: int | None, *, public: bool = False) -> None:
+    def __init__(
+        self, client: Any, customer_at: int | None, *, public: KnownPublic = False
+    ) -> None:
         self._client = client
         self._public = public
         self._customer_at = customer_at
@@ -70,7 +73,7 @@ class StoreSubjectData:
     @property
     def unavailable(self) -> str | None:
         """Reason that no item can be attributed; None: it can, or all are nobody's."""
-        return UNTOLD if self._customer_at is None and not self._public else None
+        return UNTOLD if self._customer_at is None and self._public is not True else None
 
     async def page(self, subject: DataSubject, after: Any | None = None) -> Page:
         """
@@ -93,7 +96,7 @@ class StoreSubjectData:
         if self._customer_at is None:
             return []
         at, wanted = self._customer_at, subject.customer
-        listed = await self._listed()
+        listed = [each for each in await self._listed() if not self._is_public(each)]
         theirs = [each for each in listed if each[at : at + 1] == (wanted,)]
         if isinstance(self._client, InMemoryStore):  # it keeps labels as they were given
             return theirs
@@ -101,6 +104,12 @@ class StoreSubjectData:
         others = {_PERIOD.join(each[at:]) for each in listed} | set(subject.shorter_ids)
         _check_owner(parted, wanted, others)
         return theirs + parted
+
+    def _is_public(self, namespace: Namespace) -> bool:
+        public = self._public
+        return (
+            public if isinstance(public, bool) else namespace[:1] != () and namespace[0] in public
+        )
 
     async def _listed(self) -> list[Namespace]:
         listed: list[Namespace] = []

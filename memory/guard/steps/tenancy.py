@@ -24,6 +24,8 @@ logger = logging.getLogger("mnemoscope")
 
 _READS = frozenset({OperationClass.RECALL, OperationClass.RESUME})
 _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
+_NOBODYS = Scope()
+"""Empty, and not the scope of a call outside any context, which is counted as forgotten."""
 
 
 class Tenancy:
@@ -34,22 +36,20 @@ class Tenancy:
         store: The guard's store.
         enforced: Refuse operations without the scope their store needs.
         faults: Where failing functions of the adapter are noted.
-        public: The store holds nobody's personal data: what is written for a customer is out of
-            place there.
     """
 
-    def __init__(self, store: str, *, enforced: bool, faults: Faults, public: bool = False) -> None:
+    def __init__(self, store: str, *, enforced: bool, faults: Faults) -> None:
         self._store = store
-        self._public = public
         self._warned = False
         self._enforced = enforced
         self._faults = faults
 
     def faces(self, method: Method) -> Faces:
         """Return the faces that *method* needs."""
-        if self._public and method.op_class in _WRITES and not method.unconfined:
-            return Faces(before=self._refuse_owner)
-        if self._public or not self._enforced:
+        if method.public:
+            is_write = method.op_class in _WRITES and not method.unconfined
+            return Faces(before=self._refuse_owner if is_write else self._name_nobody)
+        if not self._enforced:
             return NOTHING if method.scope is nobody else Faces(before=self.name_owner)
         return Faces(before=self._confine, after=self._narrow if method.only else None)
 
@@ -64,19 +64,25 @@ class Tenancy:
 
     def _refuse_owner(self, call: Call) -> None:
         """Refuse what is written for a customer, or say so once where tenancy is not enforced."""
-        self._named(call)
-        if call.scope.customer is None:
+        named = self._named(call)
+        if call.scope.customer is None and not named.known:
+            call.scope = _NOBODYS if call.scope is EMPTY_SCOPE else call.scope
             return
         said = (
-            f"{self._store}.{call.method.name} writes in a customer's context into a store "
-            "that was wrapped with public=True, as one that holds nobody's personal data: write "
-            "outside any customer's context, or wrap it with what names the owner"
+            f"{self._store}.{call.method.name} writes for a customer into what was wrapped as "
+            "public, as nobody's personal data: write outside any customer's context and without "
+            "an owner, or leave it out of public="
         )
         if self._enforced:
             raise ScopeError(said)
         if not self._warned:
             self._warned = True
             logger.warning("%s", said)
+
+    def _name_nobody(self, call: Call) -> None:
+        """Fill the scope of a call for what is public: that it is empty is no oversight."""
+        self._named(call)
+        call.scope = _NOBODYS if call.scope is EMPTY_SCOPE else call.scope
 
     def _named(self, call: Call) -> Scope:
         """Fill the call's scope with what its arguments name, and return that."""

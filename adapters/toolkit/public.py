@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from ...memory.api import Arguments, Method, Row
 from ...memory.errors import ConfigurationError
+from .type_guards import is_set
 
 Public: TypeAlias = bool | AbstractSet[str]
 """True: all of it. Names: these collections, or namespaces whose first label is one of these."""
@@ -41,12 +42,9 @@ def checked_public(given: Any, owner: tuple[str, Any]) -> KnownPublic:
         )
     if isinstance(given, bool):
         return given
-    if not isinstance(given, AbstractSet) or not all(
-        isinstance(each, str) and each for each in given
-    ):
-        kind = type(given).__name__
+    if not is_set(given) or not all(isinstance(each, str) and each for each in given):
         raise ConfigurationError(
-            f"public: expected True or a set of names, not {kind}: write public={{'help'}}"
+            "public: expected True or a set of names, none of them empty: write public={'help'}"
         )
     return frozenset(given)
 

@@ -8,6 +8,7 @@ its results.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeGuard, cast
 
 is_dict = cast("Callable[[Any], TypeGuard[dict[Any, Any]]]", dict.__instancecheck__)
@@ -20,3 +21,8 @@ is_list = cast("Callable[[Any], TypeGuard[list[Any]]]", list.__instancecheck__)
 def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
     """Tell whether *value* is a sequence."""
     return isinstance(value, Sequence)
+
+
+def is_set(value: Any) -> TypeGuard[AbstractSet[Any]]:
+    """Tell whether *value* is a set."""
+    return isinstance(value, AbstractSet)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .budgets.accounting import ModelAccounting
     from .database import Database
     from .guard.guard import Guard
-    from .guard.parts import Parts
+    from .guard.steps.report import Parts
     from .guard_factory import GuardFactory
     from .journal.codec import ArgumentCodec
     from .journal.touches import Touches

@@ -24,13 +24,12 @@ from ..telemetry.event.trace import Tracing
 from ..telemetry.process.faults import Faults
 from ..telemetry.text import one_line
 from .guard.call import Below, nothing_below
-from .guard.parts import Parts
 from .guard.shared_state import SharedState
 from .guard.step import Around, Stay, Step
 from .guard.steps.admit import Admit
 from .guard.steps.answer import redacted_answer
 from .guard.steps.redact import Redact
-from .guard.steps.report import Report, UnattributedCalls, no_parent
+from .guard.steps.report import Parts, Report, UnattributedCalls, no_parent
 from .guard.steps.tenancy import Tenancy
 from .journal.late_writes import LateWrites, WaitForLateWrites
 from .journal.replayer import Replayer

@@ -14,7 +14,7 @@ from ..guard.operation import Method
 from ..guard.step import NOTHING, Face, Faces
 
 if TYPE_CHECKING:
-    from ..guard.parts import Parts
+    from ..guard.steps.report import Parts
     from .memory_labels import MemoryLabels
     from .rulebook import Rulebook, Seat
 

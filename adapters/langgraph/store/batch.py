@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ....memory.guard.call import Call
 from ....memory.guard.operation import Arguments, Method, Summary
-from ....memory.guard.parts import Parts
+from ....memory.guard.steps.report import Parts
 from ....telemetry.event.event import OperationClass, Status
 
 Rows: TypeAlias = Callable[[Any], Method | None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from operator import length_hint
@@ -24,15 +24,17 @@ from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject, SubjectKeys
 from ....telemetry.event.trace import Tracing
 from ....telemetry.process.faults import Faults
-from ...context import EMPTY_SCOPE
+from ...context import EMPTY_SCOPE, Scope
 from ...errors import RedactionError
 from ...limits.workers import Expired
 from ...privacy.engine.content import FAILED, to_content
 from ...scoped_redactor import ScopedRedactor
 from ..call import Call, error_name, last_event
-from ..operation import Method, nothing
-from ..parts import Parts, numbered, owned
+from ..operation import Arguments, Method, nothing
 from ..step import Faces
+
+Parts = Callable[[Call], Iterable[Call]]
+"""Returns the parts of a call, each as a call with its status. Nothing: it has none."""
 
 
 def no_parent() -> ParentRun | None:
@@ -157,8 +159,8 @@ class Report:
             self._emit(each)
 
     def _split(self, call: Call, operations: Iterable[Call] | None) -> list[Call]:
-        parts = (part for each in operations or (call,) for part in owned(each))
-        return [*numbered(parts, self._tracing, self._redactor)]
+        parts = (part for each in operations or (call,) for part in _owned(each))
+        return [*_numbered(parts, self._tracing, self._redactor)]
 
     def _emit(self, call: Call) -> None:
         if inside_sink():
@@ -361,3 +363,45 @@ def _foreign(call: Call) -> int:
 
 def _error(exc: BaseException) -> str:
     return "TimeoutError" if isinstance(exc, Expired) else error_name(exc)
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def _owned(call: Call) -> Iterator[Call]:
+    """Yield *call* for each owner that its records name: they are that person's, whoever wrote."""
+    whose = call.method.whose
+    if whose is None or not call.redacted:
+        yield call
+        return
+    for owner, arguments in whose(call.arguments):
+        part = call if arguments is call.arguments else _with_part(call, arguments)
+        if owner is not None and owner != call.scope.customer:
+            part = part.but(scope=Scope(customer=owner).with_defaults(call.scope))
+        yield part
+
+
+def _with_part(call: Call, arguments: Arguments) -> Call:
+    """Return *call* with a part of its *arguments* alone."""
+    told = bool(call.summary.memory_ids)
+    summary = call.method.summary(call.result, arguments) if told else call.summary
+    return call.but(arguments=arguments, summary=summary)
+
+
+def _numbered(parts: Iterable[Call], tracing: Tracing, redactor: ScopedRedactor) -> Iterator[Call]:
+    """
+    Yield *parts*, all but the first with a span and counts of their own.
+
+    The first one counts the wait and the redactions. The others are nested, and apart: no other
+    event tells what they did.
+    """
+    for index, part in enumerate(parts):
+        if not index:
+            yield part
+            continue
+        yield part.but(
+            nested=True,
+            covered=False,
+            trace=tracing.capture(),
+            redaction=part.redaction and redactor.begin_labels(part.scope),
+        )

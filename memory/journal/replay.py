@@ -497,7 +497,7 @@ class Replay:
             call.late = call.is_at_work or isinstance(exc, Expired)
             if call.failed:
                 call.blame = self._classify.blame(exc)
-            self._settle_place(entry, call)
+            self._leave_place(entry, call)
             if not call.failed or self._is_hopeless(entry, call):
                 raise
             raise (_NotNowError if call.late and not call.ended else _PassedError) from exc
@@ -510,13 +510,13 @@ class Replay:
             return call.blame is Blame.INPUT
         return entry.tries >= MOST_TRIES - 1 or self._is_contradicted(entry)
 
-    def _settle_place(self, entry: Entry, call: Call) -> None:
-        """Tell the breaker how *call* ended: one write that fails again says nothing new."""
-        blame = call.blame
-        if blame is Blame.STORE and entry.tries:
-            call.blame = Blame.UNKNOWN
-        self._admit.settle(call)
-        call.blame = blame
+    def _leave_place(self, entry: Entry, call: Call) -> None:
+        """Tell the breaker how *call* ended, unless *entry* may have failed by itself."""
+        is_own = call.failed and (entry.tries or call.blame is Blame.UNKNOWN)
+        if is_own and call.admission is not None:
+            call.limits.breaker.release(call.admission)
+        else:
+            self._admit.settle(call)
 
     def _pause(self, cause: BaseException | None) -> None:
         queue = self.queue

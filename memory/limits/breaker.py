@@ -8,7 +8,8 @@ at that moment, or serialise every call.
 
 What the input of one call decides says nothing of the store, and must not close it to others. So a
 failure that is no known outage, and came at once, is a doubt: all doubts of one source, a customer
-or else an input, count as one, and any success takes them all back.
+or else an input, count as one, and any success takes them all back. Where one customer's calls of
+many inputs end so, the breaker opens to that customer alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from math import inf
 from typing import TypeAlias
@@ -73,7 +74,8 @@ class Breaker:
         clock: Monotonic seconds.
 
     Attributes:
-        opened_at: Monotonic seconds. None: it is closed, and whoever asks is admitted.
+        opened_at: Monotonic seconds. None: it is closed, and whoever asks is admitted. Else it is
+            open to everybody, or to some customers only.
         window: The latest outcomes. Atomic to append to: what most calls come to, neither failed
             nor slow, opens and closes nothing and may be noted without `settle`.
     """
@@ -91,7 +93,8 @@ class Breaker:
         self.window: deque[_Outcome] = deque(maxlen=self._policy.window_calls)
         self.opened_at: float | None = None
         self._probe: Admission | None = None
-        self._doubts: dict[object, float] = {}
+        self._doubts: dict[tuple[object, object], float] = {}
+        self._only: set[object] = set()
 
     @property
     def state(self) -> BreakerState:
@@ -102,12 +105,15 @@ class Breaker:
             waited = self._clock() - self.opened_at >= self._policy.open_s
             return BreakerState.HALF_OPEN if waited else BreakerState.OPEN
 
-    def admit(self) -> Admission:
-        """Ask to make a call. Whoever is admitted must `settle` or `release` it."""
+    def admit(self, customer: object = None) -> Admission:
+        """Ask to make a call for *customer*. Whoever is admitted must `settle` or `release` it."""
         if self.opened_at is None:
             return NORMAL
         with self._lock:
-            return self._admit_probe()
+            return self._admit_probe() if self._is_open_to(customer) else NORMAL
+
+    def _is_open_to(self, customer: object) -> bool:
+        return self.opened_at is not None and (not self._only or customer in self._only)
 
     def _admit_probe(self) -> Admission:
         state, now, probe = self.state, self._clock(), self._probe
@@ -126,41 +132,56 @@ class Breaker:
             # Without the lock, which would cost most calls more than all else here.
             if self.opened_at is None:
                 self.window.append((self._clock() if now is None else now, False, False))
-            return
+                return
+            if not self._only:
+                return
         with self._lock:
             if now is None:
                 now = self._clock()
-            if admission is self._probe:
+            if admission is self._probe and (failed or slow):
                 self._probe = None
-                self._forget()
-                self.opened_at = now if failed or slow else None
-            elif admission is NORMAL and self.opened_at is None:
+                self.opened_at = now
+            elif admission is self._probe or (self._only and not (failed or slow)):
+                self._close()
+            elif admission is NORMAL and (self.opened_at is None or self._only):
                 self._record((now, failed, slow))
             # Else: a probe that was given up, or a call from before the breaker opened. The breaker
             # waits for one that is newer.
 
-    def doubt(self, admission: Admission, source: object, *, now: float | None = None) -> None:
+    def doubt(
+        self,
+        admission: Admission,
+        customer: object,
+        given: object,
+        *,
+        now: float | None = None,
+    ) -> None:
         """
         Report a failure of an admitted call that may be the store's or come from its input.
 
         Args:
             admission: As it was granted.
-            source: What the call has in common with others that its input may make fail.
+            customer: For whom it was. None: nobody is named.
+            given: Its input, or what tells inputs apart.
             now: Monotonic seconds, if they have been read.
         """
         with self._lock:
-            if admission is not NORMAL or self.opened_at is not None:
+            if admission is not NORMAL or self._is_open_to(customer):
                 self.release(admission)  # the next call may tell
                 return
             if now is None:
                 now = self._clock()
-            self._doubts.pop(source, None)  # the latest are last
-            self._doubts[source] = now
+            self._doubts.pop((customer, given), None)  # the latest are last
+            self._doubts[customer, given] = now
             if len(self._doubts) > self._policy.window_calls:
                 del self._doubts[next(iter(self._doubts))]
-            if self._is_bad(now - self._policy.window_s):
-                # The next call is a probe at once: nobody waits for what is not known.
+            horizon = now - self._policy.window_s
+            # The next call is a probe at once: nobody waits for what is not known.
+            if self._is_bad(horizon):
                 self._open(now - self._policy.open_s)
+            elif customer is not None and self._is_bad_to(customer, horizon):
+                self.opened_at = now - self._policy.open_s
+                self._only.add(customer)
 
     def release(self, admission: Admission) -> None:
         """Give back an admission that says nothing of the store: the caller was at fault."""
@@ -177,9 +198,8 @@ class Breaker:
     def _is_bad(self, horizon: float) -> bool:
         """Return whether the outcomes since *horizon*, in monotonic seconds, open the breaker."""
         recent = [each for each in self.window.copy() if each[0] >= horizon]
-        answered = (at for at, failed, _slow in recent if not failed)
-        since = max(horizon, max(answered, default=-inf))
-        doubts = sum(at > since for at in self._doubts.values())
+        # All those of a customer are one; where nobody is named, all those of an input.
+        doubts = len({who or given for who, given in self._doubted(recent, horizon)})
         calls, policy = len(recent) + doubts, self._policy
         if calls < policy.minimum_calls:
             return False
@@ -187,11 +207,23 @@ class Breaker:
         slow = sum(slow for _at, _failed, slow in recent)
         return failures / calls >= policy.failure_rate or slow / calls >= policy.slow_rate
 
-    def _open(self, at: float) -> None:
-        self.opened_at = at
-        self._probe = None
-        self._forget()
+    def _is_bad_to(self, customer: object, horizon: float) -> bool:
+        """Return whether calls of *customer*, of different inputs, have failed since *horizon*."""
+        found = [who for who, _given in self._doubted(self.window.copy(), horizon)]
+        return found.count(customer) >= self._policy.minimum_calls
 
-    def _forget(self) -> None:
+    def _doubted(self, outcomes: Iterable[_Outcome], horizon: float) -> list[tuple[object, object]]:
+        """Return what was doubted since the latest success among *outcomes*, or since *horizon*."""
+        since = max((at for at, failed, _slow in outcomes if not failed), default=-inf)
+        since = max(since, horizon)
+        return [pair for pair, at in self._doubts.items() if at > since]
+
+    def _open(self, at: float) -> None:
+        self._close()
+        self.opened_at = at
+
+    def _close(self) -> None:
+        self.opened_at = self._probe = None
         self.window.clear()
         self._doubts.clear()
+        self._only.clear()

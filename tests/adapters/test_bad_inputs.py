@@ -1,8 +1,9 @@
 """
 Inputs that no store can take, one after another: they are nothing to the other callers.
 
-Every client that is wrapped, every argument of its calls, every poison, ten times and more in a
-row; then others call.
+Every client that is wrapped, every argument of its calls, every poison, more often in a row than
+opens a breaker; then others call. And the other side: a store that takes no call, for a reason that
+nobody knows, is found to be down.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import math
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from inspect import isawaitable
-from itertools import count, product
+from functools import partial, wraps
+from inspect import isawaitable, iscoroutinefunction
+from itertools import count
 from typing import Any
 
 import httpx
@@ -33,10 +35,12 @@ from qdrant_client import AsyncQdrantClient, QdrantClient, models
 
 from mnemoscope.memory import context
 from mnemoscope.memory.limits.breaker import BreakerState
+from mnemoscope.memory.limits.policy import BreakerPolicy
 from mnemoscope.memory.testing import scope_for_tests
 from mnemoscope.telemetry.event.event import Status
 
-IN_A_ROW, OTHERS = 12, 20
+IN_A_ROW = BreakerPolicy().minimum_calls + 1
+OTHERS = 2
 SIZE = 2
 EVERY_PLACE = bool(os.environ.get("BAD_INPUTS_EVERYWHERE"))
 """Every poison in every place, for some minutes; else each in one place of each call."""
@@ -136,6 +140,23 @@ def _remote() -> Any:
     return QdrantClient(url="http://qdrant.test", transport=transport, check_compatibility=False)
 
 
+CHECKPOINT = empty_checkpoint()
+
+
+class SilentModel:
+    """A model that finds nothing to remember: some poisons have mem0 ask it."""
+
+    def generate_response(self, **_given: Any) -> str:
+        """Return an answer that mem0 can read."""
+        return '{"memory": []}'
+
+
+def _memory() -> Any:
+    memory = Memories(Memory).make()
+    memory.llm = SilentModel()
+    return memory
+
+
 def _store_calls(prefix: str) -> dict[str, Callable[[int], dict[str, Any]]]:
     return {
         f"{prefix}put": lambda n: {
@@ -156,7 +177,7 @@ def _saver_calls(prefix: str) -> dict[str, Callable[[int], dict[str, Any]]]:
     return {
         f"{prefix}put": lambda n: {
             "config": config(n),
-            "checkpoint": empty_checkpoint(),
+            "checkpoint": CHECKPOINT,
             "metadata": {"source": "input"},
             "new_versions": {},
         },
@@ -200,7 +221,7 @@ CASES = {
     "QdrantClient, local": Case(_local(QdrantClient), _qdrant_calls()),
     "AsyncQdrantClient, local": Case(_local(AsyncQdrantClient), _qdrant_calls()),
     "QdrantClient, remote": Case(_remote, _qdrant_calls()),
-    "Memory": Case(lambda: Memories(Memory).make(), _memory_calls()),
+    "Memory": Case(_memory, _memory_calls()),
 }
 
 
@@ -213,64 +234,172 @@ async def called(client: Any, method: str, arguments: dict[str, Any]) -> Any:
     return list(answer) if hasattr(answer, "__next__") else answer
 
 
-def tried() -> Iterator[Any]:
-    """Yield each case, its callers, and whether there is a journal: of mem0, a slow one, less."""
-    for name, case in CASES.items():
-        for is_named, is_journalled in product((True, False), (True, False)):
-            if EVERY_PLACE or name != "Memory" or is_named:
-                callers = "one customer" if is_named else "many"
-                kept = "journalled" if is_journalled else "lost"
-                yield pytest.param(case, is_named, is_journalled, id=f"{name}-{callers}-{kept}")
+@dataclass(frozen=True)
+class Callers:
+    """
+    Who calls, and with what.
+
+    Attributes:
+        customer: Returns for whom the call of a number is made. None: nobody is named.
+        is_repeated: Each call has the same input.
+    """
+
+    customer: Callable[[int], str | None]
+    is_repeated: bool
 
 
-@pytest.mark.parametrize(("case", "is_named", "is_journalled"), tried())
+ONE = Callers(lambda _number: "mallory", is_repeated=True)
+ONE_WITH_MANY = Callers(lambda _number: "mallory", is_repeated=False)
+NOBODY_WITH_MANY = Callers(lambda _number: None, is_repeated=False)
+MANY = Callers(lambda number: f"m-{number}", is_repeated=True)
+TRIED = {
+    "one": (ONE, False),
+    "one, journalled": (ONE, True),
+    "one with many inputs": (ONE_WITH_MANY, False),
+    "one with many inputs, journalled": (ONE_WITH_MANY, True),
+    "many, journalled": (MANY, True),
+}
+FEW = ("one, journalled", "one with many inputs", "many, journalled")
+"""What is tried, unless it is to be everything."""
+
+
+def tried() -> list[Any]:
+    """Return each case with its callers, and whether there is a journal."""
+    return [
+        pytest.param(case, *TRIED[how], id=f"{name}-{how}")
+        for name, case in CASES.items()
+        for how in (TRIED if EVERY_PLACE else FEW)
+    ]
+
+
+@pytest.mark.parametrize(("case", "callers", "is_journalled"), tried())
 async def test_what_one_callers_input_decides_closes_the_store_to_nobody(
-    case, is_named, is_journalled, tmp_path
+    case, callers, is_journalled, tmp_path
 ):
     """All calls of the others are served, and none waits behind a write that cannot be made."""
     given = {"journal": tmp_path / "journal"} if is_journalled else {}
-    with scope_for_tests(**given) as (scope, sink):
-        made = case.make()
-        bare = await made if isawaitable(made) else made
-        scope._parts.guards.policy = replace(scope._parts.guards.policy, checkpoint_pauses_s=())
-        client, number = scope.guard(bare), count(1)
+    async with guarded(case, **given) as (guard, sink, bare):
+        client, number = guard.client, count(1)
         for method, arguments in case.calls.items():
-            for name, bad in bad_inputs(arguments(0)):
+            for name, bad in bad_inputs(arguments):
                 for _ in range(IN_A_ROW):
-                    who = "mallory" if is_named else f"m-{next(number)}"
-                    with context(customer=who), suppress(Exception):
-                        await called(client, method, bad)
-                assert await refused(scope, sink, client, bare, case) == {}, (method, name)
-        guards = list(scope._parts.guards.guards)
-        states = {limits.breaker.state for guard in guards for limits in guard.limits.values()}
+                    at = next(number)
+                    with context(customer=callers.customer(at)), suppress(Exception):
+                        await called(client, method, bad(0 if callers.is_repeated else at))
+                refused = await refused_to_others(guard, sink, bare, case)
+                assert refused == {}, (method, name)
+        states = guard.states()
 
     assert states == {BreakerState.CLOSED}
 
 
-def bad_inputs(arguments: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+class OddError(Exception):
+    """What a client raises for a reason that nobody knows."""
+
+
+@pytest.mark.parametrize(
+    ("callers", "is_found"),
+    [(ONE, False), (ONE_WITH_MANY, True), (NOBODY_WITH_MANY, True)],
+    ids=["one input", "many inputs", "many inputs, nobody named"],
+)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_store_that_takes_no_call_is_found_to_be_down(case, callers, is_found, monkeypatch):
+    """By calls of different inputs; one input says nothing. The first that it takes closes it."""
+    found = BreakerState.HALF_OPEN if is_found else BreakerState.CLOSED
+    async with guarded(case) as (guard, sink, bare):
+        for method, arguments in case.calls.items():
+            with monkeypatch.context() as broken:
+                broken.setattr(type(bare), method, _failing(getattr(type(bare), method)))
+                for number in range(1, IN_A_ROW + 1):
+                    given = arguments(0 if callers.is_repeated else number)
+                    with context(customer=callers.customer(number)), suppress(OddError):
+                        await called(guard.client, method, given)
+                states = guard.states()
+
+            assert states == {BreakerState.CLOSED, found}, method
+            assert await refused_to_others(guard, sink, bare, case) == {}, method
+            assert guard.states() == {BreakerState.CLOSED}, method
+
+
+def _failing(real: Any) -> Any:
+    """Return what stands in for the method *real*, and fails."""
+
+    @wraps(real)
+    def fail(*_args: Any, **_kwargs: Any) -> Any:
+        raise OddError
+
+    @wraps(real)
+    async def afail(*_args: Any, **_kwargs: Any) -> Any:
+        raise OddError
+
+    return afail if iscoroutinefunction(real) else fail
+
+
+@dataclass
+class Guarded:
+    """
+    A guarded client and its scope.
+
+    Attributes:
+        scope: The scope.
+        client: The client.
+    """
+
+    scope: Any
+    client: Any
+
+    def states(self) -> set[BreakerState]:
+        """Return the states of all breakers."""
+        guards = list(self.scope._parts.guards.guards)
+        return {limits.breaker.state for guard in guards for limits in guard.limits.values()}
+
+
+@asynccontextmanager
+async def guarded(case: Case, **given: Any) -> AsyncIterator[Any]:
+    """Yield a guarded client, the events of its scope, and the client without its guard."""
+    with scope_for_tests(**given) as (scope, sink):
+        made = case.make()
+        bare = await made if isawaitable(made) else made
+        scope._parts.guards.policy = replace(scope._parts.guards.policy, checkpoint_pauses_s=())
+        yield Guarded(scope, scope.guard(bare)), sink, bare
+
+
+Bad = Callable[[int], dict[str, Any]]
+
+
+def bad_inputs(arguments: Callable[[int], dict[str, Any]]) -> Iterator[tuple[str, Bad]]:
     """Yield each poison in a place of *arguments*, the next one each time; or in every place."""
     for number, (name, poison) in enumerate(POISONS.items()):
-        found = [each for each in poisoned(arguments, poison) if isinstance(each, dict)]
-        yield from (
-            (name, each) for each in (found if EVERY_PLACE else found[number % len(found) :][:1])
-        )
+        found = len(_poisoned(arguments(0), poison))
+        for place in range(found) if EVERY_PLACE else [number % found]:
+            yield name, partial(_bad, arguments, poison, place)
 
 
-async def refused(scope: Any, sink: Any, client: Any, bare: Any, case: Case) -> Any:
+def _bad(arguments: Any, poison: Callable[[], Any], place: int, number: int) -> dict[str, Any]:
+    """Return *arguments* of the call of a number with *poison* in a place."""
+    found: dict[str, Any] = _poisoned(arguments(number), poison)[place]
+    return found
+
+
+def _poisoned(arguments: dict[str, Any], poison: Callable[[], Any]) -> list[dict[str, Any]]:
+    return [each for each in poisoned(arguments, poison) if isinstance(each, dict)]
+
+
+async def refused_to_others(guard: Guarded, sink: Any, bare: Any, case: Case) -> Any:
     """
     Have others make each of the calls; return the statuses of those that were not served.
 
     But for calls that the bare client does not serve any more either: some poisons damage Qdrant's
     local mode.
     """
-    scope.flush(GIVE_UP_S)
+    guard.scope.flush(GIVE_UP_S)
     sink.events.clear()
-    for number in range(1, OTHERS // 4 + 1):
+    for number in range(1, OTHERS + 1):
         for method, arguments in case.calls.items():
             with context(customer=f"c-{number}"), suppress(ValueError):
                 await called(bare, method, arguments(number))
-                await called(client, method, arguments(number))
-    scope.flush(GIVE_UP_S)
+                await called(guard.client, method, arguments(number))
+    guard.scope.flush(GIVE_UP_S)
     return Counter(
         (each.method, each.status, each.error)
         for each in sink.events

@@ -68,7 +68,8 @@ class Admit:
             StoreUnavailableError: The breaker is open.
         """
         limits = call.limits
-        admission = limits.breaker.admit()
+        breaker = limits.breaker
+        admission = NORMAL if breaker.opened_at is None else breaker.admit(_customer(call))
         if not admission.granted:
             raise StoreUnavailableError(self._store, "breaker open")
         if call.take_place():
@@ -92,7 +93,7 @@ class Admit:
         if given is None or not call.take_given(given):
             raise StoreUnavailableError(self._store, "bulkhead full")
         # Meanwhile the store may have been found to fail.
-        admission = limits.breaker.admit()
+        admission = limits.breaker.admit(_customer(call))
         if not admission.granted:
             call.leave_place()
             raise StoreUnavailableError(self._store, "breaker open")
@@ -123,16 +124,16 @@ class Admit:
             slow = False
             if slow_s and now - (call.reached_store_at or call.started) >= slow_s:
                 slow = not (failed or call.method.inline)
-            if slow or failed or admission is not NORMAL:
+            if slow or failed or admission is not NORMAL or breaker.opened_at is not None:
                 breaker.settle(admission, failed=failed, slow=slow, now=now)
-            elif breaker.opened_at is None:
+            else:
                 breaker.window.append((now, False, False))  # as `settle`, for most calls
         elif not failed or call.blame is Blame.INPUT or _was_hurried(call):
             limits.breaker.release(admission)
         elif call.blame is Blame.STORE or self._was_slow(call, now):
             limits.breaker.settle(admission, failed=True, slow=False, now=now)
         else:
-            limits.breaker.doubt(admission, _source(call), now=now)
+            limits.breaker.doubt(admission, _customer(call), _given(call), now=now)
 
     def _was_slow(self, call: Call, now: float) -> bool:
         slow_s = call.limits.slow_s
@@ -144,21 +145,24 @@ def _beside(call: Call) -> Places | None:
     return None if call.outer is None else call.outer.lends
 
 
-def _source(call: Call) -> object:
+def _customer(call: Call) -> object:
+    """Return for whom *call* is made. None: nobody is named."""
+    scope = call.scope
+    return None if scope.customer is None else (scope.tenant, scope.customer)
+
+
+def _given(call: Call) -> object:
     """
     Return what *call* has in common with others that its input may make fail.
 
-    That is its customer. Where none is named it is its input: else all calls of an application
-    that names nobody would be one, and no store of its be found to be down.
+    Else all calls of an application that names nobody would be one, and no store of its be found to
+    be down.
     """
-    scope = call.scope
-    if scope.customer is not None:
-        return scope.tenant, scope.customer
     try:
-        given = _bounded.repr(call.arguments)
+        given = _bounded.repr(dict(call.arguments))  # some hide what is in them
     except Exception:  # noqa: BLE001 - an object of the caller's that cannot be shown
         given = ""
-    return scope.tenant, None, call.method.name, hash(given)
+    return call.scope.tenant, call.method.name, hash(given)
 
 
 def _was_hurried(call: Call) -> bool:

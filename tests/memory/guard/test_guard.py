@@ -225,6 +225,27 @@ class TestAnswers:
         assert set(states) == {BreakerState.CLOSED}
         assert (breaker.state, admitted) == (BreakerState.HALF_OPEN, [True, False])
 
+    async def test_one_customers_store_is_found_to_be_down(
+        self, make_guard, make_operation, reach, events_of
+    ):
+        """By calls of different inputs; whoever else calls is served, at the same time too."""
+        guard = make_guard()
+        for number in range(8):
+            with context(customer="ada"):
+                await reach(guard, make_operation({"query": f"a {number}"}), raising(KeyError()))
+        breaker = guard.limits[RECALL].breaker
+        found = breaker.state
+        trial = breaker.admit((None, "ada"))
+        with context(customer="ada"):
+            await reach(guard, make_operation(), lambda _arguments: ["tea"])
+        with context(customer="bob"):
+            served = await reach(guard, make_operation(), lambda _arguments: ["tea"])
+
+        assert trial.granted
+        assert (found, served) == (BreakerState.HALF_OPEN, ["tea"])
+        assert [each.status for each in events_of(guard)][-2:] == [Status.REJECTED, Status.OK]
+        assert breaker.state is BreakerState.CLOSED
+
     async def test_without_a_context_inputs_are_told_apart(self, make_guard, make_operation, reach):
         """An application that names nobody is protected too, and not shut out by one bad input."""
         one, many = make_guard(), make_guard()

@@ -217,3 +217,64 @@ def test_a_forked_child_begins_closed(breaker):
     breaker.forked()
 
     assert breaker.state is BreakerState.CLOSED
+
+
+class TestDoubts:
+    """Failures that may be the store's, or come from what was asked."""
+
+    def test_one_customers_calls_of_many_inputs_open_it_to_that_customer(self, breaker):
+        """One at a time tries on, at once; others are served, however many ask."""
+        doubt(breaker, "ada", inputs=4)
+        hers = [breaker.admit("ada").granted for _ in range(3)]
+
+        assert breaker.state is BreakerState.HALF_OPEN
+        assert hers == [True, False, False]
+        assert all(breaker.admit(each) is NORMAL for each in (None, "bob", "eve"))
+
+    def test_one_input_repeated_opens_it_to_nobody(self, breaker):
+        """It says of itself alone that it fails."""
+        for _ in range(40):
+            doubt(breaker, "ada", inputs=1)
+
+        assert breaker.state is BreakerState.CLOSED
+
+    @pytest.mark.parametrize("who", ["ada", "bob"])
+    def test_whoever_succeeds_first_closes_it(self, breaker, who):
+        """With a clean slate."""
+        doubt(breaker, "ada", inputs=4)
+        breaker.settle(breaker.admit(who), failed=False)
+        closed = breaker.state
+        doubt(breaker, "ada", inputs=3)
+
+        assert (closed, breaker.state) == (BreakerState.CLOSED, BreakerState.CLOSED)
+
+    def test_a_trial_call_that_meets_an_outage_opens_it_to_that_customer_alone(self, breaker):
+        """The others find that out for themselves."""
+        doubt(breaker, "ada", inputs=4)
+        breaker.settle(breaker.admit("ada"), failed=True)
+
+        assert breaker.state is BreakerState.OPEN
+        assert breaker.admit("ada") is REFUSED
+        assert breaker.admit("bob") is NORMAL
+
+    def test_it_opens_to_everybody_when_everybodys_calls_fail(self, breaker):
+        """As an outage has it, or as doubts of many."""
+        doubt(breaker, "ada", inputs=4)
+        for customer in ("bob", "eve", "joe"):
+            doubt(breaker, customer, inputs=1)
+
+        assert breaker.admit("zoe") is not NORMAL
+        assert breaker.admit("zoe") is REFUSED
+
+    def test_it_may_be_open_to_several(self, breaker):
+        """Each by their own calls."""
+        doubt(breaker, "ada", inputs=4)
+        doubt(breaker, "bob", inputs=4)
+        granted = [breaker.admit(each).granted for each in ("ada", "bob", "eve")]
+
+        assert granted == [True, False, True]
+
+
+def doubt(breaker, customer, *, inputs):
+    for given in range(inputs):
+        breaker.doubt(breaker.admit(customer), customer, given)

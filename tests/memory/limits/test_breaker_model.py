@@ -20,6 +20,9 @@ POLICY = BreakerPolicy(
 )
 
 
+CUSTOMERS = st.sampled_from([None, "ada", "bob", "eve"])
+
+
 class BreakerMachine(RuleBasedStateMachine):
     """
     Whatever callers do, the breaker is in the state that the plain rules give.
@@ -36,6 +39,7 @@ class BreakerMachine(RuleBasedStateMachine):
         self.breaker = Breaker(POLICY, lambda: self.now)
         self.history = []
         self.doubts = {}
+        self.only = set()
         self.opened_at = None
         self.probe = None
 
@@ -44,11 +48,11 @@ class BreakerMachine(RuleBasedStateMachine):
         """Let some seconds go by."""
         self.now += seconds
 
-    @rule(target=granted)
-    def ask(self):
+    @rule(target=granted, customer=CUSTOMERS)
+    def ask(self, customer):
         """Ask for admission: ordinary if closed, the one probe if half open, else refused."""
-        admission = self.breaker.admit()
-        if self.opened_at is None:
+        admission = self.breaker.admit(customer)
+        if not self._is_open_to(customer):
             assert admission is NORMAL
         elif self.now - self.opened_at < POLICY.open_s or self._probe_is_out():
             assert not admission.granted
@@ -66,23 +70,32 @@ class BreakerMachine(RuleBasedStateMachine):
         self.breaker.settle(admission, failed=failed, slow=slow)
         if admission is self.probe:
             self.probe = None
-            self.opened_at = self.now if failed or slow else None
-            self.history, self.doubts = [], {}
-        elif admission is NORMAL and self.opened_at is None:
+            if failed or slow:
+                self.opened_at = self.now
+            else:
+                self._begin_anew(None)
+        elif self.only and not (failed or slow):
+            self._begin_anew(None)
+        elif admission is NORMAL and (self.opened_at is None or self.only):
             self.history.append((self.now, failed, slow))
             self._open_if_bad(trigger=failed or slow)
 
-    @rule(admission=consumes(granted), customer=st.sampled_from([None, "ada", "bob", "eve"]))
-    def doubt(self, admission, customer):
+    @rule(admission=consumes(granted), customer=CUSTOMERS, given=st.integers(0, 3))
+    def doubt(self, admission, customer, given):
         """End a call that failed for a reason that nobody knows."""
         if not admission.granted:
             return
-        self.breaker.doubt(admission, customer)
+        self.breaker.doubt(admission, customer, given)
         if admission is self.probe:
             self.probe = None
-        elif admission is NORMAL and self.opened_at is None:
-            self.doubts[customer] = self.now
+        elif admission is NORMAL and not self._is_open_to(customer):
+            self.doubts.pop((customer, given), None)
+            self.doubts[customer, given] = self.now
+            self.doubts = dict([*self.doubts.items()][-POLICY.window_calls :])
             self._open_if_bad(trigger=True, at=self.now - POLICY.open_s)
+            mine = [who for who, _given in self._doubted() if who == customer]
+            if self.opened_at is None or self.only:
+                self._open_to(customer, len(mine))
 
     @rule(admission=consumes(granted))
     def release(self, admission):
@@ -103,26 +116,47 @@ class BreakerMachine(RuleBasedStateMachine):
 
         assert self.breaker.state is expected
 
+    @invariant()
+    def others_are_served(self):
+        """What one customer's calls come to closes the store to nobody else."""
+        who = {customer for customer, _given in self.doubts}
+        if self.only and len(who) == 1:
+            assert self.breaker.admit("somebody else") is NORMAL
+
+    def _is_open_to(self, customer):
+        return self.opened_at is not None and (not self.only or customer in self.only)
+
+    def _open_to(self, customer, inputs):
+        """All those of one customer, of so many different inputs, failed."""
+        if customer is not None and inputs >= POLICY.minimum_calls:
+            self.only.add(customer)
+            self.opened_at = self.now - POLICY.open_s
+
+    def _begin_anew(self, opened_at):
+        self.opened_at, self.probe, self.only = opened_at, None, set()
+        self.history, self.doubts = [], {}
+
+    def _doubted(self):
+        """Return what was doubted since the latest answer, or for as long as is looked back."""
+        answered = [at for at, failed, _slow in self.history[-POLICY.window_calls :] if not failed]
+        since = max([self.now - POLICY.window_s, *answered])
+        return [pair for pair, at in self.doubts.items() if at > since]
+
     def _probe_is_out(self):
         return self.probe is not None and self.now < self.probe.lease_until
 
     def _open_if_bad(self, *, trigger, at=None):
         recent = [each for each in self.history if each[0] >= self.now - POLICY.window_s]
         window = recent[-POLICY.window_calls :]
-        answered = [each[0] for each in window if not each[1]]
-        # All doubts of a customer are one; an answer takes back those before it.
-        doubts = sum(
-            each > max([self.now - POLICY.window_s, *answered]) for each in self.doubts.values()
-        )
+        # All doubts of a customer are one, and where nobody is named those of an input.
+        doubts = len({who or given for who, given in self._doubted()})
         calls = len(window) + doubts
         if not trigger or calls < POLICY.minimum_calls:
             return
         failures = (doubts + sum(failed for _at, failed, _slow in window)) / calls
         slow = sum(slow for _at, _failed, slow in window) / calls
         if failures >= POLICY.failure_rate or slow >= POLICY.slow_rate:
-            self.opened_at = self.now if at is None else at
-            self.history, self.doubts = [], {}
-            self.probe = None
+            self._begin_anew(self.now if at is None else at)
 
 
 TestBreaker = BreakerMachine.TestCase

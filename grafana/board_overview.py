@@ -352,8 +352,8 @@ def _writes() -> tuple[AnyPanel, ...]:
                 title="Checkpoints: conflicts",
                 shows="Threads of a degraded checkpointer that somebody else changed while writes "
                 "to them waited in a process.",
-                act="the thread is theirs; what waited is kept beside it, as "
-                "<thread_id>:mnemoscope:1. The warning in the log says which store.",
+                act="the thread is theirs, and what waited is given up: its events have the error "
+                "ThreadChangedError. The warning in the log says how many writes.",
                 unit="short",
                 span=12,
                 steps={1: ODD},

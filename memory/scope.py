@@ -240,8 +240,8 @@ class Mnemoscope:
                 interrupted and resumed: their checkpoints wait in this process, and are lost with
                 it. False: the run raises.
             on_conflict: What is done with what waits of a thread that somebody else changed
-                meanwhile. ``theirs``: the thread stays theirs, and what waits is kept beside it, as
-                a thread ``<its id>:mnemoscope:1``. ``both``: it is written into the thread as well,
+                meanwhile. ``theirs``: the thread stays theirs, and what waits is given up, with an
+                event for each write and a warning. ``both``: it is written into the thread as well,
                 and the later of both is what is gone on from.
             name: What you call its database, where that cannot be told from the client: see
                 `guard`.

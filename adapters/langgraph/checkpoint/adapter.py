@@ -149,7 +149,7 @@ def bind(
         degraded: Have writes that the saver does not take wait in this process, and read them back
             from it, rather than raise. Costs a copy of the state for each step.
         on_conflict: What is done with what waits of a thread that somebody else changed meanwhile:
-            ``theirs`` keeps it beside the thread, ``both`` writes it into it as well.
+            ``theirs`` gives it up, ``both`` writes it into the thread as well.
 
     Raises:
         ConfigurationError: *degraded*, and its connection is bound to its thread; or *on_conflict*
@@ -163,13 +163,7 @@ def bind(
     database = services.named or database_of(client)
     overlay = _overlay(client, database, services)
     waiting = _degraded(client, overlay, on_conflict, services) if degraded else None
-    forgetting = ForgetThreads(
-        STORE,
-        saver=client,
-        overlay=overlay,
-        clock=services.guards.clock,
-        has_beside=degraded,
-    )
+    forgetting = ForgetThreads(STORE, overlay=overlay, clock=services.guards.clock)
     return StoreBinding(
         methods=_rows(redact=redact),
         caller_mistakes=SAVER_MISTAKES,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from enum import Enum
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from langgraph.checkpoint.base import CheckpointTuple
 
@@ -28,23 +28,6 @@ class ThreadState(Enum):
     GONE = "deleted"
 
 
-class Review(NamedTuple):
-    """
-    The result of a comparison.
-
-    Attributes:
-        verdict: What became of the thread.
-        origin: Of a changed thread: the question whose answer is a checkpoint for as long as the
-            thread was not deleted.
-    """
-
-    verdict: ThreadState
-    origin: Arguments | None = None
-
-
-SAME, GONE = Review(ThreadState.SAME), Review(ThreadState.GONE)
-
-
 def question(thread_id: str, place: str, checkpoint_id: str | None = None) -> Arguments:
     """Return the arguments of ``get_tuple`` for a checkpoint, or for the latest."""
     ids = {"thread_id": thread_id, "checkpoint_ns": place}
@@ -55,7 +38,7 @@ def question(thread_id: str, place: str, checkpoint_id: str | None = None) -> Ar
 
 def review(
     thread: FollowedThread, ask: Callable[[Arguments], Q]
-) -> Generator[Q, CheckpointTuple | None, Review]:
+) -> Generator[Q, CheckpointTuple | None, ThreadState]:
     """
     Compare a thread of which writes wait with the saver's.
 
@@ -63,8 +46,6 @@ def review(
         thread: The thread.
         ask: Makes what is yielded, of a question to the saver; its answer is to be sent.
     """
-    if thread.beside is not None and (yield ask(thread.beside)) is None:
-        return GONE
     for base in list(thread.bases()):
         found = yield ask(question(thread.id, base.place))
         if _is_known(thread, base, found):
@@ -74,12 +55,11 @@ def review(
         else:
             made_on = question(thread.id, base.place, base.checkpoint_id)
             if found is None or (yield ask(made_on)) is None:
-                return GONE
+                return ThreadState.GONE
             is_changed = base.is_latest or _is_later(thread, base, found)
         if found is not None and is_changed and not thread.is_both:
-            origin = question(thread.id, base.place, base.checkpoint_id or _id_of(found))
-            return Review(ThreadState.CHANGED, origin)
-    return SAME
+            return ThreadState.CHANGED
+    return ThreadState.SAME
 
 
 def _id_of(found: CheckpointTuple) -> str:

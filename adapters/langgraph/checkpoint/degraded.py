@@ -6,7 +6,8 @@ is given them, in order, once it takes them. Until then the process must live: w
 memory alone. Reads of threads that wait for nothing still raise, as without it.
 
 Before a thread's first waiting write is made, it is looked at: if it was deleted meanwhile, what
-waits is dropped; if somebody else changed it, it stays theirs, and what waits goes beside it.
+waits is dropped; if somebody else changed it, it stays theirs, and what waits is given up. Each
+write that is not made has an event, and a run that goes on from one is refused.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ from ....memory.limits.workers import Workers
 from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults
 from ...toolkit.sync_async import loop_of, running_loop
-from .beside import in_thread
-from .conflicts import Review, ThreadState, question, review
+from .conflicts import ThreadState, question, review
 from .followed import FollowedThread, PendingWrite
 from .forgetting import BEHIND, thread_of
 from .lost import (
@@ -77,7 +77,7 @@ class DegradedCheckpoints:
         rows: The rows of ``put``, ``put_writes`` and ``get_tuple``, which redact nothing.
         overlay: What waits for its database.
         on_conflict: What is done with what waits of a thread that somebody else changed:
-            ``theirs`` moves it beside the thread, ``both`` writes it into it.
+            ``theirs`` gives it up, ``both`` writes it into the thread.
         replayer: The thread that writes what waits, or has the saver's event loop do it.
         workers: Threads for the last attempt, as the scope closes.
         faults: Where errors of our own are noted.
@@ -85,7 +85,7 @@ class DegradedCheckpoints:
 
     Attributes:
         conflicts: Threads that were found to be changed by somebody else.
-        lost: Writes that ended with the scope.
+        lost: Writes that were given up for a conflict, or ended with the scope.
     """
 
     def __init__(
@@ -146,8 +146,8 @@ class DegradedCheckpoints:
         if call.journal is not Journalled.NO:
             return
         method = call.method.name
-        if method in self._rows and (side := self._overlay.redirected(method, call.arguments)):
-            call.arguments["config"] = in_thread(call.arguments, side)["config"]
+        if method in self._rows and self._overlay.is_cut_off(method, call.arguments):
+            raise ThreadChangedError
         if call.method.op_class is OperationClass.FORGET:
             return
         if self._overlay.is_behind(thread_of(call.arguments)):
@@ -181,6 +181,8 @@ class DegradedCheckpoints:
                 call.journal = Journalled.LOST if never else Journalled.NO
         elif call.error is None:
             self._follow(call)
+        elif isinstance(call.error, ThreadChangedError):
+            return
         elif (call.outage or call.status is Status.REJECTED) and self._make_neutral(call):
             call.neutral, call.journal = True, Journalled.APPENDED
             if call.status is Status.ERROR:
@@ -334,22 +336,24 @@ class DegradedCheckpoints:
     def _ask(self, method: str, context: Context, arguments: Arguments) -> _Ask:
         return _Ask(context, Operation(self._rows[method], arguments, Journalled.REPLAYED))
 
-    def _may_write(self, thread: FollowedThread, first: PendingWrite, found: Review) -> bool:
-        """Tell whether what waits of a thread goes into it; where not, take it out of its way."""
-        if found.verdict is ThreadState.GONE:
+    def _may_write(self, thread: FollowedThread, first: PendingWrite, found: ThreadState) -> bool:
+        """Tell whether what waits of a thread goes into it; where not, give it up."""
+        if found is ThreadState.GONE:
             tell_lost(self._overlay.drop(thread.id), ThreadDeletedError)
             self._overlay.forget_clean(thread.id)
             return False
-        if found.verdict is ThreadState.SAME:
+        if found is ThreadState.SAME:
             return True
         self.conflicts += 1
-        tell(first, self._rows["get_tuple"], question(thread.id, ""), ThreadChangedError)
         if self._on_conflict == "both":
+            tell(first, self._rows["get_tuple"], question(thread.id, ""), ThreadChangedError)
             thread.is_both = True
             _warn("they are written into it as well")
             return True
-        side = self._overlay.move_beside(thread, found.origin, self._rows)
-        _warn(f"they are kept beside it, in a thread with its id and '{side[len(thread.id) :]}'")
+        given_up = self._overlay.cut_off(thread)
+        self.lost += len(given_up)
+        tell_lost(given_up, ThreadChangedError)
+        _warn(f"the thread is theirs, and {len(given_up):,} writes that waited are given up")
         return False
 
     def _pause(self, _exc: Exception) -> None:

@@ -32,7 +32,6 @@ class PendingWrite:
         arguments: Of the call, redacted.
         guard: The guard of the call, which lives until it is known what became of the write.
         customer: The customer it was made for.
-        is_copy: The saver has it already, in the thread that this one is beside.
         context: The caller's.
     """
 
@@ -40,7 +39,6 @@ class PendingWrite:
     arguments: Arguments = field(repr=False)
     guard: Guard = field(repr=False)
     customer: str | None = field(default=None, repr=False)
-    is_copy: bool = False
     context: contextvars.Context = field(default_factory=contextvars.copy_context, repr=False)
 
     @property
@@ -93,8 +91,6 @@ class FollowedThread:
         writes: By namespace, by checkpoint, in the savers' order. They may come before it.
         waiting: What the saver does not have, oldest first.
         given_up: Steps among it that the saver will never have, by namespace and id.
-        beside: Of a thread that is kept beside another: the question whose answer is a checkpoint
-            for as long as that other one was not deleted.
         is_both: Somebody else's changes are known, and this process's are to be in it too.
         busy: Held by whoever writes it.
     """
@@ -106,7 +102,6 @@ class FollowedThread:
     writes: dict[str, dict[str, dict[Order, Write]]] = field(default_factory=dict[str, Any])
     waiting: deque[PendingWrite] = field(default_factory=deque[PendingWrite])
     given_up: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    beside: Arguments | None = None
     is_both: bool = False
     busy: threading.Lock = field(default_factory=threading.Lock)
 
@@ -126,7 +121,7 @@ class FollowedThread:
         """Forget all content; what the saver has is still known by its ids."""
         for held in (self.places, self.writes, self.waiting, self.given_up):
             held.clear()
-        self.beside, self.is_both = None, False
+        self.is_both = False
 
     def head_is(self, place: str, checkpoint_id: str | None) -> None:
         """Note what the saver has as its latest, and forget what was before."""

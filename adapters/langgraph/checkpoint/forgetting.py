@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator
-from itertools import count
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ....memory.errors import StoreUnavailableError
 from ....memory.guard.call import Call
@@ -24,8 +23,6 @@ from ....memory.limits.workers import Expired
 from ....telemetry.event.event import Journalled, OperationClass
 from ....telemetry.event.spelling import id_text
 from .arguments import configurable
-from .beside import beside_id
-from .conflicts import question
 from .lost import ThreadDeletedError, tell_lost
 from .overlay import Overlay
 
@@ -34,9 +31,6 @@ LOOK_S = 0.01
 
 BEHIND = "earlier checkpoints wait in this process"
 
-_Asked: TypeAlias = tuple[str, Arguments] | None
-"""A method of the saver, and what it is given. None: wait a moment."""
-
 
 class ForgetThreads:
     """
@@ -44,26 +38,20 @@ class ForgetThreads:
 
     Args:
         store: The guard's store.
-        saver: The saver.
         overlay: What waits for its database.
         clock: Monotonic seconds.
-        has_beside: Threads beside others may be in the database: they are deleted with them.
     """
 
     def __init__(
         self,
         store: str,
         *,
-        saver: Any,
         overlay: Overlay,
         clock: Callable[[], float],
-        has_beside: bool,
     ) -> None:
         self._store = store
-        self._saver = saver
         self._overlay = overlay
         self._clock = clock
-        self._has_beside = has_beside
 
     def faces(self, method: Method) -> Faces:
         """Return what is done for writes and for deletions."""
@@ -109,12 +97,13 @@ class ForgetThreads:
             return invoke
 
         def deleting(given: Arguments) -> Any:
-            steps, answer = self._deletion(call, given), None
-            try:
-                while True:
-                    answer = self._asked(steps.send(answer), invoke)
-            except StopIteration as end:
-                return end.value
+            answer = None
+            for is_due in self._deletion(call, given):
+                if is_due:
+                    answer = invoke(given)
+                else:
+                    time.sleep(LOOK_S)
+            return answer
 
         return deleting
 
@@ -124,51 +113,28 @@ class ForgetThreads:
             return invoke
 
         async def deleting(given: Arguments) -> Any:
-            steps, answer = self._deletion(call, given), None
-            try:
-                while True:
-                    answer = await self._aasked(steps.send(answer), invoke)
-            except StopIteration as end:
-                return end.value
+            answer = None
+            for is_due in self._deletion(call, given):
+                if is_due:
+                    answer = await invoke(given)
+                else:
+                    await asyncio.sleep(LOOK_S)
+            return answer
 
         return deleting
 
-    def _deletion(self, call: Call, given: Arguments) -> Generator[_Asked, Any, Any]:
-        """Yield what the saver is asked for, one after the other, and return its answer."""
+    def _deletion(self, call: Call, given: Arguments) -> Iterator[bool]:
+        """Yield True where the saver is to delete the thread, and False to wait a moment."""
         until = call.started + (call.limits.deadline_s or LONGEST_S)
         thread_id = id_text(given["thread_id"])
         before = self._overlay.at_work(thread_id)
-        answer = yield from self._once(given)
+        yield True
         while before & self._overlay.at_work(thread_id):
             if self._clock() >= until:
                 raise Expired
-            yield None
+            yield False
         if before:
-            answer = yield from self._once(given)
-        return answer
-
-    def _once(self, given: Arguments) -> Generator[_Asked, Any, Any]:
-        answer = yield "delete_thread", given
-        for number in count(1) if self._has_beside else ():
-            side = beside_id(given["thread_id"], number)
-            if (yield "get_tuple", question(side, "")) is None:
-                break
-            yield "delete_thread", {**given, "thread_id": side}
-        return answer
-
-    def _asked(self, asked: _Asked, invoke: Invoke) -> Any:
-        if asked is None:
-            return time.sleep(LOOK_S)
-        name, given = asked
-        return invoke(given) if name == "delete_thread" else getattr(self._saver, name)(**given)
-
-    async def _aasked(self, asked: _Asked, invoke: AsyncInvoke) -> Any:
-        if asked is None:
-            return await asyncio.sleep(LOOK_S)
-        name, given = asked
-        if name == "delete_thread":
-            return await invoke(given)
-        return await getattr(self._saver, f"a{name}")(**given)
+            yield True
 
 
 def thread_of(arguments: Arguments) -> str | None:

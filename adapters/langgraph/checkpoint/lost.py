@@ -13,7 +13,7 @@ from .followed import PendingWrite
 
 
 class NotWrittenError(Exception):
-    """A reason why a waiting write is not made. Seen in events, by its name; raised to nobody."""
+    """A reason why a waiting write is not made. Seen in events, by its name."""
 
 
 class SupersededError(NotWrittenError):
@@ -24,8 +24,19 @@ class ThreadDeletedError(NotWrittenError):
     """Its thread was deleted, here or by somebody else."""
 
 
-class ThreadChangedError(NotWrittenError):
-    """Its thread was changed by somebody else."""
+class ThreadChangedError(NotWrittenError, MnemoscopeError):
+    """
+    Its thread was changed by somebody else.
+
+    Raised to a run that goes on from what was given up for that reason: its checkpoints lack what
+    the saver never had.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "somebody else changed this thread while its database was away, and what this run had "
+            "written meanwhile was given up; begin a new run, which reads the thread as it is now"
+        )
 
 
 class ScopeClosedError(NotWrittenError):

@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from langgraph.checkpoint.base import (
     WRITES_IDX_MAP,
@@ -23,11 +23,10 @@ from langgraph.checkpoint.base import (
 )
 
 from ....memory.guard.call import Call
-from ....memory.guard.operation import Arguments, Method
+from ....memory.guard.operation import Arguments
 from ....telemetry.event.spelling import id_text
 from ....telemetry.process.fork import reset_after_fork
 from .arguments import configurable
-from .beside import is_beside, moved, next_beside, steps_of
 from .followed import Followed, FollowedThread, PendingWrite, accounts_of
 
 if TYPE_CHECKING:
@@ -45,8 +44,12 @@ WAITING_OF_ONE = 256
 PLACES = 64
 """Namespaces of one thread, above which it is not followed any more."""
 
-ASIDE = 4_096
-"""Checkpoints that were moved beside their thread, of which is known where what follows belongs."""
+CUT_OFF = 4_096
+"""Checkpoints of runs that were given up, of which is known that nothing is to be made on them."""
+
+
+_Place: TypeAlias = tuple[str, str, str | None]
+"""A thread, a namespace and a checkpoint."""
 
 
 class UnknownThreadError(LookupError):
@@ -81,7 +84,7 @@ class Overlay:
         self._threads: OrderedDict[str, FollowedThread] = OrderedDict()
         self._count = 0
         self._held.discard(self)
-        self._aside: OrderedDict[tuple[str, str, str], str] = OrderedDict()
+        self._cut_off: OrderedDict[_Place, bool] = OrderedDict()
         self._at_work: dict[Call, str] = {}
 
     @property
@@ -188,26 +191,21 @@ class Overlay:
                 thread.took(*waiting.step)
             if not thread.waiting:
                 thread.given_up.clear()
-                thread.beside, thread.is_both = None, False
+                thread.is_both = False
             for place in list(thread.places):
                 thread.settle(place)
 
     def drop(self, thread_id: str) -> list[PendingWrite]:
         """
-        Let go of what is held of a thread and of those beside it, and return what waited of them.
+        Let go of what is held of a thread, and return what waited of it.
 
         What the saver has of it is still known: it may not have been deleted there.
         """
         with self._lock:
-            gone = [
-                each
-                for each in self._threads.values()
-                if each.id == thread_id or is_beside(each.id, thread_id)
-            ]
-            for key, side in list(self._aside.items()):
-                if key[0] == thread_id or side == thread_id:
-                    del self._aside[key]
-            return [write for each in gone for write in self._emptied(each)]
+            for key in [each for each in self._cut_off if each[0] == thread_id]:
+                del self._cut_off[key]
+            thread = self._threads.get(thread_id)
+            return [] if thread is None else self._emptied(thread)
 
     def drop_all(self, guard: object) -> list[PendingWrite]:
         """Let go of the waiting writes of one guard's calls, and return them."""
@@ -218,7 +216,7 @@ class Overlay:
                 thread.waiting = deque(each for each in thread.waiting if each not in mine)
                 self._counted(-len(mine))
                 lost += mine
-            return [each for each in lost if not each.is_copy]
+            return lost
 
     def threads_of(self, customer: str) -> list[str]:
         """Return the threads of which writes wait that were made for a customer."""
@@ -233,7 +231,7 @@ class Overlay:
         waited = list(thread.waiting)
         thread.empty()
         self._counted(-len(waited))
-        return [each for each in waited if not each.is_copy]
+        return waited
 
     def _counted(self, change: int) -> None:
         self._count += change
@@ -259,59 +257,50 @@ class Overlay:
 
     # -- threads that somebody else changed --------------------------------------------------------
 
-    def move_beside(
-        self, thread: FollowedThread, origin: Arguments | None, rows: dict[str, Method]
-    ) -> str:
+    def cut_off(self, thread: FollowedThread) -> list[PendingWrite]:
         """
-        Have the waiting writes of *thread* wait for a thread beside it, and return its id.
+        Give up what waits of *thread*, which somebody else changed, and return it.
 
-        Args:
-            thread: Somebody else changed it.
-            origin: The question to the saver that tells whether it was deleted.
-            rows: By name, how writes are made again.
+        What it was made on, and what it made, is noted: what a run makes on that from now on would
+        be the thread's latest, without the channels that were given up.
         """
         with self._lock:
-            side = next_beside(thread.id)
-            while side in self._threads:
-                side = next_beside(side)
-            writes = list(moved(thread, side, rows))
             made_on = [(each.place, each.checkpoint_id) for each in thread.bases()]
             made = [each.step for each in thread.waiting if each.is_step]
-            self._emptied(thread)
-            del self._threads[thread.id]
-            aside = FollowedThread(side, beside=thread.beside or origin)
-            self._threads[side] = aside
-            for each in writes:
-                self._take(each.row.name, each.arguments)
-                aside.heads.setdefault(each.step[0], None)
-                aside.waiting.append(each)
-            self._counted(len(writes))
-            for place, step in [*made_on, *made]:
+            given_up = self.drop(thread.id)
+            self._threads.pop(thread.id, None)
+            for place, step in made_on:
                 if step is not None:
-                    self._note_aside((thread.id, place, step), side)
-            return side
+                    self._note_cut_off((thread.id, place, step), is_there=True)
+            for place, step in made:
+                self._note_cut_off((thread.id, place, step), is_there=False)
+            return given_up
 
-    def redirected(self, method: str, arguments: Arguments) -> str | None:
-        """Return the thread to which a call belongs that goes on from what was moved beside."""
-        found, thread_id = None, id_text(configurable(arguments).get("thread_id", ""))
+    def is_cut_off(self, method: str, arguments: Arguments) -> bool:
+        """Return whether a call goes on from what was given up; what it would make is, too."""
+        if not self._cut_off:
+            return False
+        ids = configurable(arguments)
+        thread_id, place = id_text(ids.get("thread_id", "")), ids.get("checkpoint_ns", "")
+        outside = cast("dict[str, str]", ids.get("checkpoint_map") or {})
+        here: tuple[str, str | None] = (place, ids.get("checkpoint_id"))
         with self._lock:
-            while side := self._beside(thread_id, arguments):
-                if method == "put":
-                    place = configurable(arguments).get("checkpoint_ns", "")
-                    self._note_aside((thread_id, place, arguments["checkpoint"]["id"]), side)
-                found = thread_id = side
-        return found
+            known = [
+                self._cut_off.get((thread_id, where, step))
+                for where, step in (here, *outside.items())
+            ]
+            if method == "get_tuple":
+                return False in known  # what the saver has may be read, and gone on from then
+            found = any(each is not None for each in known)
+            if found and method == "put":
+                made = arguments["checkpoint"]["id"]
+                self._note_cut_off((thread_id, place, made), is_there=False)
+            return found
 
-    def _beside(self, thread_id: str, arguments: Arguments) -> str | None:
-        if not self._aside:
-            return None
-        sides = (self._aside.get((thread_id, *step)) for step in steps_of(arguments))
-        return next((each for each in sides if each), None)
-
-    def _note_aside(self, step: tuple[str, str, str], side: str) -> None:
-        self._aside[step] = side
-        if len(self._aside) > ASIDE:
-            self._aside.popitem(last=False)
+    def _note_cut_off(self, step: _Place, *, is_there: bool) -> None:
+        self._cut_off[step] = is_there
+        if len(self._cut_off) > CUT_OFF:
+            self._cut_off.popitem(last=False)
 
     # -- calls that the store may be at work on ----------------------------------------------------
 
@@ -326,15 +315,11 @@ class Overlay:
             self._at_work.pop(call, None)
 
     def at_work(self, thread_id: str) -> set[Call]:
-        """Return the writes of a thread, and of those beside it, that the saver may still make."""
+        """Return the writes of a thread that the saver may still make."""
         with self._lock:
             for call in [each for each in self._at_work if each.ended]:
                 del self._at_work[call]
-            return {
-                call
-                for call, thread in self._at_work.items()
-                if thread == thread_id or is_beside(thread, thread_id)
-            }
+            return {call for call, thread in self._at_work.items() if thread == thread_id}
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -408,8 +393,8 @@ class Overlay:
             checkpoint_id = configurable({"config": found.config})["checkpoint_id"]
         if is_latest:
             thread.head_is(place, checkpoint_id)
-            # Whoever reads it as the latest goes on from it as it is now.
-            self._aside.pop((thread.id, place, checkpoint_id or ""), None)
+        # Whoever reads it goes on from it as it is now.
+        self._cut_off.pop((thread.id, place, checkpoint_id), None)
         if found is not None and checkpoint_id is not None:
             self._follow(thread, place, checkpoint_id, found)
 

@@ -19,6 +19,7 @@ from patience import GIVE_UP_S
 from unplugged import Memory, checkpoint, somebody_else, thread
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as langgraph_checkpoint
+from mnemoscope.adapters.langgraph.checkpoint.lost import ThreadChangedError
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import StoreUnavailableError
@@ -37,7 +38,7 @@ POLICY = Policy(
     checkpoint_pauses_s=(),
     breaker=BreakerPolicy(minimum_calls=10_000, window_calls=10_000),
 )
-REFUSED = ConnectionError, StoreUnavailableError
+REFUSED = ConnectionError, StoreUnavailableError, ThreadChangedError
 THREADS = st.sampled_from(["t-1", "t-2"])
 OURS = st.sampled_from(["first", "second"])
 
@@ -85,9 +86,9 @@ class Threads(RuleBasedStateMachine):
         bases: What the first of them was made on, where the database has it.
         forbidden: Writes that were deleted.
         others: Writes that must not be in a thread, since somebody else changed it meanwhile.
+        given_up: Of these, those on which nothing may be made any more.
         theirs: What somebody else wrote, by thread.
         ours: What the wrappers were told is written or waits.
-        changed: Threads that somebody else ever wrote to.
     """
 
     def __init__(self):
@@ -106,7 +107,7 @@ class Threads(RuleBasedStateMachine):
         self.waiting = defaultdict(set)
         self.bases = {}
         self.forbidden, self.others, self.ours = set(), defaultdict(set), {}
-        self.theirs, self.changed = defaultdict(set), set()
+        self.theirs, self.given_up = defaultdict(set), defaultdict(set)
 
     @initialize()
     def wrap(self):
@@ -201,8 +202,8 @@ class Threads(RuleBasedStateMachine):
             write()
         except REFUSED:
             return False
+        assert made_on not in self.given_up[name]
         self.ours[item] = name
-        # What goes on from what was moved beside a thread waits for that one.
         if last_event.get().journal is Journalled.APPENDED and self._is_behind(name):
             if not self.waiting[name]:
                 self.bases[name] = made_on
@@ -237,7 +238,6 @@ class Threads(RuleBasedStateMachine):
 
     def _they(self, name, item):
         self.theirs[name].add(item)
-        self.changed.add(name)
         if self.waiting[name]:
             self.others[name, "changed"] = {True}
             self._is_others(name, self.waiting[name])
@@ -252,19 +252,16 @@ class Threads(RuleBasedStateMachine):
         try:
             self.savers[who].delete_thread(name)
         except REFUSED:
-            self.forbidden |= waited - there[name] - there[f"{name}:mnemoscope:1"]
+            self.forbidden |= waited - there[name]
         else:
-            beside = there[f"{name}:mnemoscope:1"]
-            items = there[name] | waited
-            # The plain one knows nothing of threads beside it: those that are there stay.
-            self._deleted(name, items - beside if who == "plain" else items | beside)
+            self._deleted(name, there[name] | waited)
         self._drained(name)
 
     @rule(name=THREADS)
     def they_delete(self, name):
         """Delete a thread behind our backs."""
         content = self.content()
-        there = content[name] - content[f"{name}:mnemoscope:1"]
+        there = content[name]
         if not content[name]:
             return
         base = self.bases.get(name) if self.waiting[name] else None
@@ -279,6 +276,7 @@ class Threads(RuleBasedStateMachine):
     def _deleted(self, name, items):
         self.forbidden |= items
         self.theirs[name].clear()
+        self.given_up[name].clear()
 
     def _drained(self, name):
         self.waiting[name].clear()
@@ -325,6 +323,8 @@ class Threads(RuleBasedStateMachine):
         guard_of(self.savers[who]).waiting[0].replay()
         for name in ("t-1", "t-2"):
             if not self._is_behind(name):
+                if self.others[name, "changed"]:
+                    self.given_up[name] |= self.waiting[name] - self.content()[name]
                 self._drained(name)
 
     def _is_behind(self, name):
@@ -357,8 +357,7 @@ class Threads(RuleBasedStateMachine):
         for name in ("t-1", "t-2"):
             assert self.others[name] & there[name] == set()
             assert self.theirs[name] <= there[name]
-            if name not in self.changed:
-                assert there[f"{name}:mnemoscope:1"] == set()
+        assert there.keys() <= {"t-1", "t-2"}
 
     def _told_as_lost(self):
         told = [each for each in self.sink.events if each.journal is Journalled.LOST]

@@ -1,4 +1,4 @@
-"""Threads that somebody else changed while writes to them waited: they stay theirs."""
+"""Threads that somebody else changed while writes to them waited: ours are given up, loudly."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ from unplugged import (
 
 from mnemoscope.adapters.langgraph.checkpoint.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
-from mnemoscope.memory.errors import ConfigurationError
+from mnemoscope.memory.errors import ConfigurationError, MnemoscopeError
 from mnemoscope.memory.health.checks import examine
 from mnemoscope.memory.health.live_metrics import LiveMetrics
 from mnemoscope.memory.settings import load_settings
-from mnemoscope.memory.subject_data.records import DataSubject
 from mnemoscope.telemetry.event.event import Journalled
 
 guarded = wrapping(ADAPTER)
-BESIDE = "t-1:mnemoscope:1"
+CHANGED = (Journalled.LOST, "ThreadChangedError")
 
 
 @pytest.fixture
@@ -66,18 +65,19 @@ def notes(saver, name="t-1"):
     return approving(saver)[0].get_state(thread(name)).values.get("notes")
 
 
-def test_of_two_approvals_theirs_is_in_the_thread(degraded, back):
-    """Who asks for the thread sees what they did, and ours is in a thread beside it."""
+def test_of_two_approvals_theirs_is_in_the_thread(degraded, back, fates):
+    """Who asks for the thread sees what they did; ours is given up, and each write is told."""
     bare = Memory()
     saver = degraded(bare)
     ours, theirs = both_approve(saver, bare.plug, somebody_else(bare))
+    waited = guard_of(saver).waits
     back(saver, bare.plug)
-    after = notes(saver)
 
     assert ours[-2] == "answered ours"
-    assert after == theirs
-    assert notes(bare, BESIDE)[-2] == "answered ours"
-    assert len(notes(bare, BESIDE)) == len(after)
+    assert notes(saver) == theirs
+    assert list(bare.storage) == ["t-1"]
+    assert waited > 1
+    assert until(lambda: fates()[CHANGED] == waited)
 
 
 def test_between_two_scopes_on_a_file(patient, bench, tmp_path, back, eventually):
@@ -95,7 +95,6 @@ def test_between_two_scopes_on_a_file(patient, bench, tmp_path, back, eventually
 
         assert notes(second)[-2:] == ["answered theirs", "after for <EMAIL_ADDRESS>"]
         assert len(notes(second)) == len(theirs)
-        assert notes(second, BESIDE)[-2] == "answered ours"
     elsewhere.parts.guards.replayer.close(5)
 
 
@@ -120,10 +119,8 @@ async def test_in_a_loop(degraded, tmp_path):
             while guard_of(saver).waits:  # noqa: ASYNC110 - a task of the guard's ends it
                 await asyncio.sleep(0.005)
         after = await theirs.aget_state(thread())
-        beside = await theirs.aget_state(thread(BESIDE))
 
     assert after.values["notes"][-2] == "answered theirs"
-    assert beside.values["notes"][-2] == "answered ours"
 
 
 def test_their_approval_may_be_under_way(degraded, back):
@@ -140,8 +137,6 @@ def test_their_approval_may_be_under_way(degraded, back):
 
     assert steps(bare) == ["1"]
     assert [each[2] for each in bare.get_tuple(thread()).pending_writes] == ["theirs"]
-    assert steps(bare, BESIDE) == ["2", "1"]
-    assert [each[2] for each in bare.get_tuple({**config, **thread(BESIDE)}).pending_writes] == []
 
 
 def test_a_thread_that_both_begin_is_theirs(degraded, back):
@@ -155,11 +150,24 @@ def test_a_thread_that_both_begin_is_theirs(degraded, back):
     back(saver, bare.plug)
 
     assert steps(bare) == ["2"]
-    assert steps(bare, BESIDE) == ["1"]
 
 
-def test_a_run_that_goes_on_goes_on_beside(degraded, back):
-    """What is made on a checkpoint that was moved would else be the thread's latest again."""
+def on(step):
+    return {"configurable": {"thread_id": "t-1", "checkpoint_ns": "", "checkpoint_id": step}}
+
+
+GOING_ON = {
+    "a step on what was given up": lambda saver: put(saver, "4", "3"),
+    "another step on what that was made on": lambda saver: put(saver, "4", "1"),
+    "writes on what was given up": lambda saver: saver.put_writes(on("3"), [("value", "x")], "t"),
+    "writes on what that was made on": lambda saver: saver.put_writes(on("1"), [("v", "x")], "t"),
+    "a read of what was given up": lambda saver: saver.get_tuple(on("3")),
+}
+
+
+@pytest.mark.parametrize("going_on", GOING_ON.values(), ids=GOING_ON)
+def test_a_run_that_goes_on_is_refused(degraded, back, going_on):
+    """It would be the thread's latest again, without what was given up: so would what follows."""
     bare = Memory()
     saver, other = degraded(bare), somebody_else(bare)
     put(saver, "1")
@@ -167,17 +175,45 @@ def test_a_run_that_goes_on_goes_on_beside(degraded, back):
     put(saver, "3", "1")
     put(other, "2", "1")
     back(saver, bare.plug)
-    put(saver, "4", "3")
-    saver.put_writes(
-        {"configurable": {**thread()["configurable"], "checkpoint_ns": "", "checkpoint_id": "4"}},
-        [("value", "late")],
-        "task",
-    )
+    with pytest.raises(MnemoscopeError, match="begin a new run"):
+        going_on(saver)
+    with pytest.raises(MnemoscopeError, match="begin a new run"):
+        put(saver, "5", "4" if going_on is GOING_ON["a step on what was given up"] else "3")
 
     assert steps(bare) == ["2", "1"]
-    assert steps(bare, BESIDE) == ["4", "3", "1"]
-    assert [each[2] for each in bare.get_tuple(thread(BESIDE)).pending_writes] == ["late"]
+    assert guard_of(saver).waits == 0
+    assert bare.get_tuple(on("1")).pending_writes == []
     assert saver.get_tuple(thread()).checkpoint["id"] == "2"
+
+
+async def test_it_is_refused_in_a_loop(degraded, back):
+    """As it is without one."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    back(saver, bare.plug)
+    with pytest.raises(MnemoscopeError, match="begin a new run"):
+        await saver.aput(on("3"), checkpoint("4"), {}, {})
+
+    assert steps(bare) == ["2", "1"]
+
+
+def test_who_reads_an_older_step_may_go_on_from_it(degraded, back):
+    """Also from the one that what was given up was made on."""
+    bare = Memory()
+    saver, other = degraded(bare), somebody_else(bare)
+    put(saver, "1")
+    bare.plug.out = True
+    put(saver, "3", "1")
+    put(other, "2", "1")
+    back(saver, bare.plug)
+    saver.get_tuple(on("1"))
+    put(saver, "5", "1")
+
+    assert steps(bare) == ["5", "2", "1"]
 
 
 def test_who_reads_the_thread_afresh_goes_on_with_theirs(degraded, back):
@@ -194,22 +230,6 @@ def test_who_reads_the_thread_afresh_goes_on_with_theirs(degraded, back):
     assert steps(bare) == ["5", "2", "1"]
 
 
-def test_a_second_conflict_has_a_thread_of_its_own(degraded, back):
-    """The numbers go on: nothing that was kept is written over."""
-    bare = Memory()
-    saver, other = degraded(bare), somebody_else(bare)
-    put(saver, "1")
-    for ours, theirs, on in (("3", "2", "1"), ("6", "5", "4")):
-        bare.plug.out = True
-        put(saver, ours, on)
-        put(other, theirs, on)
-        back(saver, bare.plug)
-        put(saver, "4", saver.get_tuple(thread()).checkpoint["id"])
-
-    assert steps(bare, BESIDE) == ["3", "1"]
-    assert steps(bare, "t-1:mnemoscope:2") == ["6", "4"]
-
-
 def test_both_are_in_the_thread_where_that_is_asked_for(degraded, back, fates):
     """It is told all the same, once."""
     bare = Memory()
@@ -221,13 +241,12 @@ def test_both_are_in_the_thread_where_that_is_asked_for(degraded, back, fates):
     back(saver, bare.plug)
 
     assert steps(bare) == ["3", "2", "1"]
-    assert steps(bare, BESIDE) == []
     assert guard_of(saver).waiting[0].conflicts == 1
     assert until(lambda: fates()[Journalled.REPLAYED, ""] == 1)
 
 
 def test_it_is_told(degraded, patient, back, events, caplog):
-    """In an event, the log, health and a metric, and without the thread's id."""
+    """In an event for each write, the log, health and a metric, and without the thread's id."""
     bare = Memory()
     saver, other = degraded(bare), somebody_else(bare)
     put(saver, "1")
@@ -242,8 +261,8 @@ def test_it_is_told(degraded, patient, back, events, caplog):
     samples = LiveMetrics(patient.parts.guards, patient.budgets).read()
     counted = [each for each in samples if "conflicts" in repr(each)]
 
-    assert [(each.run, each.method) for each in told] == [("t-1", "get_tuple")]
-    assert "kept beside it, in a thread with its id and ':mnemoscope:1'" in caplog.text
+    assert [(each.run, each.method) for each in told] == [("t-1", "put")]
+    assert "the thread is theirs, and 1 writes that waited are given up" in caplog.text
     assert "t-1" not in caplog.text
     assert "1 threads were changed by others while writes waited" in check.detail
     assert len(counted) == 1
@@ -290,29 +309,6 @@ def test_another_policy_is_refused(degraded):
     """As the checkpointer is wrapped."""
     with pytest.raises(ConfigurationError, match="theirs, both"):
         degraded(Memory(), on_conflict="ours")
-
-
-async def test_a_customer_finds_and_erases_it(degraded, patient, back, events):
-    """The audit trail knows its checkpoints to be theirs, and its thread's id."""
-    bare = Memory()
-    saver, other = degraded(bare), somebody_else(bare)
-    mine = {"thread_id": "t-1", "checkpoint_ns": "", "user_id": "c-17"}
-    put(saver, "1")
-    bare.plug.out = True
-    saver.put({"configurable": mine | {"checkpoint_id": "1"}}, checkpoint("3"), {}, {"value": "3"})
-    put(other, "2", "1")
-    back(saver, bare.plug)
-    replayed = next(each for each in events() if "3" in each.memory_ids)
-    provider = patient.subject_data.named()["langgraph.checkpoint"]
-    known = {provider.store: replayed.memory_ids}
-    subject = DataSubject(customer="c-17", memory_ids=known)
-    page = await provider.page(subject)
-    await provider.erase(subject)
-
-    assert replayed.run == BESIDE
-    assert replayed.subject is not None
-    assert [each.id for each in page.records] == [BESIDE]
-    assert steps(bare, BESIDE) == []
 
 
 # -- one database, several clients -----------------------------------------------------------------

@@ -92,7 +92,7 @@ def test_a_thread_that_was_deleted_elsewhere_is_not_written_back(degraded, back,
 
 
 def test_nor_if_somebody_began_it_anew(degraded, back, fates):
-    """What waits was made on what was deleted: it is kept nowhere, not beside it either."""
+    """What waits was made on what was deleted: it is kept nowhere."""
     bare = Memory()
     saver, other = waiting(degraded, bare), somebody_else(bare)
     other.delete_thread("t-1")
@@ -137,19 +137,6 @@ async def test_in_a_loop(degraded, tmp_path, fates):
     assert left == []
     assert guard_of(saver).waits == 0
     assert until(lambda: fates()[DELETED] == 1)
-
-
-def test_what_is_kept_beside_it_is_deleted_with_it(degraded, back):
-    """By a degraded checkpointer, which knows that there may be such threads."""
-    bare = Memory()
-    saver, other = waiting(degraded, bare), somebody_else(bare)
-    put(other, "3", "1")
-    back(saver, bare.plug)
-    before = steps(bare), steps(bare, "t-1:mnemoscope:1")
-    saver.delete_thread("t-1")
-
-    assert before == (["3", "1"], ["2", "1"])
-    assert (steps(bare), steps(bare, "t-1:mnemoscope:1")) == ([], [])
 
 
 def test_runs_are_not_deleted_while_something_waits(degraded):

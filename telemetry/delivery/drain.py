@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import time
 import weakref
@@ -28,12 +29,15 @@ from .acknowledged import SinkDeliveries
 from .fan_out import FanOut
 from .inline_lane import InlineLane
 from .lane import Lane, inside_sink
-from .lane_stats import LaneLimits, LaneStats, Weighed
+from .lane_stats import FlushRequest, LaneLimits, LaneStats, Weighed
 from .numbers import WriterNumbers
 from .sink import EXIT_S, DescribedSink, InlineSink, Sink, StoreLinkedSink
 
 Offer: TypeAlias = Callable[[Weighed], None]
 """Offers an event to a lane, or to several."""
+
+LaneRequest: TypeAlias = tuple[Lane | InlineLane, FlushRequest]
+"""A lane, and what was asked of it."""
 
 logger = logging.getLogger("mnemoscope")
 
@@ -100,6 +104,7 @@ class Drain:
         self.next_awaited_seq = self.numbers.take_awaited
         self._lost_before: dict[str, int] = {}
         self._dismissal = weakref.finalize(self, _dismiss, self._lanes, clock)
+        self._dismissal.atexit = False  # it would come before handlers that still make events
         reset_after_fork(self)
 
     @property
@@ -120,10 +125,12 @@ class Drain:
         Hand *event* to every sink but *sender*, from which this may be called.
 
         Returns:
-            The names of those that were given it.
+            The names of those that were given it: those that are not closing.
         """
         weighed = event, _weight(event)
-        others = [lane for lane in self._lanes if lane.sink_name != sender]
+        others = [
+            lane for lane in self._lanes if lane.sink_name != sender and not lane.is_closing()
+        ]
         for lane in others:
             lane.offer(weighed)
         return tuple(lane.sink_name for lane in others)
@@ -163,12 +170,15 @@ class Drain:
         nothing is not waited for: that time would be missing for what is to come.
         """
         deadline = self._clock() + timeout_s
-        requests = [(lane, lane.flush(deadline, rests=True)) for lane in self._lanes]
-        while (left_s := deadline - self._clock()) > 0:
-            if all(each.done.is_set() or not lane.stats.is_up for lane, each in requests):
-                break
+        requests = self.begin_rest(timeout_s)
+        while (left_s := deadline - self._clock()) > 0 and not all(map(_is_settled, requests)):
             time.sleep(min(left_s, _LOOK_S))
         return all(each.done.is_set() and each.complete for _lane, each in requests)
+
+    def begin_rest(self, timeout_s: float) -> list[LaneRequest]:
+        """Ask for what `rest` waits for. Does not wait."""
+        deadline = self._clock() + timeout_s
+        return [(lane, lane.flush(deadline, rests=True)) for lane in self._lanes]
 
     def close(self, timeout_s: float = EXIT_S) -> None:
         """Deliver what is queued and let go, all sinks side by side, within *timeout_s*."""
@@ -230,6 +240,11 @@ class Drain:
 
 _closed_at_exit: weakref.WeakSet[Drain] = weakref.WeakSet()
 
+_dismissed: list[Lane | InlineLane] = []
+"""Lanes of drains that were collected. What had been offered to them may be under way still."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_dismissed.clear)  # their threads are the parent's
 
 _FLUSH_SHARE = 0.8
 """Of the time there is at exit. The rest is for closing: a sink that hangs takes all of a flush."""
@@ -237,8 +252,24 @@ _FLUSH_SHARE = 0.8
 
 def _deliver_all() -> None:
     with exiting():
-        for drain in list(_closed_at_exit):
-            drain.rest(_FLUSH_SHARE * remaining_s())
+        timeout_s = _FLUSH_SHARE * remaining_s()
+        ends = time.monotonic() + timeout_s
+        requests = [each for drain in list(_closed_at_exit) for each in drain.begin_rest(timeout_s)]
+        while (left_s := ends - time.monotonic()) > 0:
+            if all(map(_is_settled, requests)) and not any(map(_is_at_work, _dismissed)):
+                break
+            time.sleep(min(left_s, _LOOK_S))
+
+
+def _is_settled(asked: LaneRequest) -> bool:
+    """Return whether a request need not be waited for: nothing can be hoped of a dead back end."""
+    lane, request = asked
+    return request.done.is_set() or not lane.stats.is_up
+
+
+def _is_at_work(lane: Lane | InlineLane) -> bool:
+    """Return whether a lane that is closing is not through, and may get through."""
+    return lane.is_alive() and lane.stats.is_up
 
 
 # Whoever is imported first ends last; and at exit this cannot be imported any more.
@@ -293,5 +324,6 @@ def _weight(event: Event) -> int:
 def _dismiss(lanes: Sequence[Lane | InlineLane], clock: Callable[[], float]) -> None:
     """Close the lanes of a collected drain, so that their threads deliver the rest and end."""
     deadline = clock() + EXIT_S
+    _dismissed[:] = [*filter(_is_at_work, _dismissed), *lanes]
     for lane in lanes:
         lane.close(deadline)

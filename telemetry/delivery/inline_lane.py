@@ -69,6 +69,14 @@ class InlineLane:
         """Return True: nothing ever waits here."""
         return True
 
+    def is_alive(self) -> bool:
+        """Return False: there is no thread."""
+        return False
+
+    def is_closing(self) -> bool:
+        """Return whether it takes no more events."""
+        return self._is_closed
+
     def offer(self, weighed: Weighed) -> None:
         """Hand an event to the sink."""
         reason = "closed" if self._is_closed else self._taken(weighed)

@@ -156,6 +156,14 @@ class Lane:
         waits = self._source is not None and self._source.holds_any()
         return not (waits or self._offers or self._queue or self._writing or self._spilling)
 
+    def is_alive(self) -> bool:
+        """Return whether its thread runs."""
+        return self._thread is not None
+
+    def is_closing(self) -> bool:
+        """Return whether it takes no more events."""
+        return self._closing_at is not None
+
     def follow(self, source: FanOut) -> None:
         """Take what is offered to *source*."""
         self._source = source

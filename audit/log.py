@@ -100,14 +100,18 @@ class AuditLog:
         """
         return self.tables.append([draft(event) for event in events]).added
 
-    def record(self, drafts: Sequence[UnplacedEvent]) -> int:
+    def record(self, drafts: Sequence[UnplacedEvent], *, is_quiet: bool = False) -> int:
         """
         Record what was drafted before, as `append` does, and return the size of the log.
+
+        Args:
+            drafts: In order.
+            is_quiet: Whether no further event is known of: the end of the log is signed soon.
 
         Raises:
             AuditError: None of it was recorded, as far as can be known.
         """
-        return self.tables.append(drafts).size
+        return self.tables.append(drafts, is_quiet=is_quiet).size
 
     def append_log_event(self, name: str, data: Mapping[str, Any]) -> int:
         """

@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 PATIENCE_S = 10.0
 """Seconds that an event may arrive after one that was counted later."""
 
+UNDELIVERED = "undelivered"
+"""Why an event is missing that never came: a queue was full, or its process was closing."""
+
 UNDER_WAY = "under_way"
 """Why an event is missing that no call was over for: its process was gone in the middle of it."""
 
@@ -35,9 +38,8 @@ class SequenceGap(NamedTuple):
         writer: The writer that counted them.
         first: The first number.
         last: The last one.
-        reason: ``overflow``: a queue was full; ``spool_full``; `DAMAGED`; `UNKNOWN_END`: its
-            process was gone before it had recorded them; `UNDER_WAY`: likewise,
-            before their calls returned.
+        reason: `UNDELIVERED`; ``spool_full``; `DAMAGED`; `UNKNOWN_END`: its process was gone
+            before it had recorded them; `UNDER_WAY`: likewise, before their calls returned.
     """
 
     writer: str
@@ -112,6 +114,10 @@ class WriterCounters:
             self.saw(writer, last + 1)
             self._next[writer] = last + 1
 
+    def have_all(self, writer: str, last: int) -> bool:
+        """Return whether the events of a writer up to *last* came, or are declared as lost."""
+        return last < self._next.get(writer, 1) and not self._open.get(writer)
+
     def forget(self, writer: str) -> None:
         """Forget a writer, and the losses that may be none: what is missing of it is looked up."""
         self._next.pop(writer, None)
@@ -123,7 +129,7 @@ class WriterCounters:
         found: list[SequenceGap] = []
         for writer, missing in list(self._open.items()):
             found += [
-                SequenceGap(writer, each.first, each.last, "overflow")
+                SequenceGap(writer, each.first, each.last, UNDELIVERED)
                 for each in missing
                 if each.since <= before
             ]

@@ -113,9 +113,15 @@ class Presence:
         """Note in the roll that no more were counted than a moment ago, if it is so."""
         counter, before = self.counter, self._counter_before
         self._counter_before = counter
-        if self.roll is not None and counter == before and self._tightened_at != counter:
-            self._tightened_at = counter
-            self.roll.tighten(self._numbers.rest())
+        if counter == before and self._tightened_at != counter:
+            self.tighten()
+
+    def tighten(self) -> int:
+        """Note in the roll that no more were counted than now, and return how many."""
+        counter = self._tightened_at = self._numbers.rest()
+        if self.roll is not None:
+            self.roll.tighten(counter)
+        return counter
 
     def note_kept(self, numbers: Iterable[tuple[str, int]]) -> None:
         """Note in the roll, where calls wait for these events, that they wait no longer."""
@@ -151,9 +157,8 @@ class Presence:
             return [self._about(HEARTBEAT, idle=True)]
         return []
 
-    def at_end(self) -> list[Said]:
+    def at_end(self, counter: int) -> list[Said]:
         """Return what is to be said at the end, unless that was said, and nothing came since."""
-        counter = self._numbers.rest()
         is_said = self._stopped_at == counter
         return [self._about(STOPPED, counter)] if self._has_begun and not is_said else []
 

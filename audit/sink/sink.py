@@ -213,8 +213,14 @@ class AuditSink:
                 self._presence.note_kept((each.writer_id, each.writer_seq) for each in drafts)
             for each in drafts:
                 self._counters.saw(each.writer_id, each.writer_seq)
+            if self._has_last(drafts):
+                self._presence.tighten()
         if self.spool is not None or self._every_s:
             self._heartbeat.start()
+
+    def _has_last(self, drafts: Sequence[UnplacedEvent]) -> bool:
+        """Return whether this process has counted no event after these."""
+        return max(each.writer_seq for each in drafts) == self._presence.counter
 
     @property
     def spills(self) -> bool:
@@ -264,17 +270,24 @@ class AuditSink:
         self._unsynced = bool(why)
 
     def rest(self) -> None:
-        """Say in the log, and sign, that this process has ended; its next event says otherwise."""
+        """
+        Say in the log, and sign, that this process has ended; its next event says otherwise.
+
+        Not while an event that was counted has not come: it may be under way.
+        """
+        self._rest(is_over=False)
+
+    def _rest(self, *, is_over: bool) -> None:
         with self._guard:
             if self._backoff is None and not self.waiting:
                 try:
-                    self._say_the_end()
+                    self._say_the_end(is_over=is_over)
                 except AuditError as exc:
                     self._failed(exc)
 
     def close(self, timeout_s: float, /) -> None:
         """Declare lost events, sign and close. Events in the spool stay there."""
-        self.rest()  # first: nobody knows how much time there will be for the others
+        self._rest(is_over=True)  # first: nobody knows how much time there will be for the others
         self._heartbeat.stop(timeout_s / 2)
         self._deliveries.await_others(timeout_s / 4)
         with self._guard:
@@ -408,7 +421,7 @@ class AuditSink:
         said = [(self._presence, self._presence.with_events())]
         if self._followed is not None:
             said += self._followed.with_events(dict.fromkeys(each.writer_id for each in drafts))
-        self._say(said, drafts)
+        self._say(said, drafts, is_quiet=self._has_last(drafts))
         self.stats.recorded += len(drafts)
         self.stats.newest_us = drafts[-1].header.occurred_us
         self._recovered()
@@ -476,11 +489,13 @@ class AuditSink:
                     "%d events of a process that is gone are lost to the audit trail", lost
                 )
 
-    def _say(self, said: Sequence[Words], drafts: Sequence[UnplacedEvent] = ()) -> None:
+    def _say(
+        self, said: Sequence[Words], drafts: Sequence[UnplacedEvent] = (), *, is_quiet: bool = False
+    ) -> None:
         """Record what is said of writers, and *drafts* with it."""
         now_us = self.log.now_us()
         about = [each for presence, what in said for each in presence.drafts(what, now_us)]
-        self.stats.size = self.log.record([*about, *drafts])
+        self.stats.size = self.log.record([*about, *drafts], is_quiet=is_quiet)
         for presence, what in said:
             presence.said(what)
 
@@ -494,8 +509,8 @@ class AuditSink:
         if said:
             self._say(said)
 
-    def _settle(self, *, at_once: bool = False) -> None:
-        self._gaps += self._ripe(at_once=at_once)
+    def _settle(self) -> None:
+        self._gaps += self._ripe()
         while self._gaps:
             gap = self._gaps[0]
             self.log.append_log_event("audit.gap", gap.as_data())
@@ -503,7 +518,7 @@ class AuditSink:
             self.stats.lost += gap.events
             logger.error("%d events are lost to the audit trail (%s)", gap.events, gap.reason)
 
-    def _ripe(self, *, at_once: bool) -> list[SequenceGap]:
+    def _ripe(self, *, at_once: bool = False) -> list[SequenceGap]:
         while self._spilled:
             writer, numbers = self._spilled.popleft()
             for first, last in numbers:
@@ -542,24 +557,30 @@ class AuditSink:
             logger.warning("%s", exc)
 
     def _end(self) -> None:
-        self.announce = nowhere  # the other sinks are closing, too
         if self._backoff is None:
-            self._say_the_end()
+            self._say_the_end(is_over=True)
             return
-        self._counters.expect(self._presence.writer_id, self._presence.counter)
-        self._gaps += self._ripe(at_once=True)
+        self._expect(self._presence.counter)
         if self.spool is not None and self._gaps:
             self.spool.append(self._gaps)
 
-    def _say_the_end(self) -> None:
+    def _expect(self, counter: int) -> None:
+        """Note what is lost of so many events, since no other comes any more."""
+        self._counters.expect(self._presence.writer_id, counter)
+        self._gaps += self._ripe(at_once=True)
+
+    def _say_the_end(self, *, is_over: bool) -> None:
+        """Say that this process has ended, as far as is known, or certainly if it *is_over*."""
         presence = self._presence
-        said = presence.at_end()
-        self._counters.expect(presence.writer_id, presence.counter)
-        self._settle(at_once=True)
+        counter = presence.tighten()
+        if is_over:
+            self._expect(counter)
+        self._settle()
         self._deliveries.note(self.log)
-        if said:
-            self._say([(presence, said)])
-        presence.end(is_said=True)
+        if self._counters.have_all(presence.writer_id, counter):
+            if said := presence.at_end(counter):
+                self._say([(presence, said)])
+            presence.end(is_said=True)
         if self.stats.size != self._signed_size:
             self._sign()
 

@@ -2,7 +2,8 @@
 The signed end of the log: a note like a checkpoint, replaced as the log grows.
 
 A checkpoint is kept, and sent to other sinks, now and then. In between, the end is signed in the
-transaction that moves it: once a second, or after 256 events, whichever comes first. There is one
+transaction that moves it: once a second, or after 256 events, whichever comes first, and sooner
+where no further event is known of, since the process may end without a word. There is one
 of it, so somebody without the key who cuts the log cannot put an earlier one in its place: a
 checkpoint says that it is one, and this says that it is the end.
 """
@@ -18,8 +19,11 @@ from ..proof.merkle import Frontier
 from ..proof.note import Signer, checkpoint_text, parse_checkpoint
 from ..record.keys import Keyring
 
-EVENTS, SECONDS = 256, 1
+EVENTS, SECONDS = 256, 1.0
 """The end is signed after so many events, or so long."""
+
+QUIET_S = 0.05
+"""And after so long where no further event is known of."""
 
 _MARK = "end of the log at"
 _REPLACE = (
@@ -58,7 +62,7 @@ class HeadSigner:
         self._signed_ns = None
 
     def sign(
-        self, connection: WriteConnection, origin: str, size: int, frontier: bytes, *, at_once: bool
+        self, connection: WriteConnection, origin: str, size: int, frontier: bytes, within_s: float
     ) -> None:
         """
         Sign the end, if it is due.
@@ -68,10 +72,10 @@ class HeadSigner:
             origin: The log's name.
             size: Its events.
             frontier: The right edge of its tree.
-            at_once: Whether no event may be left for the next time.
+            within_s: It is due so long after the last time.
         """
         now_ns, before_ns = self._clock_ns(), self._signed_ns
-        if before_ns is not None and not self._is_due(now_ns - before_ns, at_once=at_once):
+        if before_ns is not None and not self._is_due(now_ns - before_ns, within_s):
             return
         if self._signer is None or self._signer.name != origin:
             self._signer = Signer(origin, self._ring.current.key("audit/sign"))
@@ -81,8 +85,8 @@ class HeadSigner:
         connection.send(_REPLACE, (note,))
         self._signed_ns, self._unsigned = now_ns, 0
 
-    def _is_due(self, age_ns: int, *, at_once: bool) -> bool:
-        is_late = at_once or self._unsigned >= EVENTS or not 0 <= age_ns < SECONDS * 10**9
+    def _is_due(self, age_ns: int, within_s: float) -> bool:
+        is_late = self._unsigned >= EVENTS or not 0 <= age_ns < within_s * 1e9
         return bool(self._unsigned) and is_late
 
 

@@ -52,15 +52,19 @@ class LogTables:
         self._guard = ForkLock()
         reset_after_fork(self)
 
-    def append(self, drafts: Sequence[UnplacedEvent]) -> Appended:
+    def append(self, drafts: Sequence[UnplacedEvent], *, is_quiet: bool = False) -> Appended:
         """
         Record *drafts* durably, all or none, save those that were recorded before.
+
+        Args:
+            drafts: In order.
+            is_quiet: Whether no further event is known of: the end is signed soon.
 
         Raises:
             AuditError: None of them was recorded, as far as can be known.
         """
         with self._guard, self._fresh_after_failure():
-            return self._writer.append(drafts)
+            return self._writer.append(drafts, is_quiet=is_quiet)
 
     @contextmanager
     def writing(self) -> Generator[tuple[KeptRows, Head]]:

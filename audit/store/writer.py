@@ -42,7 +42,7 @@ from ..record.sealing import (
 )
 from ..record.seals import Seals, told
 from ..record.subjects import CUSTOMER, NOBODY, Cipher, Named, Subjects, nobody
-from .heads import HeadSigner
+from .heads import QUIET_S, SECONDS, HeadSigner
 from .kept_rows import BROKEN, KeptRows, identities_sum
 from .missing_details import gone_between
 
@@ -190,14 +190,18 @@ class Writer:
         self._warned_of_clock = False
         self.writer_id = secrets.token_hex(8)
 
-    def append(self, drafts: Sequence[UnplacedEvent]) -> Appended:
+    def append(self, drafts: Sequence[UnplacedEvent], *, is_quiet: bool = False) -> Appended:
         """
         Record *drafts* durably, all or none, save those that were recorded before.
+
+        Args:
+            drafts: In order.
+            is_quiet: Whether no further event is known of: the end is signed soon.
 
         Raises:
             AuditError: None of them was recorded, as far as can be known.
         """
-        with self.transaction(signs_at_once=False) as (connection, head):
+        with self.transaction(QUIET_S if is_quiet else SECONDS) as (connection, head):
             fresh = _unrecorded(connection, drafts)
             size = self.seal(connection, head, fresh).size
         return Appended(len(fresh), size)
@@ -212,12 +216,12 @@ class Writer:
         self._seals = Seals(self._log_key.key)
 
     @contextmanager
-    def transaction(self, *, signs_at_once: bool = True) -> Generator[tuple[KeptRows, Head]]:
+    def transaction(self, signs_within_s: float = 0.0) -> Generator[tuple[KeptRows, Head]]:
         """
         Return a connection that writes, and the end of the log, which is ours until it ends.
 
         Args:
-            signs_at_once: Whether the new end is signed with it. Else when it is due: see `heads`.
+            signs_within_s: The new end is signed with it, unless one was so short a time ago.
         """
         try:
             with self._database.writing() as database:
@@ -226,9 +230,7 @@ class Writer:
                 yield connection, self._end
                 connection.check_identities()
                 end = self._end
-                self._heads.sign(
-                    connection, end.origin, end.size, end.frontier, at_once=signs_at_once
-                )
+                self._heads.sign(connection, end.origin, end.size, end.frontier, signs_within_s)
                 self._settled(connection)
         except BaseException:
             self._heads.forget()

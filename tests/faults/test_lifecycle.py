@@ -111,7 +111,7 @@ def test_ways_out(way, run_host, audited, seen):
 
 
 @pytest.mark.fault(
-    31, "calls from __del__ and exit handlers after our end", expected="silent; answered; the former on record"
+    31, "calls from __del__ and exit handlers after our end", expected="silent; answered"
 )
 def test_after_the_end(run_host, audited, seen):
     """The store answers to the last; what comes before our own end is delivered, in silence."""

@@ -166,7 +166,7 @@ class TestOutage:
         """An outage does not make each batch wait for the database anew."""
         asked = []
         record = sink.log.record
-        sink.log.record = lambda drafts: asked.append(clock.now_s) or record(drafts)
+        sink.log.record = lambda *what, **how: asked.append(clock.now_s) or record(*what, **how)
         with away:
             for _ in range(200):
                 sink.write([event_factory()])
@@ -372,7 +372,7 @@ class TestGaps:
             {
                 "count": 5,
                 "from_wseq": 3,
-                "reason": "overflow",
+                "reason": "undelivered",
                 "to_wseq": 7,
                 "writer": "00000000000000aa",
             }

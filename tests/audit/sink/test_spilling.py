@@ -37,10 +37,10 @@ class SlowLog(AuditLog):
         self.go = threading.Event()
         self.asked = threading.Event()
 
-    def record(self, drafts):
+    def record(self, drafts, **how):
         self.asked.set()
         assert self.go.wait(GIVE_UP_S)
-        return super().record(drafts)
+        return super().record(drafts, **how)
 
 
 @pytest.fixture
@@ -204,10 +204,10 @@ def test_a_batch_that_fails_for_an_unknown_reason_is_kept(
     sink, drain = made_slow(LaneLimits(items=32, batch=8, backoff_s=0.0, **PATIENT))
     record, bad = SlowLog.record, 3
 
-    def fails(self, drafts):
+    def fails(self, drafts, **how):
         if any(each.writer_seq == bad for each in drafts):
             raise RuntimeError("a defect of ours")
-        return record(self, drafts)
+        return record(self, drafts, **how)
 
     monkeypatch.setattr(SlowLog, "record", fails)
     sink.log.go.set()

@@ -11,9 +11,11 @@ import tampering
 
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.proof.note import parse_checkpoint
+from mnemoscope.audit.record.sealing import draft
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.store.heads import EVENTS
+from mnemoscope.audit.store.heads import EVENTS, QUIET_S
 from mnemoscope.audit.verification.whole import SIGNED_WITHIN_S, verify
+from mnemoscope.telemetry.delivery.drain import Drain
 
 
 class Clock:
@@ -64,6 +66,34 @@ class TestWhenItIsSigned:
             log.append([event_factory()])
             covered, there = signed(log)
             assert covered == there
+
+    def test_an_event_after_which_none_is_known_of_is_signed_soon(self, log, event_factory, clock):
+        """The process may end without a word; but many by ones are not signed one by one."""
+        for seconds, is_signed in ((QUIET_S, True), (QUIET_S / 2, False), (QUIET_S / 2, True)):
+            clock.pass_s(seconds)
+            log.record([draft(event_factory())], is_quiet=True)
+            covered, there = signed(log)
+            assert (covered == there) == is_signed
+
+    def test_a_sink_knows_whether_more_was_counted(self, log, event_factory, clock):
+        """What another thread has counted is on its way, and the end is signed with it."""
+        sink = AuditSink(log)
+        drain = Drain([sink])
+        sink.attach(drain)
+        made = [
+            event_factory(writer_id=drain.writer_id, writer_seq=drain.next_seq()) for _ in range(4)
+        ]
+        outcome = []
+        for each in made:
+            clock.pass_s(2 * QUIET_S)
+            sink.write([each])
+            outcome.append(signed(log))
+        sink.close(1.0)
+
+        covered, there = outcome[-2]
+        assert covered < there
+        covered, there = outcome[-1]
+        assert covered == there
 
     def test_the_last_of_many_is_signed_at_the_next_beat(self, log, event_factory):
         """A beat comes every second, whether or not another event does."""

@@ -167,11 +167,11 @@ class TestModes:
         log, batches = scope.audit, []
         record = log.record
 
-        def slow(drafts):
+        def slow(drafts, **how):
             batches.append(len(drafts))
             eventually(lambda: len(asked) == 33)
             time.sleep(0.02)  # to come from there to the gate
-            return record(drafts)
+            return record(drafts, **how)
 
         log.record = slow
         threads = [threading.Thread(target=find) for _ in range(32)]

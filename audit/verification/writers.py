@@ -196,7 +196,9 @@ def check_endings(words: Mapping[str, LastWords], known: Endings, report: Verifi
     for writer, said in sorted(words.items(), key=lambda pair: pair[1].said_us):
         missing = known.missing(writer, said.counter)
         departed = gone.pop(writer, None)
-        if said.name == STOPPED:
+        if departed is not None and departed.counter > said.counter:
+            _departed(report, departed, known)  # whatever it said before it counted these
+        elif said.name == STOPPED:
             report.writers["stopped"] += 1
             _not_declared(report, writer, missing)
         elif said.name == ENDED:

@@ -12,6 +12,7 @@ import pytest
 from patience import GIVE_UP_S
 
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.process.exit_deadline import EXIT_DEADLINE_S
@@ -30,8 +31,10 @@ scope = mnemoscope.memory.configure(pii_model="none")
 def recall():
     return []
 
+CALLS = {calls}
+
 def work():
-    for _ in range({calls}):
+    for _ in range(CALLS):
         recall()
 
 {after}
@@ -51,12 +54,24 @@ ENDS = {
     "forks": "work() if os.fork() == 0 else os.wait()",
     "leaves a daemon thread": "threading.Thread(target=time.sleep, args=(9,), daemon=True).start()",
     "closes before": "scope.close()",
+    "forgets a scope": (
+        "def forgotten():\n"
+        "    from mnemoscope.memory import Mnemoscope, load_settings\n"
+        "    other = Mnemoscope(load_settings(pii_model='none'))\n"
+        "    ask = other.observe(store='crm', operation='search_memory', neutral=list)(list)\n"
+        "    [ask() for _ in range(CALLS)]\n"
+        "forgotten(); __import__('gc').collect()"
+    ),
 }
 HANDLERS = {
     "none": ("", ""),
     "a slow one, registered before": (SLOW, ""),
     "a slow one, registered after": ("", SLOW),
-    "one that works, too": ("", "atexit.register(work)"),
+    "one that works, registered before": (
+        "import mnemoscope.telemetry.delivery.drain; atexit.register(lambda: work())",
+        "",
+    ),
+    "one that works, registered after": ("", "atexit.register(work)"),
 }
 SINKS = {
     "all well": {"MNEMOSCOPE_SINKS": "audit"},
@@ -103,7 +118,7 @@ def found(tmp_path):
 def drawn():
     """Yield an end with handlers and sinks: each of them, and each of the others, at least once."""
     draw = random.Random(5)  # noqa: S311 - not secret
-    handlers = [*HANDLERS, *HANDLERS]
+    handlers = [*HANDLERS, *HANDLERS][: len(ENDS)]
     draw.shuffle(handlers)
     for number, end in enumerate(ENDS):
         yield end, handlers[number], [*SINKS][number % 2]
@@ -117,8 +132,19 @@ def test_an_ordinary_end_is_one(tmp_path, found, end, handlers, sinks):
 
     assert report.state == "ok", report.findings
     assert report.signed == report.size
-    assert report.writers | {"stopped": 1 + ("forks" in end)} == report.writers
-    assert events >= CALLS * (1 + ("forks" in end))
+    writers = 1 + ("forks" in end or "forgets" in end)
+    assert report.writers | {"stopped": writers} == report.writers
+    assert events >= CALLS * (writers + ("works" in handlers))
+
+
+def test_what_comes_after_our_own_end_is_told_as_missing(tmp_path, found):
+    """A handler that was registered before ours comes after it: nobody delivers any more."""
+    ran(tmp_path, "", ("atexit.register(lambda: work())", ""))
+    report, events = found()
+    (line,) = report.findings[FindingKind.LOSS]
+
+    assert (report.state, report.writers["unknown"], events) == ("loss", 1, CALLS)
+    assert "missing for sure, and at most" in line
 
 
 def test_an_end_while_others_are_at_it_is_told_already(tmp_path, found):
@@ -131,9 +157,9 @@ def test_an_end_while_others_are_at_it_is_told_already(tmp_path, found):
     assert (report.state, report.writers["stopped"], events) == ("ok", 1, CALLS)
 
 
-def test_a_quiet_process_that_is_killed_lost_nothing(tmp_path, found):
+def test_a_process_that_is_killed_when_all_is_recorded_lost_nothing(tmp_path, found):
     """As servers end that pass a signal on: how it ended is unknown, and nothing is missing."""
-    ran(tmp_path, f"time.sleep(3.5); os.kill(os.getpid(), {int(signal.SIGKILL)})")
+    ran(tmp_path, f"scope.flush(); os.kill(os.getpid(), {int(signal.SIGKILL)})")
     report, events = found()
 
     assert (report.state, report.writers["unknown"], events) == ("ok", 1, CALLS)

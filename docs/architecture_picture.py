@@ -14,9 +14,10 @@ ADAPTERS, MEMORY, TELEMETRY, AUDIT, OUTSIDE = "#dbeafe", "#dcfce7", "#fef3c7", "
 
 STEPS = (
     *("await audit", "report", "tenancy", "require audit", "redact"),
-    *("ask rules", "sift", "late writes", "journal", "admit", "classify"),
+    *("ask rules", "sift answers", "confine answers", "late writes", "journal writes"),
+    *("admit", "classify"),
 )
-"""The order of memory/guard_factory.py; `deadline` calls the store behind the last of them."""
+"""The order of memory/build.py; `deadline` calls the store behind the last of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

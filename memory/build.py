@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -36,11 +36,12 @@ from .guard.steps.audit_gate import AuditTrail, AwaitAudit, RequireAudit
 from .guard.steps.report import no_parent
 from .guard_factory import GuardFactory
 from .health.live_metrics import LiveMetrics
-from .journal.replayer import Replayer
+from .journal.late_writes import LateWriteSteps
 from .limits.audit_mode import parse_audit_mode
 from .limits.bulkhead import Bulkhead
 from .limits.key_use import KeyUse
 from .limits.policy import LONGEST_S, Policy
+from .limits.replayer import Replayer
 from .privacy.detectors.term_lists import read_term_lists
 from .privacy.engine.content import content_again
 from .privacy.engine.redaction import CallBound
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from ..audit.log import AuditLog
     from ..audit.sink.sink import AuditSink
     from ..telemetry.relay.relay import Relay
+    from .guard.step import Step
+    from .guard.steps.making import GuardParts, StepMaker
     from .journal.journal import Journal
     from .privacy.vault.vault import Vault
     from .rules.rule import Rule
@@ -102,6 +105,7 @@ class Parts:
         faults: Where errors of our own are noted.
         vault: Keeps what pseudonyms stand for, if there is one.
         audit: The audit trail, if that sink is on.
+        journal: Keeps writes that a store did not take, if there is one.
         note_deliveries: Notes there what the other sinks have acknowledged.
         live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
         spans: Counts of the spans that redacting exporters saw.
@@ -115,6 +119,7 @@ class Parts:
     faults: Faults
     vault: Vault | None = None
     audit: AuditLog | None = None
+    journal: Journal | None = None
     note_deliveries: Callable[[], None] | None = None
     live: LiveMetrics | None = None
     spans: SpanCounts = field(default_factory=SpanCounts)
@@ -131,8 +136,8 @@ class Parts:
         self.accounting.budgets.close()
         self.guards.replayer.close(timeout_s / 4)
         self._end_waiting(time.monotonic() + timeout_s / 4)
-        if self.guards.journal is not None:
-            self.guards.journal.close()
+        if self.journal is not None:
+            self.journal.close()
         if self.vault is not None:
             self.vault.close(timeout_s / 4)
         self.drain.close(max(0.0, deadline - time.monotonic()))
@@ -162,6 +167,7 @@ def compose(
     tracing: Tracing | None = None,
     parent_run: Callable[[], ParentRun | None] = no_parent,
     audit_gate: tuple[RequireAudit | None, AwaitAudit | None] = (None, None),
+    steps: Sequence[StepMaker] = (),
     key_use: KeyUse | None = None,
     clock: Callable[[], float] = time.perf_counter,
     wall_ns: Callable[[], int] = time.time_ns,
@@ -174,22 +180,7 @@ def compose(
     )
     if host_run is not no_parent:
         parent_run = _enclosed(host_run, tracing)
-    guards = GuardFactory(
-        redactor=scoped,
-        drain=drain,
-        keys=keys,
-        policy=policy or Policy(),
-        tracing=tracing,
-        parent_run=parent_run,
-        faults=faults,
-        journal=journal,
-        replayer=Replayer(faults),
-        redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
-        require_audit=audit_gate[0],
-        await_audit=audit_gate[1],
-        clock=clock,
-        wall_ns=wall_ns,
-    )
+    policy = policy or Policy()
     accounting = ModelAccounting(
         budgets=budgets or Budgets(),
         prices=prices or Prices.load(None),
@@ -201,11 +192,24 @@ def compose(
         faults=faults,
         clock=clock,
         wall_ns=wall_ns,
-        tells_content=guards.policy.tells_answers,
+        tells_content=policy.tells_answers,
     )
     accounting.budgets.tell = accounting.tell
-    if rules:
-        _add_rules(rules, guards, accounting)
+    features = (*(_rules(rules, keys, accounting) if rules else ()), *steps)
+    guards = GuardFactory(
+        redactor=scoped,
+        drain=drain,
+        keys=keys,
+        policy=policy,
+        tracing=tracing,
+        parent_run=parent_run,
+        faults=faults,
+        replayer=Replayer(faults),
+        redactions=Bulkhead(REDACTIONS, LONGEST_S, clock),
+        makers=_order(audit_gate, features, journal),
+        clock=clock,
+        wall_ns=wall_ns,
+    )
     subject_data = SubjectDataRegistry()
     services = AdapterServices(
         policy=guards.policy,
@@ -225,19 +229,73 @@ def compose(
         drain=drain,
         faults=faults,
         vault=vault,
+        journal=journal,
     )
 
 
-def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAccounting) -> None:
-    """Have the guards, and whoever counts model calls, ask *rules*."""
+def _order(
+    audit_gate: tuple[RequireAudit | None, AwaitAudit | None],
+    features: Sequence[StepMaker],
+    journal: Journal | None,
+) -> tuple[StepMaker, ...]:
+    """
+    Return the makers of a guard's steps, in their order: the one place that has it.
+
+    Before the store they run from top to bottom, after it from bottom to top.
+    """
+    require_audit, await_audit = audit_gate
+    order: tuple[StepMaker, ...] = (
+        _always(await_audit),
+        _own("report"),
+        _own("tenancy"),
+        _always(require_audit),
+        _own("redact"),
+        *features,
+        LateWriteSteps(),
+        _count_lost if journal is None else _journal_steps(journal),
+        attrgetter("steps"),  # the adapter's own
+        _own("admit"),
+        _own("classify"),
+    )
+    return order
+
+
+def _count_lost(_parts: GuardParts) -> Sequence[Step]:
+    """Return the step that counts what no journal keeps."""
+    from .guard.steps.count_lost import CountLostWrites  # noqa: PLC0415 - as the guard itself
+
+    return (CountLostWrites(),)
+
+
+def _journal_steps(journal: Journal) -> StepMaker:
+    from .journal.maker import JournalSteps  # noqa: PLC0415 - only where it is wanted
+
+    return JournalSteps(journal)
+
+
+def _always(step: Step | None) -> StepMaker:
+    """Return the maker of a step that is the same in all guards. None: there is none."""
+    steps = () if step is None else (step,)
+    return lambda _parts: steps
+
+
+def _own(name: str) -> StepMaker:
+    """Return the maker of a step that is one of a guard's own parts."""
+    return lambda parts: (getattr(parts, name),)
+
+
+def _rules(
+    rules: Sequence[Rule], keys: SubjectKeys, accounting: ModelAccounting
+) -> tuple[StepMaker, ...]:
+    """Have whoever counts model calls ask *rules*. Returns the makers of their steps."""
     from .rules.held_writes import KeyedRule  # noqa: PLC0415 - as above
+    from .rules.maker import RuleSteps  # noqa: PLC0415 - only where wanted
     from .rules.rulebook import Rulebook  # noqa: PLC0415 - as above
     from .rules.run_facts import KeyedHashes  # noqa: PLC0415 - as above
-    from .rules.step import AskRules  # noqa: PLC0415 - only where there are rules
 
     accounting.rulebook = Rulebook(
         rules,
-        hashes=KeyedHashes(guards.keys.key("rules")),
+        hashes=KeyedHashes(keys.key("rules")),
         tell=accounting.tell,
         faults=accounting.faults,
         clock=accounting.clock,
@@ -246,11 +304,7 @@ def _add_rules(rules: Sequence[Rule], guards: GuardFactory, accounting: ModelAcc
     for each in rules:
         if isinstance(each, KeyedRule):
             each.bind(rulebook.hashes, lambda: rulebook.held.decisions)
-    guards.ask_rules = partial(AskRules, rulebook, faults)
-    if rulebook.labels is not None or rulebook.confiners:
-        from .rules.sift import sift_answers  # noqa: PLC0415 - where a rule judges answers
-
-        guards.sift = partial(sift_answers, rulebook, faults)
+    return (RuleSteps(rulebook, faults),)
 
 
 def build(
@@ -692,6 +746,7 @@ def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMet
         parts.accounting.budgets,
         parts.spans,
         lambda: parts.accounting.decisions,
+        journal=parts.journal,
     )
     sources = [each for each in (*sinks, *rules) if isinstance(each, SampleSource)]
     readers = [live.read, *(each.samples for each in sources)]

@@ -1,23 +1,22 @@
 """
-The factory of guards, and the one place with the order of their steps.
+The factory of guards.
 
-Before the store they run from top to bottom, after it from bottom to top.
+It makes the steps that every guard has, and has the makers that it was given put them, and those of
+features, in their order: see `memory.build`.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..telemetry.delivery.drain import Drain
-from ..telemetry.event.event import OperationClass
 from ..telemetry.event.parent_run import ParentRun
 from ..telemetry.event.subject import SubjectKeys
 from ..telemetry.event.trace import Tracing
@@ -31,37 +30,18 @@ from .guard.steps.answer import redacted_answer
 from .guard.steps.redact import Redact
 from .guard.steps.report import Parts, Report, UnattributedCalls, no_parent
 from .guard.steps.tenancy import Tenancy
-from .journal.late_writes import LateWrites, WaitForLateWrites
-from .journal.replayer import Replayer
-from .journal.writes import untold
 from .limits.bulkhead import Bulkhead
-from .limits.class_limits import ClassLimits, limits_by_class
+from .limits.class_limits import limits_by_class
 from .limits.policy import Policy
+from .limits.replayer import Replayer
 from .limits.workers import Workers
 from .scoped_redactor import ScopedRedactor
 
 if TYPE_CHECKING:
     from .database import Database
-    from .guard.call import Call
-    from .guard.deadline import Deadline
     from .guard.failures import CallerMistake
     from .guard.guard import Guard
-    from .guard.steps.audit_gate import AwaitAudit, RequireAudit
-    from .guard.steps.classify import Classify
-    from .journal.journal import Journal
-    from .journal.step import JournalWrites
-    from .journal.writes import JournalledWrites
-    from .rules.sift import Sift
-    from .rules.step import AskRules
-
-NOT_KEPT = (
-    "%s: it cannot be told which database this client writes to, so writes that it does not take "
-    "are lost; name it: scope.guard(client, name=...)"
-)
-
-logger = logging.getLogger("mnemoscope")
-
-Limits: TypeAlias = Mapping[OperationClass, ClassLimits]
+    from .guard.steps.making import StepMaker
 
 _IMPORTED_LATE = (
     ".guard.failures",
@@ -70,6 +50,7 @@ _IMPORTED_LATE = (
     ".guard.steps.classify",
     ".guard.deadline",
     ".guard.steps.count_lost",
+    ".guard.steps.making",
     ".guard.steps.retry",
 )
 
@@ -99,19 +80,13 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         workers: Threads for calls with a deadline.
         redactions: Places for long content that is redacted on them.
         faults: Where errors of our own are noted.
-        journal: Keeps writes that a store did not take, if there is one.
-        replayer: The thread that makes them again.
-        late: The writes that outlived their callers.
-        require_audit: Refuses calls that cannot be audited, where ``strict`` asks for it.
-        await_audit: Waits for the audit trail, where ``durable`` asks for it.
-        ask_rules: Makes the step that asks the rules, where there are any.
-        sift: Makes the step that sifts answers by their place or origin, where a rule does.
+        replayer: The thread that makes again what waits.
+        makers: Make the steps of each guard, in their order.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
         guards: The guards that are alive, for live metrics and health.
         shared: What guards share whose clients write to one database.
         unattributed: Counts the calls of which nobody is known.
-        unnamed: Those of them whose writes would be kept if their database were known.
     """
 
     redactor: ScopedRedactor
@@ -123,19 +98,13 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
     workers: Workers = msgspec.field(default_factory=Workers)
     redactions: Bulkhead
     faults: Faults
-    journal: Journal | None = None
     replayer: Replayer
-    late: LateWrites = msgspec.field(default_factory=LateWrites)
-    require_audit: RequireAudit | None = None
-    await_audit: AwaitAudit | None = None
-    ask_rules: Callable[[str, Parts | None], AskRules] | None = None
-    sift: Callable[[str], Sift] | None = None
+    makers: tuple[StepMaker, ...]
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
     guards: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])
     shared: SharedState = msgspec.field(default_factory=SharedState)
     unattributed: UnattributedCalls = msgspec.field(default_factory=UnattributedCalls)
-    unnamed: weakref.WeakSet[Guard] = msgspec.field(default_factory=weakref.WeakSet["Guard"])
 
     def guard(
         self,
@@ -148,7 +117,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         serialise: AbstractContextManager[Any] | None = None,
         blocks: Callable[[], bool] | None = None,
         stay: Stay | None = None,
-        writes: JournalledWrites | None = None,
+        writes: object = None,
         database: Database | None = None,
         steps: Sequence[Step] = (),
         around: Sequence[Around] = (),
@@ -187,7 +156,7 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
         from .guard.failures import Failures  # noqa: PLC0415
         from .guard.guard import Guard  # noqa: PLC0415
         from .guard.steps.classify import Classify  # noqa: PLC0415
-        from .guard.steps.count_lost import CountLostWrites  # noqa: PLC0415
+        from .guard.steps.making import GuardParts  # noqa: PLC0415
         from .guard.steps.retry import Retry  # noqa: PLC0415
 
         store = one_line(store)
@@ -210,7 +179,6 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             faults=self.faults,
             clock=self.clock,
         )
-        sift = None if self.sift is None else self.sift(store)
         report = Report(
             store,
             db_system=db_system,
@@ -226,41 +194,33 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             redactor=self.redactor,
             parts=parts,
             tells=redacted_answer if self.policy.tells_answers else None,
-            has_rules=self.ask_rules is not None,
-            label=None if sift is None else sift.label,
         )
-        admit = Admit(store, self.clock)
-        late_writes = WaitForLateWrites(
-            store,
-            database=database or classify,
-            late=self.late,
-            touches=writes.touches if writes is not None else untold,
+        made = GuardParts(
+            store=store,
+            policy=self.policy,
+            database=database,
+            limits=limits,
+            deadline=deadline,
+            report=report,
+            tenancy=Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
+            redact=redact,
+            admit=Admit(store, self.clock),
+            classify=classify,
+            steps=steps,
+            splits=parts,
+            below=below,
+            writes=writes,
+            redactor=self.redactor,
+            tracing=self.tracing,
+            workers=self.workers,
+            replayer=self.replayer,
+            faults=self.faults,
             clock=self.clock,
-        )
-        journal = (
-            self._journal_step(
-                store, writes, database, limits, admit, deadline, classify, report, below
-            )
-            or CountLostWrites()
-        )
-        ask_rules = self.ask_rules and self.ask_rules(store, parts)
-        order = (
-            self.await_audit,
-            report,
-            Tenancy(store, enforced=self.policy.enforce_tenancy, faults=self.faults),
-            self.require_audit,
-            redact,
-            ask_rules,
-            sift,
-            late_writes,
-            journal,
-            *steps,
-            admit,
-            classify,
+            wall_ns=self.wall_ns,
         )
         guard = Guard(
             store,
-            steps=[step for step in order if step is not None],
+            steps=[step for make in self.makers for step in make(made)],
             deadline=deadline,
             limits=limits,
             tracing=self.tracing,
@@ -273,74 +233,4 @@ class GuardFactory(msgspec.Struct, kw_only=True, eq=False, weakref=True):
             below=below,
         )
         self.guards.add(guard)
-        if self.journal is not None and writes is not None and database is None:
-            self.unnamed.add(guard)
         return guard
-
-    def _journal_step(  # noqa: PLR0917 - the steps that a replay works with
-        self,
-        store: str,
-        writes: JournalledWrites | None,
-        database: Database | None,
-        limits: Limits,
-        admit: Admit,
-        deadline: Deadline,
-        classify: Classify,
-        report: Report,
-        below: Below,
-    ) -> JournalWrites | None:
-        if self.journal is None or writes is None:
-            return None
-        if database is None:
-            logger.warning(NOT_KEPT, store)
-            return None
-        from .journal.replay import Replay  # noqa: PLC0415 - they import sqlite3
-        from .journal.replayed_call import ReplayedCalls  # noqa: PLC0415 - they import sqlite3
-        from .journal.step import JournalWrites  # noqa: PLC0415 - they import sqlite3
-
-        calls = ReplayedCalls(
-            redactor=self.redactor,
-            limits=limits,
-            tracing=self.tracing,
-            faults=self.faults,
-            clock=self.clock,
-            wall_ns=self.wall_ns,
-            below=below,
-        )
-        replay = Replay(
-            journal=self.journal,
-            queue=self.journal.queue(database, store),
-            writes=writes,
-            calls=calls,
-            admit=admit,
-            deadline=deadline,
-            classify=classify,
-            report=report,
-            workers=self.workers,
-            faults=self.faults,
-            clock=self.clock,
-        )
-        journal = JournalWrites(
-            store,
-            replay=replay,
-            replayer=self.replayer,
-            report=report,
-            enforced_tenancy=self.policy.enforce_tenancy,
-            workers=self.workers,
-            faults=self.faults,
-            clock=self.clock,
-        )
-        deadline.on_late = _weakly(journal)
-        journal.watch()
-        return journal
-
-
-def _weakly(journal: JournalWrites) -> Callable[[Call], None]:
-    """Return a callback for late calls that holds *journal* weakly: it holds the deadline."""
-    journal_ref = weakref.ref(journal)
-
-    def on_late(call: Call) -> None:
-        if (found := journal_ref()) is not None:
-            found.note_ended(call)
-
-    return on_late

@@ -694,6 +694,7 @@ class Mnemoscope:
             key_use=use,
             vault=file,
             spans=parts.spans,
+            kept=parts.journal,
         )
 
     def flush(self, timeout_s: float = 5.0) -> bool:

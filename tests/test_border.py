@@ -10,14 +10,17 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
 import architecture_picture
 import pytest
+from langgraph.store.memory import InMemoryStore
 from printed_pages import blocks_of
 
-from mnemoscope.memory import Settings
+from mnemoscope.adapters.toolkit.proxy import guard_of
+from mnemoscope.memory import Mnemoscope, Origin, Role, Roles, Settings, load_settings
 
 ROOT = Path(__file__).parents[1]
 LISTED = [
@@ -176,23 +179,23 @@ def test_the_picture_of_the_architecture_is_up_to_date():
     assert architecture_picture.PICTURE.read_text() == architecture_picture.picture()
 
 
-def test_the_picture_has_the_steps_in_their_order():
-    """The order of a guard's steps is drawn as the factory has it."""
-    tree = ast.parse((ROOT / "memory" / "guard_factory.py").read_text())
-    (order,) = (
-        node.value.elts
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "order"
+def test_the_picture_has_the_steps_in_their_order(tmp_path):
+    """The steps of a guard in a scope that has every feature, as they are drawn."""
+    settings = load_settings(
+        sinks="audit",
+        audit_url=f"sqlite:///{tmp_path / 'audit.db'}",
+        audit_mode="strict",
+        audit_pseudonym_key="ab" * 32,
+        journal=tmp_path / "journal.db",
+        pii_model="none",
     )
-    steps = [
-        ast.unparse(each).partition("(")[0].rpartition(".")[2].strip("_")
-        for each in order
-        if not isinstance(each, ast.Starred)
-    ]
+    roles = Roles({"sales": Role(recall=("langgraph.store/notes",))})
+    with closing(Mnemoscope(settings, rules=[Origin(), roles])) as scope:
+        guard = guard_of(scope.store(InMemoryStore()))
+        kinds = [type(each).__name__ for each in guard.steps]
 
-    assert [step.removesuffix("_step").replace("_", " ").lower() for step in steps] == [
-        *architecture_picture.STEPS
-    ]
+    names = [re.sub("(?<!^)(?=[A-Z])", " ", each).lower() for each in kinds]
+    assert [each.removeprefix("wait for ") for each in names] == [*architecture_picture.STEPS]
 
 
 @pytest.mark.parametrize("page", ["docs/architecture.md", "docs/extending.md", "CONTRIBUTING.md"])

@@ -137,6 +137,31 @@ def test_no_modules_import_one_another_in_a_ring():
     assert needs == {}
 
 
+def room_of(path: Path) -> str:
+    """Return the folder of *path*, or the file itself where it is at the top of a package."""
+    parts = path.relative_to(ROOT).parts
+    return "/".join(parts if len(parts) == 2 else parts[:-1])
+
+
+def test_no_rooms_form_a_ring():
+    """
+    A room, a folder, can be read, replaced and left out without those that stand on it.
+
+    Every import counts: those inside functions, and those for types alone.
+    """
+    known = modules()
+    needs: dict[str, set[str]] = {}
+    for path in known.values():
+        room = room_of(path)
+        others = {room_of(known[each]) for each in imported_by(path, known)}
+        needs.setdefault(room, set()).update(others - {room})
+    while free := {room for room, others in needs.items() if not others & needs.keys()}:
+        for room in free:
+            del needs[room]
+
+    assert needs == {}
+
+
 def test_nobody_imports_a_package_by_its_folders_name():
     """``memory`` and ``adapters`` are other people's packages on PyPI."""
     wrong = [

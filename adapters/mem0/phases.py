@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from time import perf_counter, time_ns
 from typing import Any, Final
 
-from ...memory.guard.call import error_name, outer_call
+from ...memory.guard.call import Slot, error_name, outer_call
 from ...telemetry.event.phase import OperationPhase
 from ...telemetry.process.faults import Faults
 from ..toolkit.proxy import GUARD
@@ -23,6 +23,8 @@ MOST: Final = 50
 """Phases that one operation tells: one with more of them, such as a deletion of all, is cut."""
 
 _MARK: Final = "phase"
+_IS_IN_ONE: Final = Slot("mnemoscope.mem0.is_in_phase", default=False)
+"""Whether a call is in the midst of a phase."""
 _VECTORS: Final = {
     "search": ("search", "keyword_search", "search_batch", "get", "list"),
     "write": ("insert", "update", "delete"),
@@ -63,17 +65,17 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
 
     def told(*args: Any, **kwargs: Any) -> Any:
         call = outer_call()
-        if call is None or call.in_phase or len(call.phases) >= MOST:
+        if call is None or _IS_IN_ONE.of(call) or len(call.phases) >= MOST:
             return made(*args, **kwargs)
         started_ns, started, error = time_ns(), perf_counter(), None
-        call.in_phase = True  # one embedding of a batch, say, is no phase of its own
+        _IS_IN_ONE.put(call, True)
         try:
             return made(*args, **kwargs)
         except BaseException as exc:
             error = error_name(exc)
             raise
         finally:
-            call.in_phase = False
+            _IS_IN_ONE.put(call, False)
             took = perf_counter() - started
             call.phases = (*call.phases, OperationPhase(name, method, started_ns, took, error))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 from opentelemetry.context import Context
@@ -22,9 +23,10 @@ from ..limits.class_limits import ClassLimits
 from .operation import NO_SUMMARY, Arguments, Method, Summary
 
 if TYPE_CHECKING:
-    from ..journal.records import Kept, Lease
     from ..privacy.engine.redaction import KeptIds, Redaction
 
+
+T = TypeVar("T")
 
 Below: TypeAlias = Callable[[], Mapping[Any, Collection[str]]]
 """Returns guards that a store does its own work in, each with the collections of its own there."""
@@ -105,21 +107,12 @@ class Call:
         ended: The store is not at work on it, and will not be.
         holds: One for each thread of the store's own at work on it, above what ends the call.
         landed: The store answered, if only after the caller was.
-        write_id: Id of the write in stores that would take it twice, if there is one.
-        run: The facts of the run that it is part of, once rules were asked about it.
-        least: How far the least trusted of what its run has read is to be trusted, where a rule
-            asks for that.
-        asked_ns: Its place among all calls of the machine, where a journal orders them.
-        kept: Where it waits in the journal, if it does.
-        turn: The right to make the queue's writes, while it goes before those that wait.
-        undone_by: Late writes that may bring back what it deletes.
         journal: What became of a write that the store did not take.
         summary: What could be read of the result.
         redaction: The redactor's session, with its counts.
+        additions: What features know of it, for its event: each returns the event with that, given
+            the store's name. What one raises costs the event that and no more.
         phases: What the store has done within it, as far as its adapter knows.
-        in_phase: It is in the midst of one.
-        spare: Why a search is to find less, and what share of it, where a rule says so.
-        mode: Why it has found less.
     """
 
     method: Method
@@ -155,20 +148,11 @@ class Call:
     ended: bool = False
     holds: list[Hold] = field(init=False, repr=False)
     landed: bool = False
-    write_id: str | None = None
-    run: Any = field(default=None, repr=False)
-    least: int | None = None
-    asked_ns: int | None = None
-    kept: Kept | None = field(default=None, repr=False)
-    turn: Lease | None = field(default=None, repr=False)
-    undone_by: Iterable[Call] = ()
     journal: Journalled = Journalled.NO
     summary: Summary = field(default=NO_SUMMARY, repr=False)
     redaction: Redaction | None = field(default=None, repr=False)
+    additions: tuple[EventAddition, ...] = field(default=(), repr=False)
     phases: tuple[OperationPhase, ...] = field(default=(), repr=False)
-    in_phase: bool = False
-    spare: tuple[str, float] | None = None
-    mode: str | None = None
 
     def __init__(  # noqa: PLR0917 - by keyword it would cost five times that
         self,
@@ -293,6 +277,59 @@ class Call:
     def let_go(self) -> None:
         """Remove a thread, or the guard; the last one ends the call."""
         self.holds.pop()(self)  # atomic, as `append` is: no lock
+
+
+_GIVEN = (
+    *("method", "arguments", "scope", "trace", "context", "started_ns", "started", "plan"),
+    *("limits", "holds"),
+)
+_ORDINARY = (
+    *("redaction", "redacted", "admission", "left_s", "inside", "reached_store_at", "landed"),
+    *("ended", "result", "summary", "status", "nested", "outer", "ids", "additions"),
+)
+"""The attributes that ordinary calls set beside those that each is made with, `_GIVEN`."""
+
+_first = Call.__new__(Call)
+for _name in (*_GIVEN, *_ORDINARY):
+    # CPython has room for the thirty names that were set first in any call; a call that sets
+    # another has a dictionary of its own, which the collector follows.
+    setattr(_first, _name, None)
+del _first, _name
+
+
+EventAddition: TypeAlias = Callable[[str, Call, Event], Event]
+"""Returns the event of a call with what a feature knows of the call, given the store's name."""
+
+
+class Slot(Generic[T]):
+    """
+    A place in each call of one type, that only the feature which made it reads and writes.
+
+    A feature keeps there what its steps must remember between the way to the store and the way
+    back. Copies of a call have what the call has.
+
+    Args:
+        name: Its name, with the feature's own before it: ``mnemoscope.journal.kept``.
+        default: What stands in a call in which nothing was put.
+
+    Attributes:
+        name: Its name in the call's `__dict__`.
+        of: Returns what stands in a call.
+    """
+
+    __slots__ = ("name", "of")
+
+    def __init__(self, name: str, default: T) -> None:
+        # No identifier, so that no field of a call is ever in the same place; and a dot would be
+        # an attribute's attribute.
+        self.name = name.replace(".", "/")
+        setattr(Call, self.name, default)
+        # A function of C, which costs a call a tenth of one of Python's.
+        self.of: Callable[[Call], T] = attrgetter(self.name)
+
+    def put(self, call: Call, value: T) -> None:
+        """Put *value* into *call*, in place of what stands there."""
+        setattr(call, self.name, value)
 
 
 Marks: TypeAlias = tuple[

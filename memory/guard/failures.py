@@ -30,7 +30,7 @@ _RAISE = opcode.opmap["RAISE_VARARGS"]
 
 _ROOT = __name__.partition(".memory.")[0]
 _ROOMS = ("memory.guard", "memory.limits", "memory.journal", "adapters")
-_OURS = tuple(f"{_ROOT}.{room}." for room in _ROOMS)
+_OURS = (*(f"{_ROOT}.{room}." for room in _ROOMS), f"{_ROOT}.memory.decorator")
 
 
 def _any(_error: BaseException) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,10 @@ from ...telemetry.relay.folder import standing
 from ..budgets.budgets import Budgets, BudgetStatus
 from ..environment import unknown_sentence
 from ..guard.guard import Guard
+from ..guard.steps.count_lost import CountLostWrites
 from ..guard_factory import GuardFactory
 from ..journal.inspection import problem
-from ..journal.journal import JournalStats
+from ..journal.journal import Journal, JournalStats
 from ..limits.breaker import BreakerState
 from ..limits.key_use import KeyUse
 from ..privacy.engine.redactor import RedactorHealth
@@ -64,12 +65,13 @@ def examine(
     key_use: KeyUse | None = None,
     vault: VaultFile | None = None,
     spans: SpanCounts | None = None,
+    kept: Journal | None = None,
 ) -> Health:
     """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
     questions: dict[str, Question] = {
         **dict(_about_sinks(guards.drain, timeout_s)),
         **dict(_about_stores(guards)),
-        "journal": lambda: _journal_of(guards, settings.journal),
+        "journal": lambda: _journal_of(kept, settings.journal, guards.wall_ns),
         "settings": variables,
         "key": lambda: key(settings, key_use),
         "vault": lambda: vault_file(vault),
@@ -138,7 +140,11 @@ def _about_stores(factory: GuardFactory) -> Iterator[tuple[str, Question]]:
         nothing = Check(name="stores", state=State.OFF, detail="none is guarded yet")
         yield "stores", lambda: nothing
     for store, instances in sorted(guards.items()):
-        unnamed = any(each in factory.unnamed for each in instances)
+        unnamed = any(
+            isinstance(step, CountLostWrites) and not step.has_database
+            for each in instances
+            for step in each.steps
+        )
         yield f"store.{store}", partial(_store, f"store.{store}", instances, unnamed=unnamed)
 
 
@@ -220,13 +226,13 @@ def context(unattributed: int) -> Check:
 # -- the rest ------------------------------------------------------------------------------------
 
 
-def _journal_of(guards: GuardFactory, path: Path | None) -> Check:
-    if guards.journal is None:
+def _journal_of(kept: Journal | None, path: Path | None, wall_ns: Callable[[], int]) -> Check:
+    if kept is None:
         return journal(None, 0)
     objection = problem(path) if path is not None else None
     if objection:
         return unusable_journal(f"{path} {objection}")
-    return journal(guards.journal.stats(), guards.wall_ns())
+    return journal(kept.stats(), wall_ns())
 
 
 def journal(stats: JournalStats | None, now_ns: int) -> Check:

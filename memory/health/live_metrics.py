@@ -14,7 +14,7 @@ from ..limits.breaker import BreakerState
 
 if TYPE_CHECKING:
     from ..guard.guard import Guard
-    from ..journal.journal import JournalStats
+    from ..journal.journal import Journal, JournalStats
     from ..rules.held_writes import Decisions
 
 _STATE_VALUE = {BreakerState.CLOSED: 0.0, BreakerState.HALF_OPEN: 1.0, BreakerState.OPEN: 2.0}
@@ -106,10 +106,11 @@ class LiveMetrics:
     Reads the live metrics of one scope at a scrape.
 
     Args:
-        guards: Its guards are read one by one, and its drain and journal.
+        guards: Its guards are read one by one, and its drain.
         budgets: What may be spent, and what was.
         spans: Counts of the spans that redacting exporters saw.
         decisions: Returns what humans have decided, once there is a rule that asks them.
+        journal: Keeps writes that a store did not take, if there is one.
     """
 
     def __init__(
@@ -118,10 +119,13 @@ class LiveMetrics:
         budgets: Budgets,
         spans: SpanCounts | None = None,
         decisions: Callable[[], Decisions | None] = lambda: None,
+        *,
+        journal: Journal | None = None,
     ) -> None:
         self._decisions = decisions
         self._guards = guards
         self._budgets = budgets
+        self._journal = journal
         self._spans = spans
 
     def read(self) -> Iterator[Sample]:
@@ -129,8 +133,8 @@ class LiveMetrics:
         for guard in list(self._guards.guards):
             yield from _of_guard(guard)
         yield from of_lanes(self._guards.drain.stats())
-        if self._guards.journal is not None:
-            stats, keeping = self._guards.journal.stats(), _keeping(self._guards)
+        if self._journal is not None:
+            stats, keeping = self._journal.stats(), _keeping(self._guards)
             yield from _of_journal(stats, keeping, self._guards.wall_ns())
         for status in self._budgets.status():
             yield from _of_budget(status)

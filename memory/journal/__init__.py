@@ -1,7 +1,7 @@
 """
 The write journal: writes that a store did not take are kept, redacted, and made again.
 
-`memory.guard.steps.journal` is the step of a guard that keeps them; `journal` holds them on disk,
+`memory.journal.step` is the step of a guard that keeps them; `journal` holds them on disk,
 `replay` makes them again, and an adapter declares in `writes` which calls can be kept.
 """
 

@@ -10,19 +10,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from ...telemetry.event.event import OperationClass, Status
 from ...telemetry.process.fork import reset_after_fork
 from ..errors import ForgetUncertainError
-from ..guard.call import Call
+from ..guard.call import Call, Slot
 from ..guard.operation import Method
 from ..guard.step import NOTHING, Faces
 from ..limits.policy import LONGEST_S
 from .touches import Covered, Touches
-from .writes import TouchesOf
+from .writes import JournalledWrites, TouchesOf, untold
+
+if TYPE_CHECKING:
+    from ..guard.step import Step
+    from ..guard.steps.making import GuardParts
 
 _POLL_S = 0.02
+
+_UNDONE_BY: Slot[Iterable[Call]] = Slot("mnemoscope.journal.undone_by", ())
+"""Late writes that may bring back what a call deletes."""
 
 
 class LateWrites:
@@ -51,6 +59,26 @@ class LateWrites:
             known = self._late[database]
             known[:] = [each for each in known if not each[0].ended]
             return [call for call, touches in known if deletion.covers(touches) is not Covered.NO]
+
+
+class LateWriteSteps:
+    """Makes the step that has the deletions of a guard wait for late writes."""
+
+    def __init__(self) -> None:
+        self._late = LateWrites()
+
+    def __call__(self, parts: GuardParts) -> Sequence[Step]:
+        """Return the step of one guard."""
+        writes = parts.writes
+        step = WaitForLateWrites(
+            parts.store,
+            # What is known of no database is at least the store of this one client.
+            database=parts.database or parts.classify,
+            late=self._late,
+            touches=writes.touches if isinstance(writes, JournalledWrites) else untold,
+            clock=parts.clock,
+        )
+        return (step,)
 
 
 class WaitForLateWrites:
@@ -96,7 +124,7 @@ class WaitForLateWrites:
         until, deleted = self._until(call), self._touched(call)
         while (late := self._covered(deleted)) and self._clock() < until:
             time.sleep(_POLL_S)
-        call.undone_by = late
+        _UNDONE_BY.put(call, late)
 
     async def _await(self, call: Call) -> None:
         import asyncio  # noqa: PLC0415 - it runs already, and costs time to configure a scope
@@ -105,7 +133,7 @@ class WaitForLateWrites:
         # A store does not say when it has finished.
         while (late := self._covered(deleted)) and self._clock() < until:  # noqa: ASYNC110
             await asyncio.sleep(_POLL_S)
-        call.undone_by = late
+        _UNDONE_BY.put(call, late)
 
     def _touched(self, call: Call) -> Touches:
         return self._touches(call.method.name, call.arguments)
@@ -118,6 +146,6 @@ class WaitForLateWrites:
         return self._clock() + (call.limits.deadline_s or LONGEST_S) / 2
 
     def _doubt(self, call: Call) -> None:
-        if call.error is None and call.undone_by:
+        if call.error is None and _UNDONE_BY.of(call):
             call.error, call.status = ForgetUncertainError(self._store), Status.ERROR
-        call.undone_by = ()
+        _UNDONE_BY.put(call, ())  # those writes hold arguments: not longer than they must

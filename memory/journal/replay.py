@@ -37,6 +37,7 @@ from ..limits.workers import Expired, Workers
 from .journal import MOST_TRIES, Entry, Failed, Journal, Parked, Queue
 from .records import Kept, Lease, Write
 from .replayed_call import ReplayedCalls
+from .slots import KEPT, ORDER_NS
 from .touches import UNTOLD, Covered, Touches
 from .writes import JournalledWrites
 
@@ -372,7 +373,7 @@ class Replay:
                 batch.parked.append(Parked(entry, UNREADABLE))
                 return
             call = self.calls.call(self.writes, entry.write)
-            call.asked_ns = entry.asked_ns
+            ORDER_NS.put(call, entry.asked_ns)
             touches = self.writes.touches(entry.write.method, call.arguments)
             if any(each.holds_back(touches) for each in batch.passed):
                 batch.behind.append(entry.seq)
@@ -479,7 +480,7 @@ class Replay:
         return since_ns is not None and self.journal.has_answered(self.queue, since_ns)
 
     def _ask(self, entry: Entry, write: Write, call: Call) -> Generator[_Step, Any, Any]:
-        call.kept = Kept(entry.seq, write)
+        KEPT.put(call, Kept(entry.seq, write))
         return (yield from self._answer(entry, _Store(call, write.method, write.customer)))
 
     def _answer(self, entry: Entry, ask: _Store) -> Generator[_Step, Any, Any]:

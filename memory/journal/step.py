@@ -33,11 +33,12 @@ from ..guard.steps.count_lost import count_lost
 from ..guard.steps.report import Report
 from ..limits.breaker import Blame, BreakerState
 from ..limits.policy import LONGEST_S
+from ..limits.replayer import Replayer
 from ..limits.workers import Workers
 from .journal import Dropped, Entry, JournalWrite, Parked, is_full
 from .records import Kept, Lease, Write
 from .replay import KEEP_S, PASSED, Replay
-from .replayer import Replayer
+from .slots import KEPT, ORDER_NS, TURN, WRITE_ID
 from .touches import Touches
 
 _BEHIND = "earlier writes wait in the journal"
@@ -160,7 +161,7 @@ class JournalWrites:
         self._watch()
         self._mark(call)
         is_to_wait = self._waits()  # opens the journal, if it is not open
-        call.asked_ns = self.replay.journal.order()
+        ORDER_NS.put(call, self.replay.journal.order())
         if not is_to_wait:
             return
         if not self._can_be_kept(call.method):
@@ -177,7 +178,7 @@ class JournalWrites:
             way = self._way(call, have_failed_again=True)
         if way is _Way.IN_FRONT:
             self._begin_turn(call, self.replay.lease(self._clock() + _PASS_S))
-        return way is _Way.BESIDE or call.turn is not None
+        return way is _Way.BESIDE or TURN.of(call) is not None
 
     def _wait_behind(self, call: Call) -> None:
         try:
@@ -186,14 +187,14 @@ class JournalWrites:
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             if self._may_overtake(call, exc):
                 self._begin_turn(call, self.replay.lease(self._until_turn(call)))
-        if call.turn is None:
+        if TURN.of(call) is None:
             raise self._behind()
 
     async def _abefore_write(self, call: Call) -> None:
         self._abefore(call)
         self._mark(call)
         is_to_wait = self._waits()  # opens the journal, if it is not open
-        call.asked_ns = self.replay.journal.order()
+        ORDER_NS.put(call, self.replay.journal.order())
         if not is_to_wait:
             return
         if not self._can_be_kept(call.method):
@@ -210,7 +211,7 @@ class JournalWrites:
             way = self._way(call, have_failed_again=True)
         if way is _Way.IN_FRONT:
             self._begin_turn(call, await self.replay.alease(self._clock() + _PASS_S))
-        return way is _Way.BESIDE or call.turn is not None
+        return way is _Way.BESIDE or TURN.of(call) is not None
 
     async def _await_behind(self, call: Call) -> None:
         try:
@@ -219,7 +220,7 @@ class JournalWrites:
         except Exception as exc:  # noqa: BLE001 - full, failing, or of a kind that cannot be kept
             if self._may_overtake(call, exc):
                 self._begin_turn(call, await self.replay.alease(self._until_turn(call)))
-        if call.turn is None:
+        if TURN.of(call) is None:
             raise self._behind()
 
     def _way(self, call: Call, *, have_failed_again: bool = False) -> _Way:
@@ -298,7 +299,7 @@ class JournalWrites:
         except Exception as exc:  # noqa: BLE001 - it may then be written twice, and only then
             self._faults.note("journal.mark", exc)
         else:
-            call.write_id = write_id
+            WRITE_ID.put(call, write_id)
 
     # -- before a deletion -------------------------------------------------------------------------
 
@@ -404,14 +405,15 @@ class JournalWrites:
         try:
             if not journal.has_in_flight(queue):
                 passed = journal.ahead(queue).passed_by(self._touches(call))
-                call.turn = turn._replace(passes=[each.seq for each in passed])
+                TURN.put(call, turn._replace(passes=[each.seq for each in passed]))
         except Exception as exc:  # noqa: BLE001 - closed: an older write may come after it
             self._faults.note("journal.look", exc)
-        if call.turn is None:
+        if TURN.of(call) is None:
             self.replay.release(turn)
 
     def _end_turn(self, call: Call) -> None:
-        turn, call.turn = call.turn, None
+        turn = TURN.of(call)
+        TURN.put(call, None)
         if turn is not None:
             if call.error is None:  # before anybody makes an older one
                 self._note_written(call)
@@ -439,7 +441,7 @@ class JournalWrites:
         try:
             touches = self.replay.writes.touches(call.method.name, call.arguments)
             journal, queue = self.replay.journal, self.replay.queue
-            asked_ns = call.asked_ns or journal.order()
+            asked_ns = ORDER_NS.of(call) or journal.order()
             if asked_ns is not None:
                 journal.note_written(queue, touches, asked_ns)
                 if queue.has_doubts:
@@ -467,7 +469,7 @@ class JournalWrites:
             return
         asked, queue = self._asked(call), self.replay.queue
         seq = self.replay.journal.append(queue, asked)
-        call.kept = Kept(seq, asked.write)
+        KEPT.put(call, Kept(seq, asked.write))
         call.journal = Journalled.APPENDED
         if call.landed:
             self.note_ended(call)
@@ -476,7 +478,7 @@ class JournalWrites:
         """Return *call* as the journal has it: redacted, without what is no write of it."""
         writes, method = self.replay.writes, call.method
         write = Write(
-            id=call.write_id or uuid4().hex,
+            id=WRITE_ID.of(call) or uuid4().hex,
             method=method.name,
             arguments=writes.values.text(writes.part(call.arguments)),
             created_ns=call.started_ns,
@@ -496,12 +498,12 @@ class JournalWrites:
             lands=reached and not call.ended,
             blame=blame,
             parked=error_name(call.error) if call.error and blame is Blame.INPUT else None,
-            asked_ns=call.asked_ns or self.replay.journal.order(),
+            asked_ns=ORDER_NS.of(call) or self.replay.journal.order(),
         )
 
     def note_ended(self, call: Call) -> None:
         """Take a write from the journal that the store took after its caller had gone."""
-        kept = call.kept
+        kept = KEPT.of(call)
         if kept is None:
             return
         if call.landed:

@@ -18,7 +18,9 @@ from enum import IntEnum
 from typing import Final, Protocol, runtime_checkable
 
 import msgspec
+from msgspec.structs import replace
 
+from ...telemetry.event.event import Event
 from ...telemetry.event.kinds import Status
 from ...telemetry.event.memory_label import MemoryLabel
 from ...telemetry.event.verdict_event import Point
@@ -246,34 +248,50 @@ class MemoryLabels:
         It is unknown what code has read that is in no watched graph, unless the code says so.
         """
         said = read_here.get()
-        if graph is None and said is None:
-            return UNKNOWN
-        here: int = MOST_TRUST if said is None else said
-        if graph is not None:
-            here = UNKNOWN if graph.reads_unseen else min(here, self._around())
+        if graph is None:
+            if said is None:
+                return UNKNOWN
+            here: int = said
+        elif graph.reads_unseen:
+            here = UNKNOWN
+        else:
+            here = min(MOST_TRUST if said is None else said, self._around())
         least: int = here if runs else UNKNOWN
+        has_trail = self.trail is not None
         for run in runs:
-            run.least = min(run.least, here)
-            is_known = run.is_opened or self.trail is None or run.name is None
-            least = min(least, run.least) if is_known and run.is_whole else UNKNOWN
+            if here < run.least:  # noqa: PLR1730 - `min` is a call more, and this is on every write
+                run.least = here
+            if not run.is_whole or (has_trail and not run.is_opened and run.name is not None):
+                least = UNKNOWN
+            elif run.least < least:
+                least = run.least
         return least
 
     # -- labels ------------------------------------------------------------------------------------
 
-    def of_write(self, store: str, call: Call) -> MemoryLabel | None:
-        """Return the label of what a call wrote. None: it cannot be told what that is."""
-        written, least = call.method.written, call.least
-        if written is None or least is None or call.status in _NOT_DONE:
-            return None
+    def add_label(self, least: int, store: str, call: Call, event: Event) -> Event:
+        """
+        Return *event* with the label of what the call wrote: without one it is not trusted.
+
+        Args:
+            least: How far the least trusted of what its run has read is to be trusted.
+            store: The store's name.
+            call: The call.
+            event: Its event.
+        """
+        written = call.method.written
+        if written is None or call.status in _NOT_DONE:
+            return event
         tags: list[str] = []
         for each in written(call.result, call.arguments):
             tags += self.tags(store, call, each)
             if each.is_derived:
                 least = min(least, Trust.OWN_REFLECTION)
         if not tags:
-            return None
-        self._keep(tags, _Known(call.started_ns // 1_000, int(least), self._clock()))
-        return MemoryLabel(_CODES[least], int(least), tuple(tags))
+            return event
+        trust = int(least)
+        self._keep(tags, _Known(call.started_ns // 1_000, trust, self._clock()))
+        return replace(event, label=MemoryLabel(_CODES[trust], trust, tuple(tags)))
 
     def tags(self, store: str, call: Call, record: Record) -> list[str]:
         """Return the tags of what a call found or wrote: one for each part."""

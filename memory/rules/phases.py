@@ -26,6 +26,7 @@ from ..errors import ConfigurationError
 from .envelopes import CEILING, FINE, Books, LimitState, Mode, Phase, tighter
 from .rule import ALLOW, PASSES, Action, Fact, Facts, Fails, Verdict, with_known
 from .run_facts import Calm, RunFacts
+from .slots import RUN
 
 if TYPE_CHECKING:
     from .rulebook import Rulebook
@@ -197,7 +198,7 @@ class Phases:
         """Return the limits of the agent that asks, and count its model calls."""
         agent = _agent.get()
         if agent is None or agent.of is not self or not agent.limits:
-            run = None if asked.call is None else asked.call.run
+            run = None if asked.call is None else RUN.of(asked.call)
             return PASSES if run is not None and self._is_calm(run) else {}
         known = {**agent.limits, _CALLS: len(agent.calls)}
         if asked.point is Point.MODEL and not asked.again:

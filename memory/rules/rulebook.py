@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
@@ -29,6 +30,7 @@ from .rule import (
     with_known,
 )
 from .run_facts import SAME_TEXT, GraphRun, KeyedHashes, RunFacts, RunsUnderWay
+from .slots import RUN, SPARE
 
 if TYPE_CHECKING:
     from ..guard.call import Call
@@ -50,6 +52,7 @@ _PASSING: Final = re.compile(
 
 SEAL_DIGITS: Final = 16
 
+_RUN = RUN.name
 _READS, _WRITES = OperationClass.RECALL, OperationClass.REMEMBER
 _NOTHING: Final[Mapping[str, Mapping[str, Fact] | None]] = MappingProxyType({})
 
@@ -339,9 +342,12 @@ class Rulebook:
         if self.earlier is not None and self.is_unread(scope):
             self.earlier.read((scope.tenant, str(scope.run)), waits=True)
         with self.runs.guard:
-            run = call.run = self.run_facts(scope)
+            run = self.run_facts(scope)
+            setattr(call, _RUN, run)  # as `RUN.put`, without a function more
+            least = None
             if labels is not None:
-                call.least = self._least(labels, run, scope)
+                least = self._least(labels, run, scope)
+                call.additions += (partial(labels.add_label, least),)
             asked = Action(  # by position: names cost half as much again
                 Point.MEMORY,
                 call.method.name,
@@ -351,7 +357,7 @@ class Rulebook:
                 operations,
                 store,
                 False,
-                call.least,
+                least,
             )
             judged = [] if self._foresees else self._judged(seats, asked, run, _NOTHING)
         if self._foresees:
@@ -363,8 +369,11 @@ class Rulebook:
     def _least(self, labels: MemoryLabels, run: RunFacts, scope: Scope) -> int:
         """Return how far what a call for *scope*, of *run*, writes is to be trusted."""
         here = current()
-        is_same = here is scope or (here.tenant, here.run) == (scope.tenant, scope.run)
-        if is_same and self.enclosing is None and not runs_around():  # as in most calls
+        if (  # as in most calls
+            (here is scope or (here.tenant, here.run) == (scope.tenant, scope.run))
+            and self.enclosing is None
+            and not runs_around()
+        ):
             run.name = scope.run
             return labels.least(() if scope.run is None else (run,), None)
         graph = self.graph_around()
@@ -445,7 +454,7 @@ class Rulebook:
             now = now or run.at(asked.point, self._what(asked), self.clock())
             verdict, facts = self._verdict(rule, now, foreseen.get(rule.name, {}), seen)
             if verdict.spare is not None and asked.call is not None and not rule.shadow:
-                asked.call.spare = verdict.spare
+                SPARE.put(asked.call, verdict.spare)
             if not verdict.is_plain:
                 judged.append(Judged(rule, verdict, facts))
         return judged
@@ -496,7 +505,7 @@ class Rulebook:
         """Note a memory operation that a store answered."""
         op_class = call.method.op_class
         with self.runs.guard:
-            run = call.run or self.run_facts(call.scope)
+            run = RUN.of(call) or self.run_facts(call.scope)
             if op_class is _READS:
                 run.recalled(call.summary.memory_ids, self.clock())
             elif op_class is _WRITES:

@@ -6,14 +6,11 @@ It fails closed, and stands behind the rules, which see of an answer what its ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...telemetry.event.event import OperationClass, Status
-from ...telemetry.event.memory_label import MemoryLabel
 from ...telemetry.process.faults import Faults
 from ..context import current
 from ..errors import RefusedError
@@ -27,51 +24,6 @@ if TYPE_CHECKING:
     from .rulebook import Rulebook
 
 _RECALL = OperationClass.RECALL
-
-
-class Sift:
-    """
-    Sifts answers by their place, their origin, or both.
-
-    Args:
-        confine: By place. None: no rule does.
-        origin: By origin. None: no rule makes labels.
-    """
-
-    def __init__(self, confine: ConfineAnswers | None, origin: SiftAnswers | None) -> None:
-        self._confine = confine
-        self._origin = origin
-        self.label = None if origin is None else origin.label
-
-    def faces(self, method: Method) -> Faces:
-        """Return the face behind the store: what stands elsewhere is not read."""
-        of_origin = NOTHING if self._origin is None else self._origin.faces(method)
-        first = None if self._confine is None else self._confine.faces(method).after
-        then, athen = of_origin.after, of_origin.aafter
-        if first is None or then is None:
-            return of_origin if first is None else Faces(after=first)
-
-        def after(call: Call) -> None:
-            first(call)
-            then(call)
-
-        async def aafter(call: Call) -> None:
-            first(call)
-            if athen is None:
-                then(call)
-            elif (waits := athen(call)) is not None:
-                await waits
-
-        return Faces(after=after, aafter=aafter)
-
-
-def sift_answers(rulebook: Rulebook, faults: Faults, store: str) -> Sift:
-    """Return the step of one guard."""
-    labels = rulebook.labels
-    return Sift(
-        ConfineAnswers(rulebook, faults, store) if rulebook.confiners else None,
-        None if labels is None else SiftAnswers(rulebook, labels, faults, store),
-    )
 
 
 class SiftAnswers:
@@ -92,11 +44,6 @@ class SiftAnswers:
         self._labels = labels
         self._faults = faults
         self._store = store
-
-    @property
-    def label(self) -> Callable[[Call], MemoryLabel | None]:
-        """What labels the event of a write."""
-        return partial(self._labels.of_write, self._store)
 
     def faces(self, method: Method) -> Faces:
         """Return the face behind the store, for what reads: a batch that writes may read too."""

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...telemetry.event.event import OperationClass, Status
+from msgspec.structs import replace
+
+from ...telemetry.event.event import Event, OperationClass, Status
 from ...telemetry.process.faults import Faults
 from ..errors import RuleError
 from ..guard.call import Call
 from ..guard.operation import Method
 from ..guard.step import NOTHING, Face, Faces
+from .slots import SPARE
 
 if TYPE_CHECKING:
     from ..guard.steps.report import Parts
@@ -48,7 +51,7 @@ class AskRules:
         self._parts = parts
 
     def _operations(self, call: Call) -> tuple[Call, ...]:
-        """Return what *call* asks of the store. None: it cannot be told."""
+        """Return what *call* asks of the store. Empty: it cannot be told."""
         if self._parts is None:
             also = call.method.also
             return (call, *[call.but(method=each) for each in also]) if also else (call,)
@@ -85,11 +88,14 @@ class AskRules:
 
     def _ask_and_spare(self, ask: Face, call: Call) -> None:
         ask(call)
-        if call.spare is None or call.method.spare is None:
+        spare = SPARE.of(call)
+        if spare is None or call.method.spare is None:
             return
+        why, share = spare
         try:
-            less = call.method.spare(call.arguments, call.spare[1])
-            call.mode = None if less is call.arguments else call.spare[0]
+            less = call.method.spare(call.arguments, share)
+            if less is not call.arguments:
+                call.additions = (*call.additions, partial(_add_mode, why))
             call.arguments = less
         except Exception as exc:  # noqa: BLE001 - then it finds as much as ever
             self._faults.note("rules.spare", exc)
@@ -133,3 +139,8 @@ class AskRules:
                 call.result, call.neutral = method.neutral(call.arguments), True
             except Exception as exc:  # noqa: BLE001 - then the caller sees the refusal
                 self._faults.note("guard.neutral", exc)
+
+
+def _add_mode(mode: str, _store: str, _call: Call, event: Event) -> Event:
+    """Return *event* with the mode of the run's phase, which had a search find less."""
+    return replace(event, mode=mode)

@@ -33,7 +33,7 @@ def settle(
     flush: Callable[[float], bool],
 ) -> Sequence[str]:
     """Make the writes that wait in the journal, deliver every event; see `CustomerData.settle`."""
-    if guards.journal is not None and settings.journal is not None:
+    if settings.journal is not None:
         until = guards.clock() + SETTLE_S
         steps = (step for guard in list(guards.guards) for step in guard.steps)
         for step in steps:

@@ -51,6 +51,7 @@ class Bench:
     replayer: Any = None
     tracing: Tracing = field(default_factory=Tracing)
     parent_run: Callable[[], ParentRun | None] = no_parent
+    audit_gate: Any = (None, None)
     clock: Callable[[], float] = time.perf_counter
     wall_ns: Callable[[], int] = time.time_ns
 

@@ -29,8 +29,8 @@ from ....memory.guard.guard import Guard
 from ....memory.guard.operation import Arguments, Method, Operation
 from ....memory.guard.outages import is_of_the_deployment, is_outage
 from ....memory.guard.step import Faces, Invoke
-from ....memory.journal.replayer import Replayer
 from ....memory.limits.loop_task import LoopTask
+from ....memory.limits.replayer import Replayer
 from ....memory.limits.workers import Workers
 from ....telemetry.event.event import Journalled, OperationClass, Status
 from ....telemetry.process.faults import Faults

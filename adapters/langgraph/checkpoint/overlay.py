@@ -30,7 +30,7 @@ from .arguments import configurable
 from .followed import Followed, FollowedThread, PendingWrite, accounts_of
 
 if TYPE_CHECKING:
-    from ....memory.journal.replayer import Replaying
+    from ....memory.limits.replayer import Replaying
 
 FOLLOWED = 256
 """Threads that are followed while nothing of theirs waits."""

@@ -11,7 +11,19 @@ _WRITES = frozenset({OperationClass.REMEMBER, OperationClass.CHECKPOINT})
 
 
 class CountLostWrites:
-    """Counts writes that the store did not take, where there is no journal to keep them."""
+    """
+    Counts writes that the store did not take, where there is no journal to keep them.
+
+    Args:
+        has_database: Whether it is known which database they are made in. A journal keeps none of
+            those of which that is not known.
+
+    Attributes:
+        has_database: As given.
+    """
+
+    def __init__(self, *, has_database: bool = True) -> None:
+        self.has_database = has_database
 
     def faces(self, method: Method) -> Faces:
         """Return the face after the store, for writes."""

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from ....telemetry.delivery.drain import Drain
 from ....telemetry.delivery.lane import inside_sink
 from ....telemetry.event.event import Event, Journalled, OperationClass, Redacted, Status
-from ....telemetry.event.memory_label import MemoryLabel
 from ....telemetry.event.parent_run import ParentRun
 from ....telemetry.event.subject import Subject, SubjectKeys
 from ....telemetry.event.trace import Tracing
@@ -96,8 +95,6 @@ class Report:
         redactor: Begins the redactions of a call's further parts.
         parts: Splits calls that hold several operations: each has an event. None: none does.
         tells: Returns what a store answered, redacted, for the event. None: nobody asks for it.
-        has_rules: Whether rules may have searches find less.
-        label: Returns the label of what a call wrote. None: no rule makes labels.
     """
 
     def __init__(
@@ -117,8 +114,6 @@ class Report:
         redactor: ScopedRedactor,
         parts: Parts | None = None,
         tells: Callable[[Call], Redacted | None] | None = None,
-        has_rules: bool = False,
-        label: Callable[[Call], MemoryLabel | None] | None = None,
     ) -> None:
         self._store = store
         self._db_system = db_system
@@ -134,8 +129,6 @@ class Report:
         self._redactor = redactor
         self._parts = parts
         self._make = self._event if tells is None else partial(self._event_with, tells)
-        if has_rules:
-            self._make = partial(self._ruled, label, self._make)
 
     def faces(self, method: Method) -> Faces:
         """Return the face after the store: for every method."""
@@ -165,14 +158,16 @@ class Report:
     def _emit(self, call: Call) -> None:
         if inside_sink():
             return
-        faults, event = self._faults, None
+        event = None
         try:
-            if faults.suspected and faults.tripped:
-                faults.count("guard.unreported")
+            if self._faults.suspected and self._faults.tripped:
+                self._faults.count("guard.unreported")
             else:
                 event = self._make(call)
+                if call.additions:
+                    event = self._with_additions(call, event)
         except Exception as ours:  # noqa: BLE001 - observing fails open
-            faults.note("guard.report", ours, trips=True)
+            self._faults.note("guard.report", ours, trips=True)
         finally:
             # None too: else the caller would take an earlier call's outcome for this one's.
             last_event.set(event)
@@ -180,7 +175,7 @@ class Report:
             try:
                 self._drain.emit(event)
             except Exception as ours:  # noqa: BLE001 - observing fails open
-                faults.note("guard.report", ours, trips=True)
+                self._faults.note("guard.report", ours, trips=True)
 
     def _event(self, call: Call) -> Event:
         redaction = call.redaction
@@ -283,21 +278,13 @@ class Report:
             self._faults.note("guard.describe", exc)
             return event
 
-    def _ruled(
-        self,
-        label: Callable[[Call], MemoryLabel | None] | None,
-        make: Callable[[Call], Event],
-        call: Call,
-    ) -> Event:
-        """Return the event that *make* makes, with what rules have done to the call."""
-        event = make(call)
-        if call.mode is not None:
-            event = replace(event, mode=call.mode)
-        if label is not None and call.least is not None:
+    def _with_additions(self, call: Call, event: Event) -> Event:
+        """Return *event* with what features know of the call."""
+        for add in call.additions:
             try:
-                return replace(event, label=label(call))
-            except Exception as exc:  # noqa: BLE001 - without a label it is not trusted
-                self._faults.note("rules.label", exc)
+                event = add(self._store, call, event)
+            except Exception as exc:  # noqa: BLE001 - costs the event what would be added
+                self._faults.note("guard.addition", exc)
         return event
 
     def _collection(self, call: Call) -> str | None:

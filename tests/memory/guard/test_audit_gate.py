@@ -15,6 +15,7 @@ from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError, MnemoscopeError
+from mnemoscope.memory.guard.steps.audit_gate import AwaitAudit, RequireAudit
 from mnemoscope.memory.limits.audit_mode import parse_audit_mode
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import OperationClass, Status
@@ -88,9 +89,9 @@ class TestModes:
         scope = make_scope("fail_open")
         guard = scope.observe(store="crm", operation="search_memory")
 
-        assert scope._parts.guards.await_audit is None
-        assert scope._parts.guards.require_audit is None
         assert guard(lambda: [1])() == [1]
+        (made,) = scope._parts.guards.guards
+        assert not any(isinstance(each, AwaitAudit | RequireAudit) for each in made.steps)
 
     def test_durable_calls_return_when_they_are_recorded(self, make_scope):
         """Each is in the database before its caller goes on."""

@@ -35,9 +35,9 @@ class Trail:
 def test_the_order_of_the_steps(make_bench):
     """From the outermost to the innermost; the adapter's own stand before the breaker."""
     bench, classes = make_bench(), frozenset({OperationClass.RECALL})
-    bench.parts.guards.require_audit = RequireAudit(classes, Trail())
-    bench.parts.guards.await_audit = AwaitAudit(
-        classes, Trail(), drain=bench.drain, faults=bench.faults
+    bench.audit_gate = (
+        RequireAudit(classes, Trail()),
+        AwaitAudit(classes, Trail(), drain=bench.drain, faults=bench.faults),
     )
     guard = bench.guard("crm", steps=[Noting("own", [])])
 

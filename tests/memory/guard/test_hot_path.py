@@ -301,7 +301,6 @@ def test_without_rules_a_call_runs_no_instruction_more(make_scope, make):
 
     make(scope)
 
-    assert guards.ask_rules is None
     assert not any(
         type(step).__name__ == "AskRules" for each in guards.guards for step in each.steps
     )

@@ -247,6 +247,10 @@ def _state(asked, breaker, state):
 
 
 class TestJournal:
+    def examined(self, settings, bench):
+        parts = bench.parts
+        return look.examine(settings, parts.guards, bench.budgets, 2.0, kept=parts.journal)
+
     def stats(self, **given):
         known = {
             "path": Path("/spool/journal"),
@@ -322,9 +326,9 @@ class TestJournal:
         bench = make_bench()
         bench.journal = Journal(path, key=bytes(32), faults=Faults())
         settings = load_settings(audit_pseudonym_key=KEY, journal=path)
-        before = by_name(look.examine(settings, bench.parts.guards, bench.budgets, 2.0))
+        before = by_name(self.examined(settings, bench))
         harm(path)
-        after = by_name(look.examine(settings, bench.parts.guards, bench.budgets, 2.0))
+        after = by_name(self.examined(settings, bench))
 
         assert before["journal"].state is State.OK
         assert after["journal"].state is State.FAILED
@@ -340,7 +344,7 @@ class TestJournal:
         known = bench.guard("crm", writes=writes, database=Database.named("crm", "one"))
         unknown = bench.guard("notes", writes=writes)
         settings = load_settings(audit_pseudonym_key=KEY, journal=path)
-        found = by_name(look.examine(settings, bench.parts.guards, bench.budgets, 2.0))
+        found = by_name(self.examined(settings, bench))
 
         assert [found[f"store.{each.store}"].state for each in (known, unknown)] == [
             State.OK,

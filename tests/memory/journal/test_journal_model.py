@@ -41,6 +41,7 @@ from mnemoscope.memory.journal.inspection import Inspection, KeptWrite, WriteSel
 from mnemoscope.memory.journal.journal import Journal, Queue
 from mnemoscope.memory.journal.journal_file import JournalError, JournalFile, looking
 from mnemoscope.memory.journal.records import Sealer, Write
+from mnemoscope.memory.journal.slots import KEPT
 from mnemoscope.memory.journal.touches import Touches
 from mnemoscope.memory.journal.writes import JournalledWrites
 from mnemoscope.memory.privacy.engine.redactor import Redactor, build_redactor
@@ -629,11 +630,12 @@ class Journalling(RuleBasedStateMachine):
                 flight.vanish()
 
     def _is_noted(self, flight: Flight) -> bool:
-        if flight.call.kept is None:
+        kept = KEPT.of(flight.call)
+        if kept is None:
             return False
         with looking(self.path) as connection:
             query = "SELECT 1 FROM waiting WHERE seq = ? AND lands_until_s > ?"
-            found = connection.execute(query, (flight.call.kept.seq, self.now)).fetchone()
+            found = connection.execute(query, (kept.seq, self.now)).fetchone()
         return found is not None
 
     # -- after quiet -----------------------------------------------------------------------------

@@ -44,7 +44,9 @@ def guarded(scope: Mnemoscope, bare: Any, database: Database | None = None) -> A
 
 def figures(scope: Mnemoscope) -> dict[tuple[str, ...], float]:
     assert scope._parts is not None
-    samples = LiveMetrics(scope._parts.guards, scope._parts.accounting.budgets).read()
+    samples = LiveMetrics(
+        scope._parts.guards, scope._parts.accounting.budgets, journal=scope._parts.journal
+    ).read()
     return {(each.name, *each.labels.values()): each.value for each in samples}
 
 
@@ -118,7 +120,9 @@ def test_two_scopes_that_share_a_journal_tell_the_same_of_it(path):
             told = [
                 sample
                 for each in (one, two)
-                for sample in LiveMetrics(each._parts.guards, each._parts.accounting.budgets).read()
+                for sample in LiveMetrics(
+                    each._parts.guards, each._parts.accounting.budgets, journal=each._parts.journal
+                ).read()
                 if sample.name.startswith("mnemoscope_journal_")
             ]
 

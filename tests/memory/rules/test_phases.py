@@ -21,10 +21,12 @@ from mnemoscope.memory import (
     context,
 )
 from mnemoscope.memory.context import current
+from mnemoscope.memory.guard.call import Call
 from mnemoscope.memory.rules.recheck import Answer, recheck
 from mnemoscope.memory.rules.rule import ALLOW, PASSES, Action, Outcome, Point, facts_from
 from mnemoscope.memory.rules.rulebook import Rulebook
 from mnemoscope.memory.rules.run_facts import KeyedHashes
+from mnemoscope.memory.rules.slots import RUN
 from mnemoscope.telemetry.event.usage import Usage
 from mnemoscope.telemetry.process.faults import Faults
 
@@ -41,6 +43,13 @@ PRICED = tuple(replace(each, usd=each.seconds / 100) for each in SEVEN)
 TAIL_S = 135 + 115 + 30
 ENVELOPES_MS = {each.name: each.seconds * 1_000 for each in SEVEN}
 PROTECTED = {each.name for each in SEVEN if each.protected}
+
+
+def a_call(**known):
+    """Return a call of which no more is known than that."""
+    call = Call.__new__(Call)
+    vars(call).update(known)
+    return call
 
 
 class Workflow:
@@ -60,13 +69,14 @@ class Workflow:
         method = SimpleNamespace(name="search", op_class=op_class)
         if op_class is None:
             return self.book.decide(Action(point, "model", current()))
-        call = SimpleNamespace(method=method, scope=current(), least=None, spare=None)
+        call = a_call(method=method, scope=current())
         return self.book.ask(call, (call,), "store", self.book.seats_at(method), None)
 
     def passes(self):
         """Return whether a recall is allowed without a decision; one would allow it then too."""
         run = self.book.run_facts(current())
-        asked = Action(Point.MEMORY, call=SimpleNamespace(run=run))
+        asked = Action(Point.MEMORY, call=a_call())
+        RUN.put(asked.call, run)
         passes = self.phases.witness(asked) is PASSES
         decided = self.phases.decide(run.at(Point.MEMORY, "recall", self.clock()))
         assert decided is ALLOW or not passes

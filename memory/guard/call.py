@@ -289,12 +289,20 @@ _ORDINARY = (
 )
 """The attributes that ordinary calls set beside those that each is made with, `_GIVEN`."""
 
-_first = Call.__new__(Call)
-for _name in (*_GIVEN, *_ORDINARY):
-    # CPython has room for the thirty names that were set first in any call; a call that sets
-    # another has a dictionary of its own, which the collector follows.
-    setattr(_first, _name, None)
-del _first, _name
+
+def _settle_layout() -> None:
+    """
+    Have CPython keep what ordinary calls set inside them.
+
+    It has room for the thirty names that were set first in any call: a call that sets another has a
+    dictionary of its own, which the collector follows.
+    """
+    first = Call.__new__(Call)
+    for name in (*_GIVEN, *_ORDINARY):
+        setattr(first, name, None)
+
+
+_settle_layout()
 
 
 EventAddition: TypeAlias = Callable[[str, Call, Event], Event]

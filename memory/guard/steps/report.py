@@ -183,8 +183,8 @@ class Report:
             with suppress(RedactionError):  # its labels are left out then
                 self._open_redaction(call)
             redaction = call.redaction
-        drain, summary, method = self._drain, call.summary, call.method
-        started, error = call.started, call.error
+        summary, method = call.summary, call.method
+        started = call.started
         ended, reached = self._clock(), call.reached_store_at
         if reached is None or reached > ended:
             reached = ended
@@ -207,8 +207,8 @@ class Report:
             run = self._thread(call)
         # By position: names cost a caller fifteen times as much.
         event = Event(
-            drain.numbers.writer_id,
-            drain.next_awaited_seq(),
+            self._drain.numbers.writer_id,
+            self._drain.next_awaited_seq(),
             call.started_ns,
             ended - started if ended > started else 0.0,
             method.operation,
@@ -225,7 +225,7 @@ class Report:
             call.late,
             # A batch that writes may also read, and each of its operations is reported by itself.
             call.journal if method.op_class in _WRITES else Journalled.NO,
-            None if error is None else _error(error),
+            None if call.error is None else _error(call.error),
             summary.hits,
             _foreign(call) if summary.owners else 0,
             summary.scores[0] if summary.scores else None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         UnknownTenantError,
     )
     from .log import AuditLog
-    from .store.whose import OtherSpellings, Person
+    from .store.person_lookup import OtherSpellings, Person
 
 __all__ = [
     "AmbiguousSubjectError",
@@ -39,8 +39,8 @@ _MODULES = {
     "AuditLog": ".log",
     "Identity": "..telemetry.event.spelling",
     "KeyMissingError": ".database.errors",
-    "OtherSpellings": ".store.whose",
-    "Person": ".store.whose",
+    "OtherSpellings": ".store.person_lookup",
+    "Person": ".store.person_lookup",
     "UnknownSubjectError": ".database.errors",
     "UnknownTenantError": ".database.errors",
 }

@@ -27,10 +27,10 @@ from .record.sealing import UnplacedEvent, draft
 from .store import checkpoints, retention
 from .store.checkpoints import Announce
 from .store.customers import Customers
+from .store.person_lookup import CustomerQuery, OtherSpellings, Person, find_person, person_of
 from .store.snapshot import Snapshot
 from .store.tables import LogTables
 from .store.tree import StoredHashes
-from .store.whose import CustomerQuery, OtherSpellings, Person, person_of, whose
 
 RETENTION_DAYS = 400
 """After which events may be removed, unless a setting says otherwise."""
@@ -232,7 +232,7 @@ class AuditLog:
             spellings=spellings,
         )
         with self.reading() as snapshot:
-            return whose(snapshot, asked)
+            return find_person(snapshot, asked)
 
     def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:
         """

@@ -25,7 +25,7 @@ from .exit_codes import (
     CommandError,
     say,
 )
-from .whose import ambiguous_lines, unknown_lines
+from .person_options import ambiguous_lines, unknown_lines
 
 _CODES: dict[type[Exception], int] = {
     ConfigurationError: USAGE,

@@ -10,7 +10,7 @@ from ...audit.database.errors import AuditError
 from ...audit.erasure.receipt import receipt_name, write_receipt
 from ...audit.erasure.report import Erasure
 from ...audit.erasure.run import ErasureRun
-from ...audit.store.whose import Person
+from ...audit.store.person_lookup import Person
 from ...memory.scope import Mnemoscope
 from .joined import JoinedData
 

@@ -20,11 +20,11 @@ from ...audit.bundle.writing import Bundle, write_bundle
 from ...audit.database.errors import AuditError
 from ...audit.erasure.customer_ids import data_subject
 from ...audit.log import AuditLog
-from ...audit.store.whose import Person
+from ...audit.store.person_lookup import Person
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, Erased, StoreData, SubjectRecord
 from .joined import JoinedData
-from .whose import FLUSH_S, SHARED, holds
+from .requested_person import FLUSH_S, SHARED, holds
 
 TRAIL = "audit trail"
 """How the trail itself is named among the stores, where its answer leaves a doubt."""

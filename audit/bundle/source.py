@@ -19,9 +19,9 @@ from ..record.rows import StoredEvent
 from ..record.sequence_gaps import UNDER_WAY
 from ..record.writer_events import ENDED, is_durable
 from ..sink.deliveries import DELIVERED
+from ..store.person_lookup import Person, person_of
 from ..store.snapshot import Snapshot
 from ..store.tree import StoredHashes
-from ..store.whose import Person, person_of
 from ..store.writer import signer_of
 from ..waiting import what_waits
 from .contract import (

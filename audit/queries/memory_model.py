@@ -22,8 +22,8 @@ import orjson
 from ...telemetry.event.event import Deletes, OperationClass
 from ...telemetry.text import json_text
 from ..record.rows import AuditRow, deletes_of, row_from
+from ..store.person_lookup import Person, person_of
 from ..store.snapshot import Snapshot, SnapshotSource, found_by_seqs
-from ..store.whose import Person, person_of
 from .reading import history_of
 from .text_extraction import part_of
 

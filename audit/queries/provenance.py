@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from ...telemetry.event.event import OperationClass
 from ...telemetry.text import recorded_name
 from ..record.rows import AuditRow, MemoryRef
+from ..store.person_lookup import Person, person_of
 from ..store.snapshot import SnapshotSource
-from ..store.whose import Person, person_of
 from . import reading
 from .memory_model import ended_us
 

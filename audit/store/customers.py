@@ -16,9 +16,9 @@ from ..database.schema import columns_of
 from ..record import subjects
 from ..record.coverage import IDENTITIES
 from ..record.seals import told
+from .person_lookup import CustomerQuery, find_person
 from .snapshot import Snapshot, found_by_seqs
 from .tables import LogTables
-from .whose import CustomerQuery, whose
 
 ERASED = "subject.erased"
 _AT_ONCE = 500
@@ -45,7 +45,8 @@ class Customers:
         """
         with self._tables.reading() as snapshot, suppress(UnknownSubjectError):
             return next(
-                iter(whose(snapshot, CustomerQuery(customer=customer, tenant=tenant)).uids), None
+                iter(find_person(snapshot, CustomerQuery(customer=customer, tenant=tenant)).uids),
+                None,
             )
         return None
 

@@ -11,10 +11,10 @@ from mnemoscope.adapters.customer_requests.export import (
     export_from_scope,
     new_request,
 )
-from mnemoscope.adapters.customer_requests.whose import person_in_scope
+from mnemoscope.adapters.customer_requests.requested_person import person_in_scope
 from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.bundle.notice import Notice
-from mnemoscope.audit.store.whose import CustomerQuery
+from mnemoscope.audit.store.person_lookup import CustomerQuery
 from mnemoscope.memory.scope import Mnemoscope
 
 from .conversation import Dialogue

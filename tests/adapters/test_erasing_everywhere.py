@@ -46,13 +46,13 @@ from qdrant_client import models
 from remains import found_in
 
 from mnemoscope.adapters.customer_requests.erase import erase
-from mnemoscope.adapters.customer_requests.whose import person_in_scope, unknown_person
+from mnemoscope.adapters.customer_requests.requested_person import person_in_scope, unknown_person
 from mnemoscope.adapters.toolkit.sync_async import loop_of
 from mnemoscope.audit import UnknownSubjectError
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.erasure import residue_scan
 from mnemoscope.audit.store.customers import Customers
-from mnemoscope.audit.store.whose import CustomerQuery
+from mnemoscope.audit.store.person_lookup import CustomerQuery
 from mnemoscope.memory.context import context
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import load_settings

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from mnemoscope.adapters.customer_requests.erase import erase
 from mnemoscope.adapters.customer_requests.export import export_from_scope, new_request
-from mnemoscope.adapters.customer_requests.whose import person_in_scope
+from mnemoscope.adapters.customer_requests.requested_person import person_in_scope
 from mnemoscope.audit import (
     AmbiguousSubjectError,
     AuditError,
@@ -31,7 +31,7 @@ from mnemoscope.audit import (
 )
 from mnemoscope.audit.bundle.notice import ART_15, CONTROLLER, Notice
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.store.whose import CustomerQuery
+from mnemoscope.audit.store.person_lookup import CustomerQuery
 from mnemoscope.memory import Mnemoscope, load_settings
 from mnemoscope.memory.subject_data.records import Erased, Page, SubjectRecord
 from mnemoscope.telemetry.event.event import Event, OperationClass, Redacted, Status

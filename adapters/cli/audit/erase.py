@@ -12,10 +12,9 @@ from rich.console import Console
 
 from ..exit_codes import INCOMPLETE, NOBODY_KNOWN, SEVERAL_PEOPLE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import (
-    AllTenants,
+from ..person_options import (
     Also,
-    AnySpelling,
+    AnyOfThem,
     Exact,
     IncludingShared,
     OwnStores,
@@ -23,11 +22,11 @@ from ..whose import (
     say_who,
     shared_line,
 )
-from ..whose import as_document as person_document
+from ..person_options import as_document as person_document
 
 if TYPE_CHECKING:
     from ....audit.erasure.report import Erasure
-    from ....audit.store.whose import CustomerQuery, Person
+    from ....audit.store.person_lookup import CustomerQuery, Person
     from ....memory.scope import Mnemoscope
     from ...customer_requests.erase import Receipt
 
@@ -36,8 +35,7 @@ def erase(
     customer: Annotated[str, typer.Option(metavar="ID", help="The customer to erase.")],
     tenant: Tenant = None,
     also: Also = None,
-    all_tenants: AllTenants = False,
-    any_spelling: AnySpelling = False,
+    any_of_them: AnyOfThem = False,
     exact: Exact = False,
     own_stores: OwnStores = False,
     including_shared: IncludingShared = False,
@@ -78,8 +76,7 @@ def erase(
         customer,
         tenant,
         also=also,
-        all_tenants=all_tenants,
-        any_spelling=any_spelling,
+        any_of_them=any_of_them,
         exact=exact,
         own_stores=own_stores,
     )
@@ -140,7 +137,7 @@ def _person(
 ) -> tuple[Person, bool]:
     """Return who is to be erased, and whether anybody knows them."""
     from ....audit.database.errors import UnknownSubjectError
-    from ...customer_requests.whose import person_in_scope, unknown_person
+    from ...customer_requests.requested_person import person_in_scope, unknown_person
 
     try:
         return person_in_scope(scope, asked), True

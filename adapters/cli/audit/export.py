@@ -14,10 +14,9 @@ from ....audit.bundle.contract import RequestType, StoreStatus
 from ....audit.bundle.notice import Notice, parse_notice
 from ..exit_codes import INCOMPLETE, USAGE, CommandError, say
 from ..options import AuditUrl, Json, ScopeAddress, Tenant
-from ..whose import (
-    AllTenants,
+from ..person_options import (
     Also,
-    AnySpelling,
+    AnyOfThem,
     Exact,
     IncludingShared,
     OwnStores,
@@ -25,12 +24,12 @@ from ..whose import (
     say_who,
     shared_line,
 )
-from ..whose import as_document as person_document
+from ..person_options import as_document as person_document
 
 if TYPE_CHECKING:
     from ....audit.bundle.writing import Bundle
     from ....audit.log import AuditLog
-    from ....audit.store.whose import CustomerQuery, Person
+    from ....audit.store.person_lookup import CustomerQuery, Person
     from ....memory.scope import Mnemoscope
 
 _STATUSES = {
@@ -44,8 +43,7 @@ def export(
     customer: Annotated[str, typer.Option(metavar="ID", help="The customer to export.")],
     tenant: Tenant = None,
     also: Also = None,
-    all_tenants: AllTenants = False,
-    any_spelling: AnySpelling = False,
+    any_of_them: AnyOfThem = False,
     exact: Exact = False,
     own_stores: OwnStores = False,
     including_shared: IncludingShared = False,
@@ -85,8 +83,7 @@ def export(
         customer,
         tenant,
         also=also,
-        all_tenants=all_tenants,
-        any_spelling=any_spelling,
+        any_of_them=any_of_them,
         exact=exact,
         own_stores=own_stores,
     )
@@ -116,7 +113,7 @@ def export(
 
 def _from_log(log: AuditLog, asked: CustomerQuery, how: dict[str, Any]) -> tuple[Person, Bundle]:
     from ...customer_requests.export import export_from_log
-    from ...customer_requests.whose import person_in_log
+    from ...customer_requests.requested_person import person_in_log
 
     person = person_in_log(log, asked)
     say_who(asked, person)
@@ -127,7 +124,7 @@ def _from_scope(
     scope: Mnemoscope, asked: CustomerQuery, how: dict[str, Any]
 ) -> tuple[Person, Bundle]:
     from ...customer_requests.export import export_from_scope
-    from ...customer_requests.whose import person_in_scope
+    from ...customer_requests.requested_person import person_in_scope
 
     person = person_in_scope(scope, asked)
     say_who(asked, person)

@@ -15,8 +15,8 @@ from rich.console import Console, RenderableType
 from ....memory.errors import ConfigurationError
 from ....telemetry.text import json_text, utc_text
 from ..options import TIMES, AuditUrl, Json, Limit, Tenant
+from ..person_options import Also, AnyOfThem, Exact, asked_of, say_who
 from ..times import is_day, time_us
-from ..whose import AllTenants, Also, AnySpelling, Exact, asked_of, say_who
 from .operation_document import operation_document
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ....audit.queries.memory_model import Memory, UsedMemory
     from ....audit.queries.provenance import Recall, RecalledMemory
     from ....audit.record.rows import AuditRow
-    from ....audit.store.whose import CustomerQuery, Person
+    from ....audit.store.person_lookup import CustomerQuery, Person
 
 DEFAULT_SINCE = "24h"
 """The start of the period that is shown without a customer, memory or run."""
@@ -60,8 +60,7 @@ def show(
     ] = None,
     tenant: Tenant = None,
     also: Also = None,
-    all_tenants: AllTenants = False,
-    any_spelling: AnySpelling = False,
+    any_of_them: AnyOfThem = False,
     exact: Exact = False,
     limit: Limit = 50,
     audit_url: AuditUrl = None,
@@ -83,18 +82,16 @@ def show(
         raise ConfigurationError("--as-of needs a customer: pass --customer")
     if as_of is not None and since is not None:
         raise ConfigurationError("--as-of is one time: --since has no meaning with it")
-    if customer is None and (also or all_tenants or any_spelling or exact):
-        raise ConfigurationError(
-            "--also, --all-tenants, --any-spelling and --exact need --customer"
-        )
+    if customer is None and (also or any_of_them or exact):
+        raise ConfigurationError("--also, --any and --exact need --customer")
     from ..scope import open_trail
 
     now_us = time.time_ns() // 1_000
     log = open_trail(audit_url)
     person = None
     if customer is not None:
-        options = {"all_tenants": all_tenants, "any_spelling": any_spelling, "exact": exact}
-        person = _person(log, asked_of(customer, tenant, also=also, **options))
+        asked = asked_of(customer, tenant, also=also, any_of_them=any_of_them, exact=exact)
+        person = _person(log, asked)
     else:
         _check_tenant(log, tenant)
     if as_of is not None and person is not None:
@@ -119,7 +116,7 @@ class _Answer(NamedTuple):
 
 
 def _person(log: AuditLog, asked: CustomerQuery) -> Person:
-    from ...customer_requests.whose import person_in_log
+    from ...customer_requests.requested_person import person_in_log
 
     person = person_in_log(log, asked)
     say_who(asked, person)

@@ -415,8 +415,8 @@ class TestKilled:
             import os, signal
             from mnemoscope.adapters.cli.scope import scope_at
             from mnemoscope.adapters.customer_requests.erase import erase
-            from mnemoscope.adapters.customer_requests.whose import person_in_scope
-            from mnemoscope.audit.store.whose import CustomerQuery
+            from mnemoscope.adapters.customer_requests.requested_person import person_in_scope
+            from mnemoscope.audit.store.person_lookup import CustomerQuery
 
             def die(step):
                 if step == "forgetting in langgraph.store":

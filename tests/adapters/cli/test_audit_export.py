@@ -189,7 +189,7 @@ class TestAnIdInTwoTenants:
         "arguments",
         [
             [*EXPORT, "grace", "--own-stores"],
-            ["audit", "export", "--customer", "grace", "--all-tenants"],
+            ["audit", "export", "--customer", "grace", "--any"],
         ],
         ids=["the stores are this tenant's", "both are one person"],
     )

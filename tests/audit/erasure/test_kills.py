@@ -19,8 +19,8 @@ from mnemoscope.audit.database.errors import UnknownSubjectError
 from mnemoscope.audit.erasure.receipt import write_receipt
 from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
+from mnemoscope.audit.store.person_lookup import CustomerQuery, find_person
 from mnemoscope.audit.store.tables import LogTables
-from mnemoscope.audit.store.whose import CustomerQuery, whose
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.subject_data.records import Erased, SubjectRecord
 from mnemoscope.telemetry.event.event import OperationClass, Redacted
@@ -121,7 +121,7 @@ def erase(log, folder, moment, ids):
     """Do what ``audit erase`` does, up to the receipt."""
     receipt = folder / "receipt.zip"
     with log.reading() as snapshot:
-        person = whose(snapshot, CustomerQuery(customer=ids[0], tenant=TENANT, also=ids[1:]))
+        person = find_person(snapshot, CustomerQuery(customer=ids[0], tenant=TENANT, also=ids[1:]))
     first, *others = person.identities
 
     def leave(erasure):

@@ -19,7 +19,7 @@ from mnemoscope.audit import (
 from mnemoscope.audit.erasure.run import ErasureRun
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.spool import Spool
-from mnemoscope.audit.store.whose import CustomerQuery, InStores, whose
+from mnemoscope.audit.store.person_lookup import CustomerQuery, InStores, find_person
 from mnemoscope.telemetry.event.subject import Subject, SubjectKeys
 
 OF_VERSION_3 = Path(__file__).parents[1] / "database" / "log_of_version_3.sql"
@@ -109,8 +109,8 @@ class TestTenants:
         asked = CustomerQuery(customer=ADA, tenant="acme")
 
         with log.reading() as snapshot:
-            assert whose(snapshot, asked, held).shared_with == shared
-            assert whose(snapshot, replace(asked, own_stores=True), held).shared_with == ()
+            assert find_person(snapshot, asked, held).shared_with == shared
+            assert find_person(snapshot, replace(asked, own_stores=True), held).shared_with == ()
 
     def test_a_spelling_that_no_store_was_asked_for_may_be_held(self, log, event_factory):
         """It is theirs by the log, and none of the usual ones."""
@@ -119,7 +119,7 @@ class TestTenants:
         asked = CustomerQuery(customer=ADA, tenant="acme", spellings=OtherSpellings.INCLUDE)
 
         with log.reading() as snapshot:
-            assert whose(snapshot, asked, InStores()).shared_with == ("globex",)
+            assert find_person(snapshot, asked, InStores()).shared_with == ("globex",)
 
 
 class TestSpellings:

@@ -9,7 +9,7 @@ that it knows in several they are nobody's, until whoever asks says whose.
 from __future__ import annotations
 
 from ...audit.log import AuditLog
-from ...audit.store.whose import CustomerQuery, InStores, Person, whose
+from ...audit.store.person_lookup import CustomerQuery, InStores, Person, find_person
 from ...memory.scope import Mnemoscope
 from ...memory.subject_data.records import DataSubject, StoreData
 from ...telemetry.event.spelling import Identity, usual_spellings
@@ -31,7 +31,7 @@ def person_in_log(log: AuditLog, asked: CustomerQuery) -> Person:
         AuditError: The trail cannot be read, or its keys are others.
     """
     with log.reading() as snapshot:
-        return whose(snapshot, asked)
+        return find_person(snapshot, asked)
 
 
 def person_in_scope(scope: Mnemoscope, asked: CustomerQuery) -> Person:
@@ -49,7 +49,7 @@ def person_in_scope(scope: Mnemoscope, asked: CustomerQuery) -> Person:
     log = scope.audit
     held = _in_stores(scope, asked)
     with log.reading() as snapshot:
-        return whose(snapshot, asked, held)
+        return find_person(snapshot, asked, held)
 
 
 def unknown_person(asked: CustomerQuery) -> Person:

@@ -7,29 +7,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...memory.errors import ConfigurationError
 from .exit_codes import say
 
 if TYPE_CHECKING:
     from ...audit.database.errors import AmbiguousSubjectError, UnknownSubjectError
-    from ...audit.store.whose import CustomerQuery, Person
+    from ...audit.store.person_lookup import CustomerQuery, Person
     from ...telemetry.event.spelling import Identity
 
 Also = Annotated[
     list[str] | None,
     typer.Option(metavar="ID", help="Another id of the same person. May be repeated."),
 ]
-AllTenants = Annotated[
+AnyOfThem = Annotated[
     bool,
-    typer.Option("--all-tenants", help="People of that id in several tenants are one."),
-]
-AnySpelling = Annotated[
-    bool,
-    typer.Option("--any-spelling", help="Include ids that differ in case, space or Unicode form."),
+    typer.Option(
+        "--any",
+        help="All of that id are one person: in any case, space or Unicode form, and without "
+        "--tenant in any tenant.",
+    ),
 ]
 Exact = Annotated[
     bool,
-    typer.Option("--exact", help="Leave them out: the person has no other ids than those given."),
+    typer.Option("--exact", help="The person has no other ids: leave other spellings out."),
 ]
 OwnStores = Annotated[
     bool,
@@ -51,36 +50,20 @@ def asked_of(
     tenant: str | None,
     *,
     also: list[str] | None,
-    all_tenants: bool,
-    any_spelling: bool,
+    any_of_them: bool,
     exact: bool,
     own_stores: bool = False,
 ) -> CustomerQuery:
-    """
-    Return the question for a person that these options ask.
+    """Return the question for a person that these options ask."""
+    from ...audit.store.person_lookup import CustomerQuery, OtherSpellings
 
-    Raises:
-        ConfigurationError: Two of them contradict each other.
-    """
-    from ...audit.store.whose import CustomerQuery, OtherSpellings
-
-    if all_tenants and tenant is not None:
-        raise ConfigurationError("pass one of --tenant and --all-tenants, not both")
-    if any_spelling and exact:
-        raise ConfigurationError("pass one of --any-spelling and --exact, not both")
-    spellings = (
-        OtherSpellings.INCLUDE
-        if any_spelling
-        else OtherSpellings.LEAVE_OUT
-        if exact
-        else OtherSpellings.ASK
-    )
+    others = OtherSpellings.INCLUDE if any_of_them else OtherSpellings.ASK
     return CustomerQuery(
         customer=customer,
         tenant=tenant,
         also=tuple(also or ()),
-        all_tenants=all_tenants,
-        spellings=spellings,
+        all_tenants=any_of_them and tenant is None,
+        spellings=OtherSpellings.LEAVE_OUT if exact else others,
         own_stores=own_stores,
     )
 
@@ -108,7 +91,7 @@ def shared_line(person: Person) -> str:
     return (
         f"this id is known under {_listed(person.shared_with)} too, and stores tell no tenants "
         "apart: pass --own-stores if those of this scope have this tenant's customers alone, or "
-        "--all-tenants if they are one person"
+        "--any in place of a tenant if they are one person"
     )
 
 
@@ -129,7 +112,7 @@ def unknown_lines(exc: UnknownSubjectError) -> Iterator[str]:
     if exc.others:
         yield "known under other spellings or tenants:"
         yield from _people(exc.others)
-        yield "repeat the command with that id or tenant, or with --any-spelling"
+        yield "repeat the command with that id or tenant, or with --any"
     yield from exc.doubts
 
 
@@ -137,9 +120,12 @@ def ambiguous_lines(exc: AmbiguousSubjectError) -> Iterator[str]:
     """Yield who is known, a line each, for whoever asked."""
     yield from _people(exc.found)
     if len({each.tenant for each in exc.found}) > 1:
-        yield "pass --tenant NAME for one of them (--tenant '' for no tenant), or --all-tenants"
+        yield (
+            "pass --tenant NAME for one of them (--tenant '' for no tenant), or --any if they are "
+            "one person"
+        )
     if any(each.customer != exc.asked for each in exc.found):
-        yield "pass --any-spelling if they are one person, or --exact if they are not"
+        yield "pass --any if they are one person, or --exact if they are not"
 
 
 def _people(found: tuple[Identity, ...]) -> Iterator[str]:

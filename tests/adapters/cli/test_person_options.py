@@ -151,7 +151,7 @@ class TestWithoutATenant:
         assert "--tenant NAME" in err
         assert not list(tmp_path.glob("*.zip"))
 
-    @pytest.mark.parametrize("resolved", [["--tenant", "globex"], ["--all-tenants"]])
+    @pytest.mark.parametrize("resolved", [["--tenant", "globex"], ["--any"], ["--any", "--exact"]])
     def test_that_can_be_resolved(self, trail, ask, resolved):
         """By naming one, or by taking all for one person."""
         trail(store="langgraph.store")
@@ -165,9 +165,7 @@ class TestWithoutATenant:
         """Not the first of them alone."""
         trail(store="langgraph.store")
         trail(tenant="globex", store="langgraph.store")
-        mnemoscope(
-            "audit", "erase", "--customer", "c-42", "--all-tenants", *options("erase", application)
-        )
+        mnemoscope("audit", "erase", "--customer", "c-42", "--any", *options("erase", application))
 
         (receipt,) = tmp_path.glob("mnemoscope-receipt-*.zip")
         with zipfile.ZipFile(receipt) as archive:
@@ -203,7 +201,7 @@ class TestWithoutATenant:
     def test_another_spelling_is_used_if_that_is_wanted(self, trail, ask):
         """And said."""
         trail(customer="Ada Example", store="langgraph.store")
-        code, _out, err = ask("ada example", "--any-spelling")
+        code, _out, err = ask("ada example", "--any")
 
         assert code == 0
         assert "another spelling is included: 'Ada Example'" in err
@@ -217,14 +215,22 @@ class TestWithoutATenant:
         assert ask("Ada", "--exact")[0] == 0
 
     @pytest.mark.parametrize(
-        "arguments",
-        [["--tenant", "acme", "--all-tenants"], ["--exact", "--any-spelling"]],
+        ("chosen", "runs"),
+        [
+            (["--any"], {"acme Ada", "acme ADA", "globex Ada"}),
+            (["--any", "--tenant", "acme"], {"acme Ada", "acme ADA"}),
+            (["--any", "--exact"], {"acme Ada", "globex Ada"}),
+            (["--exact", "--tenant", "acme"], {"acme Ada"}),
+        ],
     )
-    def test_contradictions_are_wrong_usage(self, trail, ask, arguments):
-        """Exit code 4."""
-        trail()
+    def test_tenants_and_spellings_are_chosen_apart(self, trail, mnemoscope, chosen, runs):
+        """An answer has what was chosen, and nothing else."""
+        for tenant, customer in (("acme", "Ada"), ("acme", "ADA"), ("globex", "Ada")):
+            trail(customer=customer, tenant=tenant, run=f"{tenant} {customer}")
+        code, out, _err = mnemoscope("audit", "show", "--customer", "Ada", *chosen, "--json")
 
-        assert ask("c-42", *arguments)[0] == 4
+        assert code == 0
+        assert {each["run"] for each in json.loads(out)} == runs
 
 
 class TestStores:

@@ -141,7 +141,7 @@ class _Match(NamedTuple):
         return self.uid or self.identity
 
 
-def whose(snapshot: Snapshot, asked: CustomerQuery, stores: InStores | None = None) -> Person:
+def find_person(snapshot: Snapshot, asked: CustomerQuery, stores: InStores | None = None) -> Person:
     """
     Return the person behind a query.
 
@@ -184,7 +184,7 @@ def person_of(snapshot: Snapshot, customer: str | Person, tenant: str | None) ->
     """
     if isinstance(customer, Person):
         return customer
-    return whose(snapshot, CustomerQuery(customer=customer, tenant=tenant))
+    return find_person(snapshot, CustomerQuery(customer=customer, tenant=tenant))
 
 
 def _shared_with(

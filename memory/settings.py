@@ -94,8 +94,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             like before a term say as what, else it is a ``SECRET``. Wins over what is allowed.
             None: there are none.
         pii_most_characters: Characters of text that one call may carry, each text and key counting
-            8 more, but for counted keys (``row_17``) of a dict that has a thousand. All of them are
-            redacted before the store is asked, within the deadline.
+            8 more. In a value with a thousand texts only those count that have to be searched: not
+            small words, counted keys, codes and times. All are redacted before the store is asked,
+            within the deadline.
         pii_too_large: ``refuse`` a call that carries more, or ``cut``: what is beyond becomes
             ``<OVERSIZE>``, counted as such in the event's redactions.
         vault: File for the originals of pseudonyms, encrypted for each customer, so that

@@ -150,6 +150,11 @@ _MEASURE_AFTER = compile_later(rf"[ ]?(?:{alternatives('measures')})", re.IGNORE
 _LEAD_CHARS, _MOST_PIECES = 80, 6
 
 
+def may_have_form(word: str) -> bool:
+    """Return whether an ASCII text with *word* may hold one of these addresses."""
+    return word in _triggers()["tr"]
+
+
 def find_forms(text: str, features: TextFeatures) -> Iterator[tuple[int, int, float, str]]:
     """Yield the addresses in *text* that have another form than the English one."""
     if not features.words.isdisjoint(_triggers()["tr"]):

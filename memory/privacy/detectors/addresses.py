@@ -243,6 +243,11 @@ _CORES = (
     (_NAMED_THEN_UNIT, _UNIT_WORDS, 0.8, "street before a flat number"),
     (_UNIT_FIRST, _UNITS_BEFORE_STREET, 0.85, "flat number before a street"),
 )
+CLUES = frozenset({"corner"}).union(
+    _ANNOUNCEMENT_WORDS, _FOREIGN_ANNOUNCEMENTS, *(words for _, words, _, _ in _CORES)
+)
+"""Words without one of which an ASCII text has no address, unless a number follows a space."""
+
 _LETTERS = split_words("c d h r")
 """Those of the words above that are one letter, as parts of ids are too."""
 

@@ -139,6 +139,9 @@ _ASCII_SIGN_WORDS = frozenset(
     re.split(r"[^a-z]", phrase)[0] for phrase in (*_SIGNS["@"], *_SIGNS["?"]) if phrase.isascii()
 )
 _ASCII_DIGIT_WORDS = frozenset(word for word in _DIGITS if word.isascii())
+CLUES = _ASCII_SIGN_WORDS | _ASCII_DIGIT_WORDS | {"at"}
+"""Words without one of which a text of ASCII letters and digits spells no sign and no number."""
+
 _HAN_DIGITS = compile_later("[零〇一二三四五六七八九幺]{7,}")
 _HAN_VALUES = str.maketrans("零〇一二三四五六七八九幺", "001234567891")
 _TIMES = {"double ": 2, "triple ": 3}

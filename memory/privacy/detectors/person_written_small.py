@@ -66,7 +66,7 @@ def _small_names(language: str) -> _SmallNames:
 
 
 @cache
-def _ascii_names() -> frozenset[str]:
+def ascii_names() -> frozenset[str]:
     """Return the names without one of which a text of ASCII letters has none that is small."""
     names = read_lexicon("latin").names
     known = {each for each, kind in names.items() if kind & NameKind.GIVEN}
@@ -76,12 +76,12 @@ def _ascii_names() -> frozenset[str]:
 
 def load() -> None:
     """Read the names of the Latin script now, so that no search waits for them."""
-    _ascii_names()
+    ascii_names()
 
 
 def may_hold_small_name(text: str, features: TextFeatures) -> bool:
     """Return whether a word of a text may be a given name, whatever its case."""
-    return not (text.isascii() and features.words.isdisjoint(_ascii_names()))
+    return not (text.isascii() and features.words.isdisjoint(ascii_names()))
 
 
 def find_small_names(reading: Reading) -> Iterator[Finding]:

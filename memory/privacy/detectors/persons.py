@@ -34,7 +34,12 @@ from .person_support import in_enumerations, weakened
 from .person_uncased import find_uncased
 from .person_unspaced import find_chinese, find_japanese, find_korean, find_thai
 from .person_vietnamese import find_vietnamese, is_vietnamese
-from .person_written_small import find_chat_speakers, find_small_names, may_hold_small_name
+from .person_written_small import (
+    ascii_names,
+    find_chat_speakers,
+    find_small_names,
+    may_hold_small_name,
+)
 from .prefilter import TextFeatures
 from .word_lists import (
     ALL_NAMES,
@@ -139,6 +144,11 @@ _LETTERHEAD_WORDS = split_words("""
 
 _EVIDENCE_WORDS = _ANNOUNCING | TITLES | ALL_NAMES
 """Words that can announce a name. Without them it shows only by a capital or punctuation."""
+
+
+def is_clue(word: str) -> bool:
+    """Return whether an ASCII text with *word* may say a name that does not show by a capital."""
+    return word in _EVIDENCE_WORDS or "name" in word or word in ascii_names()
 
 
 def may_hold_person(_text: str, features: TextFeatures) -> bool:

@@ -17,7 +17,7 @@ _DIGIT = compile_later(r"\d")
 _FOLDED = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
 _ASCII_DIGIT = compile_later(r"[0-9]")
 _LONG = 16
-_LONG_WORD = compile_later(rf"[A-Za-z0-9+/_-]{{{_LONG}}}")
+LONG_WORD = compile_later(rf"[A-Za-z0-9+/_-]{{{_LONG}}}")
 _DIGITS = compile_later(r"\d(?:[\s().,/x-]{0,3}\d){4}")
 _NUMBER = compile_later(r"\d[\d ().\-/\u00a0]{5,}+")
 _BEYOND_LATIN = compile_later(r"[\u0370-\u1dff\u2e80-\uffff]")
@@ -65,7 +65,7 @@ def extract_features(text: str) -> TextFeatures:
         # Of letters alone, a quarter of the time.
         max(map(len, words), default=0) >= _LONG
         if is_ascii and not (has_digit or has_joint)
-        else _LONG_WORD.search(text) is not None,
+        else LONG_WORD.search(text) is not None,
         numbers,
         not is_ascii and _BEYOND_LATIN.search(text) is not None,
     )

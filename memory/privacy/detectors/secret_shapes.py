@@ -96,6 +96,16 @@ def has_shape(text: str, features: TextFeatures) -> bool:
     return any(part in text for part in clues.parts)
 
 
+def is_clue(word: str) -> bool:
+    """Return whether an ASCII text with *word* may hold a key, unless by one of the `parts`."""
+    return word in _clues().words or word in _vendors()
+
+
+def parts() -> tuple[str, ...]:
+    """Return what keys hold that begin with no word."""
+    return _clues().parts
+
+
 def find_shapes(text: str, features: TextFeatures) -> Iterator[Finding]:
     """Find keys by their shapes alone; where several agree, by that with the longest prefix."""
     found: dict[int, tuple[int, int, Finding]] = {}

@@ -141,6 +141,11 @@ CLUES = frozenset(_words().by_clue)
 """Words of which a text that calls something a secret holds one, unless by a stem or a part."""
 
 
+def is_clue(word: str) -> bool:
+    """Return whether an ASCII text with *word* may call something a secret."""
+    return word in CLUES or any(stem in word for stem in _STEMS)
+
+
 def says_secret(text: str, features: TextFeatures) -> bool:
     """Return whether *text* holds a word for a secret."""
     if not features.words.isdisjoint(CLUES):

@@ -76,6 +76,8 @@ _SITES = split_words("""
     instagram facebook twitter threads tiktok twitch snapchat vk strava patreon venmo linkedin
     reddit youtube medium steamcommunity bsky github gitlab
 """) | {"x", "t"}
+CLUES = FIRST_WORDS | _SITES
+"""Words without one of which a text of ASCII letters, and without ``@``, names no user."""
 
 
 def find_user_names(text: str, features: TextFeatures) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -57,6 +58,7 @@ from ..detectors.word_lists import split_words
 from ..models.custom_recognizers import CustomRecognizers
 from ..models.language_models import MODEL_ENTITIES, LanguageModels
 from .name_spans import clean_names
+from .plain_texts import find_plain
 from .warm_up import TEXTS
 
 
@@ -159,8 +161,10 @@ _WINDOW_OVERLAP_CHARS = 4_096
 
 _PERSON_ONLY = frozenset({"PERSON"})
 _UUID_SHAPE = r"[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}"
-_UUID = compile_later(_UUID_SHAPE, re.IGNORECASE | re.ASCII)
-_UUID_LENGTH = 36
+_MACHINE_ID = compile_later(rf"{_UUID_SHAPE}|(?=\d*[a-f])[\da-f]+", re.IGNORECASE | re.ASCII)
+_MACHINE_ID_LENGTHS = frozenset({32, 36, 40, 64})
+"""Of UUIDs, and of digests in hexadecimal digits."""
+
 _IDS = compile_later(
     rf"(?:{_UUID_SHAPE}|\d{{1,7}})(?:\n(?:{_UUID_SHAPE}|\d{{1,7}}))*", re.IGNORECASE | re.ASCII
 )
@@ -168,8 +172,8 @@ _IDS = compile_later(
 _NUMBERED = compile_later(r"^(?=.{1,15}$)(((?:[a-z]++[_-]?+)*+)\d{1,6})$", re.MULTILINE | re.ASCII)
 """Small words and a number too short to identify anybody: the text, and the words before it."""
 
-_KEYS_AT_ONCE = 4_096
-_FEW_WORDINGS = 64
+_TEXTS_AT_ONCE = 4_096
+_MANY_NUMBERED = 64
 _NUMBERS = split_words("0 7 12 90 123 420 999 1984 2024 12345 90210 010190 123456 311299 999999")
 """Numbers of each length: dates, years, postcodes and none of them."""
 
@@ -227,16 +231,16 @@ class Engine:
 
     def is_safe_id(self, text: str, known: KnownIdentifiers) -> bool:
         """
-        Return whether *text* is a UUID and not one of the *known* identifiers.
+        Return whether *text* is a UUID or a digest, and not one of the *known* identifiers.
 
-        Most ids are UUIDs; searched as text, one in five hundred would be taken for a bank account
-        or a card.
+        Most ids are such; searched as text, one in five hundred UUIDs would be taken for a bank
+        account or a card.
         """
         if (
-            len(text) != _UUID_LENGTH
+            len(text) not in _MACHINE_ID_LENGTHS
             or self._custom
             or self._lists.denied
-            or not _UUID.fullmatch(text)
+            or not _MACHINE_ID.fullmatch(text)
         ):
             return False
         return not any(known.find(text, _UUID_FEATURES))
@@ -251,42 +255,50 @@ class Engine:
             return False
         return known.is_empty or not any(known.find(lines, _UUID_FEATURES))
 
-    def find_numbered(
-        self, keys: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
+    def find_plain(
+        self, texts: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
     ) -> set[str]:
         """
-        Return those of many *keys* that are words and a short number, and need no search.
+        Return those of many *texts* that need no search, since nothing would be found in them.
 
-        ``setting_17`` and ``setting_18`` differ in a number alone, which no detector takes for
-        anybody's unless the words before it announce one. So the words are searched, with a few
-        numbers behind them, and not each key. Nothing is returned of keys whose words differ.
+        They are those in which nothing is that a detector waits for, and those that differ in a
+        number alone: ``setting_17`` is nobody's unless the words before the number announce one. So
+        the words are searched, with a few numbers behind them, and not each text.
 
         Args:
-            keys: The keys of one mapping.
+            texts: Such as the keys of one mapping.
             known: Identifiers of the data subject.
             pace: Lets other threads in.
         """
-        numbered: set[str] = set()
-        if not self._patterns_only:  # a model for names is shown no word in small letters alone
-            return numbered
-        most = len(keys) // _FEW_WORDINGS
+        plain: set[str] = set()
+        if not self._patterns_only:
+            return plain
         wordings: dict[str, bool] = {}
-        for start in range(0, len(keys), _KEYS_AT_ONCE):
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
             if pace is not None:
                 pace.between_pieces()
-            some = keys[start : start + _KEYS_AT_ONCE]
+            some = texts[start : start + _TEXTS_AT_ONCE]
             lines = "\n".join(some)
-            if lines.count("\n") >= len(some):  # a key with line breaks of its own is none of these
-                continue
             if not known.is_empty and any(known.find(lines, extract_features(lines))):
-                continue
-            found = _NUMBERED.findall(lines)
-            for wording in {wording for _, wording in found}.difference(wordings):
-                if len(wordings) >= most:
-                    return set()
+                some = [text for text in some if not any(known.find(text, extract_features(text)))]
+                lines = "\n".join(some)
+            numbered = set(self._find_numbered(lines, wordings, known))
+            plain |= numbered
+            rest = [text for text in some if text not in numbered] if numbered else some
+            plain.update(find_plain(rest, with_model=bool(self._model_entities)))
+        return plain
+
+    def _find_numbered(
+        self, lines: str, wordings: dict[str, bool], known: KnownIdentifiers
+    ) -> Iterator[str]:
+        """Yield those *lines* that need no search, of words that many of them have."""
+        found = _NUMBERED.findall(lines)
+        for wording, count in Counter(wording for _, wording in found).items():
+            if count >= _MANY_NUMBERED and wording not in wordings:
                 wordings[wording] = self._may_be_numbered(wording, known)
-            numbered.update(key for key, wording in found if wordings[wording])
-        return numbered
+        for text, wording in found:
+            if wordings.get(wording):
+                yield text
 
     def _may_be_numbered(self, wording: str, known: KnownIdentifiers) -> bool:
         """Return whether a short number behind *wording* is nobody's, whichever it is."""

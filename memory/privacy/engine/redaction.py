@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 import msgspec
@@ -40,6 +41,9 @@ SHORT_CHARS = 4_096
 
 TEXT_CHARS = 8
 """Characters that each text counts for besides its own."""
+
+MANY_TEXTS = 1_024
+"""From so many on, the texts of one value are looked at together first."""
 
 _UNLIMITED = sys.maxsize
 
@@ -105,10 +109,10 @@ class TextRedactor(Protocol):
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
         ...
 
-    def find_numbered(
-        self, keys: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
+    def find_plain(
+        self, texts: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
     ) -> set[str]:
-        """Return those of many *keys* that are words and a short number, and need no search."""
+        """Return those of many *texts* that need no search: nothing would be found in them."""
         ...
 
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
@@ -315,7 +319,7 @@ class Redaction(msgspec.Struct, eq=False):
         return ValueRedactor(
             text=self._value,
             key=self._key,
-            find_numbered=self._find_numbered,
+            find_plain=self._find_plain,
             identifier=self.identifier,
             rebuild=self._rebuild,
             formats=formats,
@@ -329,7 +333,7 @@ class Redaction(msgspec.Struct, eq=False):
             keeps=None if self.ids is None else self.keeps_id,
             text=self._value,
             key=self._key,
-            find_numbered=self._find_numbered,
+            find_plain=self._find_plain,
             identifier=self.identifier,
             rebuild=self._rebuild,
         )
@@ -340,11 +344,19 @@ class Redaction(msgspec.Struct, eq=False):
     def _key(self, text: str) -> str:
         return self._redact_text(text, TextRole.KEY)
 
-    def _find_numbered(self, keys: Sequence[str]) -> set[str]:
-        """Return those of many *keys* that need no search; they do not count as text either."""
-        if self._bound is None and len(keys) * TEXT_CHARS > self._left:
+    def _find_plain(self, texts: Iterator[str]) -> Collection[str]:
+        """
+        Return those of *texts* that need no search, if there are very many.
+
+        They do not count as text of the call either.
+        """
+        most = _UNLIMITED - 1 if self._bound is not None else self._left // TEXT_CHARS
+        many = list(islice(texts, most + 1))
+        if len(many) > most:
             raise LongRedaction
-        return self._redactor.find_numbered(keys, self._known, self._pace)
+        if len(many) < MANY_TEXTS:
+            return ()
+        return self._redactor.find_plain(many, self._known, self._pace)
 
     def _redact_text(self, text: Any, role: TextRole) -> str:
         if not isinstance(text, str):

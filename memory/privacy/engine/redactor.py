@@ -276,11 +276,11 @@ class Redactor:
         """Return whether all of *texts* are UUIDs or short numbers and none is *known*."""
         return self._engine.are_safe_ids(texts, known)
 
-    def find_numbered(
-        self, keys: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
+    def find_plain(
+        self, texts: Sequence[str], known: KnownIdentifiers, pace: Pace | None = None
     ) -> set[str]:
-        """Return those of many *keys* that are words and a short number, and need no search."""
-        return self._engine.find_numbered(keys, known, pace)
+        """Return those of many *texts* that need no search: see `Engine.find_plain`."""
+        return self._engine.find_plain(texts, known, pace)
 
     def mentions(self, text: str, known: KnownIdentifiers) -> bool:
         """Return whether a *known* identifier, or what is always replaced, is in *text*."""

@@ -12,9 +12,10 @@ import re
 import uuid
 from base64 import b64decode
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from enum import Enum
+from itertools import chain
 from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
@@ -32,8 +33,8 @@ Formats: TypeAlias = "Callable[[Any], Format | None]"
 
 DEPTH_LIMIT = 64
 
-MANY_KEYS = 1_024
-"""From so many on, the keys of one mapping are looked at together first."""
+_WIDE = 64
+"""From so many items on, all texts of a value are asked about together first."""
 
 _PASSING: frozenset[type] = frozenset(
     {
@@ -53,6 +54,10 @@ _PASSING: frozenset[type] = frozenset(
         type(NotImplemented),
     }
 )
+_type_of: Callable[[object], Any] = type
+"""Unlike `type` itself, it leaves the parameters of what is generic open to type checkers."""
+
+_CONTAINERS: frozenset[type] = frozenset({dict, list, tuple})
 _NUMBERS = (int, float)
 _NUMERIC_KINDS = frozenset("biufcmM")
 _TEXT_KINDS = frozenset("US")
@@ -70,7 +75,7 @@ class ValueRedactor:
     Args:
         text: Redacts a string.
         key: Redacts a string that is a mapping's key.
-        find_numbered: Returns those of many keys that need no search.
+        find_plain: Returns those of the texts of a value that need no search, if there are many.
         identifier: Redacts an id that stands where a format has one.
         rebuild: Functions by exact type, for values of types that are not known here.
         formats: Finds formats. None: all values are content.
@@ -80,7 +85,7 @@ class ValueRedactor:
     """
 
     __slots__ = (
-        *("_content", "_find_numbered", "_formats", "_keeps", "_objects", "_rebuild"),
+        *("_content", "_find_plain", "_formats", "_is_wide", "_keeps", "_objects", "_rebuild"),
         *("identifier", "key", "open", "text"),
     )
 
@@ -89,7 +94,7 @@ class ValueRedactor:
         *,
         text: Callable[[str], str],
         key: Callable[[str], str],
-        find_numbered: Callable[[Sequence[str]], set[str]],
+        find_plain: Callable[[Iterator[str]], Collection[str]],
         identifier: Callable[[str], str],
         rebuild: Mapping[type, Rebuild],
         formats: Formats | None = None,
@@ -99,7 +104,8 @@ class ValueRedactor:
     ) -> None:
         self.text = text
         self.key = key
-        self._find_numbered = find_numbered
+        self._find_plain = find_plain
+        self._is_wide = False
         self.identifier = identifier
         self._rebuild = rebuild
         self._formats = formats
@@ -131,24 +137,16 @@ class ValueRedactor:
 
     def mapping(self, value: Mapping[Any, Any]) -> dict[Any, Any]:
         """Return a dict with *value*'s keys and values redacted."""
-        if self._keeps is not None or len(value) >= MANY_KEYS:
-            return self._mapping_but(value, self._keeps or _keeps_none)
-        result = {self.redact_key(key): self.redact(item) for key, item in value.items()}
-        if len(result) != len(value):
-            raise RedactionError("two keys of a mapping became one after redaction")
-        return result
-
-    def _mapping_but(
-        self, value: Mapping[Any, Any], keeps: Callable[[Any, Any], bool]
-    ) -> dict[Any, Any]:
-        numbered: set[str] = set()
-        if len(value) >= MANY_KEYS:
-            numbered = self._find_numbered([key for key in value if type(key) is str])
-        result: dict[Any, Any] = {}
-        for key, item in value.items():
-            kept = keeps(key, item)
-            is_same = kept or key in numbered
-            result[key if is_same else self.redact_key(key)] = item if kept else self.redact(item)
+        keeps = self._keeps
+        if keeps is None:
+            result = {self.redact_key(key): self.redact(item) for key, item in value.items()}
+        else:
+            result = {
+                key if (kept := keeps(key, item)) else self.redact_key(key): item
+                if kept
+                else self.redact(item)
+                for key, item in value.items()
+            }
         if len(result) != len(value):
             raise RedactionError("two keys of a mapping became one after redaction")
         return result
@@ -181,6 +179,8 @@ class ValueRedactor:
         return self.key(key) if type(key) is str else self.redact(key)
 
     def _redact_by_type(self, value: Any, kind: Any) -> Any:
+        if kind in _CONTAINERS and len(value) >= _WIDE and not self._is_wide:
+            return self._redact_wide(value, kind)
         try:
             if own := self._rebuild.get(kind):
                 return own(value, self.redact)
@@ -196,6 +196,17 @@ class ValueRedactor:
         except Exception:  # noqa: BLE001 - of a class of the application's; it may quote the value
             refusal = _refusal(value)
         raise refusal
+
+    def _redact_wide(self, value: Any, kind: Any) -> Any:
+        """Redact a value that may hold very many texts: those that are plain are kept as one."""
+        text, key = self.text, self.key
+        if plain := self._find_plain(_texts(value)):
+            self.text, self.key = _unless(plain, text), _unless(plain, key)
+        self._is_wide = True
+        try:
+            return self._redact_by_type(value, kind)
+        finally:
+            self.text, self.key, self._is_wide = text, key, False
 
     def _redact_unusual(self, value: Any, kind: Any) -> Any:
         for types, rebuild in _BY_TYPE:
@@ -221,12 +232,20 @@ def is_binary(text: str, redact: Callable[[str], str]) -> bool:
     return not _is_text(held) and _without_text(held, redact) == held
 
 
-def _type_of(value: object) -> Any:
-    return type(value)
+def _unless(plain: Collection[str], redact: Callable[[str], str]) -> Callable[[str], str]:
+    """Return *redact*, but for what is *plain*."""
+    return lambda text: text if text in plain else redact(text)
 
 
-def _keeps_none(_key: Any, _value: Any) -> bool:
-    return False
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    """Yield the texts in a dict, list or tuple of such, at any depth."""
+    items: Iterable[Any] = chain(value, value.values()) if _type_of(value) is dict else value
+    for each in items:
+        kind = _type_of(each)
+        if kind is str:
+            yield each
+        elif kind in _CONTAINERS and depth < DEPTH_LIMIT:
+            yield from _texts(each, depth + 1)
 
 
 def _name(kind: type) -> str:

@@ -8,7 +8,7 @@ of capitals and digits is looked up by its signature: ``123.456.789-09`` is ``99
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -94,6 +94,22 @@ def find_identifiers(text: str, features: TextFeatures) -> Iterator[Finding]:
 def announces(text: str, features: TextFeatures) -> bool:
     """Return whether a word in *text* announces a number that is one of the tables' then."""
     return bool(_announced_kinds(text, features))
+
+
+def is_clue(word: str) -> bool:
+    """Return whether *word*, with others perhaps, may announce such a number."""
+    return word[:PREFIX_CHARS] in _index().words
+
+
+def may_announce(words: Iterable[str]) -> bool:
+    """Return whether *words* may announce such a number in an ASCII text."""
+    index = _index()
+    beginnings = {word[:PREFIX_CHARS] for word in words}
+    return any(
+        others <= beginnings
+        for beginning in index.words.keys() & beginnings
+        for others, _ in index.words[beginning]
+    )
 
 
 def load() -> None:

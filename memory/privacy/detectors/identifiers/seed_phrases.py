@@ -13,7 +13,7 @@ from ..prefilter import TextFeatures, read_words_of
 from ..word_lists import read_words
 
 _LENGTHS = (24, 21, 18, 15, 12)
-_LEAST_DIFFERENT = 9
+LEAST_DIFFERENT = 9
 """Different words in a phrase: twelve random ones repeat at most one or two."""
 
 _BETWEEN = compile_later(r"[\s,;|\"'\[\]]*(?:\(?\d{1,2}[.):]?[ \t]+)?[\s\"']*|[ ]?-[ ]?")
@@ -33,9 +33,9 @@ _LONGEST_RUN = 40
 
 def may_hold_seed_phrase(_text: str, features: TextFeatures) -> bool:
     """Return whether a text has enough of the words."""
-    if len(features.words) < _LEAST_DIFFERENT:
+    if len(features.words) < LEAST_DIFFERENT:
         return False
-    return len(_positions().keys() & features.words) >= _LEAST_DIFFERENT
+    return len(_positions().keys() & features.words) >= LEAST_DIFFERENT
 
 
 def find_seed_phrases(text: str, _features: TextFeatures) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from .deadline import Deadline
 from .nesting import nest
 from .operation import Method, Operation
 from .plan import plan_for
-from .step import AsyncInvoke, Invoke, Step, WaitingWrites
+from .step import AsyncInvoke, CallKeeper, Invoke, Step, WaitingWrites
 
 UNTRACED = TraceRef(1, 1, sampled=False)
 """Stands in where the host's tracing fails."""
@@ -87,6 +87,9 @@ class Guard:
         self._wall_ns = wall_ns
         self._below = below
         self._plans: dict[Method, Plan] = {}
+        for place, step in enumerate(self.steps, 1):
+            if isinstance(step, CallKeeper):
+                step.lead(self.steps[place:])
 
     @property
     def faults(self) -> Faults:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..limits.class_limits import ClassLimits
-from .call import Below, Plan, nothing_below
+from .call import Below, Plan
 from .operation import Method
 from .step import Step
 
@@ -19,7 +19,11 @@ def plan_for(
     guard: object,
     below: Below,
 ) -> Plan:
-    """Return what *steps* do in calls of *method*: before the store in order, after it reversed."""
+    """
+    Return what *steps* do in calls of *method*: before the store in order, after it reversed.
+
+    *guard* is None for a call that is made again, outside of it.
+    """
     faces = [step.faces(method) for step in steps]
     behind = faces[::-1]
     return Plan(
@@ -32,8 +36,3 @@ def plan_for(
         guard=guard,
         below=below,
     )
-
-
-def plan_without_steps(limits: ClassLimits, *, home: object, below: Below = nothing_below) -> Plan:
-    """Return the plan of a call that is made outside its guard."""
-    return Plan(limits, (), (), (), (), home, None, below)

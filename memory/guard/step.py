@@ -8,7 +8,7 @@ an `Around`. Both touch the call and their own state and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -89,6 +89,15 @@ class WaitingWrites(Protocol):
 
     def give_up(self) -> None:
         """Report the writes that still wait as lost."""
+        ...
+
+
+@runtime_checkable
+class CallKeeper(Protocol):
+    """A step that keeps calls, and makes them again later."""
+
+    def lead(self, steps: Sequence[Step], /) -> None:
+        """Take the *steps* behind it, which a call that it makes again goes through as well."""
         ...
 
 

@@ -68,7 +68,6 @@ class JournalSteps:
             queue=queue,
             writes=writes,
             calls=calls,
-            admit=parts.admit,
             deadline=parts.deadline,
             classify=parts.classify,
             report=parts.report,
@@ -87,7 +86,6 @@ class JournalSteps:
             clock=parts.clock,
         )
         parts.deadline.on_late = _weakly(step)
-        step.watch()
         return step
 
 

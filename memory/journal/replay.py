@@ -28,7 +28,6 @@ from ..guard.call import Call, error_name
 from ..guard.deadline import Deadline
 from ..guard.outages import is_of_the_deployment
 from ..guard.retry_after import retry_after_s
-from ..guard.steps.admit import Admit
 from ..guard.steps.classify import Classify
 from ..guard.steps.report import Report
 from ..limits.breaker import Blame
@@ -71,6 +70,9 @@ class _Store(NamedTuple):
 
 
 _Step: TypeAlias = _Disk | _Store
+
+
+_NOT_ADMITTED = (StoreUnavailableError, Expired)
 
 
 class _NotNowError(Exception):
@@ -151,9 +153,8 @@ class Replay:
         queue: Those that wait for its database.
         writes: What its adapter says of them.
         calls: Makes calls of them.
-        admit: Asks breaker and bulkhead.
         deadline: Calls the store.
-        classify: Tells a failure of the store, and reads its answers.
+        classify: Tells what a failure comes from.
         report: Emits the event of each.
         workers: Threads for the journal's disk.
         faults: Where errors of our own are noted.
@@ -170,7 +171,6 @@ class Replay:
         queue: Queue,
         writes: JournalledWrites,
         calls: ReplayedCalls,
-        admit: Admit,
         deadline: Deadline,
         classify: Classify,
         report: Report,
@@ -182,7 +182,6 @@ class Replay:
         self.queue = queue
         self.writes = writes
         self.calls = calls
-        self._admit = admit
         self._deadline = deadline
         self._classify = classify
         self._report = report
@@ -372,7 +371,7 @@ class Replay:
             if entry.write is None:
                 batch.parked.append(Parked(entry, UNREADABLE))
                 return
-            call = self.calls.call(self.writes, entry.write)
+            call = self.calls.call(self.writes, entry.write, may_be_at_fault=entry.tries > 0)
             ORDER_NS.put(call, entry.asked_ns)
             touches = self.writes.touches(entry.write.method, call.arguments)
             if any(each.holds_back(touches) for each in batch.passed):
@@ -385,8 +384,7 @@ class Replay:
                 self._give_way(entry, call, batch, whole=later is Covered.YES)
                 return
             if (yield from self._is_wanted(entry, entry.write, call)):
-                call.result = yield from self._ask(entry, entry.write, call)
-                self._classify.summarise(call)
+                yield from self._ask(entry, entry.write, call)
         except _PassedError as exc:
             self._pass_by(entry, call, touches, batch, exc.__cause__)
         except _NotNowError as exc:
@@ -430,7 +428,7 @@ class Replay:
         question = once.question(write.method, call.arguments, write.id)
         if question is None:
             return True
-        asking = call.but(arguments=question.arguments)
+        asking = self.calls.lookup(call, question.arguments)
         try:
             answer = yield from self._answer(entry, _Store(asking, question.method, write.customer))
         except _NotNowError:
@@ -486,38 +484,21 @@ class Replay:
     def _answer(self, entry: Entry, ask: _Store) -> Generator[_Step, Any, Any]:
         call = ask.call
         try:
-            admitted = self._admit.try_place(call)
-        except StoreUnavailableError:
-            admitted = False
-        if not admitted:
-            raise _NotNowError
-        try:
-            answer = yield ask
+            return (yield ask)
         except BaseException as exc:
-            call.error, call.failed = exc, self._classify.is_failure(exc)
-            call.late = call.is_at_work or isinstance(exc, Expired)
+            if call.admission is None and isinstance(exc, _NOT_ADMITTED):
+                raise _NotNowError from exc
             if call.failed:
                 call.blame = self._classify.blame(exc)
-            self._leave_place(entry, call)
             if not call.failed or self._is_hopeless(entry, call):
                 raise
             raise (_NotNowError if call.late and not call.ended else _PassedError) from exc
-        self._admit.settle(call)
-        return answer
 
     def _is_hopeless(self, entry: Entry, call: Call) -> bool:
         """Tell whether *entry* fails by itself: by its input, beside others, or too often."""
         if call.blame is not Blame.UNKNOWN or entry.failed_ns is None:
             return call.blame is Blame.INPUT
         return entry.tries >= MOST_TRIES - 1 or self._is_contradicted(entry)
-
-    def _leave_place(self, entry: Entry, call: Call) -> None:
-        """Tell the breaker how *call* ended, unless *entry* may have failed by itself."""
-        is_own = call.failed and (entry.tries or call.blame is Blame.UNKNOWN)
-        if is_own and call.admission is not None:
-            call.limits.breaker.release(call.admission)
-        else:
-            self._admit.settle(call)
 
     def _pause(self, cause: BaseException | None) -> None:
         queue = self.queue
@@ -560,9 +541,17 @@ class Replay:
                 return step.work()
             except OSError as exc:
                 raise self._disk_failed(exc) from None
-        target = self._target(step.method)
+        call, target = step.call, self._target(step.method)
         with _on_behalf(step.customer):
-            return self._deadline.run(step.call, lambda given: target(**given))
+            try:
+                for before in call.plan.before:
+                    before(call)
+                call.result = self._deadline.run(call, lambda given: target(**given))
+            except BaseException as exc:  # noqa: BLE001 - the script decides
+                call.error = exc
+            for after in call.plan.after:
+                after(call)
+        return _answer_of(call)
 
     async def _ado(self, step: _Step) -> Any:
         if isinstance(step, _Disk):
@@ -570,9 +559,22 @@ class Replay:
                 return await self._workers.arun(step.work, KEEP_S)
             except (OSError, Expired) as exc:
                 raise self._disk_failed(exc) from None
-        target = self._target(step.method, twin=True)
+        call, target = step.call, self._target(step.method, twin=True)
         with _on_behalf(step.customer):
-            return await self._deadline.arun(step.call, lambda given: target(**given))
+            try:
+                for before in call.plan.abefore:
+                    if (waits := before(call)) is not None:
+                        await waits
+                call.result = await self._deadline.arun(call, lambda given: target(**given))
+            except BaseException as exc:  # noqa: BLE001 - the script decides
+                call.error = exc
+            for after in call.plan.aafter:
+                try:
+                    if (waits := after(call)) is not None:
+                        await waits
+                except BaseException as exc:  # noqa: BLE001 - cancelled: the other steps still run
+                    call.error = exc
+        return _answer_of(call)
 
     def _disk_failed(self, exc: Exception) -> Exception:
         self._faults.note("journal.disk", exc)
@@ -581,6 +583,13 @@ class Replay:
     def _target(self, method: str, *, twin: bool = False) -> Callable[..., Any]:
         writes = self.writes
         return writes.method(writes.client, writes.twin + method if twin else method)
+
+
+def _answer_of(call: Call) -> Any:
+    """Return what the store answered, or raise what it, or a step, raised."""
+    if call.error is not None:
+        raise call.error
+    return call.result
 
 
 def _on_behalf(customer: str | None) -> AbstractContextManager[object]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ...telemetry.event.event import OperationClass
 from ...telemetry.event.trace import TraceRef, Tracing, around
 from ...telemetry.process.faults import Faults
 from ..context import EMPTY_SCOPE, Scope
-from ..guard.call import Below, Call, nothing_below
+from ..guard.call import Below, Call, Plan, nothing_below
 from ..guard.operation import Arguments, Method
-from ..guard.plan import plan_without_steps
+from ..guard.plan import plan_for
+from ..guard.step import Faces, Step
+from ..guard.steps.admit import Admit
+from ..guard.steps.classify import Classify
+from ..limits.breaker import Blame
 from ..limits.class_limits import ClassLimits
 from ..scoped_redactor import ScopedRedactor
 from .records import Write
@@ -31,6 +35,10 @@ class ReplayedCalls:
         faults: Where failing functions of the adapter are noted.
         clock: Monotonic seconds.
         wall_ns: Nanoseconds since 1970 UTC.
+
+    Attributes:
+        steps: The steps of the guard that each call goes through: those behind the journal's, since
+            it had passed the others when it was kept.
     """
 
     def __init__(
@@ -51,14 +59,22 @@ class ReplayedCalls:
         self._clock = clock
         self._wall_ns = wall_ns
         self._guards_below = below
+        self.steps: tuple[Step, ...] = ()
 
     def unread(self) -> Call:
         """Return what stands for a write that cannot be read."""
-        return self._made(_UNREAD, {}, EMPTY_SCOPE, self._tracing.capture())
+        return self._made(_UNREAD, {}, EMPTY_SCOPE, self._tracing.capture(), ())
 
-    def call(self, writes: JournalledWrites, write: Write) -> Call:
+    def call(
+        self, writes: JournalledWrites, write: Write, *, may_be_at_fault: bool = False
+    ) -> Call:
         """
         Return *write* as a call.
+
+        Args:
+            writes: What the adapter says of it.
+            write: The write.
+            may_be_at_fault: It has failed before: should it again, that says nothing of the store.
 
         Raises:
             ValueError: It holds something that is not known any more.
@@ -67,13 +83,37 @@ class ReplayedCalls:
         method = writes.row(write.method, arguments)
         scope = _scope(write).with_defaults(self._named(method, arguments))
         trace = self.below(TraceRef(write.trace_id, write.span_id, sampled=write.sampled))
-        return self._made(method, arguments, scope, trace)
+        return self._made(method, arguments, scope, trace, self._steps(may_be_at_fault))
+
+    def lookup(self, call: Call, arguments: Arguments) -> Call:
+        """Return the call that looks whether the store has taken *call*."""
+        steps = [each for each in self._steps(may_be_at_fault=True) if isinstance(each, _OURS)]
+        return call.but(arguments=arguments, plan=self._plan(call.method, steps))
+
+    def _steps(self, may_be_at_fault: bool) -> list[Step]:  # noqa: FBT001 - as it was given
+        excuse = _Excuse(may_be_at_fault)
+        return [
+            each
+            for step in self.steps
+            for each in ((step, excuse) if isinstance(step, Admit) else (step,))
+        ]
+
+    def _plan(self, method: Method, steps: Sequence[Step]) -> Plan:
+        limits, below = self._limits[method.op_class], self._guards_below
+        return plan_for(method, steps, limits, home=self._faults, guard=None, below=below)
 
     def below(self, parent: TraceRef) -> TraceRef:
         """Return the ids of a new span below *parent*."""
         return self._tracing.child(parent)
 
-    def _made(self, method: Method, arguments: Arguments, scope: Scope, trace: TraceRef) -> Call:
+    def _made(
+        self,
+        method: Method,
+        arguments: Arguments,
+        scope: Scope,
+        trace: TraceRef,
+        steps: Sequence[Step],
+    ) -> Call:
         call = Call(
             method,
             arguments,
@@ -82,9 +122,7 @@ class ReplayedCalls:
             around(trace),
             self._wall_ns(),
             self._clock(),
-            plan_without_steps(
-                self._limits[method.op_class], home=self._faults, below=self._guards_below
-            ),
+            self._plan(method, steps),
         )
         call.redacted = True
         call.redaction = self._redactor.begin_labels(scope)
@@ -96,6 +134,30 @@ class ReplayedCalls:
         except Exception as exc:  # noqa: BLE001 - describing a call fails open
             self._faults.note("guard.scope", exc)
             return EMPTY_SCOPE
+
+
+class _Excuse:
+    """
+    The step that keeps from the breaker what a write may have failed by itself by.
+
+    Args:
+        has_failed: It has failed before.
+    """
+
+    def __init__(self, has_failed: bool) -> None:  # noqa: FBT001 - all that there is
+        self._has_failed = has_failed
+
+    def faces(self, _method: Method) -> Faces:
+        """Return the face after the store: behind the one that tells what a failure comes from."""
+        return Faces(after=self._excuse)
+
+    def _excuse(self, call: Call) -> None:
+        if call.failed and (self._has_failed or call.blame is Blame.UNKNOWN):
+            call.blame = Blame.INPUT
+
+
+_OURS = (Admit, Classify, _Excuse)
+"""Steps that a lookup goes through: others would take it for a write."""
 
 
 def _scope(write: Write) -> Scope:

@@ -28,7 +28,7 @@ from ...telemetry.process.fork import reset_after_fork
 from ..errors import StoreUnavailableError
 from ..guard.call import Call, error_name
 from ..guard.operation import Method
-from ..guard.step import Faces
+from ..guard.step import Faces, Step
 from ..guard.steps.count_lost import count_lost
 from ..guard.steps.report import Report
 from ..limits.breaker import Blame, BreakerState
@@ -124,13 +124,14 @@ class JournalWrites:
         """Have the child's own thread watch, from its first call on: many children only exit."""
         self._is_watched = False
 
-    def watch(self) -> None:
+    def lead(self, steps: Sequence[Step]) -> None:
         """
-        Have the journal watched from now on, before any call: another process may leave writes.
+        Make writes again through the *steps* behind this one, from now on, before any call.
 
-        A client of coroutines is called on the loop that runs now, if one does; else its first call
-        says on which.
+        Another process may leave some. A client of coroutines is called on the loop that runs now,
+        if one does; else its first call says on which.
         """
+        self.replay.calls.steps = tuple(steps)
         self._watch()
         with suppress(RuntimeError):
             self.replay.remember_loop(asyncio.get_running_loop())

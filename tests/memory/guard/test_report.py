@@ -9,9 +9,9 @@ import pytest
 from patience import GIVE_UP_S
 
 from mnemoscope.memory.context import EMPTY_SCOPE, Scope
-from mnemoscope.memory.guard.call import Call
+from mnemoscope.memory.guard.call import Call, nothing_below
 from mnemoscope.memory.guard.operation import Summary
-from mnemoscope.memory.guard.plan import plan_without_steps
+from mnemoscope.memory.guard.plan import plan_for
 from mnemoscope.memory.guard.steps.report import Report
 from mnemoscope.memory.limits.class_limits import limits_by_class
 from mnemoscope.memory.limits.policy import Policy
@@ -25,13 +25,19 @@ SOMEBODY = Scope(
 FOUND = Summary(hits=2, memory_ids=("1", "2"), scores=(0.9, 0.8), owners=("ada", "bo"))
 
 
+def _without_steps(method):
+    """Return the plan of a call that no step is run for."""
+    limits = LIMITS[method.op_class]
+    return plan_for(method, (), limits, home=None, guard=None, below=nothing_below)
+
+
 @pytest.fixture
 def reported(make_bench, make_operation, sink):
     """Return a function that reports a call and returns its event."""
 
     def report(scope, summary, status, exc=None):
         bench, operation = make_bench(), make_operation()
-        plan = plan_without_steps(LIMITS[operation.method.op_class], home=None)
+        plan = _without_steps(operation.method)
         call = Call(
             operation.method, operation.arguments, scope, TraceRef(1, 2), None, 1, 0.0, plan
         )
@@ -78,7 +84,7 @@ def test_an_event_tells_of_whom_it_is(reported):
 def test_a_copy_of_a_call_is_another_call(make_operation):
     """With what was changed, and without the threads that are at work on the first."""
     operation = make_operation()
-    plan = plan_without_steps(LIMITS[operation.method.op_class], home=None)
+    plan = _without_steps(operation.method)
     call = Call(
         operation.method, operation.arguments, EMPTY_SCOPE, TraceRef(1, 2), None, 1, 0.0, plan
     )

@@ -19,9 +19,11 @@ from patience import GIVE_UP_S
 from mnemoscope.memory.context import context
 from mnemoscope.memory.database import Database
 from mnemoscope.memory.errors import StoreUnavailableError, UnexpectedAnswerError
+from mnemoscope.memory.guard.call import Call
 from mnemoscope.memory.guard.failures import CallerMistake
 from mnemoscope.memory.guard.guard import Guard
 from mnemoscope.memory.guard.operation import Method, Operation, Summary
+from mnemoscope.memory.guard.step import Faces
 from mnemoscope.memory.journal.codec import ArgumentCodec
 from mnemoscope.memory.journal.journal import (
     HUNG_S,
@@ -265,6 +267,7 @@ def make_rig(make_bench, journals, colour):
         store: Store | None = None,
         journal: Journal | None = None,
         touched: Any = touches,
+        steps: Any = (),
         **given: Any,
     ) -> Rig:
         store = store or Store()
@@ -281,7 +284,9 @@ def make_rig(make_bench, journals, colour):
             touches=touched,
         )
         database = Database("crm", str(id(store)))
-        guard = bench.guard("crm", writes=writes, database=database, caller_mistakes=[MISTAKE])
+        guard = bench.guard(
+            "crm", writes=writes, database=database, caller_mistakes=[MISTAKE], steps=steps
+        )
         return Rig(guard, store, is_async=colour == "async")
 
     return make
@@ -1236,3 +1241,99 @@ async def test_what_is_set_aside_at_once_leaves_room_for_what_waits(make_rig, jo
 
     assert outcomes(rig)[-1][2] == "appended"
     assert "lost" in {each[2] for each in outcomes(rig)}
+
+
+# -- the steps behind the journal's ----------------------------------------------------------------
+
+
+class Watching:
+    """
+    A step of somebody else's.
+
+    Attributes:
+        seen: What it was run for, and how that had ended.
+        refuses: What it raises before the store is asked.
+    """
+
+    def __init__(self, name: str = "", seen: list[Any] | None = None) -> None:
+        self.name = name
+        self.seen: list[Any] = [] if seen is None else seen
+        self.refuses: BaseException | None = None
+
+    def faces(self, _method: Method) -> Faces:
+        """Return both faces, for both colours."""
+        return Faces(self._before, self._after, self._abefore, self._aafter)
+
+    def _before(self, call: Call) -> None:
+        self.seen.append(f"before {self.name}{call.arguments.get('key', call.arguments)}")
+        if self.refuses is not None:
+            raise self.refuses
+
+    def _after(self, call: Call) -> None:
+        self.seen.append(f"after {self.name}{'failed' if call.failed else call.status}")
+
+    async def _abefore(self, call: Call) -> None:
+        self._before(call)
+
+    async def _aafter(self, call: Call) -> None:
+        self._after(call)
+
+
+async def test_what_is_made_again_goes_through_the_steps_of_others(make_rig):
+    """As a call that comes from an agent does, before the store and after, in the same order."""
+    seen: list[Any] = []
+    rig = make_rig(steps=[Watching("1 ", seen), Watching("2 ", seen)])
+    await rig.do("put", key="made at once", value=1)
+    at_once = [each.replace("made at once", "k") for each in seen]
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    seen.clear()
+    rig.store.down = None
+    await rig.replay()
+
+    assert at_once == ["before 1 k", "before 2 k", "after 2 ok", "after 1 ok"]
+    assert seen == at_once
+
+
+async def test_the_steps_of_others_see_how_it_ended(make_rig):
+    """Each attempt, and what failed."""
+    watching = Watching()
+    rig = make_rig(steps=[watching])
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    await rig.replay()
+
+    assert watching.seen == ["before k", "after failed"] * 2
+
+
+@pytest.mark.parametrize(
+    ("refusal", "waits", "parked"),
+    [(StoreUnavailableError("crm", "not now"), 1, 0), (PermissionError(), 0, 1)],
+    ids=["not now", "never"],
+)
+async def test_the_steps_of_others_may_refuse_it(make_rig, refusal, waits, parked):
+    """It waits on where the store is not to be asked now, and is set aside for anything else."""
+    watching = Watching()
+    rig = make_rig(steps=[watching])
+    rig.store.down = ConnectionError()
+    await rig.do("put", key="k", value=1)
+    rig.store.down, watching.refuses = None, refusal
+    await rig.replay()
+
+    assert (rig.waits, rig.parked) == (waits, parked)
+    assert rig.store.items == {}
+
+
+async def test_a_lookup_is_no_write_for_the_steps_of_others(make_rig):
+    """It has other arguments than the call that they know."""
+    watching = Watching()
+    rig = make_rig(steps=[watching])
+    rig.store.dies_after, rig.store.down = True, None
+    await rig.do("add", text="tea")
+    watching.seen.clear()
+    rig.store.dies_after = False
+    await rig.replay()
+
+    assert rig.store.log == ["add tea", "find"]
+    assert watching.seen == []
+    assert rig.waits == 0

@@ -47,9 +47,7 @@ def observed(
 ) -> Callable[[F], F]:
     """Build the decorator behind `observe`; see there."""
     if operation not in OPERATIONS:
-        raise ConfigurationError(
-            f"operation must be one of {', '.join(OPERATIONS)}, not {operation!r}"
-        )
+        raise ConfigurationError(f"operation: expected one of {', '.join(OPERATIONS)}")
     op_class = OPERATIONS[operation]
     if neutral is not None and op_class not in FAILS_OPEN:
         raise ConfigurationError(f"{operation} fails closed: it cannot have a neutral value")

@@ -747,7 +747,8 @@ class Mnemoscope:
         if guard is None:
             # Not under a lock, which a fork or a signal handler could meet held: of two made at
             # once, one is everybody's and the other is erased.
-            guard = self._observed.setdefault(store, self._parts.guards.guard(store))
+            named = self._parts.guards.redactor.name(store)
+            guard = self._observed.setdefault(store, self._parts.guards.guard(named))
         return guard
 
 

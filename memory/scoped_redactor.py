@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .context import Scope
+from .context import EMPTY_SCOPE, Scope
 from .privacy.engine.redaction import UNLIMITED, CallBound, Extent, Redaction, within
 
 if TYPE_CHECKING:
@@ -45,6 +45,12 @@ class ScopedRedactor:
     def begin_labels(self, scope: Scope) -> Redaction:
         """Return the redaction of names that stand beside a call: nothing goes to the vault."""
         return self.redactor.begin(tenant=scope.tenant, known=scope.identifiers)
+
+    def name(self, given: str) -> str:
+        """Return a name that a user gave a store, redacted for sinks if it is more than letters."""
+        if given.replace(".", "").replace("_", "").isalpha():
+            return given
+        return self.begin_labels(EMPTY_SCOPE).label(given)
 
     def begin_span(self, known: Sequence[str]) -> Redaction:
         """

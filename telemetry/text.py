@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -46,6 +47,30 @@ def recorded_name(text: str) -> str:
     return one_line(clean_text(text))
 
 
+def code_class(kind: type) -> type:
+    """
+    Return *kind*, or the nearest class above it, if need be, that is found in code by its name.
+
+    A class that a program makes as it runs may be called anything, somebody's address too. What a
+    module or a function says ``class`` of has a name of code.
+    """
+    return next(each for each in kind.__mro__ if _is_of_code(each))
+
+
+def _is_of_code(kind: type) -> bool:
+    where: Any = kind.__module__  # a program may say anything there
+    module = sys.modules.get(where) if isinstance(where, str) else None
+    found: Any = module
+    for name in kind.__qualname__.split("."):
+        if name == _LOCALS:  # of a function, which cannot be looked into
+            return kind.__qualname__.replace(_LOCALS, "f").replace(".", "").isidentifier()
+        found = getattr(found, "__dict__", {}).get(name)
+    return found is kind or kind is object
+
+
+_LOCALS = "<locals>"
+
+
 def utc_text(micros: int) -> str:
     """Return microseconds since 1970 as ISO 8601 in UTC, always with six decimals."""
     seconds, fraction = divmod(micros, 1_000_000)
@@ -84,7 +109,7 @@ def _plain_container(value: Any, depth: int) -> Any:
         return _plain_pairs(value, depth)
     if is_a(value, list, tuple, set, frozenset):
         return _plain_items(value, depth)
-    return f"<{type(value).__name__}>"
+    return f"<{code_class(value.__class__).__name__}>"
 
 
 def _plain_pairs(pairs: Mapping[Any, Any], depth: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from ...memory.api import Method, OperationClass, Row
 from ...memory.errors import ScopeError
 from ...memory.guard.guard import Guard
 from ...memory.guard.operation import Arguments
+from ...telemetry.text import code_class
 
 if TYPE_CHECKING:
     from ...memory.privacy.engine.redaction import Redaction
@@ -62,6 +63,7 @@ def unknown_method(name: str, table: Mapping[str, Row]) -> Method:
 def tell_unknown_method(client: type, name: str, guard: Guard) -> None:
     """Count a call of a method that no table knows, and log its name once."""
     guard.faults.count("toolkit.unknown_method")
+    client = code_class(client)
     label = f"{client.__module__}.{client.__qualname__}"
     if (label, name) not in _told:
         _told.add((label, name))

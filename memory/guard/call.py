@@ -15,7 +15,7 @@ from ...telemetry.event.event import Event, Journalled, Status
 from ...telemetry.event.phase import OperationPhase
 from ...telemetry.event.trace import CURRENT
 from ...telemetry.event.trace_ref import TraceRef
-from ...telemetry.text import one_line
+from ...telemetry.text import code_class
 from ..context import Scope
 from ..limits.breaker import Admission, Blame
 from ..limits.bulkhead import Places
@@ -379,7 +379,7 @@ def outer_call() -> Call | None:
 
 def error_name(exc: BaseException) -> str:
     """Return the qualified name of the exception's type: its message may quote the input."""
-    kind = type(exc)
+    kind = code_class(type(exc))
     if kind.__module__ == "builtins":
-        return one_line(kind.__qualname__)
-    return one_line(f"{kind.__module__}.{kind.__qualname__}")
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"

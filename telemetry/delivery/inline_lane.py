@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ..process.faults import Faults
+from ..text import code_class
 from .acknowledged import Acknowledged
 from .lane_stats import FlushRequest, LaneStats, Weighed
 from .sink import InlineSink, RestingSink
@@ -138,5 +139,5 @@ class InlineLane:
         """Return at once: there is no thread."""
 
     def _note(self, exc: Exception) -> None:
-        self._last_error = type(exc).__qualname__
+        self._last_error = code_class(type(exc)).__qualname__
         self._faults.note(f"sink.{self.sink_name}", exc)

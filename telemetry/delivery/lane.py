@@ -31,6 +31,7 @@ from opentelemetry.context import attach, detach, set_value
 from ..event.event import Event
 from ..event.sink_pseudonyms import SinkPseudonyms
 from ..process.faults import Faults
+from ..text import code_class
 from .acknowledged import Acknowledged
 from .delivery import DELIVERED, Delivery
 from .fan_out import LIGHT_BYTES, UNCOUNTED, FanOut
@@ -562,5 +563,5 @@ class Lane:
         return None
 
     def _note(self, exc: BaseException) -> None:
-        self._last_error = type(exc).__qualname__
+        self._last_error = code_class(type(exc)).__qualname__
         self._faults.note(f"sink.{self._sink.name}", exc)

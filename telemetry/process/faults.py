@@ -15,7 +15,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 
-from ..text import recorded_name
+from ..text import code_class, recorded_name
 from .fork import reset_after_fork
 
 logger = logging.getLogger("mnemoscope")
@@ -98,8 +98,9 @@ class Faults:
         self._warn(
             site,
             now,
-            f"mnemoscope failed in {site} ({type(exc).__qualname__}, {self.counts[site]} times so "
-            "far); your code is not affected, its telemetry is incomplete",
+            f"mnemoscope failed in {site} ({code_class(type(exc)).__qualname__}, "
+            f"{self.counts[site]} times so far); your code is not affected, its telemetry is "
+            "incomplete",
         )
         if trips and self.tripped:
             self._warn(

@@ -19,7 +19,7 @@ from msgspec.structs import FieldInfo, astuple
 from ..event.event import Event, Redacted
 from ..event.subject import SubjectKeys
 from ..event.trace_ref import TraceRef
-from ..text import clean_text, json_text
+from ..text import clean_text, code_class, json_text
 
 FIELDS: tuple[str, ...] = Event.__struct_fields__
 """The fields of an event, in the order of this release."""
@@ -46,7 +46,7 @@ def _plain(value: Any) -> Any:
     try:
         return float(value)
     except (TypeError, ValueError):
-        return f"[{type(value).__qualname__}]"
+        return f"[{code_class(value.__class__).__qualname__}]"
 
 
 _encode = msgspec.msgpack.Encoder(enc_hook=_plain).encode

@@ -19,7 +19,7 @@ from ....memory.privacy.engine.content import DEPTH_LIMIT, FAILED, TRUNCATED
 from ....memory.privacy.engine.operators import cut_text
 from ....memory.privacy.engine.redaction import Redaction
 from ....telemetry.event.event import Redacted
-from ....telemetry.text import is_a
+from ....telemetry.text import code_class, is_a
 from ...toolkit.type_guards import is_sequence
 from ..shared.state import SHOWN, StateWalker
 
@@ -146,4 +146,4 @@ def _held(value: Any) -> Iterable[tuple[Any, Any]] | None:
 
 
 def _kind(value: Any) -> str:
-    return type(value).__qualname__
+    return code_class(value.__class__).__qualname__

@@ -55,7 +55,7 @@ STORE = "langgraph.store"
 
 _SOMETHING = object()
 _PATHS = ("namespace", "namespace_prefix", "prefix")
-_CONTENT = ("key", "value", "query", "filter")
+_CONTENT = ("value", "query", "filter")
 
 
 def _no_item(_arguments: Arguments) -> None:
@@ -85,14 +85,9 @@ def _path(labels: tuple[Any, ...]) -> str:
 
 
 def _content(arguments: Arguments) -> dict[str, Any]:
-    # Not the namespace: it may hold the customer's id, which no content may. It is the collection,
-    # where every label is redacted.
+    # Neither namespace nor key: they are the same in everybody's context, and so may hold the
+    # customer's id, which no content may. They are collection and memory id, redacted as such.
     return {name: arguments[name] for name in _CONTENT if arguments.get(name) is not None}
-
-
-def _key_alone(arguments: Arguments) -> dict[str, Any]:
-    key = arguments.get("key")
-    return {} if key is None else {"key": key}
 
 
 def _summarize_item(result: Any, arguments: Arguments) -> Summary:
@@ -165,7 +160,6 @@ METHODS: dict[str, Method] = method_table(
         summary=_summarize_item,
         sift=_sift_item,
         collection=_collection,
-        content=_key_alone,
     ),
     recall(
         "search",

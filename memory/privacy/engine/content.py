@@ -16,6 +16,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ....telemetry.event.event import Redacted
+from ....telemetry.text import code_class
 
 FAILED = "[REDACTED:error]"
 TRUNCATED = "[TRUNCATED]"
@@ -148,7 +149,7 @@ def _number(value: float | None) -> Any:
 def _name(value: Any) -> str:
     if value is None or isinstance(value, (bool, int)):
         return str(value)
-    return f"[{type(value).__qualname__}]"
+    return f"[{code_class(value.__class__).__qualname__}]"
 
 
 def _is_model(value: object) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeGuard
 import msgspec
 
 from ....telemetry.event.event import Redacted
-from ....telemetry.text import one_line
+from ....telemetry.text import code_class, one_line
 from ...errors import ContentTooLargeError, RedactionError
 from ..detectors.known_identifiers import KnownIdentifiers
 from ..detectors.lazy_pattern import compile_later
@@ -360,7 +360,7 @@ class Redaction(msgspec.Struct, eq=False):
 
     def _redact_text(self, text: Any, role: TextRole) -> str:
         if not isinstance(text, str):
-            kind = type(text).__qualname__
+            kind = code_class(text.__class__).__qualname__
             raise RedactionError(f"expected text, not a {kind}", kind=kind)
         self._left -= len(text) + TEXT_CHARS
         if self._left < 0:

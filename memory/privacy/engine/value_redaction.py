@@ -20,6 +20,7 @@ from pathlib import PurePath
 from types import SimpleNamespace
 from typing import Any, TypeAlias, cast
 
+from ....telemetry.text import code_class
 from ...errors import RedactionError
 
 Rebuild: TypeAlias = Callable[[Any, Callable[[Any], Any]], Any]
@@ -155,7 +156,7 @@ class ValueRedactor:
         """Return *redact* of a value and its type, unless it contains itself or is too deep."""
         kind = _type_of(value)
         if id(value) in self.open:
-            raise RedactionError(f"a {kind.__qualname__} holds itself", kind=_name(kind))
+            raise RedactionError(f"a {_name(kind)} holds itself", kind=_name(kind))
         if len(self.open) >= DEPTH_LIMIT:
             raise RedactionError(f"a value is deeper than {DEPTH_LIMIT} levels", kind=_name(kind))
         self.open.add(id(value))
@@ -249,6 +250,7 @@ def _texts(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def _name(kind: type) -> str:
+    kind = code_class(kind)
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -224,7 +224,7 @@ class AuditLog:
             AmbiguousSubjectError: Several people are: they are listed.
             AuditError: There is no such database, or other keys were used to write it.
         """
-        asked = CustomerQuery(
+        query = CustomerQuery(
             customer=customer,
             tenant=tenant,
             also=tuple(also),
@@ -232,7 +232,7 @@ class AuditLog:
             spellings=spellings,
         )
         with self.reading() as snapshot:
-            return find_person(snapshot, asked)
+            return find_person(snapshot, query)
 
     def history(self, customer: str | Person, tenant: str | None = None) -> Iterator[AuditRow]:
         """

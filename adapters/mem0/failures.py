@@ -25,9 +25,9 @@ def _is_by_service(error: Any) -> bool:
 
 
 def _names_memory(error: Any) -> bool:
-    asked: dict[str, Any] = error.debug_info or {}
-    path = str(asked.get("url"))
-    return _is_by_service(error) and "/memories/" in path and asked.get("method") != "POST"
+    request: dict[str, Any] = error.debug_info or {}
+    path = str(request.get("url"))
+    return _is_by_service(error) and "/memories/" in path and request.get("method") != "POST"
 
 
 def _are_no_options(error: Any) -> bool:

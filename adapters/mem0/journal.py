@@ -94,9 +94,9 @@ class HostedAddDeduplication(AddDeduplication):
 
 
 def _whose(arguments: Arguments) -> Arguments:
-    asked = with_options(arguments)
-    named = asked.get("filters")
-    ids = {**(named if is_dict(named) else {}), **asked}
+    options = with_options(arguments)
+    named = options.get("filters")
+    ids = {**(named if is_dict(named) else {}), **options}
     return {key: ids[key] for key in ENTITIES if ids.get(key)}
 
 

@@ -136,11 +136,11 @@ class ModelCallRecorder:
             self._accounting.faults.note("mem0.spend", exc)
 
     def _usage(self, answer: ProviderAnswer, about: Mapping[str, str | None]) -> Usage:
-        answered, asked = answer.model, about["model"]
+        answered, requested = answer.model, about["model"]
         usage = msgspec.structs.replace(
             answer.usage or Usage(model="unknown", reported=False),
-            model=answered or asked or "unknown",
-            requested_model=asked if answered and answered != asked else None,
+            model=answered or requested or "unknown",
+            requested_model=requested if answered and answered != requested else None,
             details=call_details(answer.details),
             provider=about["provider"],
             node=nodes[-1] if (nodes := self._nodes()) else None,

@@ -52,17 +52,17 @@ def scope(arguments: Arguments) -> Scope:
     """
     if (user := _plain_user(arguments)) is not None:
         return _of_user(user)
-    asked = with_options(arguments)
-    filters = asked.get("filters")
+    options = with_options(arguments)
+    filters = options.get("filters")
     for key in ENTITIES:
-        _refuse_wildcard(key, asked.get(key))
+        _refuse_wildcard(key, options.get(key))
     _refuse_everybody(filters)
-    users = users_of(asked)
+    users = users_of(options)
     return Scope(
         customer=_only(users),
-        agent=_only(_values(asked.get("agent_id")) | _named(filters, "agent_id")),
-        run=_only(_values(asked.get("run_id")) | _named(filters, "run_id")),
-        known=(*users, *_speakers(asked.get("messages")), *_actors(filters)),
+        agent=_only(_values(options.get("agent_id")) | _named(filters, "agent_id")),
+        run=_only(_values(options.get("run_id")) | _named(filters, "run_id")),
+        known=(*users, *_speakers(options.get("messages")), *_actors(filters)),
     )
 
 
@@ -92,8 +92,8 @@ def _of_user(user: str) -> Scope:
 
 def users_of(arguments: Arguments) -> frozenset[str]:
     """Return the users that a call is restricted to; none: it is not."""
-    asked = with_options(arguments)
-    return _values(asked.get("user_id")) | _named(asked.get("filters"), "user_id")
+    options = with_options(arguments)
+    return _values(options.get("user_id")) | _named(options.get("filters"), "user_id")
 
 
 def scope_of_delete_all(arguments: Arguments) -> Scope:
@@ -104,9 +104,9 @@ def scope_of_delete_all(arguments: Arguments) -> Scope:
         ScopeError: Nobody is named, which the service takes for everybody; or as `scope`.
     """
     found = scope(arguments)
-    asked = with_options(arguments)
-    filters = asked.get("filters")
-    if not any(_values(asked.get(key)) or _named(filters, key) for key in ENTITIES):
+    options = with_options(arguments)
+    filters = options.get("filters")
+    if not any(_values(options.get(key)) or _named(filters, key) for key in ENTITIES):
         raise ScopeError(
             "delete_all without a user, agent, app or run deletes everybody's memories: "
             "name one, or use reset()"

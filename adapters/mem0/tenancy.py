@@ -38,8 +38,8 @@ def confine_filters(arguments: Arguments, customer: str) -> Arguments:
     """Return *arguments* for *customer*, by a filter where they name no user."""
     if _named(arguments, customer):
         return arguments
-    asked = with_options(arguments).get("filters")
-    return {**arguments, "filters": {**(asked if is_dict(asked) else {}), "user_id": customer}}
+    filters = with_options(arguments).get("filters")
+    return {**arguments, "filters": {**(filters if is_dict(filters) else {}), "user_id": customer}}
 
 
 def require_customer(arguments: Arguments, customer: str) -> Arguments:
@@ -130,8 +130,8 @@ class CheckOwner:
 
         async def awaited(given: Arguments) -> Any:
             for memory_id in _ids(given):
-                asked = apart(self._client, partial(self._client.get, memory_id))
-                _refuse_others(await achecked("get", self._is_known, asked), name, customer)
+                lookup = apart(self._client, partial(self._client.get, memory_id))
+                _refuse_others(await achecked("get", self._is_known, lookup), name, customer)
             return await invoke(given)
 
         return awaited

@@ -57,16 +57,16 @@ def _added(arguments: Arguments) -> Touches:
 
 
 def _everything_of(arguments: Arguments) -> Touches:
-    asked = {key: each for key, each in with_options(arguments).items() if each is not None}
-    owners = _owners(asked)
-    if not owners or asked.keys() - set(ENTITIES):
+    options = {key: each for key, each in with_options(arguments).items() if each is not None}
+    owners = _owners(options)
+    if not owners or options.keys() - set(ENTITIES):
         return UNTOLD  # of all that is theirs perhaps a part: filters, and what is not known
     return Touches(owners=owners)
 
 
-def _owners(asked: Arguments) -> frozenset[str] | None:
+def _owners(options: Arguments) -> frozenset[str] | None:
     """Return the owners that a call names. None: it does so in a way that is not known."""
-    named = {key: asked[key] for key in ENTITIES if asked.get(key) is not None}
-    if is_dict(asked.get("filters")) or not all(isinstance(each, str) for each in named.values()):
+    named = {key: options[key] for key in ENTITIES if options.get(key) is not None}
+    if is_dict(options.get("filters")) or not all(isinstance(each, str) for each in named.values()):
         return None
     return frozenset(f"{key}={each.strip()}" for key, each in named.items() if each.strip())

@@ -74,8 +74,8 @@ def sift(name: str, result: Any, arguments: Arguments, keep: Keep) -> Any:
 
 def _sift_lookups(result: Any, arguments: Arguments, keep: Keep) -> Any:
     """Sift what groups were joined with, of another collection."""
-    asked = arguments.get("with_lookup")
-    place = asked if isinstance(asked, str) else getattr(asked, "collection", None)
+    lookup = arguments.get("with_lookup")
+    place = lookup if isinstance(lookup, str) else getattr(lookup, "collection", None)
     return kept_lookups(result, lambda found: keep(_record(found.id, found.payload, place)))
 
 
@@ -105,8 +105,8 @@ def joined(arguments: Mapping[str, Any], depth: int = 12) -> Iterator[str]:
     if not depth:
         raise ValueError("this query is nested more than twelve times: nest it less")
     for name in _JOINS:
-        if (asked := arguments.get(name)) is not None:
-            place = asked if isinstance(asked, str) else _field(asked, "collection")
+        if (lookup := arguments.get(name)) is not None:
+            place = lookup if isinstance(lookup, str) else _field(lookup, "collection")
             yield place if isinstance(place, str) else ""
     for name in _NESTED:
         for each in _listed(arguments.get(name)):

@@ -61,10 +61,10 @@ def _batch(collection: str, arguments: Arguments) -> Touches:
     operations: Any = arguments.get("update_operations")
     if not isinstance(operations, (list, tuple)):
         return _untold(collection, arguments)
-    asked = [asked_of(each) for each in cast("list[Any]", operations)]
-    named = [_ids(each) for each in asked]
+    parsed = [asked_of(each) for each in cast("list[Any]", operations)]
+    named = [_ids(each) for each in parsed]
     deletes = all(isinstance(each, models.DeleteOperation) for each in cast("Any", operations))
-    sharded = any(getattr(each, "shard_key", None) is not None for each in asked)
+    sharded = any(getattr(each, "shard_key", None) is not None for each in parsed)
     known = [each for each in named if each is not None]
     return Touches(
         within=collection,

@@ -231,8 +231,8 @@ def _asynchronous(binder: _Binder) -> Callable[..., Any]:
 def _awaiting(invoke: Invoke) -> AsyncInvoke:
     """Return *invoke* as a coroutine function, whatever a method that stands in for one answers."""
 
-    async def asked(given: Arguments) -> Any:
+    async def awaited(given: Arguments) -> Any:
         answer = invoke(given)
         return await answer if hasattr(answer.__class__, "__await__") else answer
 
-    return asked
+    return awaited

@@ -210,10 +210,10 @@ def _entry(document: dict[str, Any], facts: BundleFacts, *, with_day: bool) -> s
 def _quote(content: str, *, is_asked: bool) -> str:
     if not content:
         return ""
-    asked = "<div class=seen>It asked for:</div>" if is_asked else ""
+    heading = "<div class=seen>It asked for:</div>" if is_asked else ""
     shown, more = _cut(content, "events.jsonl")
     rest = f"<div class=soft>{more}</div>" if more else ""
-    return f"{asked}<blockquote>{shown}</blockquote>{rest}"
+    return f"{heading}<blockquote>{shown}</blockquote>{rest}"
 
 
 _ADDRESSES = frozenset({"key", "namespace", "collection", "collection_name", "channels"})

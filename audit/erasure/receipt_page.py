@@ -83,16 +83,16 @@ def _row(name: str, count: int) -> str:
 
 
 def _looked(known: dict[str, Any]) -> str:
-    asked = "Each of these was asked again, and had nothing left."
+    second_look = "Each of these was asked again, and had nothing left."
     texts = known["erasure"]["searched_texts"]
     searched: list[str] = known["searched"]
     places = [_NAMES.get(each, each) for each in searched]
     if not texts:
-        return f"{asked} Files were not searched: {NOTHING_TO_SEARCH_FOR}."
+        return f"{second_look} Files were not searched: {NOTHING_TO_SEARCH_FOR}."
     also = f", {' and '.join(places)}" if places else ""
     return (
-        f"{asked} Their files on the machine that did it{also} were searched for {texts:,} texts "
-        "that had been yours, and had none."
+        f"{second_look} Their files on the machine that did it{also} were searched for "
+        f"{texts:,} texts that had been yours, and had none."
     )
 
 

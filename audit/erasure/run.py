@@ -212,9 +212,9 @@ class ErasureRun:
         except Exception as exc:  # noqa: BLE001 - likewise
             return failed(store, exc)
 
-    def _missing(self, subject: DataSubject, asked: Collection[str]) -> Iterable[StoreErasure]:
-        """Yield the stores that the trail has writes of theirs in, and nobody can ask."""
-        for name in sorted(set(subject.stores) - set(asked)):
+    def _missing(self, subject: DataSubject, searched: Collection[str]) -> Iterable[StoreErasure]:
+        """Yield the stores with writes of the person in the trail, and no client to search them."""
+        for name in sorted(set(subject.stores) - set(searched)):
             status = VOUCHED if name in self._vouched else FAILED
             yield StoreErasure(name=name, title=_ELSEWHERE, status=status, messages=(_MISSING,))
 

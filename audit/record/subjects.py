@@ -125,8 +125,8 @@ class Subjects:
         aliases = {
             name: aliases_of(each.subject, self._ring, each.id_type) for name, each in named.items()
         }
-        asked = {alias for each in aliases.values() for alias in each.values()}
-        entries = _Entries(connection, sorted(asked))
+        wanted = {alias for each in aliases.values() for alias in each.values()}
+        entries = _Entries(connection, sorted(wanted))
         found = {
             name: self._entered(entries, each, aliases[name], now_us)
             for name, each in named.items()

@@ -179,7 +179,7 @@ class _BudgetSpend:
         )
 
     def held_back(
-        self, around: Collection[object], asked: float, now: float
+        self, around: Collection[object], since: float, now: float
     ) -> BudgetExceededError | BudgetWait | None:
         """
         Return the refusal or wait of a call that the calls under way may leave no budget for.
@@ -193,7 +193,7 @@ class _BudgetSpend:
         refusal = self._decided(now, expected) if known else None
         if known and refusal is None:
             return None
-        if (left_s := asked + wait_s - now) > 0:
+        if (left_s := since + wait_s - now) > 0:
             return BudgetWait(calls.wait(), left_s)
         return refusal
 

@@ -61,10 +61,10 @@ def checked(name: str, is_known: Callable[[Any], bool], ask: Callable[[], Any]) 
     raise UnexpectedAnswerError(name, kind)
 
 
-async def achecked(name: str, is_known: Callable[[Any], bool], asked: Awaitable[Any]) -> Any:
+async def achecked(name: str, is_known: Callable[[Any], bool], lookup: Awaitable[Any]) -> Any:
     """Return the answer of an asynchronous call: as `checked`."""
     try:
-        answer = await asked
+        answer = await lookup
     except _UNREADABLE:
         kind = _NO_JSON
     else:

@@ -109,9 +109,9 @@ async def aiterate(
 
 def _timed(call: Call, clock: Callable[[], float], advance: Callable[[], Any]) -> Any:
     """Return what *advance* does, unless it took longer than the call's deadline."""
-    asked, deadline_s = clock(), call.limits.deadline_s
+    started, deadline_s = clock(), call.limits.deadline_s
     found = _step(call, advance)
-    if deadline_s and clock() - asked > deadline_s:
+    if deadline_s and clock() - started > deadline_s:
         raise Expired
     return found
 

@@ -89,8 +89,8 @@ def with_names(usage: Usage, name: Callable[[str], str]) -> Usage:
     """Return *usage* with the names in it as *name* makes them: of its model, node and so on."""
     model, namespace = name(usage.model), tuple(map(name, usage.namespace))
     provider, node = usage.provider and name(usage.provider), usage.node and name(usage.node)
-    asked = usage.requested_model and name(usage.requested_model)
-    if (model, provider, node, namespace, asked) == (
+    requested = usage.requested_model and name(usage.requested_model)
+    if (model, provider, node, namespace, requested) == (
         usage.model,
         usage.provider,
         usage.node,
@@ -104,5 +104,5 @@ def with_names(usage: Usage, name: Callable[[str], str]) -> Usage:
         provider=provider,
         node=node,
         namespace=namespace,
-        requested_model=asked,
+        requested_model=requested,
     )

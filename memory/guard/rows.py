@@ -95,8 +95,8 @@ def fewer(limit: str, default: int) -> Callable[[Arguments, float], Arguments]:
     """Return the `Method.spare` of a method whose results are limited by the argument *limit*."""
 
     def spare(arguments: Arguments, share: float) -> Arguments:
-        asked = arguments.get(limit)
-        return {**arguments, limit: part_of(default if asked is None else asked, share)}
+        requested = arguments.get(limit)
+        return {**arguments, limit: part_of(default if requested is None else requested, share)}
 
     return spare
 

@@ -99,14 +99,14 @@ def _name(sink: Sink) -> str:
     return f"sink.{sink.name}"
 
 
-def sink(asked: Sink, books: LaneStats, timeout_s: float) -> Check:
+def sink(checked: Sink, books: LaneStats, timeout_s: float) -> Check:
     """Check a sink's back end and the counts of its lane."""
-    name = _name(asked)
+    name = _name(checked)
     told = _said(books)
     try:
-        if isinstance(asked, Checkable):
+        if isinstance(checked, Checkable):
             with delivering():
-                told = f"{asked.check(timeout_s)}; {told}"
+                told = f"{checked.check(timeout_s)}; {told}"
     except DeliveryError as exc:
         return failed(name, f"{' '.join(str(exc).split())}; {told}")
     if not books.is_up:

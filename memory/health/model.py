@@ -102,14 +102,14 @@ def ask(questions: Mapping[str, Question], timeout_s: float) -> Health:
     can hold up the others, or the exit of the process.
     """
     deadline = time.monotonic() + timeout_s
-    asked = [(name, *_started(name, question)) for name, question in questions.items()]
-    for _name, thread, _answers in asked:
+    running = [(name, *_started(name, question)) for name, question in questions.items()]
+    for _name, thread, _answers in running:
         # One that could not be started cannot be joined either.
         if thread.ident is not None:
             thread.join(max(0.0, deadline - time.monotonic()))
     late = f"no answer within {timeout_s:g} s"
     return Health(
-        checks=tuple(answers[0] if answers else failed(name, late) for name, _, answers in asked)
+        checks=tuple(answers[0] if answers else failed(name, late) for name, _, answers in running)
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...telemetry.event.verdict_event import Point
 from .decisions import recorded_event
-from .rule import ALLOW, AskedElsewhere, Facts, Verdict
+from .rule import ALLOW, Facts, StandaloneRule, Verdict
 
 if TYPE_CHECKING:
     from .held_writes import Decisions
@@ -29,7 +29,7 @@ SHADOW: Final = "shadow"
 AUTO: Final = "auto"
 
 
-class GateAgreement(AskedElsewhere):
+class GateAgreement(StandaloneRule):
     """The rule that changes the mode of a gate by what humans have decided."""
 
     name = "approvals"

@@ -162,16 +162,16 @@ class Approval:
 
     # -- facts -------------------------------------------------------------------------------------
 
-    def foresee(self, asked: Action) -> Mapping[str, Fact]:
+    def foresee(self, action: Action) -> Mapping[str, Fact]:
         """
         Return the facts of a memory write, which judges may take long for.
 
         Raises:
             ValueError: What is written cannot be told, so that a human decides.
         """
-        if not asked.operations:
+        if not action.operations:
             raise ValueError("the operations of a batch cannot be told")
-        writes = [each for each in asked.operations if self._is_judged(asked.store, each)]
+        writes = [each for each in action.operations if self._is_judged(action.store, each)]
         if not writes:
             return {}
         content = [each.method.content(each.arguments) for each in writes]

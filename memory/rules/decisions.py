@@ -18,7 +18,7 @@ from ...telemetry.event.subject import Subject
 from ...telemetry.event.trace_ref import TraceRef
 from ...telemetry.event.verdict_event import Choice, Outcome, Point
 from ..errors import ConfigurationError
-from .rule import AskedElsewhere, Fact, Facts, Rule, Verdict, verdict_event
+from .rule import Fact, Facts, Rule, StandaloneRule, Verdict, verdict_event
 
 OUTCOMES: Final = {
     Choice.APPROVE: Outcome.ALLOW,
@@ -31,7 +31,7 @@ CODE = re.compile("[a-z0-9_.-]{1,64}")
 _STORE = "rule"
 
 
-class Decision(AskedElsewhere):
+class Decision(StandaloneRule):
     """The rule that stands in events of decisions: a decision is what its facts say."""
 
     name = "approvals"

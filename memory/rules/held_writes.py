@@ -106,27 +106,27 @@ class HeldWrites:
         self._hashes, self._faults = hashes, faults
         self.decisions: Decisions | None = None
 
-    def settled(self, asked: Action, judged: Sequence[Judged]) -> Sequence[Judged]:
+    def settled(self, action: Action, judged: Sequence[Judged]) -> Sequence[Judged]:
         """
         Return what rules say of a memory operation, by what humans have decided of it.
 
         That a write passes by an approval is recorded before it does, whatever the store says then.
         """
         acting = {each.verdict.outcome for each in judged if not each.rule.shadow}
-        if Outcome.HOLD not in acting or (approval := self._id(asked)) is None:
+        if Outcome.HOLD not in acting or (approval := self._id(action)) is None:
             return judged
         may_pass = acting <= {Outcome.HOLD, Outcome.ALLOW}
         decision = self._decision(approval, may_pass=may_pass)
         known: dict[str, Fact] = {APPROVAL: approval, DECISION: decision}
         return [_settled(each, known) for each in judged]
 
-    def _id(self, asked: Action) -> str | None:
+    def _id(self, action: Action) -> str | None:
         """Return the id of a held write. None: it is none, or it could not be told from others."""
-        call = asked.call
+        call = action.call
         if call is None or call.method.op_class in _READS:
             return None
         scope = call.scope
-        write = [asked.store, call.method.name, scope.tenant, scope.customer, call.arguments]
+        write = [action.store, call.method.name, scope.tenant, scope.customer, call.arguments]
         try:
             return self._hashes.of_bytes(orjson.dumps(write, default=_plain, option=_AS_IT_IS))
         except TypeError:
@@ -145,13 +145,13 @@ class HeldWrites:
             self._faults.note("rules.decisions", exc)
         return ""
 
-    def content(self, asked: Action) -> Redacted | None:
+    def content(self, action: Action) -> Redacted | None:
         """Return what a held write would write. None: it cannot be told, or was not redacted."""
-        call = asked.call
+        call = action.call
         if call is None or not call.redacted:
             return None
         try:
-            written = [each for each in asked.operations if each.method.op_class not in _SPARED]
+            written = [each for each in action.operations if each.method.op_class not in _SPARED]
             parts = [each.method.content(each.arguments) for each in written or (call,)]
         except Exception as exc:  # noqa: BLE001 - costs the event one field
             self._faults.note("rules.content", exc)

@@ -175,12 +175,12 @@ class MemoryLabels:
 
     # -- what runs have read -----------------------------------------------------------------------
 
-    def ask(self, asked: Action, graph: GraphRun | None) -> None:
+    def ask(self, action: Action, graph: GraphRun | None) -> None:
         """Note that the run reads what a tool or model answers, as soon as it is asked."""
-        if asked.point is Point.TOOL:
-            self.read(self.rule.trust_of(asked.name), asked.scope, graph)
-        elif asked.point is Point.MODEL:
-            self.read(Trust.OWN_REFLECTION, asked.scope, graph)
+        if action.point is Point.TOOL:
+            self.read(self.rule.trust_of(action.name), action.scope, graph)
+        elif action.point is Point.MODEL:
+            self.read(Trust.OWN_REFLECTION, action.scope, graph)
 
     def read(self, trust: int, scope: Scope, graph: GraphRun | None = None) -> None:
         """

@@ -145,20 +145,20 @@ class Origin:
         """Return False for recalls with sifted answers: each memory in them is judged instead."""
         return method.op_class is not OperationClass.RECALL or method.sift is None
 
-    def witness(self, asked: Action) -> Mapping[str, Fact]:
+    def witness(self, action: Action) -> Mapping[str, Fact]:
         """Return the purpose of a recall, or the suspicious parts of a write."""
-        least = asked.least
+        least = action.least
         if least is None:  # nothing is written
-            if asked.call is None or asked.call.method.op_class is not OperationClass.RECALL:
+            if action.call is None or action.call.method.op_class is not OperationClass.RECALL:
                 return PASSES
             if self.demand(current().purpose) is None:
                 return PASSES
-            return {**self.answer_facts([self.trust_of(asked.store)]), "origin.sifted": False}
+            return {**self.answer_facts([self.trust_of(action.store)]), "origin.sifted": False}
         if self._hold is None or least > self._hold:
             return PASSES
         texts = [
             text
-            for each in asked.operations
+            for each in action.operations
             if each.method.op_class is OperationClass.REMEMBER
             for text in _texts(each.arguments)
         ]

@@ -194,14 +194,14 @@ class Phases:
 
     # -- as a rule ---------------------------------------------------------------------------------
 
-    def witness(self, asked: Action, /) -> Mapping[str, Fact]:
+    def witness(self, action: Action, /) -> Mapping[str, Fact]:
         """Return the limits of the agent that asks, and count its model calls."""
         agent = _agent.get()
         if agent is None or agent.of is not self or not agent.limits:
-            run = None if asked.call is None else RUN.of(asked.call)
+            run = None if action.call is None else RUN.of(action.call)
             return PASSES if run is not None and self._is_calm(run) else {}
         known = {**agent.limits, _CALLS: len(agent.calls)}
-        if asked.point is Point.MODEL and not asked.again:
+        if action.point is Point.MODEL and not action.again:
             agent.calls.append(None)
         return known
 

@@ -171,7 +171,7 @@ class Roles:
         said = msgspec.json.encode(claims)
         return b".".join(map(urlsafe_b64encode, (said, _sign(self._key, said)))).decode()
 
-    def witness(self, asked: Action) -> Mapping[str, Fact]:
+    def witness(self, action: Action) -> Mapping[str, Fact]:
         """Return the role of the agent, what it has done lately, and whether it may do this."""
         # Of the context, which code sets: an agent may name another one in its arguments.
         scope = current()
@@ -182,7 +182,7 @@ class Roles:
         now, (of, minute) = self._ticks(), self._latest
         if of is not scope:
             minute = self._minute_of(scope)
-        asks, done = self._asks_within(name, asked), minute.operations.total(now)
+        asks, done = self._asks_within(name, action), minute.operations.total(now)
         read_bytes = minute.read_bytes.total(now) if self.looks_on else 0
         if _refusal(role, asks, done, read_bytes) is None:
             minute.operations.add(asks, now)
@@ -206,10 +206,10 @@ class Roles:
         """Return the facts of an answer of which *count* memories may not be shown."""
         return {"roles.left_out": count}
 
-    def seen(self, asked: Action) -> Mapping[str, Fact]:
+    def seen(self, action: Action) -> Mapping[str, Fact]:
         """Count the bytes of an answer."""
-        if asked.call is not None and asked.call.result is not None:
-            size_bytes = _size_bytes(asked.call.result)
+        if action.call is not None and action.call.result is not None:
+            size_bytes = _size_bytes(action.call.result)
             self._minute_of(current()).read_bytes.add(size_bytes, self._ticks())
         return {}
 
@@ -220,23 +220,25 @@ class Roles:
         if reason is None:
             role = self._roles.get(str(known.get("roles.role")))
             # Verdicts of before count each call as one operation.
-            asked = known.get("roles.asked", known.get("roles.is_within"))
+            requested = known.get("roles.asked", known.get("roles.is_within"))
             seen = (known.get(f"roles.{each}") for each in ("operations", "bytes"))
-            reason = "no_role" if role is None else _refusal(role, asked, *seen)
+            reason = "no_role" if role is None else _refusal(role, requested, *seen)
         if reason is None:
             return ALLOW
         told = {each: value for each, value in known.items() if each.startswith("roles.")}
         return Verdict(Outcome.REFUSE, str(reason), told)
 
-    def _asks_within(self, role: str, asked: Action) -> int:
+    def _asks_within(self, role: str, action: Action) -> int:
         """Return how many operations are asked, of which a role may do all. 0: not all."""
-        operations = asked.operations
+        operations = action.operations
         for call in operations:
             method = call.method
-            if not self._may(role, method.op_class, asked.store, method.collection(call.arguments)):
+            if not self._may(
+                role, method.op_class, action.store, method.collection(call.arguments)
+            ):
                 return 0
             if method.joins is not None and not all(
-                self._may(role, method.op_class, asked.store, each)
+                self._may(role, method.op_class, action.store, each)
                 for each in method.joins(call.arguments)
             ):
                 return 0
@@ -320,12 +322,12 @@ def _size_bytes(value: Any, depth: int = _DEPTH) -> int:
     return sum(_size_bytes(each, depth - 1) for each in inner)
 
 
-def _refusal(role: Role, asked: Any, operations: Fact, read_bytes: Fact) -> str | None:
+def _refusal(role: Role, requested: Any, operations: Fact, read_bytes: Fact) -> str | None:
     """Return why a role does not allow so many more than were done in a minute. None: it does."""
-    if not asked:
+    if not requested:
         return "out_of_role"
     most = role.per_minute
-    if most is not None and (not isinstance(operations, int) or operations + asked > most):
+    if most is not None and (not isinstance(operations, int) or operations + requested > most):
         return "too_often"
     most = role.bytes_per_minute
     if most is not None and (not isinstance(read_bytes, int) or read_bytes >= most):

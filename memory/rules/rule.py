@@ -30,7 +30,6 @@ __all__ = [
     "MOST_TURNS",
     "PASSES",
     "Action",
-    "AskedElsewhere",
     "ConfinesAnswers",
     "Fact",
     "Facts",
@@ -38,6 +37,7 @@ __all__ = [
     "Outcome",
     "Point",
     "Rule",
+    "StandaloneRule",
     "Turn",
     "Verdict",
     "facts_from",
@@ -249,8 +249,8 @@ class ConfinesAnswers(Rule, Protocol):
         ...
 
 
-class AskedElsewhere:
-    """A rule that no scope asks at a point of its own: whoever decides by it asks it."""
+class StandaloneRule:
+    """A rule of no rulebook: the code that decides by this rule consults it directly."""
 
     points: frozenset[Point] = frozenset()
     fails = Fails.TO_HUMAN
@@ -280,7 +280,7 @@ def verdict_event(rule: Rule, verdict: Verdict, facts: Facts) -> VerdictEvent:
 
 class Action(msgspec.Struct, frozen=True):
     """
-    What is about to be done, raw: for witnesses, which make facts of it. It goes nowhere else.
+    One action about to be done, raw: for witnesses, which make facts of it. It goes nowhere else.
 
     Its `repr` shows the point alone.
 
@@ -290,7 +290,7 @@ class Action(msgspec.Struct, frozen=True):
         scope: For whom.
         call: Of a memory operation: the call, its arguments redacted.
         operations: Of a memory operation that is to be done: itself, or those of a batch, each as a
-            call. Empty: they cannot be told.
+            call. Empty: they are unknown.
         store: Of a memory operation: the store's name.
         about: Of a tool: its arguments. Of a model: what is said to it.
         again: It was allowed before: a model that streams, or an attempt that is to be made again.

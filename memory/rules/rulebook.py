@@ -89,7 +89,7 @@ class Seat(NamedTuple):
         return cls(rule, getattr(rule, "witness", _unseen), *others)
 
 
-def _unseen(_asked: Action) -> Mapping[str, Fact]:
+def _unseen(_action: Action) -> Mapping[str, Fact]:
     return {}
 
 
@@ -295,7 +295,7 @@ class Rulebook:
     # -- decisions ---------------------------------------------------------------------------------
 
     def decide(
-        self, asked: Action, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
+        self, action: Action, graph: GraphRun | None = None, seats: Sequence[Seat] | None = None
     ) -> RuleError | None:
         """
         Ask the rules of a point but `Point.MEMORY`, or those in *seats*; tell what they decide.
@@ -303,19 +303,19 @@ class Rulebook:
         Returns:
             What it is refused or stopped with, by a rule that is not in shadow. None: go on.
         """
-        if self.earlier is not None and self.is_unread(asked.scope, graph):
-            self.earlier.read((asked.scope.tenant, str(asked.scope.run)), waits=False)
+        if self.earlier is not None and self.is_unread(action.scope, graph):
+            self.earlier.read((action.scope.tenant, str(action.scope.run)), waits=False)
         if seats is None:
-            seats = self._at[asked.point]
-        foreseen = self._foreseen(asked, seats) if self._foresees else _NOTHING
+            seats = self._at[action.point]
+        foreseen = self._foreseen(action, seats) if self._foresees else _NOTHING
         with self.runs.guard:
-            run = self.run_facts(asked.scope, graph)
+            run = self.run_facts(action.scope, graph)
             if self.labels is not None:
-                self.labels.ask(asked, graph)
+                self.labels.ask(action, graph)
             if run.stopped is not None:
                 return run.ended_by()
-            judged = self._judged(seats, asked, run, foreseen)
-        return self._carried_out(judged, asked, run) if judged else None
+            judged = self._judged(seats, action, run, foreseen)
+        return self._carried_out(judged, action, run) if judged else None
 
     def ask(
         self,
@@ -348,7 +348,7 @@ class Rulebook:
             if labels is not None:
                 least = self._least(labels, run, scope)
                 call.additions += (partial(labels.add_label, least),)
-            asked = Action(  # by position: names cost half as much again
+            action = Action(  # by position: names cost half as much again
                 Point.MEMORY,
                 call.method.name,
                 scope,
@@ -359,12 +359,12 @@ class Rulebook:
                 False,
                 least,
             )
-            judged = [] if self._foresees else self._judged(seats, asked, run, _NOTHING)
+            judged = [] if self._foresees else self._judged(seats, action, run, _NOTHING)
         if self._foresees:
-            foreseen = self._foreseen(asked, seats)
+            foreseen = self._foreseen(action, seats)
             with self.runs.guard:
-                judged = self._judged(seats, asked, run, foreseen)
-        return self._carried_out(judged, asked, run) if judged else None
+                judged = self._judged(seats, action, run, foreseen)
+        return self._carried_out(judged, action, run) if judged else None
 
     def _least(self, labels: MemoryLabels, run: RunFacts, scope: Scope) -> int:
         """Return how far what a call for *scope*, of *run*, writes is to be trusted."""
@@ -380,26 +380,26 @@ class Rulebook:
         return labels.least(self.enclosing_runs(here, graph), graph)
 
     def _carried_out(
-        self, judged: Sequence[Judged], asked: Action, run: RunFacts
+        self, judged: Sequence[Judged], action: Action, run: RunFacts
     ) -> RuleError | None:
         """Tell what rules have decided, and return the error of the strictest."""
-        if asked.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
-            judged = self.held.settled(asked, judged)
+        if action.point is Point.MEMORY:  # not under the guard: it may ask the audit trail
+            judged = self.held.settled(action, judged)
         found: RuleError | None = None
         with self.runs.guard:
             for each in judged:
-                error = self._carry_out(each, asked, run)
+                error = self._carry_out(each, action, run)
                 if error is not None and (found is None or error.strictness > found.strictness):
                     found = error
-            if isinstance(found, StoppedError) or (found and asked.point is Point.NODE):
+            if isinstance(found, StoppedError) or (found and action.point is Point.NODE):
                 run.stopped = type(found), found.rule, found.reason
         return found
 
-    def heard(self, asked: Action, graph: GraphRun | None, call: object) -> RuleError | None:
+    def heard(self, action: Action, graph: GraphRun | None, call: object) -> RuleError | None:
         """Note a chunk of a model's stream, and return the error that ends it, if there is one."""
         with self.runs.guard:
-            error = self.decide(asked, graph, self._keepers_seats)
-            self.run_facts(asked.scope, graph).heard(call, self.clock())
+            error = self.decide(action, graph, self._keepers_seats)
+            self.run_facts(action.scope, graph).heard(call, self.clock())
             return error
 
     def stopped(self, scope: Scope, graph: GraphRun | None) -> RuleError | None:
@@ -409,24 +409,24 @@ class Rulebook:
 
     def answered(self, rule: Rule, call: Call, known: Mapping[str, Fact]) -> RuleError | None:
         """Ask *rule* about what a memory operation was answered, of which *known* is known."""
-        asked = Action(Point.MEMORY, call.method.name, call.scope, call)
+        action = Action(Point.MEMORY, call.method.name, call.scope, call)
         with self.runs.guard:
-            run = self.run_facts(asked.scope)
-            facts = run.at(asked.point, self._what(asked), self.clock())
+            run = self.run_facts(action.scope)
+            facts = run.at(action.point, self._what(action), self.clock())
             verdict, facts = self._verdict(rule, facts, known)
             if verdict.is_plain:
                 return None
-            return self._carry_out(Judged(rule, verdict, facts), asked, run)
+            return self._carry_out(Judged(rule, verdict, facts), action, run)
 
     def _foreseen(
-        self, asked: Action, seats: Sequence[Seat]
+        self, action: Action, seats: Sequence[Seat]
     ) -> Mapping[str, Mapping[str, Fact] | None]:
         """Return what rules have found that may take long. None: they failed."""
         found: dict[str, Mapping[str, Fact] | None] = {}
         for each in seats:
             if each.foresee is not None:
                 try:
-                    found[each.rule.name] = each.foresee(asked)
+                    found[each.rule.name] = each.foresee(action)
                 except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
                     self._faults.note("rules.decide", exc)
                     found[each.rule.name] = None
@@ -435,7 +435,7 @@ class Rulebook:
     def _judged(
         self,
         seats: Sequence[Seat],
-        asked: Action,
+        action: Action,
         run: RunFacts,
         foreseen: Mapping[str, Mapping[str, Fact] | None],
     ) -> list[Judged]:
@@ -444,17 +444,17 @@ class Rulebook:
         now: Facts | None = None
         for seat in seats:
             try:
-                seen = seat.witness(asked)
+                seen = seat.witness(action)
             except Exception as exc:  # noqa: BLE001 - a rule that fails does what its class says
                 self._faults.note("rules.decide", exc)
                 seen = None
             if seen is PASSES:
                 continue
             rule = seat.rule
-            now = now or run.at(asked.point, self._what(asked), self.clock())
+            now = now or run.at(action.point, self._what(action), self.clock())
             verdict, facts = self._verdict(rule, now, foreseen.get(rule.name, {}), seen)
-            if verdict.spare is not None and asked.call is not None and not rule.shadow:
-                SPARE.put(asked.call, verdict.spare)
+            if verdict.spare is not None and action.call is not None and not rule.shadow:
+                SPARE.put(action.call, verdict.spare)
             if not verdict.is_plain:
                 judged.append(Judged(rule, verdict, facts))
         return judged
@@ -473,7 +473,7 @@ class Rulebook:
             self._faults.note("rules.decide", exc)
             return failed(rule, "decide"), facts
 
-    def _carry_out(self, judged: Judged, asked: Action, run: RunFacts) -> RuleError | None:
+    def _carry_out(self, judged: Judged, action: Action, run: RunFacts) -> RuleError | None:
         rule, verdict, facts = judged
         outcome = verdict.outcome
         shadows = rule.shadow and outcome is not Outcome.ALLOW
@@ -483,9 +483,9 @@ class Rulebook:
             run.told.add((rule.name, verdict.reason))
         held = verdict.evidence.get("approval") if outcome is Outcome.HOLD else None
         approval = None if held is None else str(held)
-        content = None if held is None else self.held.content(asked)
+        content = None if held is None else self.held.content(action)
         try:
-            self._tell(asked.scope, verdict_event(rule, verdict, facts), content)
+            self._tell(action.scope, verdict_event(rule, verdict, facts), content)
         except Exception as exc:  # noqa: BLE001 - observing fails open
             self._faults.note("rules.tell", exc)
         if shadows or outcome is Outcome.ALLOW:
@@ -494,10 +494,10 @@ class Rulebook:
             return HeldError(rule.name, verdict.reason, approval)
         return _ERRORS[outcome](rule.name, verdict.reason)
 
-    def _what(self, asked: Action) -> str:
-        if asked.call is not None:
-            return asked.call.method.op_class
-        return self.hashes.of_name(asked.name) if asked.name else ""
+    def _what(self, action: Action) -> str:
+        if action.call is not None:
+            return action.call.method.op_class
+        return self.hashes.of_name(action.name) if action.name else ""
 
     # -- what was done -----------------------------------------------------------------------------
 
@@ -511,9 +511,9 @@ class Rulebook:
             elif op_class is _WRITES:
                 run.wrote(self._written(call) if run.has_turns else "", self.clock())
             if self._onlookers:
-                asked = Action(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
+                action = Action(Point.MEMORY, call.method.name, call.scope, call, None, (), store)
                 for seen in self._onlookers:
-                    if known := seen(asked):
+                    if known := seen(action):
                         run.note(known)
 
     def _written(self, call: Call) -> str:
@@ -569,11 +569,11 @@ class Rulebook:
             run = self.run_facts(scope, graph)
             run.tool_ended(call, answer_hash, self.clock(), failed=failed)
 
-    def begin_tool(self, asked: Action, graph: GraphRun | None, call: object = None) -> None:
+    def begin_tool(self, action: Action, graph: GraphRun | None, call: object = None) -> None:
         """Note a tool call that begins, by its arguments."""
         with self.runs.guard:
-            called = self.hashes.of_json([asked.name, asked.about])
-            self.run_facts(asked.scope, graph).tool_begun(call, called)
+            called = self.hashes.of_json([action.name, action.about])
+            self.run_facts(action.scope, graph).tool_begun(call, called)
 
     def reads(
         self, sources: Iterable[str | None], scope: Scope, graph: GraphRun | None = None

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...telemetry.event.verdict_event import Outcome
-from .rule import ALLOW, AskedElsewhere, Facts, Fails, Verdict
+from .rule import ALLOW, Facts, Fails, StandaloneRule, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spending(AskedElsewhere):
+class Spending(StandaloneRule):
     """
     Refuses a model call that a spent budget covers.
 

@@ -249,12 +249,12 @@ class Instruments(Generic[TraceT]):
         self, operation: str, provider: str | None, models: tuple[str, str], error: str | None
     ) -> Pairs:
         provider = semconv.PROVIDERS.get(provider or "", provider) or UNKNOWN_PROVIDER
-        asked, answered = models
+        requested, answered = models
         free = self._free(
             {
                 semconv.OPERATION_NAME: operation,
                 semconv.PROVIDER_NAME: provider,
-                semconv.REQUEST_MODEL: asked,
+                semconv.REQUEST_MODEL: requested,
                 semconv.RESPONSE_MODEL: answered,
             }
         )

@@ -77,9 +77,9 @@ class Gate:
         self.rulebooks.add(rulebook)
         self._wake()
 
-    def _rest_after(self, asked: Budgets | Rulebook) -> None:
+    def _rest_after(self, book: Budgets | Rulebook) -> None:
         # Before it is added: what was registered last is called first.
-        weakref.finalize(asked, self._wake).atexit = False
+        weakref.finalize(book, self._wake).atexit = False
 
     def _wake(self) -> None:
         """Have LangChain ask those handlers only that have somebody to ask in turn."""
@@ -135,12 +135,12 @@ def _waits_for(
 
 def ask_rules(run: Run, point: Point, name: str, about: Any = None) -> None:
     """
-    Ask the rules of the scopes that observe *run* whether it may go on.
+    Check *run* against the rules of the scopes that observe the run.
 
     Raises:
         RuleError: One that is not in shadow does not allow it.
     """
-    error = _first_error(run, lambda book, scope: _asked(book, run, scope, point, name, about))
+    error = _first_error(run, lambda book, scope: _objection(book, run, scope, point, name, about))
     if error is not None:
         graph_callbacks().rejected(run.run_id, error)
         raise error
@@ -178,17 +178,17 @@ def _heard(run: Run, rulebook: Rulebook, scope: Scope) -> RuleError | None:
     return rulebook.heard(Action(Point.MODEL, scope=scope, again=True), run.root(), run.run_id)
 
 
-def _asked(  # noqa: PLR0917 - all that is known of what is asked
+def _objection(  # noqa: PLR0917 - all that is known of the action
     rulebook: Rulebook, run: Run, scope: Scope, point: Point, name: str, about: Any
 ) -> RuleError | None:
     from ....memory.rules.rule import Action  # noqa: PLC0415 - there are rules
 
-    asked, root = Action(point, name, scope, about=about), run.root()
+    action, root = Action(point, name, scope, about=about), run.root()
     if point is Point.NODE:
         return rulebook.stopped(scope, root)
     if point is Point.TOOL:
-        rulebook.begin_tool(asked, root, run.run_id)
-    return rulebook.decide(asked, root)
+        rulebook.begin_tool(action, root, run.run_id)
+    return rulebook.decide(action, root)
 
 
 class PendingModelCall:

@@ -191,14 +191,14 @@ def _observe(
 ) -> tuple[RunnableConfig | None, RunObserver | None]:
     """Return a copy of the config with the id of an observed run, and the observer of it."""
     callbacks, factory = graph_callbacks(), cast("UsageFactory", getattr(graph, _FACTORY))
-    asked: Any = (config or {}).get("run_id")
-    expected = callbacks.runs.expected(asked)
+    given_id: Any = (config or {}).get("run_id")
+    expected = callbacks.runs.expected(given_id)
     if expected is not None:
         return config, expected  # `stream`, called by `stream_events`
     meter = factory.meter()
     if meter is None:
         return config, None
-    run_id = asked if isinstance(asked, UUID) else uuid7()
+    run_id = given_id if isinstance(given_id, UUID) else uuid7()
     callbacks.runs.expect(run_id, meter)
     return cast("RunnableConfig", {**(config or {}), "run_id": run_id}), meter
 

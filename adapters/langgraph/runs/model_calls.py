@@ -144,10 +144,10 @@ def text_said(response: Any) -> tuple[str, str] | None:
     for row in getattr(response, "generations", None) or ():
         for generation in row:
             text = getattr(generation, "text", None)
-            asked = getattr(getattr(generation, "message", None), "tool_calls", None) or ()
-            calls = json_text([[each.get("name"), each.get("args")] for each in asked])
+            tool_calls = getattr(getattr(generation, "message", None), "tool_calls", None) or ()
+            calls = json_text([[each.get("name"), each.get("args")] for each in tool_calls])
             said = text if isinstance(text, str) else ""
-            return (said, calls if asked else "") if said or asked else None
+            return (said, calls if tool_calls else "") if said or tool_calls else None
     return None
 
 
@@ -190,13 +190,13 @@ def usage_of(
         reported = usage_reported(about, output, begun)
     counts = streamed.usage(counts_of(reported))
     said = metadata.get("ls_model_name")
-    asked = said if isinstance(said, str) else None
+    requested = said if isinstance(said, str) else None
     answered = text_of(about, "model_name", "model") or text_of(begun, "model_name", "model")
     if not answered and output:
         answered = text_of(output, "model_name", "model")
     return Usage(
-        model=answered or asked or "unknown",
-        requested_model=asked if answered and answered != asked else None,
+        model=answered or requested or "unknown",
+        requested_model=requested if answered and answered != requested else None,
         provider=text_of(about, "model_provider")
         or (begun and text_of(begun, "model_provider"))
         or text_of(metadata, "ls_provider"),

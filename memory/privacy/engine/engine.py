@@ -217,8 +217,8 @@ class Engine:
         self._for_no_digits = tuple(
             (applies, find) for applies, find in self._detectors if applies not in _NEED_DIGITS
         )
-        asked = filter(is_replaced, MODEL_ENTITIES) if models.are_wanted else ()
-        self._model_entities = frozenset(asked)
+        from_models = filter(is_replaced, MODEL_ENTITIES) if models.are_wanted else ()
+        self._model_entities = frozenset(from_models)
         # Otherwise a year is a date, and a model or a recognizer may find anything in a number.
         patterns_suffice = not opted_in and self._model_entities <= _PERSON_ONLY
         self._patterns_only = patterns_suffice and not custom and not lists.denied

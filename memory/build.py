@@ -635,8 +635,8 @@ def _prices(settings: Settings) -> Prices:
     try:
         return Prices.load(settings.prices)
     except PriceFileError as exc:
-        told = " ".join(str(exc).replace(str(settings.prices), "the file").split())
-        raise ValueError(f"MNEMOSCOPE_PRICES: {told}") from exc
+        reason = " ".join(str(exc).replace(str(settings.prices), "the file").split())
+        raise ValueError(f"MNEMOSCOPE_PRICES: {reason}") from exc
 
 
 def _audit_sink(sinks: Iterable[Sink]) -> AuditSink | None:

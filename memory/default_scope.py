@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _default: Mnemoscope | None = None
 
-_told: set[str] = set()
+_reported: set[str] = set()
 """Stores whose functions were called without a scope, which is said once of each."""
 
 
@@ -102,8 +102,8 @@ def default_guard(store: str) -> Guard | None:
     """Return the guard of *store* in the scope of the latest `configure`. None: there is none."""
     if _default is not None:
         return _default.guard_for(store)
-    if store not in _told:
-        _told.add(store)
+    if store not in _reported:
+        _reported.add(store)
         import logging  # noqa: PLC0415 - the front door imports next to nothing
 
         logging.getLogger("mnemoscope").warning(

@@ -16,7 +16,7 @@ _GROUPS = ("mnemoscope.sinks", "mnemoscope.store_adapters")
 
 logger = logging.getLogger("mnemoscope")
 
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 def variables_set(environment: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +76,7 @@ def unknown_sentence(unknown: Mapping[str, str | None]) -> str:
 
 def warn_of_unknown(unknown: Mapping[str, str | None]) -> None:
     """Log a line about variables that nothing reads, once for each in a process."""
-    new = {name: nearest for name, nearest in unknown.items() if name not in _told}
+    new = {name: nearest for name, nearest in unknown.items() if name not in _reported}
     if new:
-        _told.update(new)
+        _reported.update(new)
         logger.warning("%s", unknown_sentence(new))

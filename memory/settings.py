@@ -197,8 +197,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __repr__(self) -> str:
         """Return the settings that were chosen, without a password that one of them holds."""
-        told = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
-        return f"Settings({told})"
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__rich_repr__())
+        return f"Settings({fields})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         """Return the settings that were chosen, as they may be shown."""
@@ -299,8 +299,8 @@ def _mistakes(chosen: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             # What msgspec says quotes values; what a check of ours says does not.
             own = exc.__cause__ if isinstance(exc, ValidationError) else exc
             said = " ".join(str(own).split()) if isinstance(own, ValueError) else ""
-            told = said or f"expected {kind_in_words(kinds[name])}"
-            yield name, f"{variable_of(name)}: {told}"
+            problem = said or f"expected {kind_in_words(kinds[name])}"
+            yield name, f"{variable_of(name)}: {problem}"
 
 
 def _not_a_setting(name: str, known: Iterable[str]) -> str:

@@ -110,7 +110,7 @@ def retry(
     far as that is known, and else overwrites it. Exits with 3 if one was left as it is, and says
     why.
     """
-    from .journal_screen import document, told, told_refused
+    from .journal_screen import change_lines, document, refusal_lines
 
     choice = _choice(seqs, database, all_parked=all_parked)
     with _inspected(path) as found:
@@ -120,8 +120,8 @@ def retry(
         waiting = [document(each) for each in outcome.writes]
         Console().print_json(data={"retried": waiting, "refused": refused})
     else:
-        _tell(told("waits again:", outcome.writes))
-        for line in told_refused(outcome.refused):
+        _tell(change_lines("waits again:", outcome.writes))
+        for line in refusal_lines(outcome.refused):
             say(line)
     raise typer.Exit(INCOMPLETE if outcome.refused else 0)
 
@@ -142,7 +142,7 @@ def drop(
     What was dropped is printed, and a line of MNEMOSCOPE_LOG_FILE tells of it, else one on standard
     error; there is no event of it.
     """
-    from .journal_screen import document, told
+    from .journal_screen import change_lines, document
 
     choice = _choice(seqs, database, all_parked=all_parked)
     if not yes and (all_parked or len(choice.seqs) > 1):
@@ -152,7 +152,7 @@ def drop(
     if json:
         Console().print_json(data={"dropped": [document(each) for each in dropped]})
     else:
-        _tell(told("dropped", dropped))
+        _tell(change_lines("dropped", dropped))
     if dropped:
         _log(found.path, dropped)
 

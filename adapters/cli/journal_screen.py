@@ -219,7 +219,7 @@ def show_document(write: KeptWrite) -> dict[str, Any]:
 # -- retry and drop --------------------------------------------------------------------------------
 
 
-def told(verb: str, writes: Sequence[KeptWrite]) -> Iterator[str]:
+def change_lines(verb: str, writes: Sequence[KeptWrite]) -> Iterator[str]:
     """Yield a line for each of the first *writes*, and one for the others, or that none is."""
     if not writes:
         yield "nothing was changed"
@@ -230,7 +230,7 @@ def told(verb: str, writes: Sequence[KeptWrite]) -> Iterator[str]:
         yield f"{verb} {more:,} more; --json has them"
 
 
-def told_refused(refused: Sequence[Refused]) -> Iterator[str]:
+def refusal_lines(refused: Sequence[Refused]) -> Iterator[str]:
     """Yield a line for each of the first that were *refused*, and one for the others."""
     for each in refused[:_SHOWN]:
         yield f"left {each.write.seq} as it is: {each.reason}"

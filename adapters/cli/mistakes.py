@@ -45,7 +45,7 @@ _CODES: dict[type[Exception], int] = {
 """The first that fits counts."""
 
 
-def told(exc: Exception) -> int | None:
+def report_mistake(exc: Exception) -> int | None:
     """Tell of *exc* on standard error and return the exit code; None: it is a fault of ours."""
     code = _code(exc)
     if code is not None:

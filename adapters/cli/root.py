@@ -175,8 +175,8 @@ def run(arguments: list[str]) -> int:
         say(f"mnemoscope: {' '.join(exc.format_message().split())} See mnemoscope --help.")
         return USAGE
     except Exception as exc:
-        from .mistakes import told
+        from .mistakes import report_mistake
 
-        if (code := told(exc)) is None:
+        if (code := report_mistake(exc)) is None:
             raise
     return code if isinstance(code, int) else 0

@@ -36,8 +36,10 @@ def rotate(
     if json:
         Console().print_json(data=asdict(rotation))
     else:
-        told = f"{rotation.rewrapped:,} customers are under the current key now"
-        Console().print(f"{told}, {rotation.dropped:,} were dropped" if drop_unreadable else told)
+        rewrapped = f"{rotation.rewrapped:,} customers are under the current key now"
+        Console().print(
+            f"{rewrapped}, {rotation.dropped:,} were dropped" if drop_unreadable else rewrapped
+        )
     if rotation.unreadable:
         say(
             f"{rotation.unreadable:,} customers are under no key that is configured, or damaged: "

@@ -94,9 +94,9 @@ def _searched(place: PlaceSearch) -> Text:
 
 
 def _notes(erasure: Erasure) -> Iterator[str]:
-    told = [(each.name, each.messages) for each in erasure.stores]
-    told += [(each.name, each.messages) for each in erasure.places]
-    for name, messages in told:
+    messages_by_name = [(each.name, each.messages) for each in erasure.stores]
+    messages_by_name += [(each.name, each.messages) for each in erasure.places]
+    for name, messages in messages_by_name:
         yield from (f"{name}: {message}" for message in messages)
     yield from erasure.unsettled
     if erasure.details is None:

@@ -114,9 +114,9 @@ class _Node:
 
     def settle(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the update of the state, once a human has decided where one is to."""
-        told = {"approval": found["approval"], "reason": found["reason"]}
+        common = {"approval": found["approval"], "reason": found["reason"]}
         if not found["held"]:
-            return {self._result: {**told, "choice": "shadow" if self._gate.shadow else "auto"}}
+            return {self._result: {**common, "choice": "shadow" if self._gate.shadow else "auto"}}
         choice, answer = _answer(interrupt(dict(found)))
         skips = 0
         while choice is Choice.SKIP:  # each is met again whenever the run is resumed
@@ -124,7 +124,7 @@ class _Node:
             choice, answer = _answer(interrupt(dict(found)))
             skips += 1
         self._record(found, choice, answer)
-        update: dict[str, Any] = {self._result: {**told, "choice": choice.value}}
+        update: dict[str, Any] = {self._result: {**common, "choice": choice.value}}
         if choice is Choice.EDIT and "draft" in answer:
             update[self._draft] = answer["draft"]
         return update

@@ -9,7 +9,7 @@ from inspect import getclosurevars
 from typing import Any
 
 from ...memory.database import Database
-from ..toolkit.databases import in_file, told
+from ..toolkit.databases import in_file, result_or_none
 from ..toolkit.proxy import inner_of
 
 _IN_MEMORY = frozenset({"", ":memory:"})
@@ -17,7 +17,7 @@ _IN_MEMORY = frozenset({"", ":memory:"})
 
 def database_of(client: Any) -> Database | None:
     """Return the database of a store or saver of LangGraph's own, or of a subclass of one."""
-    return told(lambda: _database(client))
+    return result_or_none(lambda: _database(client))
 
 
 def _database(client: Any) -> Database | None:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...memory.database import Database
-from ..toolkit.databases import in_file, part, server_address, told
+from ..toolkit.databases import in_file, part, result_or_none, server_address
 
 _LOCAL_CHROMA = frozenset({"chromadb.api.rust.RustBindingsAPI", "chromadb.api.segment.SegmentAPI"})
 
 
 def database_of(memory: Any) -> Database | None:
     """Return the collection that an open-source *memory* writes to."""
-    return told(lambda: _database(memory.vector_store))
+    return result_or_none(lambda: _database(memory.vector_store))
 
 
 def hosted_database(client: Any) -> Database | None:
     """Return the project of the hosted service that *client* writes to."""
-    return told(lambda: _project(client))
+    return result_or_none(lambda: _project(client))
 
 
 def _project(client: Any) -> Database | None:

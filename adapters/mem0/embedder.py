@@ -74,8 +74,8 @@ class _Embedding:
         self._embedder, self._name = embedder, name
         self._held: dict[str, Any] = embedder.__dict__
         # What is asked over the network is an event of its own.
-        is_told = provider_of(embedder) in REMOTE
-        self._call = made if is_told else timed(made, "embed", name)
+        is_reported = provider_of(embedder) in REMOTE
+        self._call = made if is_reported else timed(made, "embed", name)
         self._replaced: Any = self._held.get(name)
         self._text_to_embed = text_to_embed
         self._stand_in = StandIn(made, self._embed, mark=self)

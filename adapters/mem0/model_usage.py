@@ -28,7 +28,7 @@ from ..toolkit.call_details import (
     request_details,
     server_details,
 )
-from ..toolkit.databases import told
+from ..toolkit.databases import result_or_none
 from ..toolkit.stand_in import StandIn, is_marked
 from ..toolkit.type_guards import is_list
 from .provider_answer import CURRENT, ProviderAnswer
@@ -194,7 +194,7 @@ def provider_of(target: Any) -> str | None:
 
 def _server_of(target: Any) -> dict[str, Any]:
     """Return the server that the client below *target* asks, as far as it tells."""
-    address = told(lambda: str(target.client.base_url))
+    address = result_or_none(lambda: str(target.client.base_url))
     return server_details(address)
 
 

@@ -63,7 +63,7 @@ def _watch(part: Any, name: str, methods: Iterable[str]) -> None:
 def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any]:
     """Return *made*, telling the operation it is part of that it was called."""
 
-    def told(*args: Any, **kwargs: Any) -> Any:
+    def observed(*args: Any, **kwargs: Any) -> Any:
         call = outer_call()
         if call is None or _IS_IN_ONE.of(call) or len(call.phases) >= MOST:
             return made(*args, **kwargs)
@@ -79,4 +79,4 @@ def timed(made: Callable[..., Any], name: str, method: str) -> Callable[..., Any
             took = perf_counter() - started
             call.phases = (*call.phases, OperationPhase(name, method, started_ns, took, error))
 
-    return StandIn(made, told, _MARK)
+    return StandIn(made, observed, _MARK)

@@ -9,7 +9,7 @@ from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
 from qdrant_client.qdrant_remote import QdrantRemote
 
 from ...memory.database import Database
-from ..toolkit.databases import PORTS, in_file, server_address, told
+from ..toolkit.databases import PORTS, in_file, result_or_none, server_address
 from .turns import local_of
 
 _CARRIED = frozenset(
@@ -28,7 +28,7 @@ _PORTS = (6333, 6334)
 
 def database_of(client: Any) -> Database | None:
     """Return the server, the folder or the engine in memory that *client* writes to."""
-    return told(lambda: _database(client))
+    return result_or_none(lambda: _database(client))
 
 
 def _database(client: Any) -> Database | None:
@@ -44,7 +44,7 @@ def _database(client: Any) -> Database | None:
 
 def server_of(client: Any) -> tuple[str, int] | None:
     """Return host and port that *client* asks, without who logs in. None: it is no server."""
-    return told(lambda: _server(client))
+    return result_or_none(lambda: _server(client))
 
 
 def _server(client: Any) -> tuple[str, int] | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ...telemetry.event.usage import CallDetails
-from .databases import PORTS, told
+from .databases import PORTS, result_or_none
 from .type_guards import is_dict
 
 _ID: Final = re.compile(r"[\w.:/+=|-]{1,256}", re.ASCII)
@@ -84,8 +84,8 @@ def configured_server(serialized: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _server(address: str) -> tuple[str, int] | None:
-    parts = told(lambda: urlsplit(address))
-    port = None if parts is None else told(lambda: parts.port) or PORTS.get(parts.scheme)
+    parts = result_or_none(lambda: urlsplit(address))
+    port = None if parts is None else result_or_none(lambda: parts.port) or PORTS.get(parts.scheme)
     return (parts.hostname, port) if parts is not None and parts.hostname and port else None
 
 

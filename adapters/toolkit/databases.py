@@ -28,7 +28,7 @@ _STATX_BYTES = 256
 _BIRTH_AT = 80
 
 
-def told(tell: Callable[[], T | None]) -> T | None:
+def result_or_none(tell: Callable[[], T | None]) -> T | None:
     """Return the result of *tell*, or None if *tell* raises."""
     try:
         return tell()

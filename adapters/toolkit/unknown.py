@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("mnemoscope")
 
-_told: set[tuple[str, str]] = set()
+_reported: set[tuple[str, str]] = set()
 
 
 @lru_cache(maxsize=512)
@@ -65,8 +65,8 @@ def tell_unknown_method(client: type, name: str, guard: Guard) -> None:
     guard.faults.count("toolkit.unknown_method")
     client = code_class(client)
     label = f"{client.__module__}.{client.__qualname__}"
-    if (label, name) not in _told:
-        _told.add((label, name))
+    if (label, name) not in _reported:
+        _reported.add((label, name))
         logger.warning(
             "mnemoscope does not know %s.%s: it is guarded as a write, its arguments are redacted "
             "as values, and with tenancy enforced it is refused",

@@ -77,7 +77,7 @@ class LoggedMemories:
             store, collection, _ = _key(document, "")
             self._database.execute(_FORGET_ALL, {"store": store, "collection": collection})
 
-    def told(self, store: str, record: dict[str, Any]) -> None:
+    def leave_out(self, store: str, record: dict[str, Any]) -> None:
         """Leave out what *store* itself has told, unless it is an earlier version."""
         if record["is_current"]:
             place = recorded_name(record["collection"] or ""), recorded_name(record["id"])

@@ -77,13 +77,13 @@ def _state(report: StoreReport) -> str:
 
 
 def _memory(record: dict[str, Any]) -> str:
-    told = marked(story(record))
+    tale = marked(story(record))
     if record["kind"] == THREAD:
         shown, more = _cut(dialogue(record["content"]), "memories.jsonl")
         said = f"<div class=text>{shown}</div><div class=soft>{more}</div>"
-        return f"<li><details><summary>{told}</summary>{said}</details></li>\n"
+        return f"<li><details><summary>{tale}</summary>{said}</details></li>\n"
     shown, more = _cut(readable(record["content"]), "memories.jsonl")
-    return f"<li><div class=text>{shown}</div><div class=soft>{told}{more}</div></li>\n"
+    return f"<li><div class=text>{shown}</div><div class=soft>{tale}{more}</div></li>\n"
 
 
 def _cut(text: str, file: str) -> tuple[str, str]:
@@ -169,15 +169,17 @@ def _conversation(conversation: Conversation, facts: BundleFacts, *, is_open: bo
     is_long = day_of(conversation.first) != day_of(conversation.last)
     entries = "".join(_entry(each, facts, with_day=is_long) for each in conversation.entries)
     listed = f"<ol class=timeline>{entries}</ol>" if entries else ""
-    told = (
+    summary = (
         f"<h3>{kind}, {period(conversation.first, conversation.last)}</h3>"
         f"<span class=told>{_participants(conversation)}{escape(totals(conversation.counts))}"
         f"{_models(conversation)}</span>"
     )
     if not listed:
-        return f"<section class=conversation>{told}</section>\n"
+        return f"<section class=conversation>{summary}</section>\n"
     shown = " open" if is_open else ""
-    return f"<details class=conversation{shown}><summary>{told}</summary>{more}{listed}</details>\n"
+    return (
+        f"<details class=conversation{shown}><summary>{summary}</summary>{more}{listed}</details>\n"
+    )
 
 
 def _participants(conversation: Conversation) -> str:

@@ -220,7 +220,7 @@ class _Writing:
         try:
             for record, is_shared in self._records_of(store):
                 shared += is_shared
-                self._known.memories.told(store.store, record)
+                self._known.memories.leave_out(store.store, record)
                 if self._write_record(store.store, record, out):
                     read[record["is_current"]] += 1
         except Exception as exc:  # noqa: BLE001 - whatever it was, the others are still read

@@ -97,7 +97,7 @@ class PostgresDatabase:
     def __init__(self, url: str) -> None:
         self.path: Path | None = None
         self._url = url
-        self.label = f"the audit database {_told(url)}"
+        self.label = f"the audit database {_without_secrets(url)}"
         self._connection: psycopg.Connection[Any] | None = None
         self._path = ""
 
@@ -357,7 +357,7 @@ def _translated(statement: str) -> bytes:
     return statement.replace("%", "%%").replace("?", "%s").encode()
 
 
-def _told(url: str) -> str:
+def _without_secrets(url: str) -> str:
     """Return host and name of *url*, which may be shown."""
     try:
         from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415 - an extra

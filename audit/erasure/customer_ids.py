@@ -104,8 +104,8 @@ def _is_shared(
         names = {each.customer for each in identities}
         for memory_id, owner in owners.items():
             known = _saved_by(snapshot, _OF_MEMORY, references.memory(recorded_name(memory_id)))
-            is_told = owner is not None and not _REDACTED.fullmatch(owner)
-            if not known <= own or (not known and is_told and owner not in names):
+            is_named = owner is not None and not _REDACTED.fullmatch(owner)
+            if not known <= own or (not known and is_named and owner not in names):
                 return True
     return False
 

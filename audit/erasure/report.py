@@ -67,7 +67,7 @@ class StoreErasure:
             self,
             status=FAILED if self.status == FAILED or found.unread else PARTIAL,
             traces=found.traces,
-            messages=(*self.messages, *_told(found, _TRACES)),
+            messages=(*self.messages, *_lines_of(found, _TRACES)),
         )
 
 
@@ -92,7 +92,7 @@ class PlaceSearch:
 def searched_place(name: str, found: Search) -> PlaceSearch:
     """Return what a search of the place *name* has found."""
     status = FAILED if found.unread else PARTIAL if found.traces else COMPLETE
-    messages = tuple(_told(found, _LEFT))
+    messages = tuple(_lines_of(found, _LEFT))
     return PlaceSearch(name=name, status=status, traces=found.traces, messages=messages)
 
 
@@ -213,9 +213,9 @@ def _offer(residue: ResidueTexts, record: SubjectRecord) -> None:
         residue.offer(record.content)
 
 
-def _told(found: Search, left: str) -> Sequence[str]:
-    told = [left.format(found.traces, _some(found.where))] if found.traces else []
-    return [*told, *([_UNREAD.format(_some(found.unread))] if found.unread else [])]
+def _lines_of(found: Search, left: str) -> Sequence[str]:
+    lines = [left.format(found.traces, _some(found.where))] if found.traces else []
+    return [*lines, *([_UNREAD.format(_some(found.unread))] if found.unread else [])]
 
 
 def _some(names: Sequence[str]) -> str:

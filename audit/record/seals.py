@@ -91,7 +91,7 @@ def added(*numbers: int) -> int:
     return sum(numbers) % _ALL
 
 
-def told(total: int) -> str:
+def sum_text(total: int) -> str:
     """Return a sum as an event has it."""
     return f"{total % _ALL:064x}"
 

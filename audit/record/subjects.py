@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 32
 _HELD = 10_000
-NOBODY = "nobody"
+NOBODY = "no_subject"
 CUSTOMER = "customer"
 _MADE = ("subject_uid", "kind", "dek_id", "dek_wrapped", "kek_id", "state", "created_us")
 _ALIAS = ("alias", "key_id", "id_type", "subject_uid", "folded", "sealed")
@@ -286,7 +286,7 @@ def _aead(key: bytes) -> AESGCM:
     return AESGCM(key)
 
 
-def nobody(tenant: str | None, ring: Keyring) -> Subject:
+def no_subject(tenant: str | None, ring: Keyring) -> Subject:
     """Return the subject of the operations of *tenant* that name no customer."""
     return Subject("", tenant=tenant, keys=ring.current)
 

@@ -15,7 +15,7 @@ from ..database.errors import AuditError, TamperedError, UnknownSubjectError
 from ..database.schema import columns_of
 from ..record import subjects
 from ..record.coverage import IDENTITIES
-from ..record.seals import told
+from ..record.seals import sum_text
 from .person_lookup import CustomerQuery, find_person
 from .snapshot import Snapshot, found_by_seqs
 from .tables import LogTables
@@ -84,7 +84,7 @@ class Customers:
                     (self._tables.now_us(), each),
                 )
             # What is gone without such a note was deleted by somebody else.
-            gone = told(sum(map(snapshot.seals.gone, removed)))
+            gone = sum_text(sum(map(snapshot.seals.gone, removed)))
             data = {"n_details": len(removed), "gone": gone}
             self._tables.note(connection, anew, ERASED, data)
         self._tables.scrub()

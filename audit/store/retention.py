@@ -21,7 +21,7 @@ from ..database.database import WriteConnection
 from ..proof.merkle import TILE_LEAVES, root_of
 from ..record.lived_time import DAY_US, SETTLED_US, Cut, aged, agrees
 from ..record.rows import OPERATION
-from ..record.seals import identities_in, told
+from ..record.seals import identities_in, sum_text
 from .missing_details import gone_between
 from .snapshot import Snapshot, first_within, stretches
 from .tables import LogTables
@@ -119,7 +119,7 @@ def _carried(headers: Sequence[dict[str, Any]], gone: int) -> dict[str, Any]:
         + sum(each.get("n_committed", 0) for each in known),
         "n_gone": sum(each.get("n_details", 0) + each.get("n_gone", 0) for each in known),
         # What those events say is gone, without what of it goes with them.
-        "gone": told(sum(int(each.get("gone", "0"), 16) for each in known) - gone),
-        "identities": told(sum(map(identities_in, headers))),
+        "gone": sum_text(sum(int(each.get("gone", "0"), 16) for each in known) - gone),
+        "identities": sum_text(sum(map(identities_in, headers))),
         "newest_us": headers[-1]["recorded_at"],
     }

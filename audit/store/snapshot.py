@@ -26,7 +26,7 @@ from ..record.references import References
 from ..record.rows import StoredEvent
 from ..record.sealing import bound, commitment
 from ..record.seals import Seals
-from ..record.subjects import NOBODY, Ciphers, aliases_of, family, nobody, uids_by_alias
+from ..record.subjects import NOBODY, Ciphers, aliases_of, family, no_subject, uids_by_alias
 from .heads import signed_us_of, stored_heads
 from .kept_rows import BROKEN, BROKEN_AT, table_sum
 
@@ -378,7 +378,7 @@ class Snapshot(Moment):
         self.check_bindings()
         found: set[str] = set()
         for each in {tenant, None}:
-            aliases = aliases_of(nobody(each, self.ring), self.ring, NOBODY)
+            aliases = aliases_of(no_subject(each, self.ring), self.ring, NOBODY)
             found.update(uids_by_alias(self, aliases).values())
         return sorted(found)
 

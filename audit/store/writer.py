@@ -40,8 +40,8 @@ from ..record.sealing import (
     owned,
     usage_values,
 )
-from ..record.seals import Seals, told
-from ..record.subjects import CUSTOMER, NOBODY, Cipher, Named, Subjects, nobody
+from ..record.seals import Seals, sum_text
+from ..record.subjects import CUSTOMER, NOBODY, Cipher, Named, Subjects, no_subject
 from .heads import QUIET_S, SECONDS, HeadSigner
 from .kept_rows import BROKEN, KeptRows, identities_sum
 from .missing_details import gone_between
@@ -263,8 +263,8 @@ class Writer:
         if head.seal is None and not self._log_key.is_sealed:
             name = SEALED
             gone = gone_between(connection, self._seals, head.first_seq, head.size)
-            data["gone"] = told(gone)
-            data["identities"] = told(identities_sum(connection, self._seals))
+            data["gone"] = sum_text(gone)
+            data["identities"] = sum_text(identities_sum(connection, self._seals))
             self._rewrap(connection, head.origin)
         else:
             name = BROKEN
@@ -430,7 +430,7 @@ class Writer:
         ]
         identities = connection.identities()
         if identities:
-            said[0]["identities"] = told(identities)
+            said[0]["identities"] = sum_text(identities)
         return said
 
     def _encrypted(
@@ -465,7 +465,7 @@ class Writer:
     def _named(self, each: UnplacedEvent) -> Named:
         """Return who an event is about: the tenant's nobody, where the call named no customer."""
         if each.subject is None or each.alias is None:
-            return Named(nobody(each.tenant, self._ring), NOBODY)
+            return Named(no_subject(each.tenant, self._ring), NOBODY)
         return Named(each.subject, CUSTOMER)
 
     # -- the log and its keys ----------------------------------------------------------------------

@@ -84,7 +84,7 @@ def _as_given(arguments: Arguments, _redaction: Redaction) -> Arguments:
     return arguments
 
 
-def nobody(_arguments: Arguments) -> Scope:
+def no_customer(_arguments: Arguments) -> Scope:
     """Return the empty scope, for methods whose arguments name no customer."""
     return EMPTY_SCOPE
 
@@ -163,7 +163,7 @@ class Method:
     neutral: Callable[[Arguments], Any] | None = None
     answer: Callable[[Any], bool] | None = None
     redact: Callable[[Arguments, Redaction], Arguments] = _as_given
-    scope: Callable[[Arguments], Scope] = nobody
+    scope: Callable[[Arguments], Scope] = no_customer
     collection: Callable[[Arguments], str | None] = nothing
     summary: Callable[[Any, Arguments], Summary] = _no_summary
     content: Callable[[Arguments], Any] = nothing

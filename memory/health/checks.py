@@ -102,17 +102,17 @@ def _name(sink: Sink) -> str:
 def sink(checked: Sink, books: LaneStats, timeout_s: float) -> Check:
     """Check a sink's back end and the counts of its lane."""
     name = _name(checked)
-    told = _said(books)
+    detail = _said(books)
     try:
         if isinstance(checked, Checkable):
             with delivering():
-                told = f"{checked.check(timeout_s)}; {told}"
+                detail = f"{checked.check(timeout_s)}; {detail}"
     except DeliveryError as exc:
-        return failed(name, f"{' '.join(str(exc).split())}; {told}")
+        return failed(name, f"{' '.join(str(exc).split())}; {detail}")
     if not books.is_up:
-        return failed(name, f"takes nothing just now; {told}")
+        return failed(name, f"takes nothing just now; {detail}")
     state = State.WARNING if books.dropped else State.OK
-    return Check(name=name, state=state, detail=told)
+    return Check(name=name, state=state, detail=detail)
 
 
 def _said(books: LaneStats) -> str:

@@ -240,7 +240,7 @@ class Inspection:
         Raises:
             InspectionError: One of them is not there, or the file cannot be written.
         """
-        with _told(self.path), closing(JournalFile(self.path)) as file:
+        with _as_inspection_error(self.path), closing(JournalFile(self.path)) as file:
             return file.with_room(lambda: self._retry(file, choice, force=force))
 
     def _retry(self, file: JournalFile, choice: WriteSelection, *, force: bool) -> Retried:
@@ -264,7 +264,7 @@ class Inspection:
         Raises:
             InspectionError: One of them is not there, or the file cannot be written.
         """
-        with _told(self.path), closing(JournalFile(self.path)) as file:
+        with _as_inspection_error(self.path), closing(JournalFile(self.path)) as file:
             found = file.with_room(lambda: self._drop(file, choice))
             with suppress(OSError):
                 file.erase()  # else whoever writes next does
@@ -329,7 +329,7 @@ class Inspection:
 
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
-        with _told(self.path), looking(self.path) as connection:
+        with _as_inspection_error(self.path), looking(self.path) as connection:
             yield connection
 
 
@@ -368,7 +368,7 @@ def _is_full(path: Path) -> bool:
 
 
 @contextmanager
-def _told(path: Path) -> Generator[None]:
+def _as_inspection_error(path: Path) -> Generator[None]:
     try:
         yield
     except OSError as exc:

@@ -225,8 +225,8 @@ class Roles:
             reason = "no_role" if role is None else _refusal(role, requested, *seen)
         if reason is None:
             return ALLOW
-        told = {each: value for each, value in known.items() if each.startswith("roles.")}
-        return Verdict(Outcome.REFUSE, str(reason), told)
+        evidence = {each: value for each, value in known.items() if each.startswith("roles.")}
+        return Verdict(Outcome.REFUSE, str(reason), evidence)
 
     def _asks_within(self, role: str, action: Action) -> int:
         """Return how many operations are asked, of which a role may do all. 0: not all."""

@@ -478,9 +478,9 @@ class Rulebook:
         outcome = verdict.outcome
         shadows = rule.shadow and outcome is not Outcome.ALLOW
         if shadows and outcome is Outcome.STOP:
-            if (rule.name, verdict.reason) in run.told:
+            if (rule.name, verdict.reason) in run.reported:
                 return None  # it would have ended before
-            run.told.add((rule.name, verdict.reason))
+            run.reported.add((rule.name, verdict.reason))
         held = verdict.evidence.get("approval") if outcome is Outcome.HOLD else None
         approval = None if held is None else str(held)
         content = None if held is None else self.held.content(action)

@@ -183,7 +183,7 @@ class RunFacts:
         streams: When the latest chunk of each stream of a model came.
         calm: Until when it is far from the limits of its phases. None: not known, as where its
             time at work was set anew.
-        told: Reasons in shadow that were told already: a run would have been stopped once.
+        reported: Reasons in shadow that were told already: a run would have been stopped once.
         least: How far the least trusted of what it has read is to be trusted. Of all runs of a
             thread: each goes on with what the others have read.
         name: Its own or its thread's. None: it is of one graph run, in one process.
@@ -216,7 +216,7 @@ class RunFacts:
         self.streams: dict[object, float] = {}
         self.seen = 0
         self.stopped: tuple[type[RuleError], str, str] | None = None
-        self.told: set[tuple[str, str]] = set()
+        self.reported: set[tuple[str, str]] = set()
         self._done: OrderedDict[str, None] = OrderedDict()
         self._again = Counter[str]()
         self._calls: dict[object, str] = {}

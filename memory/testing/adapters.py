@@ -196,7 +196,7 @@ def nothing_personal_passes(case: AdapterCase, runner: asyncio.Runner) -> Iterat
                     yield f"{name} did not reach the store"
                 if PERSONAL in "".join(received):
                     yield f"{name}: text that is given {how} reaches the store as it is"
-                if PERSONAL in _told(tried.events()):
+                if PERSONAL in _text_of(tried.events()):
                     yield f"{name}: text that is given {how} is in its event"
                 if repr(arguments) != before:
                     yield f"{name} changes the caller's arguments"
@@ -249,10 +249,10 @@ def _fails_closed(
 def _told_once(tried: Trial, status: Status) -> Iterator[str]:
     """Yield what is wrong with the events of one call that ended with *status*."""
     events = tried.events()
-    told = [(each.status, each.neutral) for each in events]
-    if told != [(status, status is Status.DEGRADED)]:
-        yield f"is told as {[str(each) for each, _ in told]}: expected one event, {status}"
-    if PERSONAL in _told(events):
+    statuses = [(each.status, each.neutral) for each in events]
+    if statuses != [(status, status is Status.DEGRADED)]:
+        yield f"is told as {[str(each) for each, _ in statuses]}: expected one event, {status}"
+    if PERSONAL in _text_of(events):
         yield "is told with the message of the store's error"
 
 
@@ -356,7 +356,7 @@ def _public(kind: type) -> dict[str, Any]:
     }
 
 
-def _told(events: list[Event]) -> str:
+def _text_of(events: list[Event]) -> str:
     return "".join(f"{each!r}{each.content and each.content.value!r}" for each in events)
 
 

@@ -122,8 +122,8 @@ def tenants_are_kept_apart(case: AdapterCase, runner: asyncio.Runner) -> Iterato
             for tenant in ("acme", "globex"):
                 with context(tenant=tenant, customer=case.customer):
                     error = tried.error_of(tried.client, name, case.calls[name](OURS))
-                told = {each.tenant for each in tried.events()} - {tenant}
-                if told - {named}:
+                tenants = {each.tenant for each in tried.events()} - {tenant}
+                if tenants - {named}:
                     yield f"{name} is told of another tenant than its context's"
                 if named not in {None, tenant} and not isinstance(error, ScopeError):
                     yield f"{name} names a tenant, and is served in the context of another"

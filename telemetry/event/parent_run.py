@@ -29,14 +29,15 @@ class ParentRun(msgspec.Struct, frozen=True, gc=False):
             trace down. None: there is none.
         project: The project of that run, or of what is traced here. None: the sink's own.
         tags: Of what is traced here, redacted.
-        is_told: LangSmith is told of it by somebody else, as by LangChain's tracer, or is not to
-            be.
+        is_reported: Somebody else, such as LangChain's tracer, reports it to LangSmith; or nobody
+            is to.
     """
 
     order: str | None = None
     project: str | None = None
     tags: tuple[str, ...] = ()
-    is_told: bool = False
+    # Files of events that an earlier release has written have the field under its earlier name.
+    is_reported: bool = msgspec.field(default=False, name="is_told")
 
 
 def run_id(name: str) -> str:

@@ -29,7 +29,7 @@ def runs_of(batch: Sequence[Event], project: str, *, content: bool) -> Iterator[
     """
     by_span = {event.trace.span_id: event for event in batch}
     for event in batch:
-        if event.parent_run is None or not event.parent_run.is_told:
+        if event.parent_run is None or not event.parent_run.is_reported:
             yield _run(event, _order(event, by_span), project, content=content)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TIMEOUT_S: Final = 3.0
 """Most seconds one batch may take, the client's retries included."""
 
-_SWITCHED_OFF: Final = ParentRun(is_told=True)
+_SWITCHED_OFF: Final = ParentRun(is_reported=True)
 _HOSTED: Final = "langchain.com"
 _LOGGERS: Final = ("langsmith.client", "langsmith.utils", "urllib3.connectionpool")
 

@@ -220,8 +220,8 @@ def _in_common(values: tuple[Any, ...], *, is_notice: bool) -> dict[str, Any]:
     """Return the fields that many events have in common; of flags, those that are set."""
     found: dict[str, Any] = {}
     for name, value in zip((*_COMMON, *_FLAGS), values, strict=True):
-        is_told = value if name in _FLAGS else not is_notice or name == "operation"
-        if is_told:
+        is_shown = value if name in _FLAGS else not is_notice or name == "operation"
+        if is_shown:
             plain = str(value) if isinstance(value, str) else value
             found[_NAMED_OTHERWISE.get(name, name)] = plain
     return found

@@ -373,7 +373,7 @@ def test_what_cannot_be_told_is_none(broken):
     def tell():
         return broken.address
 
-    assert databases.told(tell) is None
+    assert databases.result_or_none(tell) is None
 
 
 def test_a_closed_connection_is_not_told(tmp_path, database):

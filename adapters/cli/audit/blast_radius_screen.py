@@ -134,8 +134,8 @@ def _root_lines(memory: ReachedMemory) -> Iterator[Text]:
     else:
         yield Text("written without mnemoscope, earlier than the trail, or erased", style="dim")
     known = {"customer": memory.customer, "origin": memory.origin}
-    if told := ", ".join(f"{name} {of}" for name, of in known.items() if of):
-        yield Text(told, style="dim")
+    if totals := ", ".join(f"{name} {of}" for name, of in known.items() if of):
+        yield Text(totals, style="dim")
     yield from _deleted(memory)
 
 

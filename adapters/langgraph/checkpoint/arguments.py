@@ -201,12 +201,12 @@ def channels(arguments: Arguments) -> dict[str, Any]:
     """
     given = arguments.get("metadata")
     metadata = given if is_dict(given) else dict[str, Any]()
-    told: dict[str, Any] = {"channels": getattr(arguments, "channels", [])}
+    position: dict[str, Any] = {"channels": getattr(arguments, "channels", [])}
     if metadata.get("source") in _SOURCES:
-        told["source"] = metadata["source"]
+        position["source"] = metadata["source"]
     if isinstance(metadata.get("step"), int):
-        told["step"] = metadata["step"]
-    return told
+        position["step"] = metadata["step"]
+    return position
 
 
 _SOURCES: Final = ("input", "loop", "update", "fork")

@@ -63,10 +63,10 @@ def tell(
     write: PendingWrite, row: Method, arguments: Arguments, why: type[NotWrittenError]
 ) -> None:
     """Have an event of an operation that is not made, in the name of whoever made *write*."""
-    write.context.copy().run(_told, write, Operation(row, arguments, Journalled.LOST), why)
+    write.context.copy().run(_report, write, Operation(row, arguments, Journalled.LOST), why)
 
 
-def _told(write: PendingWrite, operation: Operation, why: type[NotWrittenError]) -> None:
+def _report(write: PendingWrite, operation: Operation, why: type[NotWrittenError]) -> None:
     _reason.set(why)
     # Beside its own reason, a step before may refuse it: strict auditing, say. It has its event.
     with suppress(NotWrittenError, MnemoscopeError):

@@ -116,7 +116,7 @@ class CheckpointSubjectData:
             removed += await self._newest(thread) is not None
             # In any case: writes may be there without a checkpoint.
             await self._delete(thread)
-        messages = (*_told(shared, subject), *await clean_files(self._client))
+        messages = (*_shared_thread_lines(shared, subject), *await clean_files(self._client))
         return Erased(removed, 0 if subject.including_shared else len(shared), messages)
 
     async def _is_shared(self, thread: str, subject: DataSubject) -> bool:
@@ -174,7 +174,7 @@ class CheckpointSubjectData:
         return await files_of(self._client)
 
 
-def _told(shared: Collection[str], subject: DataSubject) -> tuple[str, ...]:
+def _shared_thread_lines(shared: Collection[str], subject: DataSubject) -> tuple[str, ...]:
     if (
         subject.including_shared
     ):  # not which: a receipt has this, and their names may be the other's

@@ -120,18 +120,18 @@ class RedactedStream:
         payload, metadata = params["data"]
         run = metadata.get("run_id") or metadata.get("langgraph_checkpoint_ns")
         key = (*params["namespace"], str(run))
-        told = self._messages.metadata(metadata)
+        shown = self._messages.metadata(metadata)
         before, redacted = self._messages.redact(key, payload)
-        params["data"] = (redacted, told)
+        params["data"] = (redacted, shown)
         if isinstance(payload, BaseMessageChunk) or is_dict(payload):
-            self._seen[key] = event, told, metadata
+            self._seen[key] = event, shown, metadata
         if is_dict(payload) and payload.get("event") == "message-finish":
             del self._seen[key]
-        return [_like(event, (each, told)) for each in before]
+        return [_like(event, (each, shown)) for each in before]
 
     def _let_go(self, key: Key) -> list[Any]:
-        event, told, _ = self._seen.pop(key)
-        return [_like(event, (each, told)) for each in self._messages.left(key)]
+        event, shown, _ = self._seen.pop(key)
+        return [_like(event, (each, shown)) for each in self._messages.left(key)]
 
     def _ended(self, data: dict[str, Any]) -> list[Any]:
         """Return events with the held-back text of a task's model calls: it has ended or failed."""
@@ -157,8 +157,8 @@ class RedactedStream:
         segments, _ = self._tools.setdefault(
             key, (StreamingText(self._text, failed=self._failed), event)
         )
-        told = self._walker.shaped({**data, "delta": ""}, EVENTS["tools"])
-        params["data"] = {**told, "delta": segments.feed(data["delta"])}
+        shown = self._walker.shaped({**data, "delta": ""}, EVENTS["tools"])
+        params["data"] = {**shown, "delta": segments.feed(data["delta"])}
         return []
 
     def _tool_tail(self, key: Key) -> Iterator[Any]:

@@ -221,9 +221,9 @@ class PendingModelCall:
     def begin(self) -> Run | None:
         """Return its run, which begins. None: it is not recorded."""
         callbacks = graph_callbacks()
-        told = self._serialized, self._messages
+        inputs = self._serialized, self._messages
         return callbacks.begin(
-            callbacks.on_chat_model_start, *told, run_id=self.run_id, **self.about
+            callbacks.on_chat_model_start, *inputs, run_id=self.run_id, **self.about
         )
 
     def is_free(self) -> bool:

@@ -63,7 +63,7 @@ def _traced(run: Run) -> ParentRun | None:
             theirs = runs.get(str(run.run_id))
             is_off = getattr(theirs, "extra", {}).get("__disabled", False)
             project = getattr(theirs, "session_name", None)
-            run.traced = ParentRun(None if is_off else order, project, is_told=True)
+            run.traced = ParentRun(None if is_off else order, project, is_reported=True)
     return run.traced
 
 
@@ -75,7 +75,7 @@ def place_of(run: Run) -> ParentRun:
     if host is None:
         return ParentRun(above, tags=run.tags)
     return ParentRun(
-        above, host.project, tuple(dict.fromkeys((*host.tags, *run.tags))), host.is_told
+        above, host.project, tuple(dict.fromkeys((*host.tags, *run.tags))), host.is_reported
     )
 
 
@@ -84,10 +84,10 @@ def place_in(run: Run, host: ParentRun | None) -> ParentRun:
     if host is not None and host.order not in {None, _order(run.host_run)}:
         return host  # it has begun one of its own, or LangChain's tracer has
     around, traced = place_of(run), _traced(run)
-    is_off = around.is_told if traced is None else traced.order is None
+    is_off = around.is_reported if traced is None else traced.order is None
     if host is None:
         return ParentRun(_order_of(run), around.project, (), is_off)
-    return ParentRun(_order_of(run), around.project, host.tags, is_off or host.is_told)
+    return ParentRun(_order_of(run), around.project, host.tags, is_off or host.is_reported)
 
 
 def _order_above(run: Run) -> str | None:

@@ -435,7 +435,7 @@ class Runs:
         with self._seekers:
             if self._seeking or self._claims:
                 return
-            for run, _told in self._unclaimed:
+            for run, _told_run in self._unclaimed:
                 run.forget()
             self._unclaimed.clear()
 

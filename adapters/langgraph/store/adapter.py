@@ -37,7 +37,7 @@ from ....memory.api import (
     recall,
     remember,
 )
-from ....memory.guard.operation import nobody
+from ....memory.guard.operation import no_customer
 from ....memory.guard.rows import part_of
 from ...toolkit.proxy import GuardedMethods, guarded_class
 from ...toolkit.public import Public, checked_public, with_public
@@ -291,7 +291,7 @@ def _methods(addresses: Addresses) -> dict[str, Method]:
         name: replace(
             method,
             redact=addresses.redact,
-            scope=addresses.scope if owned else nobody,
+            scope=addresses.scope if owned else no_customer,
             needs_owner=owned,
             confine=addresses.confine if owned else None,
             only=addresses.only if owned else None,

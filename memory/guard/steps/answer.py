@@ -24,15 +24,15 @@ def redacted_answer(call: Call) -> Redacted | None:
         return None
     if redaction is None or call.error is not None:
         return None
-    raw = to_content(_told(found), most_chars=MOST_CHARS).value
+    raw = to_content(_as_dict(found), most_chars=MOST_CHARS).value
     return redaction.content(redaction.value(raw))
 
 
-def _told(found: Any) -> Any:
+def _as_dict(found: Any) -> Any:
     """Return *found* with items that are no container as what they tell of themselves."""
     kind = cast("Any", type(found))
     if kind is list:
-        return [_told(each) for each in found]
+        return [_as_dict(each) for each in found]
     if kind is dict or hasattr(kind, "model_fields") or not hasattr(kind, "dict"):
         return found
     return found.dict()

@@ -17,7 +17,7 @@ from ....telemetry.process.faults import Faults
 from ...context import EMPTY_SCOPE, Scope
 from ...errors import ScopeError
 from ..call import Call, error_name, outer_call
-from ..operation import Method, nobody
+from ..operation import Method, no_customer
 from ..step import NOTHING, Faces
 
 logger = logging.getLogger("mnemoscope")
@@ -50,7 +50,7 @@ class Tenancy:
             is_write = method.op_class in _WRITES and not method.unconfined
             return Faces(before=self._refuse_owner if is_write else self._name_nobody)
         if not self._enforced:
-            return NOTHING if method.scope is nobody else Faces(before=self.name_owner)
+            return NOTHING if method.scope is no_customer else Faces(before=self.name_owner)
         return Faces(before=self._confine, after=self._narrow if method.only else None)
 
     def name_owner(self, call: Call) -> None:

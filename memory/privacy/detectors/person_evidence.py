@@ -89,18 +89,20 @@ def load() -> None:
 
 
 class Reading:
-    """One text, its words and the languages it may be in; `is_told` says if words tell them."""
+    """One text, its words and the languages it may be in; `is_language_known`: by its words."""
 
     def __init__(self, text: str, script: str) -> None:
         self.text = text
         self.script = script
         self.lexicon = read_lexicon(script)
         self.words = list(_words(text))
-        told = plausible_languages(
+        plausible = plausible_languages(
             [each.text for each in self.words], {each.folded for each in self.words}, script
         )
-        self.is_told = bool(told)
-        self.languages = told or (_ENGLISH if text.isascii() else _all_languages(script) - _ENGLISH)
+        self.is_language_known = bool(plausible)
+        self.languages = plausible or (
+            _ENGLISH if text.isascii() else _all_languages(script) - _ENGLISH
+        )
         self.languages_and_english = self.languages | _ENGLISH
         # Code and logs have too few words to tell that they are no English.
         self.may_be_english = "en" in self.languages or (len(self.languages) > 1 and text.isascii())

@@ -104,7 +104,7 @@ def _why(reading: Reading, index: int) -> str:
     weight, why = cue_before(reading, index)
     if weight >= _STRONG_CUE:
         return why
-    is_small = is_own and reading.is_told and _begins_small(reading.text, word.start)
+    is_small = is_own and reading.is_language_known and _begins_small(reading.text, word.start)
     return "a common name, written small" if is_small else ""
 
 
@@ -192,7 +192,9 @@ def find_chat_speakers(reading: Reading) -> Iterator[Finding]:
 def _is_named(reading: Reading, word: Word) -> bool:
     if "vi" in reading.languages and word.text in read_sections("vi")["local_given"]:
         return True
-    is_known = reading.is_told and reading.lexicon.names.get(word.folded, 0) & NameKind.GIVEN
+    is_known = (
+        reading.is_language_known and reading.lexicon.names.get(word.folded, 0) & NameKind.GIVEN
+    )
     return bool(is_known) or any(_is_given(reading, word))
 
 

@@ -92,8 +92,8 @@ class NameModel:
         """The language that the model tells: ``*`` for several, English if it tells none."""
         source = find_source(self.name) if self.is_wanted else None
         folder = _folder_of(source) if source else None
-        told = (folder and spacy_model.language_in_meta(folder)) or "en"
-        return _EVERY_LANGUAGE.get(told, told)
+        language = (folder and spacy_model.language_in_meta(folder)) or "en"
+        return _EVERY_LANGUAGE.get(language, language)
 
     @contextmanager
     def pipeline(self, timeout_s: float = _LOCK_TIMEOUT_S) -> Generator[Any]:

@@ -301,13 +301,13 @@ def _check_certainty(forgotten: Forgotten) -> None:
     unseen, untold = forgotten.unseen, forgotten.tenants_untold
     if unseen:
         ids = ", ".join(each or "not noted by an earlier version" for each in sorted(unseen))
-        told = (
+        advice = (
             f"{sum(unseen.values()):,} customers in the vault are under a key that is not "
             f"configured (key id {ids}), and may be this one: name that key in "
             "MNEMOSCOPE_AUDIT_PREVIOUS_KEYS and forget again"
         )
     elif untold:
-        told = (
+        advice = (
             f"{untold:,} customers in the vault were stored by an earlier version, which did not "
             "note what a search in all tenants takes: forget again for each tenant by name, and "
             'with an empty one ("") for those without'
@@ -315,7 +315,7 @@ def _check_certainty(forgotten: Forgotten) -> None:
     else:
         return
     raise UncertainErasureError(
-        f"cannot tell whether all is forgotten; {forgotten.erased:,} pseudonyms are. {told}",
+        f"cannot tell whether all is forgotten; {forgotten.erased:,} pseudonyms are. {advice}",
         erased=forgotten.erased,
         unseen=unseen,
     )

@@ -287,11 +287,11 @@ def told_as_ours(path: Path) -> Generator[None]:
     except MnemoscopeError:
         raise
     except (OSError, sqlite3.Error) as exc:
-        told = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
         raise VaultError(
             f"the vault {path} could not be read or written ({type(exc).__name__}: "
-            f"{' '.join(told.split())}): what was to be erased or changed may still be there. See "
-            "that the file is whole and nobody holds it, and try again"
+            f"{' '.join(reason.split())}): what was to be erased or changed may still be there. "
+            "See that the file is whole and nobody holds it, and try again"
         ) from exc
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from mnemoscope.adapters.langgraph.checkpoint import adapter as checkpoint
 from mnemoscope.adapters.langgraph.store import adapter as store
-from mnemoscope.adapters.toolkit.databases import told
+from mnemoscope.adapters.toolkit.databases import result_or_none
 from mnemoscope.adapters.toolkit.postgresql import postgres_database
 from mnemoscope.adapters.toolkit.proxy import guard_of
 
@@ -28,7 +28,7 @@ def pool(conninfo=HERE, kind=psycopg_pool.ConnectionPool, **options):
 
 def database(conninfo=HERE, **options):
     """Return the database of a pool."""
-    return told(lambda: postgres_database(pool(conninfo, **options)))
+    return result_or_none(lambda: postgres_database(pool(conninfo, **options)))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,9 @@ def test_functions_of_the_users_are_not_told():
         pool(connection_class=Rotating),
     ]
 
-    assert [told(lambda each=each: postgres_database(each)) for each in pools] == [None] * 5
+    assert [result_or_none(lambda each=each: postgres_database(each)) for each in pools] == [
+        None
+    ] * 5
 
 
 def test_the_environment_is_as_good_as_an_argument(monkeypatch):

@@ -48,7 +48,7 @@ def test_a_store_and_the_trail_call_a_memory_the_same(name, in_place):
         known.add(each)
         remaining.add(each)
     known.add({**event, "class": "recall"})
-    remaining.told("langgraph.store", {**record, "is_current": True})
+    remaining.leave_out("langgraph.store", {**record, "is_current": True})
 
     _origin, source, used = known.of("langgraph.store", record)
     assert used["times"] == 1

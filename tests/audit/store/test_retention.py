@@ -18,7 +18,7 @@ from mnemoscope.audit.proof.merkle import (
     root_of,
 )
 from mnemoscope.audit.proof.note import parse_checkpoint
-from mnemoscope.audit.record.seals import told
+from mnemoscope.audit.record.seals import sum_text
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.store.kept_rows import identities_sum
 from mnemoscope.audit.store.retention import month_before
@@ -140,7 +140,7 @@ def test_it_is_an_event_that_says_what_went(aged):
         "n_committed": 1_023,
         "n_gone": 0,
         "gone": "0" * 64,
-        "identities": told(identities),
+        "identities": sum_text(identities),
         "newest_us": newest_us,
     }
 

@@ -89,7 +89,10 @@ crossings = st.builds(
 )
 
 places = st.builds(
-    ParentRun, project=_maybe, tags=st.lists(text, max_size=2).map(tuple), is_reported=st.just(False)
+    ParentRun,
+    project=_maybe,
+    tags=st.lists(text, max_size=2).map(tuple),
+    is_reported=st.just(False),
 )
 
 labels = st.builds(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +21,7 @@ from typing import Any, TypeVar
 
 from ...memory.guard.call import Call, outer_call
 from ...memory.guard.step import AsyncInvoke, Invoke
+from ...memory.limits.workers import Workers
 from ...telemetry.process.fork import reset_after_fork
 from ...telemetry.process.fork_lock import ForkLock
 from ..toolkit.own_methods import has_own_methods
@@ -30,57 +30,17 @@ R = TypeVar("R")
 
 _MEMORY: type[Any] = import_module("mem0").AsyncMemory  # it ships no types
 
-IDLE_S = 30.0
-"""Seconds an idle thread stays."""
-
-
-class DaemonThreads:
-    """Daemon threads that start as needed and end when idle for `IDLE_S`."""
-
-    def __init__(self) -> None:
-        self.forked()
-        reset_after_fork(self)
-
-    def forked(self) -> None:
-        """Start anew: a forked child has none of the threads."""
-        self._jobs: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
-        self._idle = threading.Semaphore(0)
-
-    def submit(self, job: Callable[[], object]) -> None:
-        """
-        Have *job*, which never raises, called on a thread.
-
-        Raises:
-            RuntimeError: There is no thread to be had.
-        """
-        if not self._idle.acquire(blocking=False):
-            threading.Thread(target=self._work, args=(job,), name="mem0", daemon=True).start()
-            return
-        self._jobs.put(job)
-
-    def _work(self, job: Callable[[], object] | None) -> None:
-        jobs, idle = self._jobs, self._idle
-        while job is not None:
-            job()
-            job = None  # what it holds is not kept alive by an idle thread
-            idle.release()
-            with contextlib.suppress(queue.Empty):
-                job = jobs.get(timeout=IDLE_S)
-                continue
-            if not idle.acquire(blocking=False):
-                job = jobs.get()  # counted upon a moment ago: its job is on its way
-
 
 class DaemonExecutor(ThreadPoolExecutor):
     """
-    An executor with `DaemonThreads`. A `ThreadPoolExecutor`, since a loop takes no other.
+    An executor with the threads of `Workers`. A `ThreadPoolExecutor`, since a loop takes no other.
 
     A guarded call whose work it is given has not ended before that has.
     """
 
     def __init__(self) -> None:
         super().__init__(1)  # which starts none before it is given work, and is given none
-        self._daemons = DaemonThreads()
+        self._workers = Workers()
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> Future[R]:
         """
@@ -95,7 +55,7 @@ class DaemonExecutor(ThreadPoolExecutor):
         if outer is not None:
             outer.hold()
         try:
-            self._daemons.submit(partial(_work, future, partial(fn, *args, **kwargs), let_go))
+            self._workers.submit(partial(_work, future, partial(fn, *args, **kwargs), let_go))
         except RuntimeError:
             let_go()
             raise

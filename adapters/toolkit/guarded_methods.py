@@ -14,7 +14,6 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 from ...memory.api import AsyncInvoke, Invoke, Row
-from ...memory.guard.awaiting import call_or_await
 from ...memory.guard.guard import Guard
 from ...memory.guard.operation import Arguments, Method, Operation
 from .binding import Parameters, described_class, parameters_of, rebuild
@@ -30,7 +29,7 @@ Prepare: TypeAlias = Callable[[Arguments], Arguments]
 """Returns a call's arguments as everything after it is to see them."""
 
 Make: TypeAlias = Callable[[Guard, Operation, Invoke], Any]
-"""Makes a call of a guard, in place of `call_or_await`."""
+"""Makes a call of a guard, in place of `Guard.call`."""
 
 
 def never_inline(_inner: Any) -> bool:
@@ -205,7 +204,7 @@ def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable
         def called(self: Any, *args: Any, **kwargs: Any) -> Any:
             held = self.__dict__
             operation, invoke = bind(held, args, kwargs)
-            return call_or_await(held[GUARD], operation, invoke)
+            return held[GUARD].call(operation, invoke)
 
         return called
 
@@ -214,7 +213,7 @@ def _synchronous(binder: _Binder, inline: Inline, make: Make | None) -> Callable
         operation, invoke = bind(held, args, kwargs)
         if make is not None:
             return make(held[GUARD], operation, invoke)
-        return call_or_await(held[GUARD], operation, invoke, inline=inline(held[INNER]))
+        return held[GUARD].call(operation, invoke, inline=inline(held[INNER]))
 
     return made
 

@@ -56,7 +56,7 @@ class Deadline:
         self._around = tuple(around)
         self._late_lock = ForkLock()
 
-    def run(self, call: Call, invoke: Invoke, *, inline: bool = False) -> Any:
+    def run(self, call: Call, invoke: Invoke, inline: bool = False) -> Any:  # noqa: FBT001, FBT002 - a keyword costs each call
         """
         Call the store and return its result.
 

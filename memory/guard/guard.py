@@ -9,7 +9,9 @@ on. What redacts or confines fails closed: the store is not asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from ...telemetry.event.event import OperationClass
@@ -17,9 +19,7 @@ from ...telemetry.event.trace import TraceRef, Tracing, around
 from ...telemetry.process.faults import Faults
 from ..context import current
 from ..database import Database
-from ..errors import (
-    DeadlineExceededError,
-)
+from ..errors import DeadlineExceededError
 from ..limits.class_limits import ClassLimits
 from ..limits.workers import Expired
 from .call import Below, Call, Plan, innermost, nothing_below, outer_call
@@ -108,7 +108,11 @@ class Guard:
 
     def call(self, operation: Operation, invoke: Invoke, *, inline: bool = False) -> Any:
         """
-        Make one synchronous call.
+        Make one synchronous call, or one whose answer turns out to be awaitable.
+
+        Whether a method is synchronous cannot always be told from it: a decorated one may answer
+        with a coroutine. That is not the result yet, so the call goes on in it, with a deadline of
+        its own, and its event is made when that ends.
 
         Args:
             operation: What the caller asked.
@@ -116,7 +120,8 @@ class Guard:
             inline: Stay on this thread, without a deadline: for clients bound to it.
 
         Returns:
-            The store's own object, or the method's neutral value.
+            The store's own object, or the method's neutral value; a coroutine that returns it,
+            where the store's answer can be awaited.
 
         Raises:
             ScopeError: The caller names nobody, everybody or somebody else.
@@ -126,9 +131,16 @@ class Guard:
         call = self.begin(operation)
         if call.error is None:
             try:
-                call.result = self.deadline.run(call, invoke, inline=inline)
+                call.result = self.deadline.run(call, invoke, inline)
             except BaseException as exc:  # noqa: BLE001 - raised by `end`, unless a step decides
                 call.error = exc
+            else:
+                try:
+                    if _has_await(call.result.__class__):
+                        return self._awaited(call, call.result)
+                except TypeError:  # a class that has no hash
+                    if hasattr(call.result.__class__, "__await__"):
+                        return self._awaited(call, call.result)
         return self.end(call)
 
     async def acall(self, operation: Operation, invoke: AsyncInvoke) -> Any:
@@ -183,6 +195,25 @@ class Guard:
                 call.error, call.neutral = exc, False
         return call.result if call.error is None else self._unanswered(call)
 
+    async def _awaited(self, call: Call, answer: Awaitable[Any]) -> Any:
+        call.result, call.landed, call.ended = None, False, False
+        timeout = asyncio.timeout(call.limits.deadline_s or None)
+        try:
+            marks = call.enter()
+            try:
+                async with timeout:
+                    call.result = await answer
+                call.landed = True
+            finally:
+                call.leave(marks)
+                call.ended = True
+        except Exception as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
+            # A client may turn the cancellation into an error of its own: it is still our deadline.
+            call.error = Expired() if timeout.expired() else exc
+        except BaseException as exc:  # noqa: BLE001 - as above
+            call.error = exc
+        return await self.aend(call)
+
     def _unanswered(self, call: Call) -> Any:
         """Return the neutral result, or raise the call's error."""
         # Not kept: an exception that holds a frame that holds the call is a cycle.
@@ -208,8 +239,8 @@ class Guard:
         except Exception as exc:  # noqa: BLE001 - the host's id generator or span may be broken
             self._faults.note("guard.trace", exc)
             trace, context = UNTRACED, None
-        now_ns, now = self._wall_ns(), self.clock()
-        call = Call(method, arguments, current(), trace, context, now_ns, now, plan)
+        now_ns = self._wall_ns()
+        call = Call(method, arguments, current(), trace, context, now_ns, self.clock(), plan)
         if operation.journal:
             call.journal = operation.journal
         if innermost() is not None and (outer := outer_call()) is not None:
@@ -230,3 +261,9 @@ class Guard:
         )
         self._plans[method] = plan
         return plan
+
+
+@lru_cache(maxsize=256)
+def _has_await(kind: type) -> bool:
+    # Classes of pydantic take microseconds to say that they lack an attribute.
+    return hasattr(kind, "__await__")

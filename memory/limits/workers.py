@@ -254,6 +254,16 @@ class Workers:
             raise Expired
         return outcome[0]()
 
+    def submit(self, fn: Callable[[], Any]) -> None:
+        """
+        Call *fn*, which never raises, in a copy of this context, and wait for nothing.
+
+        Raises:
+            RuntimeError: There is no thread to be had.
+        """
+        if not self._handed(_Job(fn, _nothing)):
+            raise RuntimeError("can't start new thread")
+
     def _handed(self, job: _Job) -> bool:
         if sys.is_finalizing():
             return False  # the idle threads are there, and will never run again

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import inspect
 import threading
 
@@ -17,6 +19,46 @@ from mnemoscope.telemetry.event.event import Status
 
 class Outage(Exception):  # noqa: N818 - a driver's own name
     """What a driver raises."""
+
+
+def decorated(function):
+    """Return *function* as a decorator leaves it that knows no coroutines."""
+
+    @functools.wraps(function)
+    def called():
+        return function()
+
+    return called
+
+
+class Later:
+    """An answer of a client's own class that can be awaited."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __await__(self):
+        return self.answer.__await__()
+
+
+class Unhashed(type):
+    """A class of classes that compare, and so have no hash."""
+
+    def __eq__(cls, other):
+        return cls is other
+
+    __hash__ = None
+
+
+class LaterUnhashed(Later, metaclass=Unhashed):
+    """As `Later`; the class has no hash."""
+
+
+ANSWERING_LATER = {
+    "a decorated coroutine": decorated,
+    "a client's awaitable": lambda function: lambda: Later(function()),
+    "one whose class has no hash": lambda function: lambda: LaterUnhashed(function()),
+}
 
 
 @pytest.fixture
@@ -51,6 +93,23 @@ class TestCalls:
         assert last_event.get().method == "coloured"
         assert inspect.iscoroutinefunction(coloured)
         assert list(inspect.signature(plain).parameters) == ["customer", "limit"]
+
+    @pytest.mark.parametrize("made", ANSWERING_LATER.values(), ids=ANSWERING_LATER)
+    @pytest.mark.parametrize("error", [None, Outage()])
+    async def test_a_function_that_answers_with_an_awaitable_is_guarded(self, observe, made, error):
+        """Its call ends when that has: the event has the outcome, and a failure is neutral."""
+
+        async def found():
+            await asyncio.sleep(0)
+            if error is not None:
+                raise error
+            return ["tea"]
+
+        answer = await observe()(made(found))()
+
+        assert answer == ([] if error else ["tea"])
+        assert last_event.get().status is (Status.DEGRADED if error else Status.OK)
+        assert last_event.get().hits == (None if error else 1)
 
     def test_a_failure_gives_the_neutral_value(self, observe):
         """A new one each time, so that a caller may fill it."""

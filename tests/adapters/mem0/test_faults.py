@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -17,7 +16,6 @@ from bench import wrapping
 from mem0 import AsyncMemory, Memory
 from patience import GIVE_UP_S
 
-from mnemoscope.adapters.mem0 import threads as mem0_threads
 from mnemoscope.adapters.mem0.adapter import ADAPTER
 from mnemoscope.adapters.toolkit.proxy import guard_of
 from mnemoscope.memory.errors import DeadlineExceededError
@@ -108,31 +106,6 @@ async def test_outside_our_calls_mem0_has_the_hosts_threads(make_memory, bench):
         await bare.add("tea", user_id="u-17", infer=False)
 
     assert [each.startswith("asyncio_") for each in names] == [True]
-
-
-def test_threads_are_used_again_and_go(monkeypatch):
-    """One after another, calls need one thread; it goes when it was idle for long."""
-    monkeypatch.setattr(mem0_threads, "IDLE_S", 0.5)
-    threads, seen, done = mem0_threads.DaemonThreads(), [], threading.Semaphore(0)
-
-    def job():
-        seen.append(threading.current_thread())
-        done.release()
-
-    def submit():
-        threads.submit(job)
-        assert done.acquire(timeout=GIVE_UP_S)
-
-    for _ in range(3):
-        submit()
-        while not threads._idle._value:
-            time.sleep(0.001)
-    seen[0].join(GIVE_UP_S)
-    submit()
-
-    assert seen[:3] == [seen[0]] * 3
-    assert not seen[0].is_alive()
-    assert seen[3] is not seen[0]
 
 
 async def test_a_store_that_wants_to_exit_has_failed(

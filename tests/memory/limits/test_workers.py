@@ -17,6 +17,8 @@ from patience import GIVE_UP_S
 from mnemoscope.memory.limits import workers as deadline
 from mnemoscope.memory.limits.workers import Expired, Workers
 
+_name: contextvars.ContextVar[str] = contextvars.ContextVar("name")
+
 
 @pytest.fixture
 def workers():
@@ -34,6 +36,10 @@ def gate():
 
 def never():
     raise AssertionError("nothing was late")
+
+
+def no_thread(_thread):
+    raise RuntimeError("can't start new thread")
 
 
 def ours():
@@ -229,13 +235,32 @@ def test_leaving_and_taking_over_at_once_loses_no_call(monkeypatch, workers):
 
 def test_without_threads_the_call_is_made_on_the_spot(workers, monkeypatch):
     """Slow is better than broken."""
-
-    def refuse(_thread):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
 
     assert workers.run(threading.get_ident, 5, never) == threading.get_ident()
+
+
+def test_without_threads_nothing_is_submitted(workers, monkeypatch):
+    """What nobody waits for is refused, as the standard library's executors do."""
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with pytest.raises(RuntimeError, match="thread"):
+        workers.submit(lambda: pytest.fail("it was called"))
+
+
+def test_what_is_submitted_has_the_context_and_a_thread_of_its_own(workers):
+    """And its caller goes on."""
+    seen, done = [], threading.Event()
+
+    def work():
+        seen.append((threading.get_ident(), _name.get()))
+        done.set()
+
+    _name.set("ada")
+    workers.submit(work)
+
+    assert done.wait(GIVE_UP_S)
+    assert seen[0][0] != threading.get_ident()
+    assert seen[0][1] == "ada"
 
 
 def test_an_interrupt_reaches_the_waiting_caller(workers, gate, eventually):

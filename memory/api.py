@@ -36,15 +36,21 @@ if TYPE_CHECKING:
     )
     from ..telemetry.event.event import Event, Redacted
     from ..telemetry.event.kinds import Status
+    from ..telemetry.event.memory_label import MemoryLabel
     from ..telemetry.event.subject import Subject
     from ..telemetry.event.trace_ref import TraceRef
     from ..telemetry.event.usage import Usage
     from ..telemetry.process.faults import Faults
+    from ..telemetry.prometheus.live import LiveMetric, Sample
     from .budgets.accounting import ModelAccounting
     from .database import Database
+    from .features import Feature, FeatureContext, FeatureFactory
+    from .guard.call import Call, Slot
     from .guard.guard import Guard
+    from .guard.steps.making import GuardParts, StepMaker
     from .guard.steps.report import Parts
     from .guard_factory import GuardFactory
+    from .health.model import Check, State
     from .journal.codec import ArgumentCodec
     from .journal.touches import Touches
     from .journal.writes import Deduplication, JournalledWrites, Lookup
@@ -204,7 +210,9 @@ __all__ = [
     "Arguments",
     "Around",
     "AsyncInvoke",
+    "Call",
     "CallerMistake",
+    "Check",
     "Checkable",
     "DataSubject",
     "Database",
@@ -215,12 +223,18 @@ __all__ = [
     "Event",
     "Faces",
     "Faults",
+    "Feature",
+    "FeatureContext",
+    "FeatureFactory",
+    "GuardParts",
     "Invoke",
     "JournalledWrites",
     "Keep",
     "KeyUse",
+    "LiveMetric",
     "LoggedMemory",
     "Lookup",
+    "MemoryLabel",
     "MemoryRemover",
     "Method",
     "ModelAccounting",
@@ -232,6 +246,7 @@ __all__ = [
     "Redacted",
     "Redaction",
     "Row",
+    "Sample",
     "Scope",
     "ScopeError",
     "ScopedRedactor",
@@ -239,8 +254,11 @@ __all__ = [
     "SinkContext",
     "SinkFactory",
     "SinkOutput",
+    "Slot",
+    "State",
     "Status",
     "Step",
+    "StepMaker",
     "StoreAdapter",
     "StoreBinding",
     "StoredMemory",
@@ -265,6 +283,8 @@ __all__ = [
 
 _MODULES = {
     "ArgumentCodec": ".journal.codec",
+    "Call": ".guard.call",
+    "Check": ".health.model",
     "Checkable": "..telemetry.delivery.sink",
     "DataSubject": ".subject_data.records",
     "Database": ".database",
@@ -272,11 +292,17 @@ _MODULES = {
     "DeliveryError": "..telemetry.delivery.sink",
     "Erased": ".subject_data.records",
     "Event": "..telemetry.event.event",
+    "Feature": ".features",
+    "FeatureContext": ".features",
+    "FeatureFactory": ".features",
     "Faults": "..telemetry.process.faults",
+    "GuardParts": ".guard.steps.making",
     "JournalledWrites": ".journal.writes",
     "KeyUse": ".limits.key_use",
     "LoggedMemory": ".subject_data.records",
     "Lookup": ".journal.writes",
+    "LiveMetric": "..telemetry.prometheus.live",
+    "MemoryLabel": "..telemetry.event.memory_label",
     "MemoryRemover": ".subject_data.records",
     "ModelAccounting": ".budgets.accounting",
     "PAGE_SIZE": ".subject_data.records",
@@ -285,11 +311,15 @@ _MODULES = {
     "Redacted": "..telemetry.event.event",
     "Redaction": ".privacy.engine.redaction",
     "ScopedRedactor": ".scoped_redactor",
+    "Sample": "..telemetry.prometheus.live",
     "Sink": "..telemetry.delivery.sink",
     "SinkOutput": "..telemetry.delivery.sink",
     "SinkContext": "..telemetry.delivery.registry",
     "SinkFactory": "..telemetry.delivery.registry",
+    "Slot": ".guard.call",
+    "State": ".health.model",
     "Status": "..telemetry.event.kinds",
+    "StepMaker": ".guard.steps.making",
     "StoredMemory": ".subject_data.records",
     "Subject": "..telemetry.event.subject",
     "SubjectDataProvider": ".subject_data.records",

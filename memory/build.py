@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ..audit.log import AuditLog
     from ..audit.sink.sink import AuditSink
     from ..telemetry.relay.relay import Relay
+    from .features import Feature, FeatureFactory
     from .guard.step import Step
     from .guard.steps.making import GuardParts, StepMaker
     from .journal.journal import Journal
@@ -106,6 +107,7 @@ class Parts:
         vault: Keeps what pseudonyms stand for, if there is one.
         audit: The audit trail, if that sink is on.
         journal: Keeps writes that a store did not take, if there is one.
+        features: Those of other packages.
         note_deliveries: Notes there what the other sinks have acknowledged.
         live: Keeps the metrics that Prometheus reads alive; the collector holds them weakly.
         spans: Counts of the spans that redacting exporters saw.
@@ -120,6 +122,7 @@ class Parts:
     vault: Vault | None = None
     audit: AuditLog | None = None
     journal: Journal | None = None
+    features: tuple[Feature, ...] = ()
     note_deliveries: Callable[[], None] | None = None
     live: LiveMetrics | None = None
     spans: SpanCounts = field(default_factory=SpanCounts)
@@ -315,6 +318,7 @@ def build(
     redactor: Redactor | None = None,
     budgets: Budgets | None = None,
     rules: Sequence[Rule] = (),
+    extra_features: Sequence[FeatureFactory] = (),
 ) -> Parts:
     """
     Build the parts that *settings* ask for.
@@ -326,6 +330,7 @@ def build(
         redactor: In place of the one that the settings name.
         budgets: What may be spent.
         rules: What is decided at the points that the layer stands at.
+        extra_features: Features besides those that the settings name.
 
     Raises:
         ConfigurationError: A sink, key, model or price file cannot be used as asked.
@@ -344,6 +349,8 @@ def build(
             lists=read_term_lists(settings.pii_allow, settings.pii_deny),
             limits=Limits(max_chars=settings.pii_most_characters),
         )
+        features = _features(settings, extra_features, keys, faults)
+        rules = (*rules, *(rule for each in features for rule in each.rules))
         journal = _journal(settings, keys, faults)
         vault = _vault(settings, keys, faults)
         prices = _prices(settings)
@@ -362,6 +369,7 @@ def build(
         prices=prices,
         budgets=budgets,
         rules=rules,
+        steps=[make for each in features for make in each.steps],
         journal=journal,
         vault=vault,
         bound=CallBound(settings.pii_most_characters, cuts=settings.pii_too_large == "cut"),
@@ -370,6 +378,7 @@ def build(
         audit_gate=_audit_gate(settings, _trail(sinks, audit), drain, faults),
         key_use=key_use_of(settings, keys),
     )
+    parts = replace(parts, features=tuple(features))
     live = _live(sinks, parts, rules)
     _keep_facts(parts, audit)
     if audit is None:
@@ -669,6 +678,17 @@ def _audit_gate(
     return require, wait
 
 
+def _features(
+    settings: Settings, extra: Sequence[FeatureFactory], keys: SubjectKeys, faults: Faults
+) -> Sequence[Feature]:
+    if not (settings.features or extra):
+        return ()
+    from .features import FeatureContext, load_features  # noqa: PLC0415 - only where wanted
+
+    context = FeatureContext(digest_key=keys.key, faults=faults, clock=time.perf_counter)
+    return [*load_features(settings.features, context), *(make(context) for make in extra)]
+
+
 _NEVER_RIGHT = (FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
@@ -747,6 +767,7 @@ def _live(sinks: Sequence[Sink], parts: Parts, rules: Sequence[Rule]) -> LiveMet
         parts.spans,
         lambda: parts.accounting.decisions,
         journal=parts.journal,
+        others=[each.samples for each in parts.features if each.samples is not None],
     )
     sources = [each for each in (*sinks, *rules) if isinstance(each, SampleSource)]
     readers = [live.read, *(each.samples for each in sources)]

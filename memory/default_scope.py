@@ -10,6 +10,7 @@ from .scope import Mnemoscope
 if TYPE_CHECKING:
     from ..telemetry.delivery.sink import Sink
     from .budgets.budget import Budget
+    from .features import FeatureFactory
     from .guard.guard import Guard
     from .rules.rule import Rule
     from .setting_values import SettingValues
@@ -28,6 +29,7 @@ def configure(
     extra_sinks: Sequence[Sink] = (),
     budgets: Iterable[Budget] = (),
     rules: Iterable[Rule] = (),
+    extra_features: Iterable[FeatureFactory] = (),
     **settings: Unpack[SettingValues],
 ) -> Mnemoscope:
     """
@@ -38,6 +40,7 @@ def configure(
         extra_sinks: Sink objects besides those.
         budgets: What may be spent.
         rules: What is decided in front of memory, models, nodes and tools.
+        extra_features: Makers of features besides those that ``MNEMOSCOPE_FEATURES`` names.
         **settings: Override the environment: see `Settings`.
 
     Raises:
@@ -52,6 +55,7 @@ def configure(
         extra_sinks=extra_sinks,
         budgets=budgets,
         rules=rules,
+        extra_features=extra_features,
     )
     return _default
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 PREFIX = "MNEMOSCOPE_"
 
 _OF_THE_COMMAND_LINE = frozenset({"MNEMOSCOPE_NOTICE", "MNEMOSCOPE_SCOPE"})
-_GROUPS = ("mnemoscope.sinks", "mnemoscope.store_adapters")
+_GROUPS = ("mnemoscope.sinks", "mnemoscope.store_adapters", "mnemoscope.features")
 
 logger = logging.getLogger("mnemoscope")
 

@@ -1,4 +1,4 @@
-"""The objects that a scope is given in lists: budgets, rules and sinks."""
+"""The objects that a scope is given in lists: budgets, rules, sinks and features."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _NEEDED = {
     "budgets": ("Budget", ("unit", "limit", "levels")),
     "only_sinks": ("Sink", ("name", "write", "flush", "close")),
     "extra_sinks": ("Sink", ("name", "write", "flush", "close")),
+    "extra_features": ("FeatureFactory", ("__call__",)),
 }
 """By argument: the name of the type, and what an object of it has."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .budgets.budgets import BudgetStatus
     from .build import Parts
     from .client_shapes import GraphShape, MemoryShape, SaverShape, StoreShape, VectorShape
+    from .features import FeatureFactory
     from .guard.guard import Guard
     from .privacy.engine.redaction import Redaction
     from .privacy.engine.redactor import Redactor
@@ -61,6 +62,7 @@ class Mnemoscope:
         redactor: What replaces personal data. None: what the settings name.
         budgets: What may be spent.
         rules: What is decided in front of memory, models, nodes and tools.
+        extra_features: Makers of features besides those that ``MNEMOSCOPE_FEATURES`` names.
 
     Raises:
         ConfigurationError: A setting, rule or budget makes no sense, or a sink cannot be set up.
@@ -79,6 +81,7 @@ class Mnemoscope:
         redactor: Redactor | None = None,
         budgets: Iterable[Budget] = (),
         rules: Iterable[Rule] = (),
+        extra_features: Iterable[FeatureFactory] = (),
     ) -> None:
         from .budgets.budgets import Budgets  # noqa: PLC0415 - not before it is wanted
         from .settings import load_settings, unknown_settings  # noqa: PLC0415 - as above
@@ -102,6 +105,7 @@ class Mnemoscope:
             redactor=redactor,
             budgets=limits,
             rules=checked_objects("rules", rules),
+            extra_features=checked_objects("extra_features", extra_features),
         )
         self._parts = parts
         parts.drain.close_at_exit()
@@ -695,6 +699,7 @@ class Mnemoscope:
             vault=file,
             spans=parts.spans,
             kept=parts.journal,
+            checks=[each.checks for each in parts.features],
         )
 
     def flush(self, timeout_s: float = 5.0) -> bool:

@@ -14,6 +14,7 @@ class SettingValues(TypedDict, total=False):
 
     sinks: Iterable[str] | str | None
     content_sinks: Iterable[str] | str
+    features: Iterable[str] | str
     audit_url: str | None
     audit_mode: str
     audit_pseudonym_key: str | Secret | None

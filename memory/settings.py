@@ -53,6 +53,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         sinks: The sinks to use: of the five, or of those that an installed package adds by an entry
             point. ``none``: no sink. None: all of the five that are configured.
         content_sinks: Sinks besides audit that are sent redacted content.
+        features: The features of other packages that a scope has, by the names of their entry
+            points: see `mnemoscope.memory.api.Feature`.
         audit_url: ``sqlite:///path`` or ``postgresql://…``. None: a file in the user's data folder.
         audit_mode: ``fail_open``: calls never wait for the audit trail. ``durable``: a call returns
             when its event is on disk. ``strict``: as durable, and a call is refused if auditing is
@@ -139,6 +141,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     sinks: tuple[str, ...] | None = None
     content_sinks: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
     audit_url: str | None = None
     audit_mode: str = "fail_open"
     audit_pseudonym_key: Secret | None = None
@@ -359,6 +362,7 @@ _FLAGS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
 _READ: Mapping[str, Callable[[Any], Any]] = {
     "sinks": _names,
     "content_sinks": _names,
+    "features": _names,
     "pii_operators": _pairs,
     "prometheus_address": _address,
     "disabled": _flag,

@@ -68,7 +68,7 @@ class LazyGroup(TyperGroup):
         del ctx
         return list(self.table)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> TyperCommand | LazyGroup | None:
+    def get_command(self, ctx: Context, cmd_name: str) -> TyperCommand | TyperGroup | None:
         """Import the command *cmd_name*."""
         del ctx
         entry = self.table.get(cmd_name)

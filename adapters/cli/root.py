@@ -8,7 +8,7 @@ several people have an id, or nobody, who is known follows.
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.main import get_command
@@ -16,7 +16,12 @@ from typer.main import get_command
 from .exit_codes import INTERRUPTED, USAGE, say
 from .lazy_group import Command, Group, LazyGroup, Table
 
+if TYPE_CHECKING:
+    from typer._click import Context
+    from typer.core import TyperCommand, TyperGroup
+
 COMMANDS: Table = {
+    "commands": Command("List the commands that other packages add.", "other_commands:commands"),
     "demo": Command("Watch an agent with memory answer three questions.", "demo:demo"),
     "doctor": Command("Check every sink, store, queue, key and model.", "doctor:doctor"),
     "redact": Command(
@@ -124,7 +129,15 @@ COMMANDS: Table = {
 
 
 class _Root(LazyGroup):
+    """The commands of the table, and those of other packages."""
+
     table = COMMANDS
+
+    def get_command(self, ctx: Context, cmd_name: str) -> TyperCommand | TyperGroup | None:
+        """Import the command *cmd_name*: other packages are looked for where the table has none."""
+        from .other_commands import other_command
+
+        return super().get_command(ctx, cmd_name) or other_command(cmd_name)
 
 
 app = typer.Typer(

@@ -239,6 +239,21 @@ class Call:
         vars(other).update(vars(self), holds=[], **changes)
         return other
 
+    def answer(self, result: Any) -> None:
+        """
+        Give *result* to the caller in place of what the store answered, or of a part of it.
+
+        The call's event tells of what its caller sees; the owners of all that the store answered
+        are still a tripwire.
+        """
+        seen = self.method.summary(result, self.arguments)
+        self.result, self.summary = (
+            result,
+            msgspec.structs.replace(seen, owners=self.summary.owners),
+        )
+        if seen.hits == 0 and self.limits.is_recall and self.status is Status.OK:
+            self.status = Status.EMPTY
+
     def enter(self) -> Marks:
         """
         Make this the current call and its span the current span, until `leave`.

@@ -66,6 +66,7 @@ def examine(
     vault: VaultFile | None = None,
     spans: SpanCounts | None = None,
     kept: Journal | None = None,
+    checks: Iterable[Mapping[str, Question]] = (),
 ) -> Health:
     """Check a scope's sinks, guards, key and budgets, within *timeout_s* seconds."""
     questions: dict[str, Question] = {
@@ -84,6 +85,8 @@ def examine(
         questions["context"] = lambda: context(unattributed)
     if spans is not None and spans.exporters:
         questions["spans"] = lambda: redacted_spans(spans)
+    for each in checks:
+        questions |= each
     return ask(questions, timeout_s)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...telemetry.otlp.span_counts import SpanCounts
@@ -111,6 +111,7 @@ class LiveMetrics:
         spans: Counts of the spans that redacting exporters saw.
         decisions: Returns what humans have decided, once there is a rule that asks them.
         journal: Keeps writes that a store did not take, if there is one.
+        others: Return the samples of other packages' features.
     """
 
     def __init__(
@@ -121,11 +122,13 @@ class LiveMetrics:
         decisions: Callable[[], Decisions | None] = lambda: None,
         *,
         journal: Journal | None = None,
+        others: Sequence[Callable[[], Iterable[Sample]]] = (),
     ) -> None:
         self._decisions = decisions
         self._guards = guards
         self._budgets = budgets
         self._journal = journal
+        self._others = others
         self._spans = spans
 
     def read(self) -> Iterator[Sample]:
@@ -140,6 +143,11 @@ class LiveMetrics:
             yield from _of_budget(status)
         if (decisions := self._decisions()) is not None:
             yield from self._of_gates(decisions)
+        for samples in self._others:
+            try:
+                yield from [*samples()]
+            except Exception as exc:  # noqa: BLE001 - costs a scrape what that feature shows
+                self._guards.faults.note("feature.samples", exc)
         yield from of_faults(self._guards.faults)
         if self._spans is not None and self._spans.exporters:
             for outcome, count in self._spans.by_outcome().items():

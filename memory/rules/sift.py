@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from ...telemetry.event.event import OperationClass, Status
 from ...telemetry.process.faults import Faults
 from ..context import current
@@ -123,9 +121,8 @@ class SiftAnswers:
             and self._rulebook.answered(rule, call, rule.answer_facts(trusts)) is not None
         ):
             keeps = iter([each >= demanded for each in trusts])
-            call.result = call.method.sift(call.result, call.arguments, lambda _each: next(keeps))
+            call.answer(call.method.sift(call.result, call.arguments, lambda _each: next(keeps)))
             trusts = [each for each in trusts if each >= demanded]
-            _summarise(call)
         if trusts:
             labels.read(min(trusts), scope)
 
@@ -172,21 +169,12 @@ class ConfineAnswers:
                 kept = call.method.within(call.result, call.arguments, allows)
                 lacking = len(places) - sum(places)
                 if lacking and self._rulebook.answered(rule, call, rule.left_out(lacking)):
-                    call.result = kept
-                    _summarise(call)
+                    call.answer(kept)
             except Exception as exc:  # noqa: BLE001 - closed: what cannot be judged is not shown
                 self._faults.note("rules.confine", exc)
                 if not rule.shadow:
                     _refuse(call, rule.name, self._faults)
                     return
-
-
-def _summarise(call: Call) -> None:
-    """Say of a call what its caller sees; the owners of all of it are still a tripwire."""
-    seen = call.method.summary(call.result, call.arguments)
-    call.summary = msgspec.structs.replace(seen, owners=call.summary.owners)
-    if seen.hits == 0 and call.limits.is_recall and call.status is Status.OK:
-        call.status = Status.EMPTY
 
 
 def _refuse(call: Call, rule: str, faults: Faults) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ..telemetry.queue.folder import files_in, writer_of
 from ..telemetry.queue.source import state_in
 from .log import AuditLog
-from .sink.spool import Spool
+from .sink.spool import spool_stats
 from .store.snapshot import Snapshot
 
 
@@ -28,7 +28,7 @@ def what_waits(log: AuditLog) -> list[str]:
 
 def _in_spool(log: AuditLog) -> Iterator[str]:
     path = log.spool_path
-    waiting = Spool(path, log.ring).stats().events if path is not None else 0
+    waiting = spool_stats(path).events if path is not None else 0
     if waiting:
         # Some of them may be recorded by now: a file is removed once all that is in it is.
         yield (

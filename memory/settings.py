@@ -66,10 +66,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             user's data folder, readable by its owner only, made on first use.
         audit_previous_keys: Earlier secrets, or the next one during a rollout, separated by commas.
             The audit trail and the vault are read with them besides.
-        audit_spool: File for events while the audit database cannot be written, or is too slow.
-            None: a file in the user's data folder.
-        audit_spool_max_bytes: Maximum size of that file, whose oldest events are dropped then, and
-            of a second one with what a queue has no room for, where further ones are.
+        audit_spool: Where events wait while the audit database cannot be written, or is too slow:
+            each process has files beside it, named after it. None: in the user's data folder.
+        audit_spool_max_bytes: Maximum size of a process's file, with those that ended processes
+            have left, and of a second one with what a queue has no room for. Further events are
+            lost.
         audit_retention_days: Days to keep events, at least 183; they are removed by whole months,
             and the proofs of the others stay valid. 0: keep all.
         log_file: File for JSON lines, rotated, made for its owner alone: one that follows has the

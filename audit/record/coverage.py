@@ -57,7 +57,7 @@ NOT_COVERED = (
     ),
     (
         "events that are not in the database yet: those in queues, and a spool that is removed, or "
-        "put back as it was, together with its roll and its ledger"
+        "put back as it was, together with its roll"
     ),
     "space in the files that no row or index uses, and the planner's statistics",
 )

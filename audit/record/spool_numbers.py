@@ -1,8 +1,8 @@
 """
-The numbers of a spool's records: what the log says of them, and what is missing.
+The numbers of a spool's records, as logs have them that 0.2 and before have written to.
 
-All processes of a machine count the records of a spool together, from 1. A range is its first and
-its last number.
+All processes of a machine counted the records of a spool together, from 1. A range is its first
+and its last number.
 """
 
 from __future__ import annotations
@@ -56,21 +56,18 @@ class SpoolAccount:
 
     Attributes:
         end: The highest number that is known of.
-        noted: The highest that a process said it was.
         first: The lowest that is known of, where older events are gone.
         taken: What was taken out of it.
         missing: What is declared as gone.
     """
 
     end: int = 0
-    noted: int = 0
     first: int | None = None
     taken: list[Range] = field(default_factory=list[Range])
     missing: list[Range] = field(default_factory=list[Range])
 
     def note_end(self, end: int) -> None:
         """Note that a process said how far the numbers are."""
-        self.noted = max(self.noted, end)
         self.end = max(self.end, end)
         self.first = end + 1 if self.first is None else self.first
 
@@ -85,7 +82,6 @@ class SpoolAccount:
     def absorb(self, later: SpoolAccount) -> None:
         """Add what later events say."""
         self.end = max(self.end, later.end)
-        self.noted = max(self.noted, later.noted)
         known = [each.first for each in (self, later) if each.first is not None]
         self.first = min(known, default=None)
         self.taken += later.taken
@@ -95,20 +91,16 @@ class SpoolAccount:
         """Return what is declared as gone, and was not taken out after all."""
         return [part for each in merged(self.missing) for part in outside(*each, self.taken)]
 
-    def unaccounted(
-        self, end: int = 0, waiting: Iterable[Range] = (), *, from_one: bool
-    ) -> list[Range]:
+    def unaccounted(self, *, from_one: bool) -> list[Range]:
         """
         Return the numbers of which nothing is said.
 
         Args:
-            end: How far the numbers are at least, as a ledger says.
-            waiting: What is in the spool.
             from_one: Whether all events about it are known. Else it begins with the first of them.
         """
         first = 1 if from_one else self.first
-        known = [*self.taken, *self.missing, *waiting]
-        return [] if first is None else list(outside(first, max(self.end, end), known))
+        known = [*self.taken, *self.missing]
+        return [] if first is None else list(outside(first, self.end, known))
 
 
 def note_spool(accounts: dict[str, SpoolAccount], name: str, data: Mapping[str, Any]) -> None:

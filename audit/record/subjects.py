@@ -310,14 +310,6 @@ def spelling_of(
     return subject.spelling(alias, ring.get(key_id))
 
 
-def spellings_of(
-    subject: Subject | KnownAliases, ring: Keyring, aliases: dict[str, str]
-) -> dict[str, Spelling]:
-    """Return what each key finds *subject* by, in any tenant and spelling."""
-    found = {key_id: spelling_of(subject, ring, key_id, alias) for key_id, alias in aliases.items()}
-    return {key_id: each for key_id, each in found.items() if each is not None}
-
-
 def uids_by_alias(connection: AnyConnection, aliases: dict[str, str]) -> dict[str, str]:
     """Return the subjects that *aliases* name, merged ones as the one they were merged into."""
     values = tuple(aliases.values())

@@ -16,7 +16,9 @@ def build(context: SinkContext) -> AuditSink:
     settings, log = context.settings, open_log(context)
     most_bytes = settings["audit_spool_max_bytes"]
     content = context.content_again
-    spool = Spool(_spool_path(context), log.ring, most_bytes, content=content)
+    spool = None
+    if content is not None:  # else nothing that was kept could be read again
+        spool = Spool(_spool_path(context), log.ring, most_bytes, content=content)
     mode = settings["audit_mode"]
     sink = AuditSink(log, spool, mode=mode, checkpoint_every_s=CHECKPOINT_EVERY_S)
     sink.key_made = context.key_made

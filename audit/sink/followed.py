@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from ...telemetry.delivery.sink import FollowedWriter, LookAtWriters
 from ..log import AuditLog
 from .presence import Presence, Said
-from .spool_ledger import SpoolLedger
 
 Words = tuple[Presence, list[Said]]
 """Something to be said, and whoever notes that it was."""
@@ -45,7 +44,6 @@ class FollowedWriters:
         look: Returns them.
         log: Where their events are recorded.
         clock: Monotonic seconds.
-        ledger: Numbers the records of the spool, if there is one.
     """
 
     def __init__(
@@ -53,12 +51,10 @@ class FollowedWriters:
         look: LookAtWriters,
         log: AuditLog,
         clock: Callable[[], float],
-        ledger: SpoolLedger | None,
     ) -> None:
         self._look = look
         self._log = log
         self._clock = clock
-        self._ledger = ledger
         self._known: dict[str, tuple[FollowedNumbers, Presence]] = {}
 
     def mode(self, writer_id: str) -> str:
@@ -98,7 +94,6 @@ class FollowedWriters:
             self._clock,
             mode=state.mode,
             version=lambda: state.version,
-            ledger=self._ledger,
         )
         if self._is_recorded(writer_id):
             presence.go_on()  # a relay before this one has said that it began

@@ -19,7 +19,6 @@ from ..record.writer_events import (
     is_durable,
 )
 from ..store.roll import Roll
-from .spool_ledger import SpoolLedger
 
 Said = tuple[str, Mapping[str, Any]]
 """Name and data of an event about the log itself."""
@@ -61,7 +60,6 @@ class Presence:
         mode: The durability that it was asked for.
         version: Returns the version of this package that it runs; empty where that is not known.
         roll: Where it has its entry, if anywhere.
-        ledger: Numbers the records of its spool, if it has one.
 
     Attributes:
         roll: As given.
@@ -75,10 +73,8 @@ class Presence:
         mode: str,
         version: Callable[[], str] = running_version,
         roll: Roll | None = None,
-        ledger: SpoolLedger | None = None,
     ) -> None:
         self.roll = roll
-        self._ledger = ledger
         self._numbers = numbers
         self._clock = clock
         self._mode = mode
@@ -187,7 +183,4 @@ class Presence:
         return self._writer_id == self.writer_id  # else it is a child that has said nothing yet
 
     def _about(self, name: str, counter: int | None = None, **more: Any) -> Said:
-        end = self._ledger.end() if self._ledger is not None else None
-        if end is not None:
-            more["spool"] = list(end)
         return about(name, self.writer_id, self.counter if counter is None else counter, **more)

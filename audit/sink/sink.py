@@ -39,8 +39,6 @@ from .heartbeat import Heartbeat
 from .metrics import figures, key_state_of
 from .presence import Presence, keep_roll
 from .spool import Spool
-from .spool_ledger import SpoolEnd
-from .spool_losses import declare_missing
 
 CHECKPOINT_EVERY = 4_096
 CHECKPOINT_EVERY_S = 60.0
@@ -111,7 +109,6 @@ class AuditSink:
         self._spilled: deque[tuple[str, list[Range]]] = deque()
         self._left = self._left_bytes = 0
         self._prune_at = self._clock()
-        self._spool_end: SpoolEnd | None = None
         self._pruned = 0
         self._signed_at = self._clock()
         self._signed_size = 0
@@ -127,8 +124,7 @@ class AuditSink:
         roll = Roll(roll_beside(spool.path), self.log.ring, mode) if spool is not None else None
         if roll is not None:
             keep_roll(drain.numbers, roll, mode)
-        ledger = spool.ledger if spool is not None else None
-        self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll, ledger=ledger)
+        self._presence = Presence(drain.numbers, self._clock, mode=mode, roll=roll)
         others = (each for each in drain.deliveries() if each.sink != self.name)
         self._deliveries = Deliveries(others, clock=self._clock)
         if spool is not None and roll is not None and (spool.has_left() or roll.standing().gone):
@@ -158,9 +154,9 @@ class AuditSink:
         self._heartbeat.start()
 
     def _follow(self) -> None:
-        look, ledger = self._look, self.spool.ledger if self.spool is not None else None
+        look = self._look
         self._counters = WriterCounters(self._clock, from_any=look is not None)
-        self._followed = FollowedWriters(look, self.log, self._clock, ledger) if look else None
+        self._followed = FollowedWriters(look, self.log, self._clock) if look else None
 
     def end_writer(self, writer_id: str, counter: int, *, ended: bool) -> None:
         """
@@ -202,13 +198,14 @@ class AuditSink:
             AuditError: In neither.
             UnacceptableError: One of them is no event.
         """
-        drafts = _drafted(batch)
+        events = [event for event in batch if event.writer_seq]
+        drafts = _drafted(events)
         if not drafts:
             return
         self._presence.note_counter()
         with self._guard:
             try:
-                self._store(drafts)
+                self._store(drafts, events)
             finally:  # whatever became of them, nobody waits for them any more
                 self._presence.note_kept((each.writer_id, each.writer_seq) for each in drafts)
             for each in drafts:
@@ -224,8 +221,8 @@ class AuditSink:
 
     @property
     def spills(self) -> bool:
-        """Whether a spool takes whole events when the queue is full."""
-        return self._overflow is not None and self._overflow.keeps_events
+        """Whether there is a spool."""
+        return self._overflow is not None
 
     def spill(self, batch: Sequence[Event], /) -> None:
         """
@@ -292,7 +289,8 @@ class AuditSink:
         self._deliveries.await_others(timeout_s / 4)
         with self._guard:
             try:
-                self._end()
+                if self._backoff is None:
+                    self._say_the_end(is_over=True)
             except AuditError as exc:
                 self._failed(exc)
             finally:
@@ -307,10 +305,11 @@ class AuditSink:
         """Return a line on the database and the spool, if the database can be used."""
         waiting = self.spool.stats() if self.spool is not None else None
         suffix = ""
-        if waiting is not None and waiting.events:
+        if self.spool is not None and waiting is not None and waiting.events:
+            full_ratio = waiting.fullest_bytes / self.spool.max_bytes
             suffix = (
                 f"; {waiting.events:,} wait in {waiting.size_bytes:,} bytes of spool, whose "
-                f"fullest file is {waiting.full_ratio:.0%} full"
+                f"fullest file is {full_ratio:.0%} full"
             )
         try:
             return self.log.check() + suffix
@@ -382,7 +381,7 @@ class AuditSink:
 
     # -- inside the guard --------------------------------------------------------------------------
 
-    def _store(self, drafts: list[UnplacedEvent]) -> None:
+    def _store(self, drafts: list[UnplacedEvent], events: list[Event]) -> None:
         if self._may_ask():
             try:
                 self._replay()
@@ -398,9 +397,9 @@ class AuditSink:
         if self.spool is None:
             raise backoff.error
         self._spool_failed = True
-        self.spool.append(drafts)
+        self.spool.append(events)
         self._spool_failed = False
-        self._note_waiting(drafts)
+        self._note_waiting(events)
 
     def _may_ask(self) -> bool:
         backoff, now = self._backoff, self._clock()
@@ -434,7 +433,7 @@ class AuditSink:
             self.stats.size = self.log.record(())
             self._recovered()
         if spool.pending:
-            replayed = spool.replay(self._record, self._gaps.append, self._taken)
+            replayed = spool.replay(self._record, self._gaps.append)
             self.stats.oldest_waiting_us = None
             logger.warning("%s is back: %d events that waited are in it", self.log.label, replayed)
         self._leave_overflow()
@@ -455,7 +454,6 @@ class AuditSink:
 
     def _adopt(self, spool: Spool) -> None:
         adopted = spool.adopt(self._record, self._gaps.append, self._taken)
-        self._declare_missing(spool)
         if self._presence.roll is not None:
             self._declare_departed(self._presence.roll)
         if adopted:
@@ -466,18 +464,8 @@ class AuditSink:
             )
 
     def _taken(self, name: str, numbers: list[Range]) -> None:
-        """Note that the spool's records with these numbers are in the log."""
+        """Note that records of an earlier release's spool with these numbers are in the log."""
         self.log.append_log_event(TAKEN, {"spool": name, "numbers": numbers})
-
-    def _declare_missing(self, spool: Spool) -> None:
-        """Declare the records that are neither in the spool nor in the log, once each."""
-        end = spool.ledger.end()
-        if end is None or end == self._spool_end:
-            return
-        found = declare_missing(self.log.tables, spool)
-        self._spool_end = None if found.waiting else end
-        if found.missing:
-            logger.error("%d records are gone from the audit spool %s", found.missing, spool.path)
 
     def _declare_departed(self, roll: Roll) -> None:
         self._settle()  # what a spool that was taken over says is lost comes first
@@ -556,25 +544,13 @@ class AuditSink:
         except AuditError as exc:  # what was removed is gone for readers: nothing has to wait
             logger.warning("%s", exc)
 
-    def _end(self) -> None:
-        if self._backoff is None:
-            self._say_the_end(is_over=True)
-            return
-        self._expect(self._presence.counter)
-        if self.spool is not None and self._gaps:
-            self.spool.append(self._gaps)
-
-    def _expect(self, counter: int) -> None:
-        """Note what is lost of so many events, since no other comes any more."""
-        self._counters.expect(self._presence.writer_id, counter)
-        self._gaps += self._ripe(at_once=True)
-
     def _say_the_end(self, *, is_over: bool) -> None:
         """Say that this process has ended, as far as is known, or certainly if it *is_over*."""
         presence = self._presence
         counter = presence.tighten()
-        if is_over:
-            self._expect(counter)
+        if is_over:  # what has not come by now is lost
+            self._counters.expect(presence.writer_id, counter)
+            self._gaps += self._ripe(at_once=True)
         self._settle()
         self._deliveries.note(self.log)
         if self._counters.have_all(presence.writer_id, counter):
@@ -599,15 +575,15 @@ class AuditSink:
     def _recovered(self) -> None:
         self._backoff = None
 
-    def _note_waiting(self, drafts: Sequence[UnplacedEvent]) -> None:
-        self.stats.spooled += len(drafts)
+    def _note_waiting(self, events: Sequence[Event]) -> None:
+        self.stats.spooled += len(events)
         if self.stats.oldest_waiting_us is None:
-            self.stats.oldest_waiting_us = drafts[0].header.occurred_us
+            self.stats.oldest_waiting_us = events[0].started_ns // 1_000
 
 
-def _drafted(batch: Sequence[Event]) -> list[UnplacedEvent]:
+def _drafted(events: Sequence[Event]) -> list[UnplacedEvent]:
     try:
-        return [draft(event) for event in batch if event.writer_seq]
+        return [*map(draft, events)]
     except (TypeError, ValueError, AttributeError) as exc:
         raise UnacceptableError(f"an event cannot be recorded ({type(exc).__name__})") from exc
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ...telemetry.files.file_lock import lockable_files
 from ...telemetry.queue.folder import files_in, writer_of
 from ..database.database import blob
 from ..database.errors import UNREADABLE, AuditError, KeyMissingError
 from ..log import AuditLog
 from ..proof.merkle import HASH_BYTES, TILE_BITS, TILE_LEAVES, Frontier, Prover
 from ..proof.note import Signer
-from ..sink.spool import Spool, SpoolStanding
+from ..sink.spool import spool_files, spool_stats
 from ..store.heads import stored_heads
 from ..store.roll import NOBODY, Roll, RollState, roll_beside
 from ..store.snapshot import Snapshot
@@ -88,13 +87,13 @@ def verify(
         ValueError: There is no event *since*.
     """
     # Read before the log: who ends in between is in the log.
-    standing, spool = _beside(log)
+    standing, waiting = _beside(log)
     with log.reading() as snapshot:
         if not 0 <= since <= snapshot.size:
             raise ValueError(f"the log has {snapshot.size:,} events: there is none after {since:,}")
         counted_once = _ProgressOnce(progress)
         first = max(since, _first_seq(snapshot))
-        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, spool)
+        options = VerifyOptions(first, checkpoints, with_details, counted_once, standing, waiting)
         least = LEAST if with_details else LEAST * LESS_WORK
         if jobs > 1 and snapshot.size - options.since >= least:
             try:
@@ -120,22 +119,19 @@ class VerifyOptions(NamedTuple):
     with_details: bool = True
     progress: Progress = lambda _done: None
     standing: RollState = NOBODY
-    spool: SpoolStanding | None = None
+    waiting: int = 0
 
 
-def _beside(log: AuditLog) -> tuple[RollState, SpoolStanding | None]:
-    """Return the living writers of this machine, and the events in its spool."""
+def _beside(log: AuditLog) -> tuple[RollState, int]:
+    """Return the living writers of this machine, and how many events wait in its spool."""
     path, folder = log.spool_path, log.relay_folder
     # A file is there until all that is in it is delivered, and the end of its writer is declared.
     relayed = frozenset[str]() if folder is None else frozenset(map(writer_of, files_in(folder)))
     if path is None:
-        return RollState({}, relayed), None
+        return RollState({}, relayed), 0
     standing = Roll(roll_beside(path), log.ring).standing()
     standing = standing._replace(alive=standing.alive | relayed)
-    try:
-        return standing, Spool(path, log.ring).standing()
-    except AuditError:  # of another secret, or of another user
-        return standing, None
+    return standing, spool_stats(path).events
 
 
 def report_of(
@@ -372,12 +368,13 @@ class _Whole:
             passed.writers,
             gaps,
             self._options.standing,
-            has_spool=spool is not None and bool(lockable_files(spool)),
+            has_spool=spool is not None and bool(spool_files(spool)),
             now_us=self._log.now_us(),
             is_all=not self._since,
         )
         check_endings(passed.words, known, report)
-        check_spools(passed.spools, self._options.spool, report, is_all=not self._since)
+        report.waiting = self._options.waiting
+        check_spools(passed.spools, report, is_all=not self._since)
 
     def _checkpoints(
         self,

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ...telemetry.files.framed_file import QUARANTINE
 from ...telemetry.files.framing import HEADER_BYTES
+from ...telemetry.queue.event_file import QUARANTINE
 from ..errors import MnemoscopeError
 from ..journal.journal import look
 from ..journal.step import JournalWrites

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
-
-MOST = 1_024
-"""Processes that may share a name."""
 
 
 class FileLock:
@@ -40,20 +36,6 @@ class FileLock:
             os.close(fd)
 
 
-def lock_free_name(path: Path) -> FileLock:
-    """
-    Lock the first of the names of *path* that nobody holds.
-
-    Raises:
-        OSError: No lock file can be made, or all names are held.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name in _names(path):
-        if (claimed := try_lock(name)) is not None:
-            return claimed
-    raise OSError(f"{MOST} processes use {path.name} already")
-
-
 def try_lock(path: Path) -> FileLock | None:
     """Lock *path* itself; None if somebody else holds it."""
     fd = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -75,12 +57,6 @@ def lockable_files(path: Path) -> list[Path]:
     if path.exists():
         found.append(path)
     return sorted(found, key=lambda each: (len(each.name), each))
-
-
-def _names(path: Path) -> Iterator[Path]:
-    yield path
-    for number in range(2, MOST + 1):
-        yield path.with_name(f"{path.name}.{number}")
 
 
 def _escaped(name: str) -> str:

@@ -81,12 +81,6 @@ def record(marker: bytes, payload: bytes) -> bytes:
     return _RECORD.pack(marker, len(payload), check, crc32(payload, check)) + payload
 
 
-def payload(marker: bytes, framed: bytes) -> bytes | None:
-    """Return the payload of one whole record, or None where it is damaged."""
-    found = _payload_at(framed, marker, 0)
-    return found if isinstance(found, bytes) else None
-
-
 class FramedRecord(NamedTuple):
     """A whole record: where it begins and ends, and its payload."""
 

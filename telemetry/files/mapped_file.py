@@ -11,10 +11,13 @@ import errno
 import mmap
 import os
 
+MappedFile = mmap.mmap
+"""A file that is mapped into memory."""
+
 _NOT_SUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
-def map_file(fd: int, size_bytes: int, *, allocated_bytes: int | None = None) -> mmap.mmap:
+def map_file(fd: int, size_bytes: int, *, allocated_bytes: int | None = None) -> MappedFile:
     """
     Return the file *fd*, mapped, made as large as *size_bytes* if it is smaller.
 

@@ -35,6 +35,10 @@ class UnreadableError(Exception):
     """A file of events cannot be read: another key, another release, or damaged. One line."""
 
 
+class OtherKeyError(UnreadableError):
+    """A file of events was written with a key that is not here."""
+
+
 class EventBatch(NamedTuple):
     """
     Events in a row.
@@ -76,7 +80,7 @@ class EventSource:
         self.is_sealed = False
         self._fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         # Not before the last thread that may read it has let go.
-        weakref.finalize(self, os.close, self._fd)
+        self._let_go = weakref.finalize(self, os.close, self._fd)
         self._open(os.pread(self._fd, PAGE_BYTES, 0), rings, content)
         self._suspect = -1
         self._damage: set[int] = set()
@@ -96,7 +100,7 @@ class EventSource:
             raise UnreadableError(f"{self.path} is a file of events of another release")
         keys = next((each for each in rings if key_id(each) == head.key), None)
         if keys is None:
-            raise UnreadableError(
+            raise OtherKeyError(
                 f"{self.path} was written with another pseudonym key: name it in "
                 "MNEMOSCOPE_AUDIT_PREVIOUS_KEYS"
             )
@@ -106,6 +110,10 @@ class EventSource:
         self._marker = found.marker
         self._cipher = AESGCM(writer_key(keys, head.salt))
         self._decoder = EventDecoder(head.fields, keys, rings[0], content)
+
+    def close(self) -> None:
+        """Close the file, where no thread reads it any more."""
+        self._let_go()
 
     @property
     def damaged(self) -> int:

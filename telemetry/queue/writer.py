@@ -67,6 +67,27 @@ class FileHead(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
 
 
+def begun_file(
+    path: Path, keys: SubjectKeys, salt: str, size_bytes: int, *, writer: str = "", mode: str = ""
+) -> EventFile:
+    """
+    Begin a file for records that are sealed with `writer_key` of *keys* and *salt*.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    head = FileHead(
+        format=FORMAT,
+        writer=writer,
+        key=key_id(keys),
+        salt=salt,
+        fields=FIELDS,
+        mode=mode,
+        version=running_version(),
+    )
+    return EventFile(path, msgspec.msgpack.encode(head), size_bytes)
+
+
 class _Coming(msgspec.Struct):
     """An event on its way into a file: its number, its record, and why it is lost, if it is."""
 
@@ -289,17 +310,10 @@ class QueueWriter:
         if self._clock() < self._retry_at:
             raise OSError("a file of events could not be made just now")
         open_folder(self._folder)
-        head = FileHead(
-            format=FORMAT,
-            writer=writer_id,
-            key=key_id(self._keys),
-            salt=self._salt,
-            fields=FIELDS,
-            mode=self._mode,
-            version=running_version(),
-        )
         path = self._folder / file_name(writer_id, self._number + 1)
-        begun = EventFile(path, msgspec.msgpack.encode(head), self._size_bytes)
+        begun = begun_file(
+            path, self._keys, self._salt, self._size_bytes, writer=writer_id, mode=self._mode
+        )
         self._failure = None
         self._number += 1
         before, self._file = self._file, begun

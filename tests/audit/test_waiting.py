@@ -7,7 +7,6 @@ from patience import until
 
 from mnemoscope.adapters.cli.scope import open_trail
 from mnemoscope.audit.bundle.source import evidence_of
-from mnemoscope.audit.record.sealing import draft
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.verification.whole import verify
@@ -22,7 +21,7 @@ def spooled(log, folder, events):
     """Leave *events* in a spool, as a process does that is gone."""
     log.spool_path = folder / "audit.spool"
     spool = Spool(log.spool_path, log.ring, content=content_again)
-    spool.append([draft(each) for each in events])
+    spool.append(events)
     spool.close()
     return str(log.spool_path)
 
@@ -103,7 +102,7 @@ def test_a_process_that_does_nothing_takes_it_in(log, tmp_path, event_factory, l
 def test_a_process_that_finds_nothing_starts_no_thread(log, tmp_path, subject_keys):
     """One that never remembers anything costs nothing."""
     assert isinstance(subject_keys, SubjectKeys)
-    sink = AuditSink(log, Spool(tmp_path / "audit.spool", log.ring))
+    sink = AuditSink(log, Spool(tmp_path / "audit.spool", log.ring, content=content_again))
     sink.attach(Drain([sink]))
 
     assert sink._heartbeat._thread is None

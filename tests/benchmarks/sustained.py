@@ -33,6 +33,7 @@ from relay_kills import BackEnds, forked, kill
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.memory.build import build_relay, configured_keys
 from mnemoscope.memory.context import context
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.memory.scope import Mnemoscope
 from mnemoscope.memory.settings import Settings, load_settings
 from mnemoscope.telemetry.queue.folder import files_in
@@ -195,7 +196,9 @@ def spooled(settings: Settings) -> int:
     from mnemoscope.audit.record.keys import Keyring
     from mnemoscope.audit.sink.spool import Spool
 
-    spool = Spool(settings.audit_spool, Keyring(configured_keys(settings)), 1)
+    spool = Spool(
+        settings.audit_spool, Keyring(configured_keys(settings)), 1, content=content_again
+    )
     return spool.stats().events
 
 

@@ -27,6 +27,7 @@ from mnemoscope.audit.record.writer_events import ENDED
 from mnemoscope.audit.sink.sink import CHECKPOINT_EVERY_S, AuditSink
 from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
 
 MODES = ("fail_open", "durable", "outage")
@@ -86,7 +87,7 @@ class WriterTally:
 def attached(url: str | Path, folder: Path, mode: str) -> tuple[AuditSink, Drain]:
     """Return a sink as an application has it, with its drain."""
     log = AuditLog(url, KEYS)
-    spool = Spool(folder / "audit.spool", log.ring)
+    spool = Spool(folder / "audit.spool", log.ring, content=content_again)
     sink = AuditSink(log, spool, mode=mode, checkpoint_every_s=CHECKPOINT_EVERY_S)
     drain = Drain([sink])
     sink.attach(drain)

@@ -16,12 +16,10 @@ from mnemoscope.audit.bundle.notice import Notice
 from mnemoscope.audit.erasure import withdrawal
 from mnemoscope.audit.erasure.run import COMPLETED, INCOMPLETE, REQUESTED, RESUMED
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.record.sealing import draft
 from mnemoscope.audit.record.spool_numbers import ABOUT_SPOOLS
 from mnemoscope.audit.record.writer_events import ABOUT_WRITERS, STARTED, STOPPED
 from mnemoscope.audit.sink.deliveries import DELIVERED
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.store.customers import ERASED
 from mnemoscope.audit.store.departed import GAP
 from mnemoscope.audit.store.retention import PRUNED
@@ -133,17 +131,13 @@ def test_what_is_erased_and_what_the_log_notes_is_as_it_says(history, read, log)
     assert [each for header in headers for each in wrong(header)] == []
 
 
-def test_what_a_process_and_its_spool_note_is_as_it_says(history, log, tmp_path, event_factory):
-    """Records that waited are taken out, others are gone, and it says how far it is."""
-    spool = Spool(tmp_path / "spool" / "audit.spool", log.ring)
-    sink = AuditSink(log, spool)
+def test_what_a_process_notes_is_as_it_says(history, log, tmp_path, event_factory):
+    """That it began and ended, and what earlier releases said of their spools."""
+    sink = AuditSink(log)
     drain = Drain([sink])
     sink.attach(drain)
-    gone, waiting = (draft(event_factory(writer_seq=number)) for number in (1, 2))
-    spool.append([gone])
-    spool.path.unlink()
-    spool.close()
-    spool.append([waiting])
+    for name in ABOUT_SPOOLS:
+        log.append_log_event(name, {"spool": "0123456789abcdef", "numbers": [[1, 2]]})
     event = event_factory(writer_id=drain.writer_id, writer_seq=drain.next_seq())
     sink.write([event])
     sink.close(1.0)

@@ -19,6 +19,7 @@ from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.event import Redacted
 from mnemoscope.telemetry.event.usage import Usage
 
@@ -379,7 +380,7 @@ class TestTrouble:
         self, postgres, log, tmp_path, event_factory, eventually
     ):
         """Threads go on writing through two restarts: every event is there once, in order."""
-        spool = Spool(Path(tmp_path) / "audit.spool", log.ring)
+        spool = Spool(Path(tmp_path) / "audit.spool", log.ring, content=content_again)
         sink = AuditSink(log, spool)
         stop, numbers, lock = threading.Event(), count(1), threading.Lock()
         written = []

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 
-import orjson
 import pytest
 from any_events import events
 from hypothesis import given, settings
 from rfc8785 import canonical
 
 from mnemoscope.audit.record.header import of_event, of_log, sealed
-from mnemoscope.audit.record.sealing import draft
-from mnemoscope.audit.sink.spool import _packed, _unpacked
 from mnemoscope.telemetry.event.budget_event import BudgetEvent, Level
 from mnemoscope.telemetry.event.event import Deletes, Journalled, OperationClass, Status
 from mnemoscope.telemetry.event.usage import Usage
@@ -136,29 +133,3 @@ def test_what_is_said_of_the_log_is_kept(text):
     assert canonical(known) == written
     assert known["data"] == {"note": text.encode("utf-8", "replace").decode()}
     assert (known["event_id"], known["seq"]) == ("w-log-7", 7)
-
-
-@pytest.mark.parametrize("text", ODD)
-def test_the_spool_gives_back_what_it_was_given(log, event_factory, text):
-    """An event that waited there is sealed as one that did not."""
-    usage = Usage(model=text, namespace=(text,), cost_usd=0.1, time_to_first_token_s=0.5)
-    given = draft(event_factory(agent=text, purpose=text, redactions={text: 1}, usage=usage))
-
-    back = _unpacked(orjson.loads(orjson.dumps(_packed(given, log.ring))))
-    assert (back.header, back.detail) == (given.header, given.detail)
-    assert (back.writer_id, back.writer_seq) == (given.writer_id, given.writer_seq)
-    assert back.usage.cost_usd == usage.cost_usd
-
-
-def test_the_spool_of_an_older_release_is_read(log, event_factory):
-    """Its headers were texts, with marks where their position goes."""
-    known = _packed(draft(event_factory(agent="50 %")), log.ring)
-    fields = dict(known["header"][1])
-    marks = {"detail_commit": "%s", "log": '"%s"', "prev": '"%s"', "recorded_at": "%d"}
-    marks |= {"seq": "%d", "tenant": "%s"}
-    texts = {name: json.dumps(value).replace("%", "%%") for name, value in fields.items()}
-    texts |= marks
-    known["header"][1] = "{" + ",".join(f'"{name}":{text}' for name, text in texts.items()) + "}"
-
-    back = _unpacked(orjson.loads(orjson.dumps(known)))
-    assert filled(back.header) == sealed(fields | PLACE)

@@ -8,6 +8,7 @@ from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.sink import Checkable
 from mnemoscope.telemetry.event.subject import SubjectKeys
@@ -85,7 +86,10 @@ def unwritable(tmp_path, subject_keys, *, trail=True, spool=True):
     """Return a sink of which one place, or both, are below a file."""
     (tmp_path / "file").touch()
     log = AuditLog(tmp_path / ("file" if trail else "good") / "audit.db", subject_keys)
-    return AuditSink(log, Spool(tmp_path / ("file" if spool else "good") / "spool", log.ring))
+    return AuditSink(
+        log,
+        Spool(tmp_path / ("file" if spool else "good") / "spool", log.ring, content=content_again),
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import MAX_BYTES, Spool
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.event.subject import SubjectKeys
 
 NOW_NS = 1_700_000_010_000_000_000
@@ -18,7 +19,9 @@ def make_sink(tmp_path, path, subject_keys):
 
     def make(keys=subject_keys):
         log = AuditLog(path, keys, clock_ns=lambda: NOW_NS)
-        sink = AuditSink(log, Spool(tmp_path / f"{len(made)}.spool", log.ring))
+        sink = AuditSink(
+            log, Spool(tmp_path / f"{len(made)}.spool", log.ring, content=content_again)
+        )
         sink._heartbeat.start = lambda **_how: None
         made.append(sink)
         return sink

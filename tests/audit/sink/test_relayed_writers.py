@@ -20,6 +20,7 @@ from mnemoscope.audit.record.writer_events import (
 from mnemoscope.audit.sink.sink import AuditSink
 from mnemoscope.audit.sink.spool import Spool
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.sink import DeliveryError, FollowedWriter
 
 WRITER, OTHER = "c" * 16, "d" * 16
@@ -43,7 +44,9 @@ def start(tmp_path, subject_keys, clock, there):
 
     def make(path=tmp_path / "audit.db"):
         log = AuditLog(path, subject_keys)
-        sink = AuditSink(log, Spool(tmp_path / "spool", log.ring), clock=clock)
+        sink = AuditSink(
+            log, Spool(tmp_path / "spool", log.ring, content=content_again), clock=clock
+        )
         sink._heartbeat.start = lambda **_how: None  # the tests beat
         sink.follow_writers(lambda: there)
         made.append(sink)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
@@ -15,7 +14,7 @@ from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.backoff import backoff_after
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import MAX_BYTES, Spool
+from mnemoscope.audit.sink.spool import MAX_BYTES, Spool, spool_files
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
 from mnemoscope.memory.privacy.engine.content import content_again
@@ -23,7 +22,6 @@ from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.delivery.fan_out import UNCOUNTED, UNSHARED
 from mnemoscope.telemetry.delivery.lane_stats import LaneLimits
 from mnemoscope.telemetry.event.event import Redacted
-from mnemoscope.telemetry.files.file_lock import lockable_files
 
 PATIENT = {"linger_s": 0.0, "spill_patience_s": GIVE_UP_S}
 LIMITS = LaneLimits(items=32, batch=8, **PATIENT)
@@ -75,6 +73,7 @@ def taken_over(path, tmp_path, subject_keys, max_bytes=MAX_BYTES):
     sink = AuditSink(
         log, Spool(tmp_path / "audit.spool", log.ring, max_bytes, content=content_again)
     )
+    sink.attach(Drain([sink]))
     sink.probe()
     sink.close(GIVE_UP_S)
     log = AuditLog(path, subject_keys)
@@ -159,7 +158,7 @@ def test_nothing_is_dropped_however_far_callers_are_ahead_of_the_database(
     found = verify(log)
     assert (log.count(), found.state, found.gaps, found.lost) == (20_000, "ok", 0, 0)
     assert gaps_in(path) == 0
-    assert lockable_files(tmp_path / "audit.spool") == []
+    assert spool_files(tmp_path / "audit.spool") == []
 
 
 def test_a_spool_that_is_full_costs_exactly_what_is_declared(made_slow, event_factory, path):
@@ -275,8 +274,7 @@ def test_what_is_kept_is_encrypted_and_comes_back_whole(
     sink, drain = slow
     content = Redacted({"query": "likes green tea"}, 15)
     emit(drain, [event_factory(content=content, run="r-17") for _ in range(100)])
-    files = lockable_files(tmp_path / "audit.spool")
-    written = b"".join(each.read_bytes() for each in files)
+    written = b"".join(each.read_bytes() for each in spool_files(tmp_path / "audit.spool"))
     assert written
     assert [
         word for word in (b"green tea", b"ada@example", b"r-17", b"acme") if word in written
@@ -292,20 +290,28 @@ def test_what_is_kept_is_encrypted_and_comes_back_whole(
 def test_a_file_of_kept_events_that_is_removed_is_missed(
     slow, event_factory, path, tmp_path, subject_keys
 ):
-    """By number: its ledger has them, and the log does not."""
+    """By number: its process has said how many it had counted."""
     sink, drain = slow
-    emit_and_hang(sink, drain, event_factory)
-    emit(drain, [event_factory() for _ in range(64)])
+    sink.attach(drain)
+
+    def made(count):
+        numbers = (drain.next_seq() for _ in range(count))
+        return [event_factory(writer_id=drain.writer_id, writer_seq=each) for each in numbers]
+
+    emit(drain, made(8))
+    assert sink.log.asked.wait(GIVE_UP_S)
+    emit(drain, made(64))
     drain.close(0.0)
     until(lambda: stats_of(drain).queued == 8)
-    for each in lockable_files(tmp_path / "audit.spool"):
+    sink._overflow.close()
+    for each in spool_files(tmp_path / "audit.spool"):
         each.unlink()
     sink.log.go.set()
     until(lambda: drain._lanes[0]._thread is None)
 
     found = verify(taken_over(path, tmp_path, subject_keys))
     (what,) = found.findings[FindingKind.LOSS]
-    assert what.startswith("72 records are gone from the spool")
+    assert "lost 64 events, and declared them" in what
 
 
 def test_what_the_disk_does_not_take_is_dropped_and_counted(slow, event_factory, monkeypatch):
@@ -361,8 +367,7 @@ def test_what_the_disk_did_not_sync_is_synced_later(
     sink.spill([event_factory()])
     overflow = sink._overflow
     with monkeypatch.context() as broken:
-        broken.setattr("mnemoscope.telemetry.files.framed_file._sync", refuses)
-        broken.setattr("os.fsync", refuses)
+        broken.setattr("mnemoscope.telemetry.queue.event_file._sync", refuses)
         for _ in range(3):
             sink._sync_overflow()
     (said,) = (each.getMessage() for each in caplog.records)
@@ -372,29 +377,11 @@ def test_what_the_disk_did_not_sync_is_synced_later(
     assert overflow.syncing() is None
 
 
-def test_the_ledger_is_synced_before_what_it_counts(slow, event_factory, monkeypatch):
-    """Else the log knows of more numbers than it after a power cut: it would seem put back."""
-    sink, _drain = slow
-    sink.spill([event_factory()])
-    synced = []
-
-    def note(fd):
-        synced.append(os.fstat(fd).st_ino)
-
-    monkeypatch.setattr(os, "fsync", note)
-    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._sync", note)
-    sink._sync_overflow()
-
-    assert synced == [each.stat().st_ino for each in (sink.spool.ledger.path, sink.spool.path)]
-    sink._sync_overflow()
-    assert len(synced) == 2
-
-
 def test_what_was_spilled_is_synced_before_the_process_ends(slow, event_factory, monkeypatch):
     """As what waits for the database is: the machine may be switched off next."""
     sink, _drain = slow
     synced = []
-    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._sync", synced.append)
+    monkeypatch.setattr("mnemoscope.telemetry.queue.event_file._sync", synced.append)
     sink.spill([event_factory()])
     assert synced == []
     sink.log.go.set()
@@ -403,7 +390,7 @@ def test_what_was_spilled_is_synced_before_the_process_ends(slow, event_factory,
     )
     sink.close(GIVE_UP_S)
 
-    assert len(synced) == 1
+    assert len(synced) == 2  # the file, and the folder that names it
 
 
 def test_what_could_not_be_taken_over_is_synced(slow, event_factory, tmp_path, monkeypatch):
@@ -412,7 +399,7 @@ def test_what_could_not_be_taken_over_is_synced(slow, event_factory, tmp_path, m
     sink.spill([event_factory()])
     sink._overflow.close()
     synced = []
-    monkeypatch.setattr("mnemoscope.telemetry.files.framed_file._sync", synced.append)
+    monkeypatch.setattr("os.fsync", synced.append)
 
     def is_away(_drafts):
         raise AuditError("it is away")

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,7 +14,6 @@ from patience import GIVE_UP_S
 
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
-from mnemoscope.audit.record.spool_numbers import MISSING, TAKEN
 from mnemoscope.audit.record.writer_events import (
     ENDED,
     HEARTBEAT,
@@ -24,14 +24,14 @@ from mnemoscope.audit.record.writer_events import (
     STOPPED,
 )
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.sink.spool import Spool, spool_files
 from mnemoscope.audit.store.roll import AHEAD, AHEAD_FIRST
 from mnemoscope.audit.verification.report import FindingKind
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
-from mnemoscope.telemetry.files.file_lock import try_lock
-from mnemoscope.telemetry.files.framed_file import FramedFile
 from mnemoscope.telemetry.files.framing import scan
+from mnemoscope.telemetry.queue.event_file import KIND, PAGE_BYTES, QUARANTINE
 
 NOW_US = 1_800_000_000_000_000
 
@@ -90,7 +90,9 @@ def start(tmp_path, path, subject_keys, event_factory, clock):
 
     def started(mode="fail_open", folder=None):
         log = AuditLog(path, subject_keys, clock_ns=clock.ns)
-        spool = Spool((folder or tmp_path / "spool") / "audit.spool", log.ring)
+        spool = Spool(
+            (folder or tmp_path / "spool") / "audit.spool", log.ring, content=content_again
+        )
         sink = AuditSink(log, spool, mode=mode, clock=clock)
         sink._heartbeat.start = lambda **_how: None  # the tests beat
         drain = Drain([sink])
@@ -144,7 +146,7 @@ def go_on(process):
         process.drain.emit(made)
 
 
-def failing(_drafts):
+def failing(*_given):
     raise AuditError("no disk")
 
 
@@ -376,7 +378,7 @@ class TestADeath:
             assert (gap["from_wseq"], gap["to_wseq"], gap["reason"]) == (3, 5, "under_way")
         else:
             start(folder=tmp_path / "elsewhere").write()
-            spool.unlink(missing_ok=True)
+            assert spool_files(spool) == []
 
         found = verified(spool=spool)
         assert (found.state, found.gaps, found.lost, found.under_way) == ("ok", 0, 0, 3)
@@ -510,7 +512,8 @@ class TestTheSpool:
         start(folder=tmp_path / "elsewhere").write()
         spool = tmp_path / "spool" / "audit.spool"
         assert verified(spool=spool).state == "unverifiable"
-        spool.unlink()
+        for each in spool_files(spool):
+            each.unlink()
         assert verified(spool=spool).state == "loss"
         start().write()
 
@@ -554,8 +557,8 @@ class TestTheSpool:
         assert verified().state == "ok"
 
 
-class TestTheNumbersOfASpool:
-    """Each record has one; the log is told how far they are, and which were taken out."""
+class TestWhatIsDoneToASpool:
+    """The roll says what its process had counted: whatever is gone is missed, by number."""
 
     @pytest.fixture
     def outage(self, path):
@@ -566,142 +569,102 @@ class TestTheNumbersOfASpool:
         return tmp_path / "spool" / "audit.spool"
 
     @pytest.fixture
-    def left(self, start, outage):
-        """Have a process write four events during an outage, and be killed."""
+    def left(self, start, outage, spool):
+        """Have a process write four events during an outage, and be killed; return its file."""
         with outage:
             process = start("durable")
             for _ in range(4):
                 process.write()
             process.die()
+        (file,) = spool_files(spool)
+        return file
 
-    def cut(self, spool, records):
-        """Leave so many records at its beginning."""
-        spans = scan(spool.read_bytes(), b"mnaudits").records
-        os.truncate(spool, spans[records].start)
-
-    def without_the_roll(self, tmp_path):
-        for each in rolls(tmp_path):
-            each.unlink()
-
-    def test_what_is_taken_out_is_said(self, left, start, said, verified, spool):
-        """And how far the numbers are, by the next process."""
+    def test_what_waits_is_told(self, left, start, verified, spool):
+        """How many, until a process has taken it in."""
         assert verified(spool=spool).waiting == 4
         process = start()
         process.write()
         process.sink.close(1.0)
 
-        ((_name, taken),) = said(TAKEN)
-        assert taken["numbers"] == [[1, 4]]
-        assert [data["spool"] for _name, data in said(STOPPED)] == [[taken["spool"], 4]]
         found = verified(spool=spool)
-        assert (found.state, found.waiting) == ("ok", 0)
+        assert (found.state, found.waiting, left.exists()) == ("ok", 0, False)
 
     @pytest.mark.parametrize("kept", [0, 2])
-    def test_one_that_is_cut_shows_without_the_roll(
-        self, left, start, said, verified, spool, tmp_path, kept
-    ):
-        """How many records are gone is known at once, and declared by the next process, once."""
-        self.without_the_roll(tmp_path)
-        start(folder=tmp_path / "elsewhere").write()
-        if kept:
-            self.cut(spool, kept)
-        else:
-            spool.unlink()
-        said_of = f"{4 - kept} records of the spool"
-        assert said_of in verified(spool=spool).findings[FindingKind.LOSS][-1]
+    def test_one_that_is_cut_shows(self, left, start, said, verified, kept):
+        """What is left of it is recorded, and the rest is declared, once."""
+        os.truncate(left, records_in(left)[kept].start)
         for _ in range(2):
             process = start()
             process.write()
             process.sink.close(1.0)
 
-        assert [data["numbers"] for _name, data in said(MISSING)] == [[[kept + 1, 4]]]
-        found = verified()
-        assert found.state == "loss"
-        assert f"{4 - kept} records are gone" in found.findings[FindingKind.LOSS][-1]
+        ((_name, gap),) = said("audit.gap")
+        assert (gap["from_wseq"], gap["to_wseq"]) == (kept + 1, 4)
+        assert verified().state == "loss"
 
-    def test_a_record_that_was_changed_is_missed(self, left, start, said, spool, tmp_path):
-        """It is put aside, as what cannot be read; its number is not in the log."""
-        self.without_the_roll(tmp_path)
-        third = scan(spool.read_bytes(), b"mnaudits").records[2]
-        data = bytearray(spool.read_bytes())
+    def test_a_record_that_was_changed_is_missed(self, left, start, said, spool, caplog):
+        """It costs itself, and its file is put aside, as what cannot be read."""
+        third = records_in(left)[2]
+        data = bytearray(left.read_bytes())
         data[third.end - 1] ^= 1
-        spool.write_bytes(data)
+        left.write_bytes(data)
         start().write()
 
-        assert [data["numbers"] for _name, data in said(MISSING)] == [[[3, 3]]]
+        ((_name, gap),) = said("audit.gap")
+        assert (gap["from_wseq"], gap["to_wseq"]) == (3, 3)
+        assert "could not be read" in caplog.text
+        assert spool_files(spool) == []
+        assert [each for each in spool.parent.iterdir() if QUARANTINE in each.name] != []
 
-    def test_events_that_made_room_are_accounted_for(self, start, outage, verified, spool, said):
-        """Their loss is declared by their own numbers; of the spool none is missing."""
-        with outage:
-            process = start()
-            process.sink.spool._max_bytes = 4_096
-            for _ in range(12):
-                process.write()
-            process.die()
-        start().write()
-
-        ((_name, taken),) = said(TAKEN)
-        assert taken["numbers"] == [[1, 12]]
-        assert (said(MISSING), verified(spool=spool).state) == ([], "loss")
-
-    def test_what_could_not_be_kept_has_no_number(self, start, outage, spool, monkeypatch):
-        """The next record has it."""
-        with outage:
-            process = start()
-            process.write()
-            with monkeypatch.context() as patched:
-                patched.setattr(FramedFile, "append", _full)
-                with pytest.raises(AuditError):
-                    process.write()
-            process.write()
-
-        assert process.sink.spool.standing().waiting == [(1, 2)]
-        assert process.sink.spool.ledger.end().end == 2
-
-    def test_where_no_ledger_can_be_made_events_are_kept(self, start, outage, verified, spool):
-        """They have no numbers then."""
-        spool.parent.mkdir()
-        spool.with_name("ledger-audit.spool").mkdir()
+    def test_one_that_is_removed_while_its_process_lives_is_put_back(
+        self, start, outage, verified, spool, clock
+    ):
+        """With the next event, and all that was in it."""
         with outage:
             process = start("durable")
-            process.write(4)
-            process.die()
-        start().write()
+            process.write(2)
+            (file,) = spool_files(spool)
+            file.unlink()
+            process.write(2)
+        assert spool_files(spool) == [file]
+        clock.now_s += 60
+        process.sink.beat()
 
+        assert process.sink.log.count() == 4
         assert verified(spool=spool).state == "ok"
 
-    def test_a_ledger_that_is_put_back_shows(self, start, outage, verified, spool, clock):
-        """The log knows that the numbers were further on."""
-        ledger = spool.with_name("ledger-audit.spool")
-        process, older = start(), b""
-        for _ in range(2):
-            with outage:
-                process.write()
-            older = older or ledger.read_bytes()
-            clock.now_s += 60
-            process.sink.beat()
-            process.write()
-        process.sink.close(1.0)
-        assert verified(spool=spool).state == "ok"
-        ledger.write_bytes(older)
+    def test_the_room_of_processes_that_are_gone_is_counted(self, start, outage, spool):
+        """However often one is started anew while the database is away, the bound holds."""
+        with outage:
+            for _ in range(8):
+                process = start("durable")
+                process.sink.spool.max_bytes = 64 * 1024
+                with suppress(AuditError):
+                    for _ in range(100):
+                        process.write()
+                process.die()
 
-        assert "was put back" in verified(spool=spool).findings[FindingKind.UNVERIFIABLE][0]
+        assert sum(each.stat().st_size for each in spool_files(spool)) <= 64 * 1024
 
-    def test_on_another_machine_it_cannot_be_told(
-        self, left, start, outage, verified, spool, tmp_path, clock
-    ):
-        """That a process there is told of more than the log has is known here, too."""
-        held = try_lock(spool)  # its process lives
-        self.without_the_roll(tmp_path)
-        process = start()
-        process.write()
-        process.sink.close(1.0)
-        held.release()
+    def test_many_that_are_gone_are_taken_over_in_few_transactions(self, start, outage, spool):
+        """As after a crash loop: each had few events, and the log is asked once for all."""
+        with outage:
+            for _ in range(20):
+                process = start("durable")
+                process.write(2)
+                process.die()
+        process, asked = start(), []
+        record = process.sink.log.record
+        process.sink.log.record = lambda drafts, **how: (
+            asked.append(len(drafts)) or record(drafts, **how)
+        )
+        process.sink.beat()
 
-        found = verified(spool=tmp_path / "here" / "audit.spool")
-        assert "4 records" in found.findings[FindingKind.UNVERIFIABLE][0]
-        assert verified(spool=spool).state == "ok"
+        assert process.sink.log.count() == 40
+        assert len([each for each in asked if each]) == 1
+        assert spool_files(spool) == []
 
 
-def _full(*_args):
-    raise OSError(28, "no space left")
+def records_in(file):
+    """Return where the records of a spool's file are, without that of its head."""
+    return [each for each in scan(file.read_bytes(), KIND).records if each.start >= PAGE_BYTES]

@@ -4,7 +4,7 @@ The whole mutation sweep: make audit-sweep.
 Every byte of every value of every row of a log of 200 operations is changed, one at a time, and the
 log verified; then every byte of an export. Then all that somebody without the key can do to rows,
 columns, indexes and triggers is done, in SQLite and in PostgreSQL. And every byte of the spool of a
-process that was killed, its roll removed, is changed, each record and the files themselves removed;
+process that was killed is changed, each record and the files themselves removed;
 then the next process comes. Last, somebody has the key as well, and makes all that they changed fit
 again: what shows by itself is counted, and what shows against a checkpoint kept elsewhere. What was
 not found out fails the sweep, save changes of an export that change nothing that is in it, and
@@ -47,14 +47,16 @@ from mnemoscope.audit.bundle.writing import write_bundle
 from mnemoscope.audit.database.errors import AuditError
 from mnemoscope.audit.log import AuditLog
 from mnemoscope.audit.sink.sink import AuditSink
-from mnemoscope.audit.sink.spool import Spool
+from mnemoscope.audit.sink.spool import Spool, spool_files
 from mnemoscope.audit.verification.ranges import LogLocation, Range, check_range, mark
 from mnemoscope.audit.verification.whole import verify
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.telemetry.delivery.drain import Drain
 from mnemoscope.telemetry.event.event import Event, OperationClass, Status
 from mnemoscope.telemetry.event.subject import SubjectKeys
 from mnemoscope.telemetry.event.trace import TraceRef
 from mnemoscope.telemetry.files.framing import scan
+from mnemoscope.telemetry.queue.event_file import KIND, STATE_AT
 
 KEYS = SubjectKeys(b"a secret for a sweep")
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 - what is made in it has a name of its own
@@ -227,7 +229,7 @@ def process(url: Path, spool: Path, count: int) -> AuditSink:
     """Return the trail of a process that has written so many events, one at a time."""
     log = AuditLog(url, KEYS)
     log.spool_path = spool
-    sink = AuditSink(log, Spool(spool, log.ring), mode="durable")
+    sink = AuditSink(log, Spool(spool, log.ring, content=content_again), mode="durable")
     sink._heartbeat.start = lambda **_how: None  # type: ignore[method-assign]
     drain = Drain([sink])
     sink.attach(drain)
@@ -251,18 +253,18 @@ def spooled(folder: Path) -> Path:
 
 def spool_attacks(spool: Path) -> Iterator[tuple[str, str, bytes | None]]:
     """Yield what can be done: its name, to which file, and what becomes of that file."""
-    ledger = f"ledger-{spool.name}"
-    for name in (spool.name, ledger):
-        data = spool.with_name(name).read_bytes()
-        yield "removed", name, None
-        yield "emptied", name, b""
-        for at in range(len(data)):
-            yield "any byte", name, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
-    data = spool.read_bytes()
-    for span in scan(data, b"mnaudits").records:
-        yield "cut", spool.name, data[: span.start]
-        yield "record removed", spool.name, data[: span.start] + data[span.end :]
-        yield "record doubled", spool.name, data + data[span.start : span.end]
+    (file,) = spool_files(spool)
+    name, data = file.name, file.read_bytes()
+    yield "removed", name, None
+    yield "emptied", name, b""
+    records = scan(data, KIND).records
+    used = {*range(records[0].end), *range(STATE_AT, len(data))}  # the page's rest is empty
+    for at in sorted(used):
+        yield "any byte", name, data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+    for span in records[1:]:
+        yield "cut", name, data[: span.start]
+        yield "record removed", name, data[: span.start] + data[span.end :]
+        yield "record doubled", name, data + data[span.start : span.end]
 
 
 def spools(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[Any]]:
@@ -275,14 +277,13 @@ def spools(path: Path, share: int, shares: int) -> tuple[Counter[Any], Counter[A
             copy = Path(folder) / "spool"
             copy.mkdir()
             for each in path.parent.iterdir():
-                if not each.name.startswith("roll-"):
-                    shutil.copyfile(each, copy / each.name)
+                shutil.copyfile(each, copy / each.name)
             if data is None:
                 (copy / target).unlink()
             else:
                 (copy / target).write_bytes(data)
-            tried[target.partition("-")[0], name] += 1
-            missed[target.partition("-")[0], name] += not is_told(Path(folder), copy / path.name)
+            tried["spool", name] += 1
+            missed["spool", name] += not is_told(Path(folder), copy / path.name)
     return tried, missed
 
 

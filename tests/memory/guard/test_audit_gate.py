@@ -17,6 +17,7 @@ from mnemoscope.memory import Mnemoscope
 from mnemoscope.memory.errors import AuditUnavailableError, ConfigurationError, MnemoscopeError
 from mnemoscope.memory.guard.steps.audit_gate import AwaitAudit, RequireAudit
 from mnemoscope.memory.limits.audit_mode import parse_audit_mode
+from mnemoscope.memory.privacy.engine.content import content_again
 from mnemoscope.memory.settings import load_settings
 from mnemoscope.telemetry.event.event import OperationClass, Status
 
@@ -194,7 +195,7 @@ class TestModes:
             return [1]
 
         assert find() == [1]
-        (spool,) = (tmp_path / "data").rglob("audit-*.spool")
+        (spool,) = (tmp_path / "data").rglob("audit-*.spool.*.events")
         assert spool.stat().st_size > 500
         assert not scope._parts.faults.counts["audit_gate.settle"]
         trail.parent.unlink()
@@ -287,7 +288,7 @@ class TestModes:
 def test_a_sink_that_has_somewhere_to_write_accepts(tmp_path, subject_keys):
     """At first, and as long as either database or spool takes something."""
     log = AuditLog(tmp_path / "audit.db", subject_keys)
-    sink = AuditSink(log, Spool(tmp_path / "spool", log.ring))
+    sink = AuditSink(log, Spool(tmp_path / "spool", log.ring, content=content_again))
     sink.probe()
 
     assert sink.accepts()

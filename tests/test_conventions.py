@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
 from collections import defaultdict
 from importlib.metadata import distributions
@@ -159,6 +161,41 @@ def test_docstrings_open_with_the_thing():
     riddles = [each for each in openings if riddles_in(each[1]) > 0.3]
 
     assert len(riddles) <= len(openings) / 200, riddles
+
+
+NO_REMARK = re.compile(r"#\s*(noqa|type:|pyright:|pragma|mypy:|fmt:|-- .* -+$|-+$)")
+"""Comments that speak to a tool, and titles of sections."""
+NO_CODE = frozenset(
+    (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+)
+
+
+def lines_of_code_and_remarks(path: Path) -> tuple[set[int], set[int]]:
+    """Return the numbers of lines with code, docstrings left out, and of lines with a remark."""
+    code: set[int] = set()
+    remarks: set[int] = set()
+    begins = True  # of a statement: a string that stands alone there is a docstring
+    for each in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if each.type == tokenize.COMMENT:
+            remarks |= set() if NO_REMARK.match(each.string) else {each.start[0]}
+        elif each.type in NO_CODE:
+            begins = begins or each.type != tokenize.NL  # which is inside of brackets, too
+        elif not (begins and each.type == tokenize.STRING):
+            code.update(range(each.start[0], each.end[0] + 1))
+            begins = False
+    return code, remarks
+
+
+def test_code_says_why():
+    """A line with a remark for at least 70 lines of code. The aim is three in a hundred."""
+    counted = [
+        lines_of_code_and_remarks(path)
+        for path in INSTALLED
+        if path.relative_to(ROOT).parts[0] in SOURCE
+    ]
+    code, remarks = (sum(map(len, each)) for each in zip(*counted, strict=True))
+
+    assert remarks / code >= 1 / 70, f"{remarks:,} remarks in {code:,} lines of code"
 
 
 def test_tests_mirror_the_packages():

@@ -85,6 +85,7 @@ def _make_unguarded(base: Any, _kind: type, *args: Any, **kwargs: Any) -> Any:
 def wrap(inner: T, guard: Guard, guarded: type[T]) -> T:
     """Return *inner* behind *guard*, as an instance of *guarded* whose ``__init__`` never ran."""
     proxy = object.__new__(guarded)
+    # Not `setattr`, which on a guarded client writes to the client inside.
     object.__setattr__(proxy, INNER, inner)
     object.__setattr__(proxy, GUARD, guard)
     of_objects: dict[str, Callable[..., Any]] = getattr(guarded, OF_OBJECTS)

@@ -97,6 +97,8 @@ class SqliteDatabase:
     def _transaction(self) -> Generator[_WriteConnection]:
         connection = self._connection
         assert connection is not None  # noqa: S101 - opened above
+        # Not deferred: having read the head it would be refused at once, whatever the timeout, if
+        # another process had written in between.
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield _WriteConnection(connection, newest_version())
@@ -118,10 +120,12 @@ class SqliteDatabase:
         with self._explained():
             address = f"file:{quote(str(path.absolute()))}?mode=ro"
             # The thread that closes a generator need not be the one that began it.
+            # Without an isolation level, with which the module begins transactions of its own.
             connection = sqlite3.connect(
                 address, uri=True, timeout=BUSY_S, isolation_level=None, check_same_thread=False
             )
             with closing(connection):
+                # What is read from here on is of one moment, whatever is written meanwhile.
                 connection.execute("BEGIN")
                 version = _version_of(connection, self.label)
                 if version == 0:
@@ -153,6 +157,7 @@ class SqliteDatabase:
     def _truncate_log(self) -> None:
         assert self._connection is not None  # noqa: S101 - opened above
         deadline = time.monotonic() + BUSY_S
+        # One that is blocked raises nothing, and says so in the first column.
         while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if time.monotonic() >= deadline:
                 raise AuditError(

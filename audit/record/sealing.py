@@ -143,6 +143,7 @@ def detail_text(event: Event, memories: tuple[tuple[str, float | None], ...]) ->
     try:
         return orjson.dumps(known)
     except TypeError:
+        # Lone surrogates, or integers over 64 bits: `json_text` has each in another form.
         return json_text(known).encode()
 
 
@@ -153,6 +154,7 @@ def commitment(salt: bytes, detail: bytes) -> str:
 
 def owned(detail: bytes, uid: str, expires_us: int) -> bytes:
     """Return *detail* with its owner and expiry added, as the commitment covers them."""
+    # Spliced in before the last brace: the JSON is ours, and need not be read again.
     return detail[:-1] + f',"expires_us":{expires_us},"owner":"{uid}"}}'.encode()
 
 

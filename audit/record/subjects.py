@@ -138,7 +138,8 @@ class Subjects:
         self, entries: _Entries, named: Named, aliases: dict[str, str], now_us: int
     ) -> Cipher:
         there = {key_id: alias for key_id, alias in aliases.items() if alias in entries.uids}
-        # Two processes that knew one of two keys each may have made two of one customer.
+        # Two processes that knew one of two keys each may have made two of one customer. Sorted, so
+        # that all processes merge into the same one.
         uids = sorted({entries.uids[alias] for alias in there.values()})
         uid, *others = uids or [self._made(entries, named.id_type, now_us)]
         for each in others:

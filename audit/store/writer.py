@@ -122,6 +122,7 @@ class RowBatch:
 
     def __init__(self, origin: str, size: int) -> None:
         self.origin = origin
+        # One system call for all salts and nonces, in place of two for each event.
         self._noise = BytesIO(os.urandom(_RANDOM_BYTES * size))
         self.events: list[tuple[Value, ...]] = []
         self.details: list[tuple[Value, ...]] = []

@@ -48,8 +48,11 @@ _APPLICATION_ID = 0x6D6E6A31  # "mnj1"
 _VERSION = 1
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
+    # With NORMAL the last commits are lost in WAL mode when the power fails.
     "PRAGMA synchronous = FULL",
+    # What was deleted stays readable in free pages otherwise, until they are used again.
     "PRAGMA secure_delete = ON",
+    # No function with side effects is called by a schema that somebody else has changed.
     "PRAGMA trusted_schema = OFF",
 )
 _NO_ROOM = frozenset(
@@ -153,11 +156,14 @@ class JournalFile:
         with self._writing, _explained(self.path):
             connection = self._opened()[0]
             with self._turn():
+                # A deferred one that has read and then writes is refused at once, whatever the
+                # timeout, if another process has written in between.
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     yield connection
                     connection.execute("COMMIT")
                 except BaseException:
+                    # An interrupt, too: a transaction left open locks out every process.
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                     raise
@@ -172,8 +178,10 @@ class JournalFile:
         with self._writing, _explained(self.path):
             connection = self._opened()[0]
             with self._turn():
+                # Fetched to its end, since each step of it frees one page.
                 connection.execute("PRAGMA incremental_vacuum").fetchall()
                 deadline = time.monotonic() + BUSY_S
+                # One that is blocked raises nothing, and says so in the first column.
                 while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                     if time.monotonic() >= deadline:
                         raise JournalError(self.path, "SQLITE_BUSY")

@@ -197,6 +197,8 @@ class Breaker:
 
     def _is_bad(self, horizon: float) -> bool:
         """Return whether the outcomes since *horizon*, in monotonic seconds, open the breaker."""
+        # A copy: `settle` appends without the lock, and a deque that grows while it is walked
+        # raises RuntimeError.
         recent = [each for each in self.window.copy() if each[0] >= horizon]
         # All those of a customer are one; where nobody is named, all those of an input.
         doubts = len({who or given for who, given in self._doubted(recent, horizon)})

@@ -111,6 +111,7 @@ class Places:
 
     def enter(self) -> bool:
         """Take a place, behind those who wait for one. False when there is none."""
+        # A newcomer who took a place that was just given back would starve those who wait.
         if self.queue:
             return False
         try:
@@ -127,6 +128,8 @@ class Places:
     def hand_out(self) -> None:
         """Give free places to the calls in the queue. To be called after adding to either."""
         while self.queue:
+            # A place first, then a waiter: one that is taken off the queue for a place that is not
+            # there has lost its turn.
             try:
                 self._free.pop()
             except IndexError:

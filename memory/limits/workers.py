@@ -123,10 +123,12 @@ class _Worker:
     def __init__(self, idle: deque[_Worker]) -> None:
         self._idle = idle
         self._job: _Job | None = None
+        # As a signal: one thread waits for it, another releases it, which no RLock allows.
         self._go = threading.Lock()
         self._go.acquire()
 
     def start(self) -> None:
+        # A daemon: a store that hangs must not hold up the end of the process.
         threading.Thread(target=self._run, name="mnemoscope-worker", daemon=True).start()
 
     def hand(self, job: _Job | None) -> None:
@@ -142,7 +144,7 @@ class _Worker:
             # Idle before the caller wakes: its next call finds this worker, not a new thread.
             self._idle.append(self)
             job.publish()
-            del job
+            del job  # else an idle thread holds the last call's result for as long as it waits
 
     def _leaves(self) -> bool:
         try:
@@ -163,6 +165,7 @@ class Workers:
 
     def __init__(self) -> None:
         self._idle: deque[_Worker] = deque()
+        # With the queue and not with a method, which would hold the pool for ever.
         weakref.finalize(self, _dismiss, self._idle)
         reset_after_fork(self)
 
@@ -189,6 +192,7 @@ class Workers:
             raise
         if job.abandon():
             raise Expired
+        # The worker has claimed the job between the two: its result is there in a moment.
         job.done.acquire()
         return job.answer()
 

@@ -114,6 +114,7 @@ class Drain:
 
     def emit(self, event: Event) -> None:
         """Hand *event* to every sink. Never blocks, never raises for a sink's sake."""
+        # A sink that calls a guarded store makes an event that would have it call again, for ever.
         if inside_sink():
             return
         # As `_weight`, which would be a call for each event.
@@ -158,6 +159,7 @@ class Drain:
         if inside_sink():
             return False
         deadline = self._clock() + timeout_s
+        # All are asked before one is waited for, so that sinks deliver side by side.
         requests = [lane.flush(deadline) for lane in self._lanes]
         done = [each.done.wait(max(0.0, deadline - self._clock())) for each in requests]
         return all(done) and all(each.complete for each in requests)

@@ -220,6 +220,8 @@ class Lane:
         return self._request(deadline, flushes=True, rests=rests)
 
     def _request(self, deadline: float, *, flushes: bool, rests: bool = False) -> FlushRequest:
+        # Not under the lock: whoever shares out holds the fan-out's lock and takes each lane's, and
+        # the other order could lock both for ever.
         self._pull()
         with self._lock:
             self._count()
@@ -250,6 +252,7 @@ class Lane:
     def join(self, deadline: float) -> None:
         """Wait for the thread until *deadline*; what still waits then is counted as lost."""
         thread = self._thread
+        # A sink may close the drain from this very thread, which cannot wait for itself.
         if thread is not None and thread is not threading.current_thread():
             # Not yet started where a signal handler closes in the middle of `_start`.
             with contextlib.suppress(RuntimeError):

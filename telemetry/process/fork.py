@@ -30,6 +30,7 @@ def reset_after_fork(living: Forkable) -> None:
 
 
 def _after_fork() -> None:
+    # A copy: what starts anew may make something forkable, and a set that grows cannot be walked.
     for each in list(_living):
         # One that fails must not leave the others with locks that nobody will ever release.
         with contextlib.suppress(Exception):

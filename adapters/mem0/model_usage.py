@@ -76,6 +76,7 @@ class ModelCallRecorder:
     def _watch_model(self, model: Any) -> None:
         if model is None or not self._observe(model, "generate_response", "chat"):
             return
+        # It is given the whole response with its usage; `generate_response` returns text alone.
         if hasattr(model.config, "response_callback"):
             model.config.response_callback = _chained(model.config.response_callback)
         elif provider_of(model) == "langchain":

@@ -94,6 +94,7 @@ class Owner:
             named = [
                 owner for each in some(getattr(condition, clause)) for owner in self.demanded(each)
             ]
+            # No other clause confines: what it names may be in the answer, or not.
             if clause == "must":
                 yield from named
 
@@ -102,6 +103,7 @@ class Owner:
             yield self.checked(match.value)
         elif isinstance(match, models.MatchAny):
             owners = [self.checked(each) for each in match.any]
+            # Points of any of several are nobody's in particular.
             yield from owners if len(owners) == 1 else ()
 
     def of_payload(self, payload: Any) -> str | None:

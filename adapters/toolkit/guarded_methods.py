@@ -77,6 +77,7 @@ def guarded_method(
         methods: The client's.
     """
     client = described_class(base, methods.client_types)
+    # Static, since a property would run.
     described = inspect.getattr_static(client, name, None) if row is not None else None
     own = member if inspect.isfunction(member) else None
     binder = _Binder(name, own, described if inspect.isfunction(described) else None, row, methods)
@@ -88,6 +89,7 @@ def guarded_method(
     like = own or described
     if inspect.isfunction(like):
         made = wraps(like)(made)
+        # `wraps` has copied it, and a class with an abstract method cannot be made.
         vars(made).pop("__isabstractmethod__", None)
         return made
     made.__name__, made.__qualname__ = name, f"{base.__qualname__}.{name}"
@@ -159,6 +161,7 @@ class _Binder:
             return Operation(method, kwargs), lambda given: target(**given)
         arguments = dict(zip(parameters.names, args, strict=False))
         arguments.update(kwargs)
+        # One is given twice, or more by position than there are: the client's own error is raised.
         if len(arguments) != len(args) + len(kwargs):
             return self._bind_any(held, parameters, target, args, kwargs)
         method = row if isinstance(row, Method) else row(arguments)

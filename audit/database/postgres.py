@@ -126,7 +126,9 @@ class PostgresDatabase:
     def reading(self) -> Generator[_ReadConnection]:
         """See `Database.reading`."""
         with self._explained(), self._connected() as connection:
+            # READ COMMITTED, the default, would show each statement another moment.
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            # An export or a check of a large log takes longer than a writer may.
             connection.execute(_READING)
             _set(connection, {_PATH: self._path}, is_local=True)
             version = _version_of(connection)

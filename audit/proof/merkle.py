@@ -53,6 +53,10 @@ class TreeHashes(Protocol):
         ...
 
 
+# Leaves and nodes begin with another byte each, as in RFC 9162: else the two hashes below a node
+# could be shown as an event whose hash is the node's.
+
+
 def leaf_hash(data: bytes) -> bytes:
     """Return the hash of a leaf: ``SHA256(0x00 || data)``."""
     return sha256(b"\x00" + data).digest()

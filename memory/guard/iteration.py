@@ -47,6 +47,7 @@ def iterate(
                 yield item
                 _skip(call, clock() - left)
     except GeneratorExit:
+        # Whoever stops reading has what was read, and the store has not failed.
         call.result = taken
         guard.end(call)
         raise
@@ -87,6 +88,7 @@ async def aiterate(
     except GeneratorExit:
         call.result = taken
         await guard.aend(call)
+        # Left to the collector, it would be closed by a loop that may have ended.
         await items.aclose()
         raise
     except BaseException as exc:  # noqa: BLE001 - raised by `aend`, unless a step decides
@@ -139,5 +141,6 @@ async def _astep(call: Call, items: AsyncIterator[Any]) -> Any:
 
 
 def _skip(call: Call, seconds: float) -> None:
+    # What the caller does between two items is no time of the store's.
     call.started += seconds
     call.reached_store_at = (call.reached_store_at or 0.0) + seconds

@@ -144,6 +144,7 @@ class LangSmithSink:
 
     def forked(self) -> None:
         """Begin anew in a forked child: connections carried over belong to the parent."""
+        # Held for good, since the end of the object would close what the parent uses.
         if self._out is not None:
             self._inherited.append(self._out)
         self._out = None

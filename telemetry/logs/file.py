@@ -92,6 +92,7 @@ class LogFile:
             OSError: They are not all written. They may be appended again, and are there once then:
                 what was written of them is taken back now, or passed over or taken back then.
         """
+        # A lone surrogate, which JSON can hold, costs its own place and not the line.
         data = lines.encode("utf-8", "replace")
         with self._locked() as fd:
             self._mend(fd, os.fstat(fd))
@@ -154,6 +155,7 @@ class LogFile:
             status = os.fstat(fd)
         written = 0
         try:
+            # A write may take a part of it, in a pipe or on a disk that fills.
             while written < len(data):
                 written += os.write(fd, memoryview(data)[written:])
         except OSError:
@@ -168,6 +170,7 @@ class LogFile:
         while True:
             fd = self._fd = self._open() if self._fd is None else self._fd
             _lock(fd)
+            # Another process may have moved the file aside while this one waited for its lock.
             if self._is_there(fd):
                 break
             self.close()  # which releases it: somebody has moved the file
@@ -179,6 +182,7 @@ class LogFile:
 
     def _open(self) -> int:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        # Appended by the system: where locks do nothing, processes still do not overwrite lines.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         return os.open(self._path, flags, self._mode)
 

@@ -44,6 +44,8 @@ class _Timed(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int | None:
+        # Before each read: the socket's timeout is for one, and a server that sends a byte now and
+        # then would never meet it.
         left = remaining_s()
         if isfinite(left):
             self._sock.settimeout(left)

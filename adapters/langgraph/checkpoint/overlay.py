@@ -121,6 +121,7 @@ class Overlay:
     def saw(self, method: str, arguments: Arguments, result: Any) -> None:
         """Follow a call that the saver answered."""
         if method == "get_tuple":
+            # Before the caller can change it, and not under the lock: a state may be large.
             found = copy.deepcopy(result)
             with self._lock:
                 self._read(arguments, found)

@@ -63,6 +63,8 @@ sys.stdout.buffer.write(generate_latest(REGISTRY))
 going_on.set()
 """
 
+IN_FLIGHT = "mnemoscope_operations_in_flight"
+
 RELAYED = """
 work()
 until_it_may_end()
@@ -139,15 +141,20 @@ def test_the_same_work_says_the_same(environment, tmp_path):
         beside = samples(run_code(RELAY, relayed).stdout)
         application.communicate(timeout=GIVE_UP_S)
     shared = {each: beside[each] for each in beside if not is_of_a_relay(*each)}
+    # In the process by itself the journal may be at it this moment, to make a write again.
+    tried_again = IN_FLIGHT, ("class", "remember"), ("store", "langgraph.store")
     steady = [
         each
         for each in alone
-        if not each[0].endswith(("_seconds", "_seconds_total", "_sum", "_bucket", "_created"))
+        if each != tried_again
+        and not each[0].endswith(("_seconds", "_seconds_total", "_sum", "_bucket", "_created"))
         and not each[0].endswith(("_tree_size", "_bytes", "_breaker_state"))
     ]
 
     assert alone.keys() == shared.keys()
     assert {each: alone[each] for each in steady} == {each: shared[each] for each in steady}
-    assert shared["mnemoscope_operations_in_flight", ("class", "recall"), ("store", "crm")] == 1
+    assert shared[tried_again] == 0
+    assert alone[tried_again] in {0, 1}
+    assert shared[IN_FLIGHT, ("class", "recall"), ("store", "crm")] == 1
     assert shared["mnemoscope_breaker_state", ("class", "recall"), ("store", "docs")] > 0  # open
     assert shared["mnemoscope_journal_waiting", ("store", "langgraph.store")] == 20

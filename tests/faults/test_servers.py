@@ -38,3 +38,4 @@ def test_what_was_answered_is_there(name, full, seen):
     assert not outcome["not_stored"]
     assert not outcome["not_told"]
     assert min(outcome["events"]) >= outcome["answered"]
+    assert outcome["findings"] == []
